@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `house` is what every target of ours links: the language level, the warnings, the hardening of a release
+# and the sanitizers of a dev build. The libraries that we use are imported targets `pkg::NAME`.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(house INTERFACE)
+target_compile_options(house INTERFACE
+    -std=gnu17 -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wswitch-enum
+    -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wcast-qual -Wundef
+    -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_compile_definitions(house INTERFACE _GNU_SOURCE CPU_PROFILERD_VERSION="${PROJECT_VERSION}")
+
+if(CPU_PROFILERD_WERROR)
+    target_compile_options(house INTERFACE -Werror)
+endif()
+if(CPU_PROFILERD_SANITIZE)
+    target_compile_options(house INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
+    target_link_options(house INTERFACE -fsanitize=address,undefined)
+endif()
+if(CPU_PROFILERD_FUZZ)
+    target_compile_options(house INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(house INTERFACE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    target_link_options(house INTERFACE LINKER:-z,relro,-z,now)
+endif()
+
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+
+# pkg_library(NAME MODULE): the pkg-config module as imported target pkg::NAME, or a clear failure.
+function(pkg_library name module)
+    pkg_check_modules(${name} REQUIRED IMPORTED_TARGET GLOBAL ${module})
+    add_library(pkg::${name} ALIAS PkgConfig::${name})
+endfunction()
+
+pkg_library(cjson libcjson)
+pkg_library(elf libelf)
+pkg_library(systemd libsystemd)
+pkg_library(seccomp libseccomp)
+pkg_library(zlib zlib)

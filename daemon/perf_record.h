@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One kernel record's bytes -> a typed view into them. Pure; every length is checked before use, so
+ * any bytes at all give either a view inside the record or -EBADMSG.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the events were opened with, which decides how their records are laid out. */
+struct perf_record_layout {
+    uint64_t sample_type; /* attr.sample_type; PERF_SAMPLE_IDENTIFIER, TID, TIME and CPU always */
+    uint64_t user_regs_mask; /* attr.sample_regs_user */
+};
+
+enum perf_record_kind {
+    PERF_KIND_SAMPLE,
+    PERF_KIND_MMAP, /* MMAP2 */
+    PERF_KIND_COMM,
+    PERF_KIND_FORK,
+    PERF_KIND_EXIT,
+    PERF_KIND_LOST,
+    PERF_KIND_THROTTLE,
+    PERF_KIND_UNTHROTTLE,
+    PERF_KIND_SWITCH, /* SWITCH_CPU_WIDE */
+    PERF_KIND_DEFERRED_CALLCHAIN,
+    PERF_KIND_OTHER, /* of a type that we do not use */
+};
+
+enum perf_cpu_mode {
+    PERF_MODE_UNKNOWN,
+    PERF_MODE_KERNEL,
+    PERF_MODE_USER,
+    PERF_MODE_OTHER, /* hypervisor, guest */
+};
+
+#define PERF_BUILD_ID_BYTES_MAX 20
+
+struct perf_sample_view {
+    const uint64_t *kernel_chain; /* without the context markers; leaf first */
+    size_t kernel_count;
+    const uint64_t *user_chain;
+    size_t user_count;
+    bool deferred; /* the user chain will come in a record of its own */
+    uint64_t deferred_cookie;
+    bool has_user_regs;
+    uint64_t user_regs_abi;    /* PERF_SAMPLE_REGS_ABI_* */
+    const uint64_t *user_regs; /* one word for each bit of the mask */
+    size_t user_regs_count;
+    const uint8_t *user_stack; /* the copied bytes, from the stack pointer up */
+    size_t user_stack_bytes;   /* those that are valid (dyn_size) */
+};
+
+struct perf_mmap_view {
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t file_offset;
+    bool executable;
+    bool has_build_id; /* else device, inode and generation */
+    uint8_t build_id_bytes;
+    uint8_t build_id[PERF_BUILD_ID_BYTES_MAX];
+    uint32_t device_major;
+    uint32_t device_minor;
+    uint64_t inode;
+    uint64_t inode_generation;
+    const char *path; /* NUL-terminated inside the record */
+};
+
+struct perf_record {
+    enum perf_record_kind kind;
+    enum perf_cpu_mode mode;
+    uint64_t event_id; /* of the event that wrote it */
+    int32_t pid;
+    int32_t tid;
+    uint64_t time_ns;
+    uint32_t cpu;
+    union {
+        struct perf_sample_view sample;
+        struct perf_mmap_view mmap;
+        struct {
+            const char *text; /* NUL-terminated inside the record */
+            bool exec;
+        } comm;
+        struct {
+            int32_t pid, parent_pid, tid, parent_tid;
+            uint64_t time_ns; /* the record's own; the same clock */
+        } task;               /* FORK and EXIT */
+        struct {
+            uint64_t count;
+        } lost;
+        struct {
+            bool out;
+            int32_t other_pid; /* next when out, previous when in; 0 is idle */
+        } context_switch;
+        struct {
+            uint64_t cookie;
+            const uint64_t *chain;
+            size_t count;
+        } deferred;
+    };
+};
+
+/*
+ * Parses one record (borrowed, 8-byte aligned, as perf_ring_peek() shows it).
+ * Returns 0, or -EBADMSG and leaves `ret` unspecified: a length does not fit.
+ */
+int perf_record_parse(const struct perf_record_layout *layout, const uint8_t *bytes,
+                      size_t size_bytes, struct perf_record *ret);

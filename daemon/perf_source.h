@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The kernel's side of a session: one sampling event and one sideband event with rings of their own
+ * for every online CPU. Opens, maps, enables, reads counts, closes; knows no loop and parses
+ * nothing.
+ */
+
+#include "fault.h"
+#include "perf_record.h"
+#include "perf_ring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_source_config {
+    uint64_t period_ns;
+    uint16_t max_stack_depth; /* frames; at most kernel.perf_event_max_stack */
+    bool kernel_stacks;
+};
+
+/* What this kernel can do, probed from new to old when the source is opened. */
+struct perf_features {
+    bool build_id;            /* MMAP2 with build-id, 5.12 */
+    bool format_lost;         /* PERF_FORMAT_LOST, 6.0 */
+    bool deferred_callchains; /* 6.19; not used yet */
+};
+
+struct perf_cpu {
+    uint32_t cpu;
+    int sample_fd;
+    int sideband_fd;
+    struct perf_ring sample_ring;
+    struct perf_ring sideband_ring;
+    void *sample_map; /* the mappings behind the rings; owned by perf_source */
+    size_t sample_map_bytes;
+    void *sideband_map;
+    size_t sideband_map_bytes;
+};
+
+struct perf_count {
+    uint64_t time_enabled_ns;
+    uint64_t time_running_ns;
+    uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
+};
+
+struct perf_source {
+    struct perf_source_config config;
+    struct perf_features features;
+    struct perf_record_layout layout; /* of both events' records */
+    struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
+    size_t cpu_count;
+    uint64_t ring_bytes; /* all rings together */
+    uint8_t *bounce;     /* shared by all rings: one thread drains them */
+};
+
+/* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
+int perf_source_probe(struct perf_features *ret, struct fault *reterr);
+
+/*
+ * Opens everything, disabled, and maps all rings. Returns 0 and an object to release with
+ * perf_source_free(), or -errno with a fault that says what is missing and what to do:
+ *   -EACCES, -EPERM  perf_event_paranoid, capabilities, a security module
+ *   -ENOSYS, -EOPNOTSUPP, -ENOENT  a kernel without perf events
+ *   -EINVAL  a setting that the kernel or the memory for rings does not allow (fault.member is set)
+ *   -ENOMEM, -EMFILE
+ */
+int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
+                     struct fault *reterr);
+struct perf_source *perf_source_free(struct perf_source *source);
+
+/* Sideband runs from Create on, sampling from Start to Stop. Returns 0 or -errno of the ioctl. */
+int perf_source_enable_sideband(struct perf_source *source);
+int perf_source_enable_sampling(struct perf_source *source); /* each CPU at a random phase */
+int perf_source_disable_sampling(struct perf_source *source);
+
+/* The kernel's own counts of a CPU's sampling event (index into `cpus`). Returns 0 or -errno. */
+int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret);

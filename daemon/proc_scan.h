@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * /proc -> the process table: what was running before the sideband began, and what it lost. Reads
+ * only what the kernel itself writes (stat, comm, maps), never a file of a user. The text parsers
+ * are pure.
+ */
+
+#include "process_table.h"
+
+struct proc_scan;
+
+/* Returned; release with proc_scan_free(). NULL when there is no memory or no /proc. */
+struct proc_scan *proc_scan_new(void);
+struct proc_scan *proc_scan_free(struct proc_scan *scan);
+
+/*
+ * Reads one process into the table. Returns 0, -ESRCH when it is gone (or was replaced while it was
+ * read), or another -errno. start time is read before and after; a reading across an exec is
+ * dropped.
+ */
+int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid);
+
+/*
+ * Walks all of /proc in pieces: reads processes for about `budget_ns`, then returns 1 while there
+ * are more, 0 when the walk is complete, or -errno. The next call after 0 begins a new walk.
+ */
+int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t budget_ns);
+
+/*
+ * One line of /proc/PID/maps, without its newline, NUL-terminated. Returns 1 and fills `ret` (its
+ * path points into `line`) for an executable mapping, 0 for any other, -EBADMSG for what is no such
+ * line.
+ */
+int proc_scan_parse_maps_line(const char *line, struct mapping_description *ret);
+
+struct proc_stat {
+    int32_t parent_pid;
+    bool kernel_thread;        /* PF_KTHREAD */
+    uint64_t start_time_ticks; /* since boot, in USER_HZ */
+};
+/* /proc/PID/stat, NUL-terminated; the comm may hold anything, ')' and newlines too. 0 or -EBADMSG.
+ */
+int proc_scan_parse_stat(const char *text, struct proc_stat *ret);

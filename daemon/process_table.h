@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * pid -> names, threads and executable mappings over time. Fed by the kernel's sideband records in
+ * the order of their time and by scans of /proc; asked with (pid, pc, sample time). Bounded: what
+ * finds no place is counted in `refused_count`, never an abort. Pure: no files, no clock.
+ *
+ * A process that has ended, a mapping that was replaced, a name that was changed stay until
+ * process_table_prune() passes them, so a sample that is late by one drain still finds its time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIME_OPEN_NS       UINT64_MAX /* "has not ended" */
+#define COMM_BYTES         16
+#define NAMES_KEPT         4
+#define BUILD_ID_BYTES_MAX 20
+
+#define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
+#define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
+#define PROCESS_TABLE_MAPPINGS_MAX  ((size_t)2097152)
+#define PROCESS_MAPPINGS_MAX        ((size_t)65536)
+
+/* What was mapped, as the kernel or /proc told us. Shared by the copies of a mapping that fork
+ * makes. */
+struct mapped_file {
+    uint32_t reference_count;
+    char *path; /* owned; "[anon]" for memory without a file, "[vdso]", "//anon", ... as told */
+    bool has_build_id;
+    uint8_t build_id_bytes;
+    uint8_t build_id[BUILD_ID_BYTES_MAX];
+    uint32_t device_major; /* 0:0 inode 0 when the record had a build-id instead */
+    uint32_t device_minor;
+    uint64_t inode;
+    uint64_t inode_generation;
+    void *trace_file; /* trace.c's own; see process_table_new() */
+};
+
+struct mapping {
+    uint64_t start;
+    uint64_t end;
+    uint64_t file_offset;
+    uint64_t from_ns;
+    uint64_t to_ns; /* TIME_OPEN_NS while it holds */
+    struct mapped_file *file;
+    bool scanned;          /* from /proc, beneath what records say */
+    uint16_t module_id;    /* trace.c's own, here and below: 0 until it is written */
+    uint32_t written_bias; /* 0 not written, else which definition stands in the file */
+};
+
+struct name {
+    uint64_t from_ns;
+    char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them */
+};
+
+/* The last NAMES_KEPT names; `name_count` counts all that there were. names[i % NAMES_KEPT]. */
+struct thread {
+    int32_t tid;
+    uint64_t from_ns;
+    uint64_t to_ns;
+    uint32_t name_count;
+    uint32_t written_name_count; /* trace.c's own */
+    struct name names[NAMES_KEPT];
+};
+
+struct process {
+    int32_t pid;
+    int32_t parent_pid;
+    uint64_t from_ns; /* its fork, or 0 when it was there before us */
+    uint64_t exec_ns; /* its last exec, 0 when none was seen */
+    uint64_t to_ns;
+    bool kernel_thread;
+    bool scanned;        /* /proc was read, or every mapping since its fork or exec was seen */
+    uint32_t generation; /* unique among all processes, and new whenever its mappings change */
+    size_t thread_count; /* live or not yet pruned; threads are found with process_find_thread() */
+    uint16_t next_module_id;  /* trace.c's own, here and below */
+    uint64_t next_scan_ns;    /* the collector's own: not scanned again before this */
+    struct mapping *mappings; /* mapping_count, sorted by (start, from_ns); owned */
+    size_t mapping_count;
+    size_t mapping_capacity;
+    struct thread **threads; /* thread_count, sorted by (tid, from_ns); owned */
+    size_t thread_capacity;
+};
+
+struct process_table;
+
+/* `on_file_free` (may be NULL) is called before a mapped_file goes, to release what hangs on it. */
+typedef void (*mapped_file_free_fn)(struct mapped_file *file, void *userdata);
+struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *userdata);
+struct process_table *process_table_free(struct process_table *table);
+
+/* The sideband, in the order of time. Unknown pids and tids come into being as they are named. */
+void process_table_fork(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
+                        int32_t parent_tid, uint64_t time_ns);
+void process_table_comm(struct process_table *table, int32_t pid, int32_t tid, const char *comm,
+                        bool exec, uint64_t time_ns);
+void process_table_exit(struct process_table *table, int32_t pid, int32_t tid, uint64_t time_ns);
+
+struct mapping_description {
+    uint64_t start;
+    uint64_t end;
+    uint64_t file_offset;
+    const char *path; /* borrowed; "" is memory without a file */
+    bool has_build_id;
+    uint8_t build_id_bytes;
+    uint8_t build_id[BUILD_ID_BYTES_MAX];
+    uint32_t device_major;
+    uint32_t device_minor;
+    uint64_t inode;
+    uint64_t inode_generation;
+};
+/* A new executable mapping trims what it overlaps from its time on. */
+void process_table_mmap(struct process_table *table, int32_t pid,
+                        const struct mapping_description *mapping, uint64_t time_ns);
+
+/* What one reading of /proc/PID gave. All borrowed. */
+struct process_scan {
+    int32_t pid;
+    int32_t parent_pid;
+    bool kernel_thread;
+    uint64_t start_time_ns; /* of the process, CLOCK_BOOTTIME, to clock-tick precision (10 ms) */
+    const struct scanned_thread {
+        int32_t tid;
+        char comm[COMM_BYTES];
+    } * threads;
+    size_t thread_count;
+    const struct mapping_description *mappings;
+    size_t mapping_count;
+    uint64_t begin_ns; /* when the reading began and ended */
+    uint64_t end_ns;
+};
+/*
+ * Scanned mappings hold from the process's last exec or fork record, else from 0, and lie beneath
+ * what records said: a range that a record's mapping covers is left alone. A scan that an exec or
+ * exit record (already told) cuts in two is dropped. A scanned mapping that is there already
+ * changes nothing.
+ */
+void process_table_scan(struct process_table *table, const struct process_scan *scan);
+
+/* The process that had this pid at `time_ns`, or NULL. */
+struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns);
+/* The mapping in which `pc` fell at `time_ns`, or NULL. */
+struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns);
+/* The thread `tid` at `time_ns`, or NULL. */
+struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
+
+/* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */
+void process_table_prune(struct process_table *table, uint64_t horizon_ns);
+
+struct process_table_counts {
+    size_t process_count;
+    size_t thread_count;
+    size_t mapping_count;
+    uint64_t refused_count; /* processes, threads and mappings that found no place */
+};
+struct process_table_counts process_table_counts(const struct process_table *table);

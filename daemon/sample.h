@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The value that flows from the collector to the trace: one tick of one CPU. It owns nothing; its
+ * stacks point into the record that the kernel wrote and are valid until the ring's tail moves.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How far a user stack can be trusted (docs/trace-format.md, "quality"). The values are in the
+ * file. */
+enum stack_quality {
+    STACK_NONE = 0,       /* no user stack: a kernel thread, or a task that is gone */
+    STACK_COMPLETE = 1,   /* reaches its root, on proof */
+    STACK_SHORT_COPY = 2, /* the copied bytes end before the root */
+    STACK_DEPTH = 3,      /* cut at the configured depth */
+    STACK_NO_RULE = 4,    /* nothing says who called the last frame */
+    STACK_BAD_MEMORY = 5, /* the chain leads to where no stack can be */
+};
+
+struct sample {
+    uint64_t time_ns; /* CLOCK_BOOTTIME */
+    uint32_t cpu;
+    int32_t pid; /* 0: outside this pid namespace, -1: exited */
+    int32_t tid;
+    bool kernel_mode; /* the tick found the CPU in the kernel */
+    enum stack_quality quality;
+    uint16_t cfi_frame_count;
+    uint16_t fp_frame_count;
+    const uint64_t *user_stack; /* leaf first */
+    size_t user_count;
+    const uint64_t *kernel_stack; /* leaf first */
+    size_t kernel_count;
+};
