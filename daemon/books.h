@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The accounting of ticks. Per CPU:
+ *     expected = received + lost + throttled + missed + idle + unexplained
+ *     received = kept + filtered + dropped
+ * Every term is measured; only `unexplained` is a remainder, signed and always shown. A term that
+ * this version does not measure is `null` in JSON and 0 in the sum. Pure.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct books_cpu {
+    uint32_t cpu;
+    uint64_t running_ns; /* that the kernel counted for the sampling event */
+    uint64_t received;
+    uint64_t lost;
+    uint64_t throttled;
+    uint64_t idle;
+    uint64_t kept;
+    uint64_t filtered;
+    uint64_t dropped;
+    uint64_t steal_ns;
+};
+
+struct books {
+    uint64_t period_ns;
+    struct books_cpu *cpus; /* owned by whoever made the books */
+    size_t cpu_count;
+    const char *idle_source; /* "proc_stat", or NULL: idle is not measured */
+    uint64_t truncated_stacks;
+    uint64_t mapping_uncertain;
+    uint64_t modules_unread;
+};
+
+/* running_ns / period_ns, rounded to the nearest tick. */
+uint64_t books_expected(const struct books *books, const struct books_cpu *cpu);
+int64_t books_unexplained(const struct books *books, const struct books_cpu *cpu);
+
+/* The JSON object of docs/trace-format.md, one line. Returned: free(). NULL when there is no
+ * memory. */
+char *books_print(const struct books *books);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The child without rights, the only process that parses other people's files. It is this program
+ * executed anew, with one socket: no capabilities, an own uid where the daemon may change it, a
+ * seccomp filter that knows no open, socket, connect, exec, clone, ptrace or kill, limited memory.
+ * It is sent {request, fd} and answers with a sealed memfd that holds a symbol table, or with an
+ * errno.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct elf_worker_config {
+    uid_t uid; /* to become when the daemon is root; (uid_t)-1: keep */
+    gid_t gid;
+};
+
+enum elf_worker_request {
+    ELF_WORKER_SYMBOLS,  /* fd: an ELF file */
+    ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
+};
+
+struct elf_worker;
+
+/* What main() does with this program's argv[1] equal to ELF_WORKER_ARGUMENT: never returns. */
+#define ELF_WORKER_ARGUMENT "--elf-worker"
+_Noreturn void elf_worker_child(int socket_fd);
+
+/* Starts a worker. Returns 0 and an object to release with elf_worker_free() (which ends it), or
+ * -errno. */
+int elf_worker_start(const struct elf_worker_config *config, struct elf_worker **ret);
+struct elf_worker *elf_worker_free(struct elf_worker *worker);
+
+int elf_worker_fd(
+    const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */
+pid_t elf_worker_pid(const struct elf_worker *worker);
+
+/* Sends one request (fd borrowed); one may be under way. Returns 0, -EAGAIN, or -EPIPE when it
+ * died. */
+int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd);
+
+/*
+ * Takes the reply, without blocking. Returns 0 with a read-only mapping of the table (returned:
+ * munmap), checked by symbol_table_open(); -EAGAIN when there is none yet; -EPIPE when the worker
+ * has died; another -errno that the worker answered (-EBADMSG: not an ELF file that it can read).
+ */
+int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_bytes);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Symbol tables by the identity of the opened file (device, inode, size, ctime), never by build-id
+ * alone: a build-id is bytes that its author chose. A mapping's first sample makes a ticket; an
+ * opener thread opens the file; the worker, who alone parses it, answers with a table; the ticket
+ * becomes ready. The cache outlives sessions, is bounded, and is trimmed when nobody needs a table
+ * for 60 s.
+ *
+ * Threads: module_cache_request() and the module_ticket_*() functions may be called from the
+ * collector; everything else belongs to the main thread.
+ */
+
+#include "elf_worker.h"
+#include "symbol_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module_cache;
+struct module_ticket;
+
+enum module_state {
+    MODULE_PENDING,
+    MODULE_READY,
+    MODULE_FAILED,
+};
+
+enum module_failure {
+    MODULE_FAILURE_NONE,
+    MODULE_FAILURE_NOT_FOUND,  /* gone, or not to be opened with the daemon's rights */
+    MODULE_FAILURE_NOT_FILE,   /* not a regular file */
+    MODULE_FAILURE_IDENTITY,   /* what is at the path now is not what was mapped */
+    MODULE_FAILURE_UNREADABLE, /* not ELF, or too broken or too large for the worker */
+    MODULE_FAILURE_WORKER,     /* the worker died over it */
+    MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
+};
+
+/* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
+ * is. */
+struct module {
+    uint64_t device;
+    uint64_t inode;
+    struct symbol_table symbols;
+};
+
+/* What is known of a mapping whose file is wanted. Copied by the request. */
+struct module_query {
+    int32_t pid;        /* that maps it, possibly gone by now */
+    int32_t parent_pid; /* under whose root the path is tried when the pid is gone */
+    uint64_t start;
+    uint64_t end;
+    uint64_t file_offset;
+    const char *path; /* as mapped, absolute */
+    bool has_build_id;
+    uint8_t build_id_bytes;
+    uint8_t build_id[20];
+    uint32_t device_major; /* without a build-id: what the record or /proc said */
+    uint32_t device_minor;
+    uint64_t inode;
+};
+
+struct module_cache_counts {
+    uint64_t requested_count;
+    uint64_t ready_count;
+    uint64_t failed_count;
+    uint64_t worker_restart_count;
+    uint64_t module_count; /* tables held now */
+    uint64_t table_bytes;  /* and their size */
+};
+
+/*
+ * Starts the openers and the worker. Returns 0 and an object to release with module_cache_free(),
+ * or -errno. There may be no outstanding ticket when it is released.
+ */
+int module_cache_new(const struct elf_worker_config *worker_config, struct module_cache **ret);
+struct module_cache *module_cache_free(struct module_cache *cache);
+
+/* A descriptor (borrowed) that polls readable when module_cache_dispatch() has something to do. */
+int module_cache_fd(const struct module_cache *cache);
+/* Never blocks. Call also about once a second: it watches time limits and trims. */
+void module_cache_dispatch(struct module_cache *cache);
+
+struct module_cache_counts module_cache_counts(struct module_cache *cache);
+int module_cache_worker_pid(const struct module_cache *cache); /* 0 while there is none */
+
+/* Returned: release with module_ticket_release(). NULL when there is no memory or the queue is
+ * full. */
+struct module_ticket *module_cache_request(struct module_cache *cache,
+                                           const struct module_query *query);
+/* The kernel's own symbols (/proc/kallsyms), addresses as they run. As module_cache_request(). */
+struct module_ticket *module_cache_request_kernel(struct module_cache *cache);
+
+enum module_state module_ticket_state(const struct module_ticket *ticket);
+enum module_failure module_ticket_failure(const struct module_ticket *ticket);
+/* Once ready: borrowed for as long as the ticket is held. Equal files give equal pointers. */
+const struct module *module_ticket_module(const struct module_ticket *ticket);
+void module_ticket_release(struct module_ticket *ticket);

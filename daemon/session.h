@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One recording: created -> running -> stopped -> running ..., as the RFC's sampler has it. Owns
+ * the perf source, the process table, the trace and the collector thread; belongs to the main
+ * thread.
+ */
+
+#include "books.h"
+#include "fault.h"
+#include "module_cache.h"
+#include "perf_source.h"
+#include "session_config.h"
+
+#include <systemd/sd-event.h>
+
+enum session_state {
+    SESSION_CREATED,
+    SESSION_RUNNING,
+    SESSION_STOPPING, /* Stop was called; the last samples are being drained */
+    SESSION_STOPPED,
+};
+
+struct session;
+
+struct session_owner {
+    uid_t uid;
+    pid_t pid; /* of the client; left out with exclude_self */
+    bool detached;
+};
+
+struct session_callbacks {
+    void *userdata;
+    /* A stop is complete: everything sampled can be read. `by` is "client" or "max_duration". */
+    void (*on_stopped)(struct session *session, const char *by, void *userdata);
+};
+
+/*
+ * What can fail for want of rights, memory or a kernel fails here, with a fault. `cache` and
+ * `event` are borrowed for the session's life. Returns 0 and a session to release with
+ * session_free(), which ends sampling whatever the state.
+ */
+int session_new(sd_event *event, struct module_cache *cache, const struct session_config *config,
+                const struct session_owner *owner, const struct session_callbacks *callbacks,
+                struct session **ret, struct fault *reterr);
+struct session *session_free(struct session *session);
+
+/* Return 0, or -EBADFD in the wrong state (BadState), or another -errno, with a fault. */
+int session_start(struct session *session, struct fault *reterr);
+/* Begins the stop; on_stopped() follows, never from inside this call. */
+int session_stop(struct session *session, struct fault *reterr);
+
+/*
+ * Hands out up to `capacity_bytes` of whole records (borrowed until the next call). `ack` is the
+ * sequence number of the last bytes that arrived, or 0: bytes that were handed out and not
+ * acknowledged are handed out again, whatever has come since. `*ret_end`: stopped, and nothing is
+ * left after these.
+ */
+struct session_chunk {
+    const void *bytes;
+    size_t size_bytes; /* 0: nothing is ready */
+    uint64_t sequence; /* to acknowledge; 0 with no bytes */
+    bool end;
+};
+/* Returns 0, or -EINVAL with a fault when `ack` was never handed out. */
+int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
+                 struct session_chunk *ret, struct fault *reterr);
+
+enum session_state session_state(const struct session *session);
+const char *session_state_name(enum session_state state); /* "created", "running", "stopped" */
+const char *session_id(const struct session *session);
+const struct session_owner *session_owner(const struct session *session);
+const struct session_config *session_config(const struct session *session);
+uint64_t session_age_ms(const struct session *session);
+uint64_t session_holds_s(const struct session *session); /* how long it can run unread */
+
+struct session_memory {
+    size_t buffer_bytes;
+    size_t buffer_used_bytes;
+    uint64_t ring_bytes;
+};
+struct session_memory session_memory(const struct session *session);
+
+/* The books as they are now, as a JSON object. Returned: free(). NULL when there is no memory. */
+char *session_books(struct session *session);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The functions of one module as a flat table that two processes can share: the worker builds it,
+ * the daemon checks every offset once and then only looks things up. Addresses are the module's own
+ * (ELF) addresses. The layout is private to one build of the program; it is never stored.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMBOL_TABLE_BYTES_MAX    ((size_t)512 << 20)
+#define SYMBOL_TABLE_SEGMENTS_MAX 64
+#define SYMBOL_NAME_BYTES_MAX     4096
+#define SYMBOL_BUILD_ID_BYTES_MAX 64
+
+/* An executable PT_LOAD: file bytes [offset, offset + size) are at [vaddr, vaddr + size). */
+struct symbol_segment {
+    uint64_t offset;
+    uint64_t vaddr;
+    uint64_t size_bytes;
+};
+
+struct symbol {
+    uint64_t start;
+    uint32_t size_bytes; /* never 0, and no symbol reaches into the next one */
+    uint32_t name;       /* offset into the names */
+};
+
+struct symbol_table {
+    const struct symbol *symbols; /* symbol_count, by rising start */
+    size_t symbol_count;
+    const struct symbol_segment *segments;
+    size_t segment_count;
+    const char *names; /* NUL-terminated valid UTF-8 strings */
+    size_t names_bytes;
+    const uint8_t *build_id; /* as found in the file; build_id_bytes 0: it has none */
+    size_t build_id_bytes;
+};
+
+/*
+ * Makes `ret` a view of serialised bytes (borrowed, 8-byte aligned), after checking all of them:
+ * sizes, order, overlaps, every name's offset and end. Returns 0, or -EBADMSG.
+ */
+int symbol_table_open(const void *bytes, size_t size_bytes, struct symbol_table *ret);
+
+/* The symbol that holds `vaddr`, as an index, or -1. */
+ptrdiff_t symbol_table_find(const struct symbol_table *table, uint64_t vaddr);
+const char *symbol_table_name(const struct symbol_table *table, size_t index);
+
+/* The module's address of a file offset, if an executable segment has it. */
+bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset,
+                        uint64_t *ret_vaddr);
+
+/*
+ * Collects symbols and serialises them: sorts, picks one name for each address (global before weak
+ * before local, then the one with fewer leading underscores, then the shorter, then alphabetical),
+ * cuts what overlaps, gives sizeless ones the room to the next, makes names valid UTF-8 (U+FFFD) of
+ * at most SYMBOL_NAME_BYTES_MAX. All returns: 0, -ENOMEM, or -E2BIG past SYMBOL_TABLE_BYTES_MAX.
+ */
+struct symbol_builder;
+struct symbol_builder *symbol_builder_new(void);
+struct symbol_builder *symbol_builder_free(struct symbol_builder *builder);
+int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment);
+int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build_id, size_t bytes);
+/* `rank` is lower for better names: 0 global, 1 weak, 2 local. `size_bytes` 0: unknown. */
+int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes,
+                       int rank, const char *name);
+/* Returned bytes: release with free(). */
+int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size_t *ret_size_bytes);
