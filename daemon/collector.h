@@ -7,29 +7,15 @@
  * threads is in this header: three requests, two answers, a snapshot of the counts.
  */
 
-#include "filter.h"
-#include "perf_source.h"
-#include "proc_scan.h"
-#include "process_table.h"
-#include "trace.h"
+#include "drain.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct collector;
 
-/* All borrowed. */
-struct collector_config {
-    struct perf_source *source;
-    struct process_table *processes;
-    struct proc_scan *scan;
-    struct filter *filter;
-    struct trace *trace;
-    uint16_t max_stack_depth;
-};
-
 /* Starts the thread, which first reads /proc. Returns 0 or -errno. */
-int collector_start(const struct collector_config *config, struct collector **ret);
+int collector_start(const struct drain_config *config, struct collector **ret);
 /* Ends the thread, within the time of one drain. */
 struct collector *collector_free(struct collector *collector);
 
@@ -52,22 +38,11 @@ enum collector_event {
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);
 
-struct collector_cpu_counts {
-    uint64_t received;
-    uint64_t lost; /* as PERF_RECORD_LOST told */
-    uint64_t kept;
-    uint64_t filtered;
-    uint64_t dropped;
-};
-
 struct collector_counts {
-    uint64_t truncated_stacks;
-    uint64_t mapping_uncertain;
-    uint64_t modules_unread;
-    uint64_t bad_records;   /* that could not be parsed */
-    uint64_t sideband_lost; /* sideband records that were lost; the processes were scanned again */
+    struct drain_counts drain;
+    uint64_t modules_unread; /* files whose functions stay without names */
 };
 
 /* As of the last drain. `cpus` has one element for each CPU of the source, in its order. */
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct collector_cpu_counts *cpus);
+                        struct drain_cpu_counts *cpus);

@@ -44,7 +44,8 @@ struct trace {
     struct trace_symbols *symbols;
     struct trace_modules *modules;
     struct trace_names *names;
-    struct dropped *dropped; /* cpu_count of them */
+    uint32_t *cpus; /* cpu_count of them, and of these */
+    struct dropped *dropped;
     struct seen seen[SEEN_COUNT];
     uint64_t group[SAMPLE_GROUP_WORDS];
 };
@@ -96,14 +97,18 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     }
     trace->config = *config;
     trace->dropped = calloc(config->cpu_count, sizeof *trace->dropped);
+    trace->cpus = calloc(config->cpu_count, sizeof *trace->cpus);
     trace->names = trace_names_new(config->buffer);
     trace->symbols = trace_symbols_new(config->buffer);
     trace->modules = trace->symbols == NULL
                          ? NULL
                          : trace_modules_new(config->buffer, config->cache, trace->symbols);
-    int r = trace->dropped == NULL || trace->names == NULL || trace->modules == NULL
-                ? -ENOMEM
-                : begin_segment(trace);
+    int r = -ENOMEM;
+    if (trace->dropped != NULL && trace->cpus != NULL && trace->names != NULL &&
+        trace->modules != NULL) {
+        memcpy(trace->cpus, config->cpus, config->cpu_count * sizeof *trace->cpus);
+        r = begin_segment(trace);
+    }
     if (r < 0) {
         (void)trace_free(trace);
         return r;
@@ -121,6 +126,7 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_symbols_free(trace->symbols);
     (void)trace_names_free(trace->names);
     free(trace->dropped);
+    free(trace->cpus);
     free(trace);
     return NULL;
 }
@@ -232,7 +238,7 @@ enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const str
     *ret_uncertain = uncertain;
 
     fxt_writer_init(&writer, trace->group, sizeof trace->group);
-    write_drop_stats(&writer, trace->config.cpus[cpu_index], dropped);
+    write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
     size_t before_bytes = writer.used_bytes;
     write_sample(&writer, sample);
     if (!fxt_writer_ok(&writer) ||
@@ -261,7 +267,7 @@ bool trace_finish(struct trace *trace, const char *books_json)
     for (size_t i = 0; i < trace->config.cpu_count; i++) {
         struct dropped *dropped = &trace->dropped[i];
         fxt_writer_init(&writer, trace->group, sizeof trace->group);
-        write_drop_stats(&writer, trace->config.cpus[i], dropped);
+        write_drop_stats(&writer, trace->cpus[i], dropped);
         if (writer.used_bytes > 0 && !trace_buffer_put(trace->config.buffer, TRACE_LANE_CPU(i),
                                                        trace->group, writer.used_bytes)) {
             return false;

@@ -22,9 +22,8 @@ struct trace;
 struct trace_config {
     struct trace_buffer *buffer; /* borrowed, as are all below */
     struct module_cache *cache;
-    const uint32_t *cpus; /* ids, in the order of the buffer's lanes */
+    const uint32_t *cpus; /* ids, in the order of the buffer's lanes; copied */
     size_t cpu_count;
-    bool kernel_stacks;
     const char *session_json; /* one line: what stands in the file as cpu-profilerd.session */
 };
 
