@@ -3,8 +3,7 @@
 /*
  * The span of a record is known from its header, and has been checked against the input, before the
  * cursor is set on it; here every step is checked against what is left of the span. Resolving a
- * reference reads the tables and changes nothing, but for the provider that stands in for a missing
- * one.
+ * reference reads the tables and changes nothing.
  */
 #include "fxt_cursor.h"
 
@@ -74,7 +73,7 @@ int fxt_cursor_take_bytes(struct fxt_cursor *cursor, size_t size_bytes, const ui
 
 int fxt_cursor_take_text(struct fxt_cursor *cursor, size_t size_bytes, const char **ret)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     int r = fxt_cursor_take_bytes(cursor, size_bytes, &bytes);
     if (r == 0) {
         *ret = (const char *)bytes;
@@ -82,19 +81,9 @@ int fxt_cursor_take_text(struct fxt_cursor *cursor, size_t size_bytes, const cha
     return r;
 }
 
-int fxt_cursor_provider(struct fxt_cursor *cursor, struct fxt_provider **ret)
-{
-    struct fxt_provider *provider = fxt_tables_current(&cursor->tables);
-    if (provider == NULL) {
-        return -ENOMEM;
-    }
-    *ret = provider;
-    return 0;
-}
-
 static int take_inline_string(struct fxt_cursor *cursor, size_t text_bytes, struct fxt_string *ret)
 {
-    const char *text;
+    const char *text = NULL;
     int r = fxt_cursor_take_text(cursor, text_bytes, &text);
     if (r == 0) {
         *ret = (struct fxt_string){.text = text, .text_bytes = text_bytes};
@@ -104,12 +93,7 @@ static int take_inline_string(struct fxt_cursor *cursor, size_t text_bytes, stru
 
 static int find_string(struct fxt_cursor *cursor, uint16_t index, struct fxt_string *ret)
 {
-    struct fxt_provider *provider;
-    int r = fxt_cursor_provider(cursor, &provider);
-    if (r < 0) {
-        return r;
-    }
-    const struct fxt_text *text = fxt_provider_find_string(provider, index);
+    const struct fxt_text *text = fxt_provider_find_string(cursor->tables.current, index);
     if (text == NULL) {
         return fxt_cursor_refuse(cursor, "string %u is not defined", index);
     }
@@ -132,12 +116,7 @@ int fxt_cursor_take_string(struct fxt_cursor *cursor, uint64_t reference, struct
 static int find_thread(struct fxt_cursor *cursor, uint8_t index, uint64_t *ret_pid,
                        uint64_t *ret_tid)
 {
-    struct fxt_provider *provider;
-    int r = fxt_cursor_provider(cursor, &provider);
-    if (r < 0) {
-        return r;
-    }
-    const struct fxt_thread *thread = fxt_provider_find_thread(provider, index);
+    const struct fxt_thread *thread = fxt_provider_find_thread(cursor->tables.current, index);
     if (thread == NULL) {
         return fxt_cursor_refuse(cursor, "thread %u is not defined", index);
     }
@@ -152,8 +131,8 @@ int fxt_cursor_take_thread(struct fxt_cursor *cursor, uint64_t reference, uint64
     if (reference != 0) {
         return find_thread(cursor, (uint8_t)reference, ret_pid, ret_tid);
     }
-    uint64_t pid;
-    uint64_t tid;
+    uint64_t pid = 0;
+    uint64_t tid = 0;
     int r = fxt_cursor_take_word(cursor, &pid);
     if (r == 0) {
         r = fxt_cursor_take_word(cursor, &tid);
@@ -168,18 +147,13 @@ int fxt_cursor_take_thread(struct fxt_cursor *cursor, uint64_t reference, uint64
 
 int fxt_cursor_take_time_ns(struct fxt_cursor *cursor, uint64_t *ret)
 {
-    struct fxt_provider *provider;
-    uint64_t ticks;
-    int r = fxt_cursor_provider(cursor, &provider);
-    if (r < 0) {
-        return r;
-    }
-    r = fxt_cursor_take_word(cursor, &ticks);
+    uint64_t ticks = 0;
+    int r = fxt_cursor_take_word(cursor, &ticks);
     if (r < 0) {
         return r;
     }
     unsigned __int128 time_ns =
-        (unsigned __int128)ticks * FXT_TICKS_PER_SECOND / provider->ticks_per_second;
+        (unsigned __int128)ticks * FXT_TICKS_PER_SECOND / cursor->tables.current->ticks_per_second;
     if (time_ns > UINT64_MAX) {
         return fxt_cursor_refuse(cursor, "a time beyond 64 bits of nanoseconds");
     }

@@ -5,8 +5,8 @@
  * One record on its way through the reader: hands out its words, texts and references in order,
  * and never beyond the record. The reader's own; nobody else includes it.
  *
- * Every function returns 0, or -EBADMSG and puts a sentence into `error`; those that resolve
- * references or times may return -ENOMEM. Outputs are written only on success.
+ * Every function returns 0, or -EBADMSG and puts a sentence into `error`. Outputs are written only
+ * on success. References and ticks are those of the current provider, which there must be.
  */
 
 #include "fxt_format.h"
@@ -33,8 +33,6 @@ int fxt_cursor_take_word(struct fxt_cursor *cursor, uint64_t *ret);
 int fxt_cursor_take_bytes(struct fxt_cursor *cursor, size_t size_bytes, const uint8_t **ret);
 int fxt_cursor_take_text(struct fxt_cursor *cursor, size_t size_bytes, const char **ret);
 
-/* The tables that the record's references point into. */
-int fxt_cursor_provider(struct fxt_cursor *cursor, struct fxt_provider **ret);
 /* Resolves a 16-bit string reference, taking an inline text from the record. */
 int fxt_cursor_take_string(struct fxt_cursor *cursor, uint64_t reference, struct fxt_string *ret);
 /* Resolves an 8-bit thread reference, taking inline words from the record. */

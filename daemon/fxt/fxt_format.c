@@ -28,7 +28,7 @@ const char *fxt_known_string_text(enum fxt_known_string string)
     case FXT_STRING_BOOKS:
         return "cpu-profilerd.books";
     case FXT_STRING_FIRST_FREE:
-        return NULL;
+        break;
     }
-    return NULL;
+    return "";
 }

@@ -26,8 +26,8 @@ enum fxt_known_string {
 };
 #define FXT_STRING_INDEX_MAX 32767
 
-/* The text of a known string, NUL-terminated; NULL for FXT_STRING_FIRST_FREE. */
-const char *fxt_known_string_text(enum fxt_known_string string);
+/* The text of a known string, NUL-terminated; "" for what is none. */
+const char *fxt_known_string_text(enum fxt_known_string string) __attribute__((returns_nonnull));
 
 /* A reference to a string: an index that the segment has defined, or (index 0) the text inline. */
 struct fxt_string {

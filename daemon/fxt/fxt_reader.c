@@ -119,7 +119,6 @@ static int read_metadata(struct fxt_cursor *cursor, struct fxt_record *ret)
 
 static int read_initialization(struct fxt_cursor *cursor, struct fxt_record *ret)
 {
-    struct fxt_provider *provider = NULL;
     ret->kind = FXT_RECORD_INITIALIZATION;
     int r = fxt_cursor_check_reserved(cursor, FXT_INITIALIZATION_RESERVED);
     if (r == 0) {
@@ -128,22 +127,18 @@ static int read_initialization(struct fxt_cursor *cursor, struct fxt_record *ret
     if (r == 0) {
         r = fxt_cursor_check_end(cursor);
     }
-    if (r == 0) {
-        r = fxt_cursor_provider(cursor, &provider);
-    }
     if (r < 0) {
         return r;
     }
     if (ret->ticks_per_second == 0) {
         return fxt_cursor_refuse(cursor, "a second has 0 ticks");
     }
-    provider->ticks_per_second = ret->ticks_per_second;
+    cursor->tables.current->ticks_per_second = ret->ticks_per_second;
     return 0;
 }
 
 static int read_string(struct fxt_cursor *cursor, struct fxt_record *ret)
 {
-    struct fxt_provider *provider = NULL;
     struct fxt_string *string = &ret->string;
     ret->kind = FXT_RECORD_STRING;
     string->index = (uint16_t)fxt_get(cursor->header, FXT_STRING_RECORD_INDEX);
@@ -159,10 +154,8 @@ static int read_string(struct fxt_cursor *cursor, struct fxt_record *ret)
         r = fxt_cursor_check_end(cursor);
     }
     if (r == 0) {
-        r = fxt_cursor_provider(cursor, &provider);
-    }
-    if (r == 0) {
-        r = fxt_provider_define_string(provider, string->index, string->text, string->text_bytes);
+        r = fxt_provider_define_string(cursor->tables.current, string->index, string->text,
+                                       string->text_bytes);
     }
     return r == -EEXIST ? fxt_cursor_refuse(cursor, "string %u is defined already", string->index)
                         : r;
@@ -171,7 +164,6 @@ static int read_string(struct fxt_cursor *cursor, struct fxt_record *ret)
 /* Not a record of ours, but others' records refer to what it defines. */
 static int read_thread(struct fxt_cursor *cursor)
 {
-    struct fxt_provider *provider = NULL;
     uint8_t index = (uint8_t)fxt_get(cursor->header, FXT_THREAD_INDEX);
     uint64_t pid = 0;
     uint64_t tid = 0;
@@ -186,10 +178,7 @@ static int read_thread(struct fxt_cursor *cursor)
         r = fxt_cursor_check_end(cursor);
     }
     if (r == 0) {
-        r = fxt_cursor_provider(cursor, &provider);
-    }
-    if (r == 0) {
-        r = fxt_provider_define_thread(provider, index, pid, tid);
+        r = fxt_provider_define_thread(cursor->tables.current, index, pid, tid);
     }
     return r == -EEXIST ? fxt_cursor_refuse(cursor, "thread %u is defined already", index) : r;
 }
@@ -269,7 +258,7 @@ static int take_field(struct fxt_cursor *cursor, uint64_t fields, uint64_t field
 static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
                       const uint64_t **ret_stack, size_t *ret_count)
 {
-    uint64_t count;
+    uint64_t count = 0;
     if ((fields & field) == 0) {
         return 0;
     }
@@ -281,7 +270,7 @@ static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field
         return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries where %zu words are left",
                                  count, cursor->words_left);
     }
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     r = fxt_cursor_take_bytes(cursor, count * FXT_WORD_BYTES, &bytes);
     if (r < 0) {
         return r;
@@ -553,7 +542,12 @@ int fxt_reader_next(struct fxt_reader *reader, const uint8_t *bytes, size_t size
         .size_bytes = words * FXT_WORD_BYTES,
         .offset_bytes = cursor->offset_bytes,
     };
-    r = read_record(cursor, &record);
+    if (record.type != FXT_TYPE_METADATA) {
+        r = fxt_tables_need_provider(&cursor->tables);
+    }
+    if (r == 0) {
+        r = read_record(cursor, &record);
+    }
     if (r < 0) {
         return r;
     }

@@ -48,13 +48,13 @@ void fxt_tables_reset(struct fxt_tables *tables)
     *tables = (struct fxt_tables){0};
 }
 
-struct fxt_provider *fxt_tables_current(struct fxt_tables *tables)
+int fxt_tables_need_provider(struct fxt_tables *tables)
 {
     if (tables->current == NULL) {
         tables->unnamed = provider_new(0);
         tables->current = tables->unnamed;
     }
-    return tables->current;
+    return tables->current == NULL ? -ENOMEM : 0;
 }
 
 /* Where `id` stands among the providers, or would. */

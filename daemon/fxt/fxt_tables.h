@@ -47,8 +47,8 @@ struct fxt_tables {
 /* Forgets everything, as a segment's magic number asks; also releases `tables`. */
 void fxt_tables_reset(struct fxt_tables *tables);
 
-/* The provider of the next record, borrowed; NULL when there is no memory. */
-struct fxt_provider *fxt_tables_current(struct fxt_tables *tables);
+/* Sets `current` to the unnamed provider where a segment has named none. Returns 0, or -ENOMEM. */
+int fxt_tables_need_provider(struct fxt_tables *tables);
 
 /* Adds a provider and makes it current. Returns 0, -EEXIST, -ENOSPC (FXT_PROVIDERS_MAX), -ENOMEM.
  */
