@@ -27,7 +27,7 @@ enum fxt_known_string {
 #define FXT_STRING_INDEX_MAX 32767
 
 /* The text of a known string, NUL-terminated; "" for what is none. */
-const char *fxt_known_string_text(enum fxt_known_string string) __attribute__((returns_nonnull));
+const char *fxt_known_string_text(enum fxt_known_string string);
 
 /* A reference to a string: an index that the segment has defined, or (index 0) the text inline. */
 struct fxt_string {

@@ -221,8 +221,8 @@ static int read_drop_stats(struct fxt_cursor *cursor, struct fxt_drop_stats *ret
 static int read_event(struct fxt_cursor *cursor, struct fxt_record *ret)
 {
     struct fxt_drop_stats stats = {0};
-    struct fxt_string category = {0};
-    struct fxt_string name = {0};
+    struct fxt_string category = {.text = ""};
+    struct fxt_string name = {.text = ""};
     uint64_t pid = 0;
     int r = fxt_cursor_take_time_ns(cursor, &stats.first_ns);
     if (r == 0) {
