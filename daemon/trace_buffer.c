@@ -18,8 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Consumed memory goes back in pieces of this size. */
-#define RELEASE_BYTES ((uint64_t)256 * 1024)
+#define PAGE_BYTES ((uint64_t)4096)
 
 #define GROUP_HEADER_BYTES sizeof(uint64_t)
 
@@ -28,18 +27,18 @@ struct lane {
     uint64_t capacity_bytes;
     _Atomic uint64_t head;
     _Atomic uint64_t tail;
-    uint64_t released; /* the reader's own: memory before it has been given back */
 };
 
 struct trace_buffer {
     size_t lane_count;
-    size_t next_lane; /* the reader's own: the CPU lane that comes first next time */
+    size_t next_lane; /* the reader's own: the CPU lane that comes first next time, another each
+                         time */
     struct lane lanes[];
 };
 
 static size_t round_up(size_t bytes)
 {
-    return (bytes + RELEASE_BYTES - 1) / RELEASE_BYTES * RELEASE_BYTES;
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t definitions_bytes, size_t cpu_bytes)
@@ -126,13 +125,20 @@ bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void
     return true;
 }
 
-/* Gives the pages between `released` and `tail` back, in whole pieces that do not wrap. */
-static void release_consumed(struct lane *lane, uint64_t tail)
+/*
+ * Gives back the whole pages between the published tail and the new one. Only those are surely not
+ * being written to: what lies before the published tail belongs to the writer again.
+ */
+static void release_consumed(const struct lane *lane, uint64_t published_tail, uint64_t new_tail)
 {
-    while (tail - lane->released >= RELEASE_BYTES) {
-        uint64_t offset = lane->released % lane->capacity_bytes;
-        (void)madvise(lane->bytes + offset, RELEASE_BYTES, MADV_DONTNEED);
-        lane->released += RELEASE_BYTES;
+    uint64_t from = (published_tail + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t to = new_tail / PAGE_BYTES * PAGE_BYTES;
+    while (from < to) {
+        uint64_t offset = from % lane->capacity_bytes;
+        uint64_t bytes = lane->capacity_bytes - offset;
+        bytes = bytes > to - from ? to - from : bytes;
+        (void)madvise(lane->bytes + offset, bytes, MADV_DONTNEED);
+        from += bytes;
     }
 }
 
@@ -141,7 +147,8 @@ static void release_consumed(struct lane *lane, uint64_t tail)
 static size_t take_lane(struct lane *lane, uint64_t head, uint8_t *bytes, size_t capacity_bytes,
                         bool *ret_emptied)
 {
-    uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+    uint64_t published_tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+    uint64_t tail = published_tail;
     size_t taken = 0;
     while (tail != head) {
         uint64_t size = 0;
@@ -153,7 +160,7 @@ static size_t take_lane(struct lane *lane, uint64_t head, uint8_t *bytes, size_t
         taken += size;
         tail += GROUP_HEADER_BYTES + size;
     }
-    release_consumed(lane, tail);
+    release_consumed(lane, published_tail, tail);
     atomic_store_explicit(&lane->tail, tail, memory_order_release);
     *ret_emptied = tail == head;
     return taken;
@@ -177,10 +184,8 @@ size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capaci
         size_t lane = TRACE_LANE_CPU((buffer->next_lane - 1 + i) % cpu_count);
         taken += take_lane(&buffer->lanes[lane], heads[lane], (uint8_t *)bytes + taken,
                            capacity_bytes - taken, &emptied);
-        if (!emptied) {
-            buffer->next_lane = TRACE_LANE_CPU(lane % cpu_count); /* the one after it comes first */
-        }
     }
+    buffer->next_lane = TRACE_LANE_CPU(buffer->next_lane % cpu_count);
     return taken;
 }
 
