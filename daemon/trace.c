@@ -21,14 +21,14 @@
 #include <sys/random.h>
 
 #define SEEN_COUNT         ((size_t)65536) /* a power of two */
-#define KERNEL_GENERATION  UINT32_MAX
+#define KERNEL_GENERATION  UINT64_MAX
 #define SAMPLE_GROUP_WORDS 2048
 #define PROVIDER_NAME      "cpu-profilerd"
 
 struct seen {
     uint64_t address;
-    uint32_t generation; /* 0: free */
-    uint32_t unknown;
+    uint64_t generation; /* 0: free */
+    bool unknown;        /* the address is in no mapping that is known */
 };
 
 /* What one CPU's lane had no room for, until it has been told. */
@@ -131,9 +131,9 @@ struct trace *trace_free(struct trace *trace)
     return NULL;
 }
 
-static struct seen *find_seen(struct trace *trace, uint32_t generation, uint64_t address)
+static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t address)
 {
-    uint64_t hash = (address ^ ((uint64_t)generation << 32)) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t hash = (address ^ (generation << 32)) * UINT64_C(0x9E3779B97F4A7C15);
     return &trace->seen[hash >> 48];
 }
 
@@ -141,7 +141,7 @@ static struct seen *find_seen(struct trace *trace, uint32_t generation, uint64_t
 static void define_frame(struct trace *trace, struct process *process, uint64_t address,
                          uint64_t time_ns, bool *uncertain)
 {
-    uint32_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
+    uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
     if (seen->generation != generation || seen->address != address) {
         enum frame_outcome outcome =
@@ -152,7 +152,7 @@ static void define_frame(struct trace *trace, struct process *process, uint64_t 
         }
         *seen = (struct seen){address, generation, outcome == FRAME_UNKNOWN};
     }
-    if (seen->unknown != 0) {
+    if (seen->unknown) {
         *uncertain = true;
     }
 }
