@@ -147,7 +147,7 @@ static void define_frame(struct trace *trace, struct process *process, uint64_t 
         enum frame_outcome outcome =
             process == NULL ? trace_modules_kernel_frame(trace->modules, address)
                             : trace_modules_frame(trace->modules, process, address, time_ns);
-        if (outcome == FRAME_RETRY) {
+        if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
             return;
         }
         *seen = (struct seen){address, generation, outcome == FRAME_UNKNOWN};

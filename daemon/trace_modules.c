@@ -346,17 +346,20 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 {
     struct mapping *mapping = process_find_mapping(process, address, time_ns);
     if (mapping == NULL) {
+        if (process_find_mapping(process, address, TIME_OPEN_NS - 1) != NULL) {
+            return FRAME_TRANSIENT; /* mapped since */
+        }
         return define_unknown(modules, process, address) ? FRAME_UNKNOWN : FRAME_RETRY;
     }
     if (mapping->module_id == 0 && !define_mapping(modules, process, mapping)) {
         return FRAME_RETRY;
     }
     struct trace_file *file = mapping->file->trace_file;
-    if (file == NULL) {
-        return FRAME_DEFINED;
-    }
     uint64_t file_offset = address - mapping->start + mapping->file_offset;
-    return name_address(modules, file, file_offset) ? FRAME_DEFINED : FRAME_RETRY;
+    if (file != NULL && !name_address(modules, file, file_offset)) {
+        return FRAME_RETRY;
+    }
+    return mapping->to_ns == TIME_OPEN_NS ? FRAME_DEFINED : FRAME_TRANSIENT;
 }
 
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
