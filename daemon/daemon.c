@@ -81,6 +81,7 @@ static int set_up_cache(struct daemon *daemon)
         return r;
     }
     (void)sd_event_source_set_description(daemon->cache_source, "module-cache");
+    (void)sd_event_source_set_priority(daemon->cache_source, PRIORITY_CACHE);
     r = sd_event_add_time_relative(daemon->event, &daemon->tick_source, CLOCK_MONOTONIC, TICK_USEC,
                                    0, on_tick, daemon);
     if (r < 0) {
@@ -88,6 +89,17 @@ static int set_up_cache(struct daemon *daemon)
     }
     (void)sd_event_source_set_description(daemon->tick_source, "tick");
     return sd_event_source_set_exit_on_failure(daemon->tick_source, true);
+}
+
+/* For Status; a kernel that refuses is told to whoever creates a session, with the reason. */
+static struct perf_features probe_features(void)
+{
+    struct perf_features features = {0};
+    struct fault fault;
+    if (perf_source_probe(&features, &fault) < 0) {
+        log_warning(0, "no session can be created for now: %s", fault.text);
+    }
+    return features;
 }
 
 int daemon_run(int listen_fd, const char *address)
@@ -108,7 +120,13 @@ int daemon_run(int listen_fd, const char *address)
     if (r < 0) {
         return r;
     }
-    r = control_new(daemon.event, take_fd(fd), daemon.cache, &daemon.control);
+    struct control_params params = {
+        .event = daemon.event,
+        .cache = daemon.cache,
+        .features = probe_features(),
+        .priority = PRIORITY_PEER,
+    };
+    r = control_new(take_fd(fd), &params, &daemon.control);
     if (r < 0) {
         return log_error(r, "the control socket cannot be served");
     }

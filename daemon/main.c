@@ -64,8 +64,7 @@ static int obtain_socket(const char *path, const char **ret_address)
     }
     int fd = control_listen(path, &fault);
     if (fd < 0) {
-        log_fault(&fault);
-        return fd;
+        return log_error(fd, "%s", fault.text);
     }
     *ret_address = path;
     return fd;
