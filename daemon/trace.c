@@ -28,6 +28,7 @@
 struct seen {
     uint64_t address;
     uint64_t generation; /* 0: free */
+    uint64_t from_ns;    /* no word on samples older than this */
     bool unknown;        /* the address is in no mapping that is known */
 };
 
@@ -143,14 +144,16 @@ static void define_frame(struct trace *trace, struct process *process, uint64_t 
 {
     uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
-    if (seen->generation != generation || seen->address != address) {
+    if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns) {
+        uint64_t from_ns = 0;
         enum frame_outcome outcome =
-            process == NULL ? trace_modules_kernel_frame(trace->modules, address)
-                            : trace_modules_frame(trace->modules, process, address, time_ns);
+            process == NULL
+                ? trace_modules_kernel_frame(trace->modules, address)
+                : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
             return;
         }
-        *seen = (struct seen){address, generation, outcome == FRAME_UNKNOWN};
+        *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
     }
     if (seen->unknown) {
         *uncertain = true;

@@ -342,13 +342,14 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
 }
 
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
-                                       uint64_t address, uint64_t time_ns)
+                                       uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
     struct mapping *mapping = process_find_mapping(process, address, time_ns);
     if (mapping == NULL) {
         if (process_find_mapping(process, address, TIME_OPEN_NS - 1) != NULL) {
             return FRAME_TRANSIENT; /* mapped since */
         }
+        *ret_from_ns = time_ns;
         return define_unknown(modules, process, address) ? FRAME_UNKNOWN : FRAME_RETRY;
     }
     if (mapping->module_id == 0 && !define_mapping(modules, process, mapping)) {
@@ -359,6 +360,7 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     if (file != NULL && !name_address(modules, file, file_offset)) {
         return FRAME_RETRY;
     }
+    *ret_from_ns = mapping->from_ns;
     return mapping->to_ns == TIME_OPEN_NS ? FRAME_DEFINED : FRAME_TRANSIENT;
 }
 

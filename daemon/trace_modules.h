@@ -29,9 +29,13 @@ enum frame_outcome {
     FRAME_RETRY,     /* no room in the definitions lane: ask again with the next sample */
 };
 
-/* Sees to it that `address` of the process, at `time_ns`, is defined and will be named. */
+/*
+ * Sees to it that `address` of the process, at `time_ns`, is defined and will be named. Where the
+ * outcome is FRAME_DEFINED or FRAME_UNKNOWN, it holds for all samples from `*ret_from_ns` on, as
+ * long as the process keeps its generation.
+ */
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
-                                       uint64_t address, uint64_t time_ns);
+                                       uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns);
 /* The same for an address of the kernel. */
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address);
 
