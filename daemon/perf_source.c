@@ -82,12 +82,13 @@ static int read_online_cpus(uint32_t **ret_cpus, size_t *ret_count, struct fault
 {
     char text[SMALL_FILE_BYTES];
     int r = read_small_file(ONLINE_PATH, text);
-    if (r == 0) {
+    if (r >= 0) {
         r = perf_plan_cpus(text, ret_cpus, ret_count);
     }
-    return r < 0 ? fault_set(reterr, -r, "cannot read the CPUs from " ONLINE_PATH ": %s",
-                             strerror(-r))
-                 : 0;
+    if (r < 0) {
+        (void)fault_set(reterr, -r, "cannot read the CPUs from " ONLINE_PATH ": %s", strerror(-r));
+    }
+    return r;
 }
 
 static int open_event(const struct perf_event_attr *attr, uint32_t cpu)
@@ -380,9 +381,9 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
 {
     cleanup_(freep) uint32_t *cpus = NULL;
     size_t count = 0;
-    struct perf_plan plan;
+    struct perf_plan plan = {0};
     int r = read_online_cpus(&cpus, &count, reterr);
-    if (r == 0) {
+    if (r >= 0) {
         r = make_plan(config, count, &plan, reterr);
     }
     if (r < 0) {
