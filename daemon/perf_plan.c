@@ -10,10 +10,9 @@
  */
 #include "perf_plan.h"
 
-#include "cleanup.h"
-
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RING_TIME_NS     ((uint64_t)250000000)
@@ -68,34 +67,44 @@ static bool take_range(const char **text, uint32_t *ret_first, uint32_t *ret_las
     return true;
 }
 
-int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count)
+/* Reads a whole list; writes the ids to `cpus` unless it is NULL. Returns their count, 0 for no
+ * list.
+ */
+static size_t read_list(const char *text, uint32_t *cpus)
 {
-    cleanup_(freep) uint32_t *cpus = NULL;
     size_t count = 0;
+    uint32_t lowest_next = 0;
     for (;;) {
         uint32_t first;
         uint32_t last;
-        if (!take_range(&text, &first, &last) || (count > 0 && first <= cpus[count - 1])) {
-            return -EBADMSG;
+        if (!take_range(&text, &first, &last) || first < lowest_next) {
+            return 0;
         }
-        uint32_t *grown = realloc(cpus, (count + (last - first) + 1) * sizeof *cpus);
-        if (grown == NULL) {
-            return -ENOMEM;
+        for (uint32_t cpu = first; cpus != NULL && cpu <= last; cpu++) {
+            cpus[count + (cpu - first)] = cpu;
         }
-        cpus = grown;
-        for (uint32_t cpu = first; cpu <= last; cpu++) {
-            cpus[count++] = cpu;
-        }
+        count += last - first + 1;
+        lowest_next = last + 1;
         if (*text != ',') {
             break;
         }
         text++;
     }
-    if (*text != '\0' && strcmp(text, "\n") != 0) {
+    return *text == '\0' || strcmp(text, "\n") == 0 ? count : 0;
+}
+
+int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count)
+{
+    size_t count = read_list(text, NULL);
+    if (count == 0) {
         return -EBADMSG;
     }
-    *ret_cpus = take_ptr(cpus);
-    *ret_count = count;
+    uint32_t *cpus = malloc(count * sizeof *cpus);
+    if (cpus == NULL) {
+        return -ENOMEM;
+    }
+    *ret_count = read_list(text, cpus);
+    *ret_cpus = cpus;
     return 0;
 }
 

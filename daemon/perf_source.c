@@ -82,12 +82,13 @@ static int read_online_cpus(uint32_t **ret_cpus, size_t *ret_count, struct fault
 {
     char text[SMALL_FILE_BYTES];
     int r = read_small_file(ONLINE_PATH, text);
-    if (r == 0) {
+    if (r >= 0) {
         r = perf_plan_cpus(text, ret_cpus, ret_count);
     }
-    return r < 0 ? fault_set(reterr, -r, "cannot read the CPUs from " ONLINE_PATH ": %s",
-                             strerror(-r))
-                 : 0;
+    if (r < 0) {
+        (void)fault_set(reterr, -r, "cannot read the CPUs from " ONLINE_PATH ": %s", strerror(-r));
+    }
+    return r;
 }
 
 static int open_event(const struct perf_event_attr *attr, uint32_t cpu)
@@ -370,9 +371,24 @@ static int make_plan(const struct perf_source_config *config, size_t cpu_count,
     return perf_plan_make(&input, ret, reterr);
 }
 
-static void free_sourcep(struct perf_source **source)
+/* Room for `count` CPUs, none of them opened yet; NULL when memory is out. */
+static struct perf_source *new_source(const struct perf_source_config *config, size_t count)
 {
-    *source = perf_source_free(*source);
+    struct perf_source *source = calloc(1, sizeof *source);
+    if (source == NULL) {
+        return NULL;
+    }
+    source->config = *config;
+    source->layout = perf_record_layout_make(ID_BITS | PERF_SAMPLE_CALLCHAIN, 0);
+    source->cpus = calloc(count, sizeof *source->cpus);
+    source->bounces = malloc(count * 2 * PERF_RING_BOUNCE_BYTES);
+    if (source->cpus == NULL || source->bounces == NULL) {
+        free(source->cpus);
+        free(source->bounces);
+        free(source);
+        return NULL;
+    }
+    return source;
 }
 
 int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
@@ -380,24 +396,17 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
 {
     cleanup_(freep) uint32_t *cpus = NULL;
     size_t count = 0;
-    struct perf_plan plan;
+    struct perf_plan plan = {0};
     int r = read_online_cpus(&cpus, &count, reterr);
-    if (r == 0) {
+    if (r >= 0) {
         r = make_plan(config, count, &plan, reterr);
     }
     if (r < 0) {
         return r;
     }
 
-    cleanup_(free_sourcep) struct perf_source *source = calloc(1, sizeof *source);
+    struct perf_source *source = new_source(config, count);
     if (source == NULL) {
-        return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", count);
-    }
-    source->config = *config;
-    source->layout = perf_record_layout_make(ID_BITS | PERF_SAMPLE_CALLCHAIN, 0);
-    source->cpus = calloc(count, sizeof *source->cpus);
-    source->bounces = malloc(count * 2 * PERF_RING_BOUNCE_BYTES);
-    if (source->cpus == NULL || source->bounces == NULL) {
         return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", count);
     }
     r = probe_cpus(cpus, count, &source->features, reterr);
@@ -405,9 +414,10 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
         r = open_cpus(source, &plan, cpus, count, reterr);
     }
     if (r < 0) {
+        (void)perf_source_free(source);
         return r;
     }
-    *ret = take_ptr(source);
+    *ret = source;
     return 0;
 }
 

@@ -1,1 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+fuzz_target(perf_record perf)
+fuzz_target(perf_ring perf)
