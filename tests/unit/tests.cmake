@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 unit_test(fxt_golden fxt)
+unit_test(fxt_roundtrip fxt)
