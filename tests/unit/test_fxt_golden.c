@@ -268,7 +268,7 @@ static void reads_the_golden_bytes(void **state)
         expect_records(reader, &vector, &offset_bytes, &string_ten, 1);
         expect_records(reader, &vector, &offset_bytes, &goldens[i].record, 1);
         assert_int_equal(offset_bytes, vector.size_bytes);
-        reader = fxt_reader_free(reader);
+        (void)fxt_reader_free(reader);
     }
 }
 
@@ -321,7 +321,7 @@ static void reads_the_golden_file_and_a_segment_after_it(void **state)
     expect_records(reader, &vector, &offset_bytes, file_records, COUNT_OF(file_records));
     expect_records(reader, &vector, &offset_bytes, segment_records, start);
     assert_int_equal(offset_bytes, vector.size_bytes);
-    reader = fxt_reader_free(reader);
+    (void)fxt_reader_free(reader);
 }
 
 static void passes_over_the_golden_backtrace(void **state)
@@ -339,7 +339,7 @@ static void passes_over_the_golden_backtrace(void **state)
     assert_int_equal(record.type, 10);
     assert_int_equal(record.size_bytes, 48);
     assert_int_equal(record.provider_id, 0xaabbccdd);
-    reader = fxt_reader_free(reader);
+    (void)fxt_reader_free(reader);
 }
 
 static void read_expected_error(const char *hex_path, char *ret, size_t ret_bytes)
@@ -380,7 +380,7 @@ static void expect_refused(const char *path)
                         vector.size_bytes - offset_bytes, &record);
     assert_int_equal(r, -EBADMSG);
     assert_string_equal(fxt_reader_error(reader), expected);
-    reader = fxt_reader_free(reader);
+    (void)fxt_reader_free(reader);
 }
 
 static void refuses_each_broken_file_with_its_reason(void **state)
