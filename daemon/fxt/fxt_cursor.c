@@ -40,7 +40,7 @@ int fxt_cursor_check_end(struct fxt_cursor *cursor)
 {
     return cursor->words_left == 0
                ? 0
-               : fxt_cursor_refuse(cursor, "%zu words left over", cursor->words_left);
+               : fxt_cursor_refuse(cursor, "words left over: %zu", cursor->words_left);
 }
 
 int fxt_cursor_take_word(struct fxt_cursor *cursor, uint64_t *ret)
@@ -170,7 +170,7 @@ int fxt_cursor_take_argument(struct fxt_cursor *cursor, struct fxt_cursor_argume
     }
     size_t words = fxt_get(argument.header, FXT_ARGUMENT_WORDS);
     if (words == 0 || words - 1 > cursor->words_left) {
-        return fxt_cursor_refuse(cursor, "an argument of %zu words where %zu are left", words,
+        return fxt_cursor_refuse(cursor, "an argument of %zu words; words left: %zu", words,
                                  cursor->words_left + 1);
     }
 

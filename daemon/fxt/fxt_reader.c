@@ -267,8 +267,8 @@ static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field
         return r;
     }
     if (count > cursor->words_left) {
-        return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries where %zu words are left",
-                                 count, cursor->words_left);
+        return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries; words left: %zu", count,
+                                 cursor->words_left);
     }
     const uint8_t *bytes = NULL;
     r = fxt_cursor_take_bytes(cursor, count * FXT_WORD_BYTES, &bytes);

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 fuzz_target(perf_record perf)
 fuzz_target(perf_ring perf)
+fuzz_target(fxt_reader fxt)
