@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+unit_test(process_table processes)
