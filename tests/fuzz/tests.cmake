@@ -2,3 +2,4 @@
 fuzz_target(perf_record perf)
 fuzz_target(perf_ring perf)
 fuzz_target(fxt_reader fxt)
+fuzz_target(proc_scan processes)
