@@ -296,7 +296,6 @@ static void inherit(struct process_account *account, struct process *child,
     copy.to_ns = TIME_OPEN_NS;
     copy.seen_ns = 0;
     copy.module_id = 0;
-    copy.written_bias = 0;
     (void)lay_beneath(account, child, &copy);
 }
 

@@ -46,10 +46,9 @@ struct mapping {
     uint64_t from_ns;
     uint64_t to_ns; /* TIME_OPEN_NS while it holds */
     struct mapped_file *file;
-    uint64_t seen_ns;      /* when /proc last showed it to be there, 0 when it did not */
-    bool scanned;          /* from /proc, beneath what records say */
-    uint16_t module_id;    /* trace.c's own, here and below: 0 until it is written */
-    uint32_t written_bias; /* 0 not written, else which definition stands in the file */
+    uint64_t seen_ns;   /* when /proc last showed it to be there, 0 when it did not */
+    bool scanned;       /* from /proc, beneath what records say */
+    uint16_t module_id; /* trace.c's own: 0 until it is written */
 };
 
 struct name {
@@ -85,7 +84,8 @@ struct process {
     bool kernel_thread;
     bool scanned;            /* /proc was read, or every mapping since its fork or exec was seen */
     uint64_t generation;     /* unique among all processes, and new whenever its mappings change */
-    uint16_t next_module_id; /* trace.c's own */
+    uint16_t next_module_id; /* trace.c's own, as the next; 0: nothing is written of it */
+    uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
 
     /* The table's own, here and below. */

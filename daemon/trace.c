@@ -138,9 +138,12 @@ static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t
     return &trace->seen[hash >> 48];
 }
 
-/* One frame. `address` is where the function is looked up: a caller's is inside its call. */
-static void define_frame(struct trace *trace, struct process *process, uint64_t address,
-                         uint64_t time_ns, bool *uncertain)
+/*
+ * One frame. `address` is where the function is looked up: a caller's is inside its call. False
+ * when it is in no mapping that is known.
+ */
+static bool define_frame(struct trace *trace, struct process *process, uint64_t address,
+                         uint64_t time_ns)
 {
     uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
@@ -151,31 +154,32 @@ static void define_frame(struct trace *trace, struct process *process, uint64_t 
                 ? trace_modules_kernel_frame(trace->modules, address)
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
-            return;
+            return true;
         }
         *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
     }
-    if (seen->unknown) {
-        *uncertain = true;
-    }
+    return !seen->unknown;
 }
 
-static void define_sample(struct trace *trace, const struct sample *sample, struct process *process,
-                          bool *uncertain)
+/* Everything that the sample refers to. False when nobody knows what its own address belongs to. */
+static bool define_sample(struct trace *trace, const struct sample *sample, struct process *process)
 {
+    bool known = true;
     for (size_t i = 0; i < sample->kernel_count; i++) {
-        define_frame(trace, NULL, sample->kernel_stack[i] - (i == 0 ? 0 : 1), sample->time_ns,
-                     uncertain);
+        (void)define_frame(trace, NULL, sample->kernel_stack[i] - (i == 0 ? 0 : 1),
+                           sample->time_ns);
     }
     if (process == NULL) {
-        *uncertain = sample->user_count > 0;
-        return;
+        return sample->user_count == 0;
     }
     (void)trace_names_write(trace->names, process, sample->tid, sample->time_ns);
     for (size_t i = 0; i < sample->user_count; i++) {
-        define_frame(trace, process, sample->user_stack[i] - (i == 0 ? 0 : 1), sample->time_ns,
-                     uncertain);
+        uint64_t address = sample->user_stack[i] - (i == 0 ? 0 : 1);
+        if (!define_frame(trace, process, address, sample->time_ns) && i == 0) {
+            known = false;
+        }
     }
+    return known;
 }
 
 static void write_sample(struct fxt_writer *writer, const struct sample *sample)
@@ -235,10 +239,8 @@ enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const str
     struct dropped *dropped = &trace->dropped[cpu_index];
     size_t lane = TRACE_LANE_CPU(cpu_index);
     struct fxt_writer writer;
-    bool uncertain = false;
 
-    define_sample(trace, sample, process, &uncertain);
-    *ret_uncertain = uncertain;
+    *ret_uncertain = !define_sample(trace, sample, process);
 
     fxt_writer_init(&writer, trace->group, sizeof trace->group);
     write_drop_stats(&writer, trace->cpus[cpu_index], dropped);

@@ -20,12 +20,13 @@
 #include <string.h>
 
 #define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
-#define PAGE_BYTES         UINT64_C(4096)
 #define PENDING_MAX        ((size_t)65536)
 #define SHOWN_MAX          ((size_t)65536)
 #define KERNEL_START       UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID   1
 #define KERNEL_NAME        "[kernel]"
+#define UNKNOWN_NAME       "[unknown]"
+#define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
 /* A definition that stands in the file and may have to be corrected. */
 struct shown_mapping {
@@ -272,6 +273,32 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
         modules, shown, shown->file_offset != 0 ? shown->file_offset : shown->start, name, NULL, 0);
 }
 
+/*
+ * All that a process can ever map, as [unknown], before anything else is said of it: whatever is
+ * not defined after it is not some older process's or program's mapping that had this pid. False:
+ * no room.
+ */
+static bool define_process(struct trace_modules *modules, struct process *process)
+{
+    uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
+    if ((process->next_module_id != 0 && process->defined_ns == image_ns) ||
+        process->next_module_id == UINT16_MAX) {
+        return true;
+    }
+    struct shown_mapping shown = {
+        .pid = process->pid,
+        .module_id = (uint16_t)(process->next_module_id + 1),
+        .size_bytes = USER_SPACE_BYTES,
+        .from_ns = image_ns,
+    };
+    if (!write_definition(modules, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
+        return false;
+    }
+    process->next_module_id = shown.module_id;
+    process->defined_ns = image_ns;
+    return true;
+}
+
 /* The first sample in a mapping. False: no room. */
 static bool define_mapping(struct trace_modules *modules, struct process *process,
                            struct mapping *mapping)
@@ -302,25 +329,6 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     return true;
 }
 
-static bool define_unknown(struct trace_modules *modules, struct process *process, uint64_t address)
-{
-    struct shown_mapping shown = {
-        .pid = process->pid,
-        .module_id = (uint16_t)(process->next_module_id + 1),
-        .start = address / PAGE_BYTES * PAGE_BYTES,
-        .size_bytes = PAGE_BYTES,
-        .from_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns,
-    };
-    if (process->next_module_id == UINT16_MAX) {
-        return true;
-    }
-    if (!write_definition(modules, &shown, shown.start, "[unknown]", NULL, 0)) {
-        return false;
-    }
-    process->next_module_id = shown.module_id;
-    return true;
-}
-
 /* Names the function at an address, or notes that it wants a name. False: no room. */
 static bool name_address(struct trace_modules *modules, struct trace_file *file, uint64_t address)
 {
@@ -344,13 +352,15 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
+    if (!define_process(modules, process)) {
+        return FRAME_RETRY;
+    }
     struct mapping *mapping = process_find_mapping(process, address, time_ns);
     if (mapping == NULL) {
-        if (process_find_mapping(process, address, TIME_OPEN_NS - 1) != NULL) {
-            return FRAME_TRANSIENT; /* mapped since */
-        }
         *ret_from_ns = time_ns;
-        return define_unknown(modules, process, address) ? FRAME_UNKNOWN : FRAME_RETRY;
+        return process_find_mapping(process, address, TIME_OPEN_NS - 1) == NULL
+                   ? FRAME_UNKNOWN
+                   : FRAME_TRANSIENT; /* mapped since */
     }
     if (mapping->module_id == 0 && !define_mapping(modules, process, mapping)) {
         return FRAME_RETRY;

@@ -23,7 +23,7 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
 enum frame_outcome {
     FRAME_DEFINED,
-    FRAME_UNKNOWN,   /* in no mapping that is known; defined as such */
+    FRAME_UNKNOWN,   /* in no mapping that is known */
     FRAME_TRANSIENT, /* dealt with for this moment only: the address stands for something else by
                         now */
     FRAME_RETRY,     /* no room in the definitions lane: ask again with the next sample */

@@ -314,7 +314,7 @@ static void a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own(void *
     const char *text = read_all(world);
     assert_non_null(strstr(text, "\"module\":\"/lib/libc.so.6\""));
     assert_non_null(strstr(text, "\"module\":\"/lib/libc.so.6 (2)\""));
-    assert_non_null(strstr(text, ":1 /lib/libc.so.6 (2) build-id 4 bytes\n"));
+    assert_non_null(strstr(text, ":2 /lib/libc.so.6 (2) build-id 4 bytes\n"));
 }
 
 static void a_reused_address_is_defined_anew_even_in_one_drain(void **state)
@@ -328,10 +328,10 @@ static void a_reused_address_is_defined_anew_even_in_one_drain(void **state)
     (void)take_sample(world, 42, 100, stack, 1);
     (void)take_sample(world, 42, 300, stack, 1);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, "module 42:1 /lib/first.so"));
-    assert_non_null(strstr(text, "mmap 42:1 7000000+10000 = 0 at 60\n"));
-    assert_non_null(strstr(text, "module 42:2 /lib/second.so"));
-    assert_non_null(strstr(text, "mmap 42:2 7000000+10000 = 0 at 200\n"));
+    assert_non_null(strstr(text, "module 42:2 /lib/first.so"));
+    assert_non_null(strstr(text, "mmap 42:2 7000000+10000 = 0 at 60\n"));
+    assert_non_null(strstr(text, "module 42:3 /lib/second.so"));
+    assert_non_null(strstr(text, "mmap 42:3 7000000+10000 = 0 at 200\n"));
 }
 
 static void an_address_in_no_mapping_is_unknown_and_uncertain(void **state)
@@ -343,7 +343,7 @@ static void an_address_in_no_mapping_is_unknown_and_uncertain(void **state)
     assert_true(take_sample(world, 42, 100, stack, 1));
     assert_true(take_sample(world, 42, 110, stack, 1));
     assert_non_null(strstr(read_all(world), "module 42:1 [unknown] build-id 0 bytes\n"
-                                            "mmap 42:1 123000+1000 = 123000 at 50\n"
+                                            "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                             "sample"));
     assert_null(strstr(world->text, "module 42:2"));
 }
@@ -357,7 +357,7 @@ static void memory_without_a_file_is_anon_and_asks_nobody(void **state)
     process_table_mmap(world->processes, 42, &mapping, 60);
     (void)take_sample(world, 42, 100, stack, 1);
     assert_non_null(
-        strstr(read_all(world), "[anon] build-id 0 bytes\nmmap 42:1 9000000+1000 = 9000000"));
+        strstr(read_all(world), "[anon] build-id 0 bytes\nmmap 42:2 9000000+1000 = 9000000"));
     assert_int_equal(ticket_count, 0);
 }
 
