@@ -231,7 +231,8 @@ static void a_sample_finds_what_another_cpu_told_before_it(void **state)
     put_exec(world, 1, PID, 100, "prog");
     put_mmap(world, 1, PID, 200, 0x5000, "/prog");
     drain_all(world->drain, 1000);
-    assert_string_equal(read_all(world), "/prog at 200\nsample at 500, quality 4\n");
+    assert_string_equal(read_all(world),
+                        "[unknown] at 100\n/prog at 200\nsample at 500, quality 4\n");
     assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
     assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 1);
 }
@@ -260,7 +261,8 @@ static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state
     put_sample(world, 0, PID, 1500, 0x6010);
     put_mmap(world, 1, PID, 1200, 0x6000, "/two");
     drain_all(world->drain, 1000);
-    assert_string_equal(read_all(world), "/one at 200\nsample at 300, quality 4\n");
+    assert_string_equal(read_all(world),
+                        "[unknown] at 100\n/one at 200\nsample at 300, quality 4\n");
     /* A record that took its time before the horizon of the first round, and shows up only now. */
     put_mmap(world, 0, PID, 990, 0x7000, "/late");
     put_sample(world, 1, PID, 1600, 0x7010);

@@ -246,8 +246,10 @@ static void defines_before_the_sample_and_once(void **state)
     assert_string_equal(read_all(world),
                         "name 42/0 prog since 50\n"
                         "name 42/42 prog since 50\n"
-                        "module 42:1 /bin/prog build-id 4 bytes\n"
-                        "mmap 42:1 7000000+10000 = 0 at 60\n"
+                        "module 42:1 [unknown] build-id 0 bytes\n"
+                        "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                        "module 42:2 /bin/prog build-id 4 bytes\n"
+                        "mmap 42:2 7000000+10000 = 0 at 60\n"
                         "sample cpu 5 42/42 at 100, 2 user 0 kernel, quality 200000004\n"
                         "sample cpu 5 42/42 at 200, 2 user 0 kernel, quality 200000004\n");
     assert_int_equal(ticket_count, 1);
@@ -268,8 +270,8 @@ static void a_table_corrects_addresses_and_names_what_was_sampled(void **state)
     trace_poll(world->trace);
     assert_string_equal(
         read_all(world),
-        "module 42:1 /bin/prog build-id 4 bytes\n"
-        "mmap 42:1 7000000+10000 = 400000 at 60\n"
+        "module 42:2 /bin/prog build-id 4 bytes\n"
+        "mmap 42:2 7000000+10000 = 400000 at 60\n"
         "data {\"build_id\":\"abcdef01\",\"module\":\"/bin/prog\",\"start\":4198400,"
         "\"size\":256,\"name\":\"low\"}\n");
     assert_false(trace_names_pending(world->trace));
