@@ -49,8 +49,9 @@ static void reads_lists_of_cpus(void **state)
 static void refuses_what_is_no_list_of_cpus(void **state)
 {
     static const char *const texts[] = {
-        "",     "\n",    "0-", "-1",    "0,",         "0,,1",  "2-1", "1,1", "3,2",     "0-3,3",
-        "0 \n", "0\n\n", "a",  "0-1-2", "4294967296", "65536", "0x1", "+1",  "0-65536",
+        "",           "\n",    "0-",    "-1",   "0,",      "0,,1",  "2-1",
+        "1,1",        "3,2",   "0-3,3", "0 \n", "0\n\n",   "a",     "0-1-2",
+        "4294967296", "65536", "0x1",   "+1",   "0-65536", "2-1,5", "5-2",
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
