@@ -203,14 +203,17 @@ static uint64_t now_ns(void)
 
 struct proc_scan *proc_scan_new(void)
 {
-    cleanup_(freep) struct proc_scan *scan = calloc(1, sizeof *scan);
-    long ticks_per_second = sysconf(_SC_CLK_TCK);
-    if (scan == NULL || ticks_per_second <= 0) {
+    struct proc_scan *scan = calloc(1, sizeof *scan);
+    if (scan == NULL) {
         return NULL;
     }
-    scan->tick_ns = NS_PER_SECOND / (uint64_t)ticks_per_second;
+    long ticks_per_second = sysconf(_SC_CLK_TCK);
     scan->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return scan->proc_fd < 0 ? NULL : take_ptr(scan);
+    if (scan->proc_fd < 0 || ticks_per_second <= 0) {
+        return proc_scan_free(scan);
+    }
+    scan->tick_ns = NS_PER_SECOND / (uint64_t)ticks_per_second;
+    return scan;
 }
 
 static void end_walk(struct proc_scan *scan)
@@ -343,16 +346,25 @@ static int add_thread(struct proc_scan *scan, int pid_fd, int32_t tid, struct pr
     return 0;
 }
 
+/* NULL with errno when it cannot be listed; released with closedir(). */
+static DIR *open_folder(int parent_fd, const char *name)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (folder == NULL) {
+        (void)close_fd(fd);
+    }
+    return folder;
+}
+
 /* Reads the names of all threads; of a leader that is a zombie only the others live. */
 static int read_threads(struct proc_scan *scan, int pid_fd, const struct proc_stat *stat,
                         struct process_scan *reading)
 {
-    cleanup_(closep) int task_fd = openat(pid_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = task_fd < 0 ? NULL : fdopendir(task_fd);
+    DIR *folder = open_folder(pid_fd, "task");
     if (folder == NULL) {
         return -errno;
     }
-    (void)take_fd(task_fd);
     int r = 0;
     const struct dirent *entry;
     while (r == 0 && reading->thread_count < PROCESS_TABLE_THREADS_MAX &&
@@ -478,24 +490,16 @@ int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32
     return r;
 }
 
-static int begin_walk(struct proc_scan *scan)
-{
-    cleanup_(closep) int fd = openat(scan->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        return -errno;
-    }
-    scan->walk = fdopendir(fd);
-    if (scan->walk == NULL) {
-        return -errno;
-    }
-    (void)take_fd(fd);
-    return 0;
-}
-
 int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t budget_ns)
 {
     const uint64_t begin_ns = now_ns();
-    int r = scan->walk == NULL ? begin_walk(scan) : 0;
+    if (scan->walk == NULL) {
+        scan->walk = open_folder(scan->proc_fd, ".");
+    }
+    if (scan->walk == NULL) {
+        return -errno;
+    }
+    int r = 0;
     while (r == 0) {
         errno = 0;
         const struct dirent *entry = readdir(scan->walk);

@@ -20,9 +20,12 @@
 
 #include <cmocka.h>
 
-static int parse_maps(const char *line, char *copy, struct mapping_description *ret)
+#define LINE_BYTES 256
+
+/* The parser writes into its line. */
+static int parse_maps(const char *line, char copy[LINE_BYTES], struct mapping_description *ret)
 {
-    (void)strcpy(copy, line);
+    (void)snprintf(copy, LINE_BYTES, "%s", line);
     return proc_scan_parse_maps_line(copy, ret);
 }
 
@@ -45,7 +48,7 @@ static void reads_the_executable_lines_of_maps(void **state)
         {"1000-2000 r-xp 00003000 fe:1a 18446744073709551615 /x", "/x", UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char copy[256];
+        char copy[LINE_BYTES];
         struct mapping_description mapping;
         memset(&mapping, 0xff, sizeof mapping);
         assert_int_equal(parse_maps(rows[i].line, copy, &mapping), 1);
@@ -63,7 +66,7 @@ static void reads_the_executable_lines_of_maps(void **state)
 static void reads_addresses_of_the_whole_range(void **state)
 {
     (void)state;
-    char copy[256];
+    char copy[LINE_BYTES];
     struct mapping_description mapping;
     assert_int_equal(parse_maps("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  "
                                 "                [vsyscall]",
@@ -76,7 +79,7 @@ static void reads_addresses_of_the_whole_range(void **state)
 static void skips_mappings_that_hold_no_code(void **state)
 {
     (void)state;
-    char copy[256];
+    char copy[LINE_BYTES];
     struct mapping_description mapping = {.start = 5};
     assert_int_equal(parse_maps("1000-2000 rw-p 00003000 fe:1a 77 /x", copy, &mapping), 0);
     assert_int_equal(mapping.start, 5);
@@ -106,7 +109,7 @@ static void refuses_what_is_no_line_of_maps(void **state)
         "1000-2000\nr-xp 0 fe:1a 1 /x",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        char copy[256];
+        char copy[LINE_BYTES];
         struct mapping_description mapping;
         assert_int_equal(parse_maps(lines[i], copy, &mapping), -EBADMSG);
     }

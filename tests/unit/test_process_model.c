@@ -17,8 +17,8 @@
 
 #define PAGE            ((uint64_t)0x1000)
 #define PAGE_COUNT      ((uint64_t)48)
-#define PID_COUNT       6
-#define LIVES_KEPT      64
+#define PID_COUNT       6U
+#define LIVES_KEPT      ((size_t)64)
 #define SPANS_KEPT      64
 #define WINDOW_NS       30
 #define OPERATION_COUNT 100000
@@ -358,7 +358,7 @@ static void compare(struct model *model)
     struct life *life = life_at(model, pid, time_ns);
     struct process *process = process_table_find(model->table, (int32_t)pid + 1, time_ns);
     assert_int_equal(process != NULL, life != NULL);
-    if (life == NULL) {
+    if (life == NULL || process == NULL) {
         return;
     }
     assert_int_equal(process->from_ns, life->from_ns);
@@ -369,7 +369,7 @@ static void compare(struct model *model)
     uint64_t pc = page * PAGE + draw(model, PAGE);
     const struct mapping *mapping = process_find_mapping(process, pc, time_ns);
     assert_int_equal(mapping != NULL, span != NULL);
-    if (span != NULL) {
+    if (span != NULL && mapping != NULL) {
         assert_string_equal(mapping->file->path, paths[span->file]);
         assert_int_equal(mapping->file_offset + (page * PAGE - mapping->start), span->offset);
         assert_int_equal(mapping->from_ns, span->from_ns);
@@ -482,7 +482,7 @@ static void stays_whole_whatever_the_order(void **state)
         tell_anything(&model);
         check_answers(&model);
     }
-    for (int32_t pid = 0; pid < PID_COUNT; pid++) {
+    for (int32_t pid = 0; pid < (int32_t)PID_COUNT; pid++) {
         process_table_gone(model.table, pid, TIME_OPEN_NS - 1);
     }
     process_table_prune(model.table, TIME_OPEN_NS);
