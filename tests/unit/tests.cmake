@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+unit_test(build_id symbolize)
+unit_test(elf_symbols symbolize)
+unit_test(elf_worker modules)
+unit_test(kallsyms symbolize)
+unit_test(symbol_table symbolize)
