@@ -185,13 +185,22 @@ static struct process *find_process(struct drain *drain, const struct sample *sa
     return process;
 }
 
-static enum stack_quality judge_stack(const struct drain *drain, size_t user_count)
+/*
+ * The user stack, at most as deep as configured: with kernel stacks the kernel's own limit is one
+ * for both. It walks frame pointers until it cannot, and does not say why it stopped.
+ */
+static void take_user_stack(const struct drain *drain, const struct perf_sample_view *view,
+                            struct sample *sample)
 {
-    if (user_count == 0) {
-        return STACK_NONE;
+    size_t depth = drain->config.max_stack_depth;
+    sample->user_stack = view->user_chain;
+    sample->user_count = view->user_count < depth ? view->user_count : depth;
+    sample->fp_frame_count = (uint16_t)sample->user_count;
+    if (sample->user_count == 0) {
+        sample->quality = STACK_NONE;
+    } else {
+        sample->quality = sample->user_count == depth ? STACK_DEPTH : STACK_NO_RULE;
     }
-    /* The kernel walks frame pointers until it cannot; it does not say why it stopped. */
-    return user_count >= drain->config.max_stack_depth ? STACK_DEPTH : STACK_NO_RULE;
 }
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
@@ -203,13 +212,10 @@ static void handle_sample(struct drain *drain, size_t cpu_index, const struct pe
         .pid = record->pid,
         .tid = record->tid,
         .kernel_mode = record->mode == PERF_MODE_KERNEL,
-        .quality = judge_stack(drain, record->sample.user_count),
-        .fp_frame_count = (uint16_t)record->sample.user_count,
-        .user_stack = record->sample.user_chain,
-        .user_count = record->sample.user_count,
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
+    take_user_stack(drain, &record->sample, &sample);
     counts->received++;
     struct process *process = find_process(drain, &sample);
     if (!filter_matches(drain->config.filter, sample.pid,

@@ -11,6 +11,7 @@
 #include "elf_worker.h"
 #include "fault.h"
 #include "log.h"
+#include "sampler.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -20,8 +21,7 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
-#define DEFAULT_SOCKET "/run/cpu-profilerd/control.sock"
-#define WORKER_FD      3
+#define WORKER_FD 3
 
 enum {
     EXIT_USAGE = 2,
@@ -31,7 +31,7 @@ static const char HELP[] =
     "Usage: cpu-profilerd [--socket PATH]\n"
     "Samples every CPU on a timer and serves one recording session at a time to its clients.\n"
     "\n"
-    "  --socket PATH  listen on PATH instead of $CPU_PROFILERD_SOCKET or " DEFAULT_SOCKET ";\n"
+    "  --socket PATH  listen on PATH instead of $CPU_PROFILERD_SOCKET or " SAMPLER_SOCKET_PATH ";\n"
     "                 a socket passed by the service manager comes before either\n"
     "  --version      print the version\n"
     "  --help         print this text\n"
@@ -87,8 +87,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
         elf_worker_child(WORKER_FD);
     }
-    const char *environment = getenv("CPU_PROFILERD_SOCKET");
-    const char *path = environment != NULL && environment[0] != '\0' ? environment : DEFAULT_SOCKET;
+    const char *environment = getenv(SAMPLER_SOCKET_ENVIRONMENT);
+    const char *path =
+        environment != NULL && environment[0] != '\0' ? environment : SAMPLER_SOCKET_PATH;
     for (int option = getopt_long(argc, argv, "", options, NULL); option != -1;
          option = getopt_long(argc, argv, "", options, NULL)) {
         switch (option) {
