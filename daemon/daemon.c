@@ -22,6 +22,13 @@
 #define NOBODY      65534
 #define TICK_USEC   UINT64_C(1000000)
 
+/* Lower comes first. */
+enum {
+    PRIORITY_CACHE =
+        SD_EVENT_PRIORITY_NORMAL, /* names wait on it, and a session's end on the names */
+    PRIORITY_PEER, /* last: a chatty client may cost other clients time, never a name */
+};
+
 struct daemon {
     sd_event *event;
     struct module_cache *cache;
