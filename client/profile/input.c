@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bytes come in pieces of 64 KiB, through zlib where they are compressed, into one window of 1 MiB
- * that begins with the first byte not yet read as a record: so it stays 8-byte aligned, and a record
- * that does not fit it is refused (the longest that we write has 32 KiB). Several gzip members
- * after one another are one stream, as for gzip itself.
+ * Where the bytes come from: a descriptor or memory, and through zlib where they are compressed.
+ * Several gzip members after one another are one stream, as for gzip itself. What the bytes are is
+ * the feed's to see.
  */
 #include "input.h"
 
@@ -17,8 +16,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#define PIECE_BYTES  ((size_t)65536)
-#define WINDOW_BYTES ((size_t)1 << 20)
+#define PIECE_BYTES ((size_t)65536)
 
 struct input {
     const char *name;
@@ -31,9 +29,7 @@ struct input {
     uint8_t piece[PIECE_BYTES];
     size_t piece_used_bytes;
     size_t piece_bytes;
-    uint8_t *window; /* owned, WINDOW_BYTES */
-    size_t window_bytes;
-    struct fxt_reader *reader; /* owned */
+    struct feed feed;
 };
 
 static struct input *input_free(struct input *input)
@@ -43,8 +39,7 @@ static struct input *input_free(struct input *input)
             (void)inflateEnd(&input->inflate);
         }
         input->fd = input->fd == STDIN_FILENO ? -1 : close_fd(input->fd);
-        (void)fxt_reader_free(input->reader);
-        free(input->window);
+        feed_done(&input->feed);
         free(input);
     }
     return NULL;
@@ -63,9 +58,7 @@ static struct input *input_new(const char *name)
     }
     input->name = name;
     input->fd = -1;
-    input->window = malloc(WINDOW_BYTES);
-    input->reader = fxt_reader_new();
-    return input->window == NULL || input->reader == NULL ? NULL : take_ptr(input);
+    return feed_init(&input->feed) < 0 ? NULL : take_ptr(input);
 }
 
 static int refuse_memory(const struct input *input, struct fault *reterr)
@@ -182,96 +175,65 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
     return 0;
 }
 
-/* Adds to the window. `*ret_bytes` is 0 at the input's end. */
-static int fill_window(struct input *input, size_t *ret_bytes, struct fault *reterr)
+/* Puts more bytes into the feed. `*ret_bytes` is 0 at the input's end. */
+static int fill_feed(struct input *input, size_t *ret_bytes, struct fault *reterr)
 {
-    uint8_t *into = input->window + input->window_bytes;
-    size_t room = WINDOW_BYTES - input->window_bytes;
-    size_t got = 0;
-    int r = 0;
+    size_t room = 0;
+    uint8_t *into = feed_space(&input->feed, &room);
     if (input->compressed) {
-        r = read_inflated(input, into, room, &got, reterr);
-    } else if (input->piece_used_bytes < input->piece_bytes) {
-        got = input->piece_bytes - input->piece_used_bytes;
-        got = got < room ? got : room;
-        memcpy(into, input->piece + input->piece_used_bytes, got);
-        input->piece_used_bytes += got;
-    } else {
-        r = read_stored(input, into, room, &got, reterr);
+        return read_inflated(input, into, room, ret_bytes, reterr);
     }
-    if (r == 0) {
-        input->window_bytes += got;
-        *ret_bytes = got;
+    size_t left = input->piece_bytes - input->piece_used_bytes;
+    if (left == 0) {
+        return read_stored(input, into, room, ret_bytes, reterr);
     }
-    return r;
-}
-
-/* Reads the whole records at the window's front and moves the rest there. */
-static int read_records(struct input *input, input_record_fn on_record, void *userdata,
-                        struct input_summary *summary, struct fault *reterr)
-{
-    size_t at = 0;
-    while (true) {
-        struct fxt_record record;
-        int r = fxt_reader_next(input->reader, input->window + at, input->window_bytes - at,
-                                &record);
-        if (r == 0) {
-            break;
-        }
-        if (r == -ENOMEM) {
-            return refuse_memory(input, reterr);
-        }
-        if (r < 0) {
-            return fault_set(reterr, EBADMSG, "%s: %s: %s", input->name,
-                             summary->record_count == 0 ? "is not a recording" : "is damaged",
-                             fxt_reader_error(input->reader));
-        }
-        r = on_record(&record, userdata);
-        if (r < 0) {
-            return r == -ENOMEM ? refuse_memory(input, reterr) : r;
-        }
-        at += record.size_bytes;
-        summary->record_count++;
-        summary->size_bytes += record.size_bytes;
-    }
-    input->window_bytes -= at;
-    memmove(input->window, input->window + at, input->window_bytes);
-    if (input->window_bytes == WINDOW_BYTES) {
-        return fault_set(reterr, EBADMSG,
-                         "%s: offset %" PRIu64 ": a record is longer than 1 MiB; no recording of "
-                         "cpu-profilerd has one",
-                         input->name, summary->size_bytes);
-    }
+    size_t got = left < room ? left : room;
+    memcpy(into, input->piece + input->piece_used_bytes, got);
+    input->piece_used_bytes += got;
+    *ret_bytes = got;
     return 0;
 }
 
-static int read_all(struct input *input, input_record_fn on_record, void *userdata,
+/* Puts the input's name before what the feed says. */
+static int pass_records(struct input *input, size_t size_bytes, feed_record_fn on_record,
+                        void *userdata, struct fault *reterr)
+{
+    struct fault fault = {0};
+    int r = feed_filled(&input->feed, size_bytes, on_record, userdata, &fault);
+    return fault.code == 0 ? r
+                           : fault_set(reterr, fault.code, "%s: %s", input->name, fault.text);
+}
+
+static int read_all(struct input *input, feed_record_fn on_record, void *userdata,
                     struct input_summary *ret, struct fault *reterr)
 {
-    struct input_summary summary = {0};
     size_t got = 0;
     int r = detect_compression(input, reterr);
     do {
         if (r == 0) {
-            r = fill_window(input, &got, reterr);
+            r = fill_feed(input, &got, reterr);
         }
         if (r == 0 && got > 0) {
-            r = read_records(input, on_record, userdata, &summary, reterr);
+            r = pass_records(input, got, on_record, userdata, reterr);
         }
     } while (r == 0 && got > 0);
     if (r < 0) {
         return r;
     }
-    summary.truncated = input->window_bytes > 0 || (input->compressed && input->in_member);
-    if (summary.record_count == 0) {
+    bool truncated = feed_has_rest(&input->feed) || (input->compressed && input->in_member);
+    if (input->feed.record_count == 0) {
         return fault_set(reterr, EBADMSG, "%s: is not a recording: %s", input->name,
-                         summary.truncated ? "it ends within its first record" : "it is empty");
+                         truncated ? "it ends within its first record" : "it is empty");
     }
-    *ret = summary;
+    *ret = (struct input_summary){
+        .size_bytes = input->feed.size_bytes,
+        .record_count = input->feed.record_count,
+        .truncated = truncated,
+    };
     return 0;
 }
 
-int input_read(const char *path, input_record_fn on_record, void *userdata,
+int input_read(const char *path, feed_record_fn on_record, void *userdata,
                struct input_summary *ret, struct fault *reterr)
 {
     cleanup_(input_freep) struct input *input =
@@ -283,7 +245,7 @@ int input_read(const char *path, input_record_fn on_record, void *userdata,
     return r < 0 ? r : read_all(input, on_record, userdata, ret, reterr);
 }
 
-int input_read_memory(const uint8_t *bytes, size_t size_bytes, input_record_fn on_record,
+int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,
                       void *userdata, struct input_summary *ret, struct fault *reterr)
 {
     cleanup_(input_freep) struct input *input = input_new("recording");

@@ -7,14 +7,11 @@
  */
 
 #include "fault.h"
-#include "fxt_reader.h"
+#include "feed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Called for each record, which lives until it returns. A negative result ends the reading. */
-typedef int (*input_record_fn)(const struct fxt_record *record, void *userdata);
 
 struct input_summary {
     uint64_t size_bytes; /* of the records read, uncompressed */
@@ -27,9 +24,9 @@ struct input_summary {
  * -EBADMSG: not a recording, or damaged; another -errno. `reterr` says it in a sentence that begins
  * with the input's name.
  */
-int input_read(const char *path, input_record_fn on_record, void *userdata,
+int input_read(const char *path, feed_record_fn on_record, void *userdata,
                struct input_summary *ret, struct fault *reterr);
 
 /* The same for bytes in memory (borrowed, any alignment, not compressed). */
-int input_read_memory(const uint8_t *bytes, size_t size_bytes, input_record_fn on_record,
+int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,
                       void *userdata, struct input_summary *ret, struct fault *reterr);
