@@ -66,18 +66,21 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$cache/archives"
 
-# apt_lines: `URI SUITE COMPONENT KEYRING` of every Debian archive of this release that apt here knows, in
-# whichever of its formats; KEYRING is "-" when the archive is checked against apt's trusted keys.
+# apt_lines: `URI SUITE COMPONENT FILE` of every archive of this release that apt here knows, in whichever
+# of its formats; FILE is where its entry stands.
 apt_lines() {
+    # The dollars are apt's.
+    # shellcheck disable=SC2016
     apt-get indextargets 'Created-By: Packages' \
-        --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SIGNED_BY)' |
-        sed 's/\$(SIGNED_BY)$/-/' | awk -v suite="$suite" 'index($2, suite) == 1' | sort -u
+        --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SOURCESENTRY)' |
+        awk -v suite="$suite" 'index($2, suite) == 1 { sub(/:[0-9]+$/, "", $4); print }' | sort -u
 }
 
 apt_sources=$work/sources.list
-read -r mirror keyring < <(apt_lines | awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1, $4 }') ||
+read -r mirror entry < <(apt_lines | awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1, $4 }') ||
     die "apt here knows no archive of $suite"
 apt_lines | awk '{ print "deb", $1, $2, $3 }' >"$apt_sources"
+keyring=$(sed -nE 's/.*[Ss]igned-[Bb]y[:=][[:space:]]*(\/[^] ]+).*/\1/p' "$entry" | head -n 1)
 if [ ! -e "$keyring" ]; then
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 fi
@@ -105,10 +108,11 @@ fi
 
 # make_root ROOT: a bare system with a clone in /root/cpu-profilerd.
 make_root() {
-    local root=$1 device
+    local root=$1 device name major minor
     mkdir "$root"
     tar -C "$root" -xf "$base"
     cp "$apt_sources" "$root/etc/apt/sources.list"
+    cp --dereference "$keyring" "$root/etc/apt/trusted.gpg.d/"
     cp "$work/apt.conf" "$root/etc/apt/apt.conf.d/90machine"
     cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
     git clone --quiet --no-hardlinks "$source_dir" "$root/root/cpu-profilerd"
