@@ -258,7 +258,9 @@ static bool skip_value(struct cursor *cursor)
     } else {
         good = skip_word(cursor, byte == 't' ? "true" : byte == 'f' ? "false" : "null");
     }
-    skip_space(cursor);
+    if (good) {
+        skip_space(cursor);
+    }
     return good;
 }
 

@@ -136,7 +136,7 @@ static void fills_in_defaults(void **state)
     assert_false(config.kernel_stacks);
     assert_true(config.kernel_threads);
     assert_true(config.exclude_self);
-    assert_int_equal(config.buffer_kib_per_cpu, 14986);
+    assert_int_equal(config.buffer_kib_per_cpu, 14985);
     assert_int_equal(config.max_duration_s, 0);
     assert_int_equal(config.target_pid_count, 0);
 }
