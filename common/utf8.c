@@ -13,9 +13,9 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 
-/* Bytes of the valid character at `text`, or 0. */
-static size_t character_bytes(const unsigned char *text, size_t available)
+size_t utf8_sequence(const char *text, size_t text_bytes)
 {
+    const unsigned char *bytes = (const unsigned char *)text;
     static const struct {
         unsigned char first_low, first_high, second_low, second_high;
         size_t bytes;
@@ -25,16 +25,16 @@ static size_t character_bytes(const unsigned char *text, size_t available)
         {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (text[0] < forms[i].first_low || text[0] > forms[i].first_high) {
+        if (bytes[0] < forms[i].first_low || bytes[0] > forms[i].first_high) {
             continue;
         }
-        if (forms[i].bytes > available) {
+        if (forms[i].bytes > text_bytes) {
             return 0;
         }
         for (size_t k = 1; k < forms[i].bytes; k++) {
             unsigned char low = k == 1 ? forms[i].second_low : 0x80;
             unsigned char high = k == 1 ? forms[i].second_high : 0xBF;
-            if (text[k] < low || text[k] > high) {
+            if (bytes[k] < low || bytes[k] > high) {
                 return 0;
             }
         }
@@ -75,7 +75,7 @@ static size_t convert(char *ret, size_t capacity_bytes, const char *text, size_t
     size_t used = 0;
     for (size_t i = 0; i < text_bytes;) {
         char escaped[8];
-        size_t bytes = character_bytes((const unsigned char *)text + i, text_bytes - i);
+        size_t bytes = utf8_sequence(text + i, text_bytes - i);
         size_t escaped_bytes = bytes == 1 && json ? escape(text[i], escaped) : 0;
         bool fits = false;
         if (bytes == 0) {

@@ -6,6 +6,12 @@
 #include <stddef.h>
 
 /*
+ * The bytes of the valid character at the beginning of `text` (1 to 4), or 0: it is overlong, a
+ * surrogate, past U+10FFFF, cut short, or no beginning at all. `text_bytes` is at least 1.
+ */
+size_t utf8_sequence(const char *text, size_t text_bytes);
+
+/*
  * Copies `text` with every invalid byte as U+FFFD into `ret` (capacity_bytes > 0), cut between
  * characters where it does not fit, and ends it with NUL. Returns the bytes written, less the NUL.
  */

@@ -169,6 +169,7 @@ static size_t take_lane(struct lane *lane, uint64_t head, uint8_t *bytes, size_t
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes)
 {
     size_t cpu_count = buffer->lane_count - 1;
+    assert(cpu_count > 0);
     cleanup_(freep) uint64_t *heads = calloc(buffer->lane_count, sizeof *heads);
     if (heads == NULL) {
         return 0;

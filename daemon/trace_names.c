@@ -87,7 +87,7 @@ static bool write_name(struct trace_names *names, struct fxt_name name, const ch
     }
     if (defines) {
         place->index = names->next_index++;
-        (void)strcpy(place->text, text);
+        memcpy(place->text, text, name.name.text_bytes + 1);
     }
     return true;
 }

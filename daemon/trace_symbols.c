@@ -2,10 +2,10 @@
 
 /*
  * Collects `cpu-profilerd.symbols` lines into Data blobs of whole lines. A line is
- *     {"build_id":"...","module":"...","start":N,"size":N,"name":"..."}
- * with addresses as the module itself counts them; numbers above 2^53 are strings "0x...", since
- * many JSON readers know only doubles. A function is marked as written when its line is in the
- * staging area, which is never thrown away: what cannot be published yet waits there.
+ *     {"build_id":"...","module":"...","start":"0x...","size":N,"name":"..."}
+ * with addresses as the module itself counts them: texts, since many JSON readers know only
+ * doubles. A function is marked as written when its line is in the staging area, which is never
+ * thrown away: what cannot be published yet waits there.
  */
 #include "trace_symbols.h"
 
@@ -19,8 +19,6 @@
 
 #define SCOPES_MAX           16384
 #define SCOPE_BUCKETS        1024
-#define JSON_EXACT_MAX       (UINT64_C(1) << 53)
-#define JSON_NUMBER_BYTES    24
 #define ESCAPED_NAME_BYTES   ((size_t)4097) /* a name in a line is cut here */
 #define ESCAPED_MODULE_BYTES ((size_t)MODULE_NAME_BYTES * 6)
 #define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)
@@ -163,12 +161,6 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
     return true;
 }
 
-static void print_number(char ret[JSON_NUMBER_BYTES], uint64_t number)
-{
-    (void)snprintf(ret, JSON_NUMBER_BYTES,
-                   number > JSON_EXACT_MAX ? "\"0x%" PRIx64 "\"" : "%" PRIu64, number);
-}
-
 /* Prints the line of one function into symbols->line. Returns its bytes. */
 static size_t print_line(struct trace_symbols *symbols, const struct symbol_scope *scope,
                          size_t index)
@@ -178,18 +170,16 @@ static size_t print_line(struct trace_symbols *symbols, const struct symbol_scop
     char build_id[SYMBOL_BUILD_ID_BYTES_MAX * 2 + 1] = "";
     char module[ESCAPED_MODULE_BYTES];
     char function[ESCAPED_NAME_BYTES];
-    char start[JSON_NUMBER_BYTES];
 
     for (size_t i = 0; i < scope->build_id_bytes; i++) {
         (void)snprintf(build_id + 2 * i, 3, "%02x", scope->build_id[i]);
     }
     (void)utf8_json(module, sizeof module, scope->name, strlen(scope->name));
     (void)utf8_json(function, sizeof function, name, strlen(name));
-    print_number(start, symbol->start);
     int bytes = snprintf(symbols->line, sizeof symbols->line,
-                         "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":%s,\"size\":%" PRIu32
-                         ",\"name\":\"%s\"}\n",
-                         build_id, module, start, symbol->size_bytes, function);
+                         "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
+                         "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
+                         build_id, module, symbol->start, symbol->size_bytes, function);
     return (size_t)bytes;
 }
 

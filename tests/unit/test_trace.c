@@ -272,13 +272,14 @@ static void a_table_corrects_addresses_and_names_what_was_sampled(void **state)
         read_all(world),
         "module 42:2 /bin/prog build-id 4 bytes\n"
         "mmap 42:2 7000000+10000 = 400000 at 60\n"
-        "data {\"build_id\":\"abcdef01\",\"module\":\"/bin/prog\",\"start\":4198400,"
+        "data {\"build_id\":\"abcdef01\",\"module\":\"/bin/prog\",\"start\":\"0x401000\","
         "\"size\":256,\"name\":\"low\"}\n");
     assert_false(trace_names_pending(world->trace));
     (void)take_sample(world, 42, 300, again, 1);
     (void)take_sample(world, 42, 400, stack, 2);
     trace_poll(world->trace);
-    assert_non_null(strstr(read_all(world), "\"start\":4198912,\"size\":16,\"name\":\"high\"}\n"));
+    assert_non_null(
+        strstr(read_all(world), "\"start\":\"0x401200\",\"size\":16,\"name\":\"high\"}\n"));
     assert_null(strstr(world->text, "\"low\""));
 }
 
