@@ -6,8 +6,8 @@
  * callers are looked up one byte lower; what is printed is the address itself. Kernel stacks are
  * everybody's: they are looked up in the mappings of pid 0.
  *
- * Stacks repeat, so answers are kept: for an address of a process, and for a whole stack of it, with
- * the times between which no Mmap record changes the answer.
+ * Stacks repeat, so answers are kept: for an address of a process, and for a whole stack of it,
+ * with the times between which no Mmap record changes the answer.
  */
 #include "resolve.h"
 
@@ -164,9 +164,8 @@ static int append_stack(struct resolver *resolver, const struct profile_sample *
         r = resolve_address(resolver, &key, sample->time_ns, &known);
         if (r == 0) {
             resolver->building[(*count)++] = known.frame;
-            validity->from_ns = known.validity.from_ns > validity->from_ns
-                                    ? known.validity.from_ns
-                                    : validity->from_ns;
+            validity->from_ns = known.validity.from_ns > validity->from_ns ? known.validity.from_ns
+                                                                           : validity->from_ns;
             validity->until_ns = known.validity.until_ns < validity->until_ns
                                      ? known.validity.until_ns
                                      : validity->until_ns;
@@ -246,8 +245,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
 
 static int resolve_process_name(struct profile *profile, struct profile_sample *sample)
 {
-    sample->process_name =
-        names_find(&profile->names, sample->pid, NAMES_PROCESS, sample->time_ns);
+    sample->process_name = names_find(&profile->names, sample->pid, NAMES_PROCESS, sample->time_ns);
     if (sample->process_name != INTERN_NONE) {
         return 0;
     }
