@@ -23,6 +23,17 @@ static void follows_the_names_of_threads(void **state)
         process_find_thread(process_table_find(story->table, 10, 230), 12, 230);
     assert_int_equal(thread->name_count, 2);
     assert_int_equal(thread->names[1].from_ns, 210);
+    process_table_fork(story->table, 10, 10, 13, 12, 205); /* late: before its parent's new name */
+    assert_string_equal(name_of(story, 10, 13, 230), "leader-with-a-l");
+
+    const struct scanned_thread scanned = {.tid = 30, .comm = "scanned"};
+    scan(story,
+         (struct process_scan){
+             .pid = 30, .begin_ns = 200, .end_ns = 201, .threads = &scanned, .thread_count = 1},
+         NULL, 0);
+    assert_int_equal(
+        process_find_thread(process_table_find(story->table, 30, 9), 30, 9)->names[0].from_ns, 0);
+
     for (unsigned i = 0; i < 5; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%u", i);
