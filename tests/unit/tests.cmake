@@ -21,6 +21,8 @@ unit_test(build_id symbolize)
 unit_test(elf_symbols symbolize)
 unit_test(elf_worker modules)
 unit_test(kallsyms symbolize)
+unit_test(module_cache modules)
+unit_test(module_store modules)
 unit_test(symbol_table symbolize)
 # A fake session answers control, so that states can be held still.
 foreach(name control control_session)
