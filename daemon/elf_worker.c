@@ -122,20 +122,21 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     }
     cleanup_(closep) int ours = pair[0];
     cleanup_(closep) int theirs = pair[1];
-    cleanup_(freep) struct elf_worker *worker = calloc(1, sizeof *worker);
     const struct elf_worker_settings settings = {.uid = config->uid, .gid = config->gid};
-    if (worker == NULL) {
-        return -ENOMEM;
-    }
     if (send(ours, &settings, sizeof settings, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         return -errno;
     }
-    int r = spawn(theirs, &worker->pid);
-    if (r < 0) {
-        return r;
+    struct elf_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+        return -ENOMEM;
     }
     worker->socket_fd = take_fd(ours);
-    *ret = take_ptr(worker);
+    int r = spawn(theirs, &worker->pid);
+    if (r < 0) {
+        elf_worker_free(worker);
+        return r;
+    }
+    *ret = worker;
     return 0;
 }
 

@@ -138,15 +138,23 @@ static bool is_known(const struct knowledge *knowledge, uint64_t address, const 
 /* Every symbol of the table is one that nm shows, and most that nm shows are in the table. */
 static void compare_with_nm(const char *path, const char *options)
 {
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    int r = read_table(fd, &bytes, &table);
     (void)close(fd);
+    if (r < 0) {
+        fail_msg("%s: %d", path, r);
+        return;
+    }
 
     struct knowledge knowledge = ask_nm(options, path);
     size_t covered = 0;
-    assert_true(knowledge.count > 10);
+    assert_true(table.symbol_count > 10);
+    if (knowledge.all == NULL) {
+        fail_msg("nm tells nothing about %s", path);
+        return;
+    }
     for (size_t i = 0; i < table.symbol_count; i++) {
         const char *name = symbol_table_name(&table, i);
         char plain[SYMBOL_NAME_BYTES_MAX + 1];
@@ -184,7 +192,7 @@ static void agrees_with_nm_on_this_program(void **state)
 static void names_a_function_of_this_program_by_its_file_offset(void **state)
 {
     (void)state;
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     uint64_t vaddr = 0;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -244,7 +252,7 @@ static void refuses_what_is_no_program(void **state)
         {"!<arch>\n", 8},
         {"#!/bin/sh\nexit 0\n", 17},
     };
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = memory_file(cases[i].bytes, cases[i].size);
@@ -268,7 +276,7 @@ static void survives_files_cut_anywhere(void **state)
     uint8_t *self = read_self(&size);
     int fd = memory_file(self, size);
     for (size_t step = 0; step < 400; step++) {
-        struct symbol_table table;
+        struct symbol_table table = {0};
         void *bytes = NULL;
         size_t length = size - size * step / 400;
         assert_int_equal(ftruncate(fd, (off_t)length), 0);
@@ -297,7 +305,7 @@ static void survives_corrupted_headers_and_symbols(void **state)
             at = header->e_shoff + (size_t)rand() % (header->e_shnum * sizeof(Elf64_Shdr));
         }
         uint8_t value = rand() % 2 == 0 ? (uint8_t)rand() : 0xff;
-        struct symbol_table table;
+        struct symbol_table table = {0};
         void *bytes = NULL;
         assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
         if (read_table(fd, &bytes, &table) == 0) {
