@@ -235,10 +235,11 @@ static pid_t start_sleeper(void)
     char path[64];
     char name[16] = "";
     (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    for (int i = 0; i < 1000 && strncmp(name, "sleep\n", 6) != 0; i++) {
+    for (int i = 0; i < 1000 && strcmp(name, "sleep\n") != 0; i++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
-        (void)read(fd, name, sizeof name - 1);
+        ssize_t got = read(fd, name, sizeof name - 1);
         (void)close(fd);
+        name[got > 0 ? got : 0] = '\0';
         (void)poll(NULL, 0, 2);
     }
     /* Its libraries come after its name. */
@@ -464,8 +465,9 @@ static void resolves_a_path_inside_the_root_of_its_process(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)write(ready[1], "r", chroot(fixture->folder) == 0 ? 1 : 0);
-        (void)pause();
+        if (chroot(fixture->folder) == 0 && write(ready[1], "r", 1) == 1) {
+            (void)pause();
+        }
         _exit(0);
     }
     char byte = 0;

@@ -176,7 +176,9 @@ static _Noreturn void serve(int fd)
         }
         reply.header.unique = request->unique;
         reply.header.len = (uint32_t)(sizeof reply.header + bytes);
-        (void)write(fd, &reply, reply.header.len);
+        if (write(fd, &reply, reply.header.len) < 0) {
+            _exit(1);
+        }
     }
 }
 
