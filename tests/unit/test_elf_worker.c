@@ -175,26 +175,26 @@ static void status_value(pid_t pid, const char *key, char *value, size_t bytes)
     (void)fclose(status);
 }
 
-static void has_no_rights(void **state)
+static void expect_no_rights(const struct elf_worker_config *config)
 {
-    (void)state;
     static const struct {
         const char *key;
         const char *value;
         bool root_only;
+        bool changed_only;
     } cases[] = {
-        {"Seccomp", "2", false},
-        {"NoNewPrivs", "1", false},
-        {"CapEff", "0000000000000000", false},
-        {"CapPrm", "0000000000000000", false},
-        {"CapInh", "0000000000000000", false},
-        {"CapAmb", "0000000000000000", false},
-        {"CapBnd", "0000000000000000", true},
-        {"Uid", "65534\t65534\t65534\t65534", true},
-        {"Gid", "65534\t65534\t65534\t65534", true},
-        {"Groups", " ", true},
+        {"Seccomp", "2", false, false},
+        {"NoNewPrivs", "1", false, false},
+        {"CapEff", "0000000000000000", false, false},
+        {"CapPrm", "0000000000000000", false, false},
+        {"CapInh", "0000000000000000", false, false},
+        {"CapAmb", "0000000000000000", false, false},
+        {"CapBnd", "0000000000000000", true, false},
+        {"Uid", "65534\t65534\t65534\t65534", true, true},
+        {"Gid", "65534\t65534\t65534\t65534", true, true},
+        {"Groups", " ", true, true},
     };
-    struct elf_worker *worker = start(&honest);
+    struct elf_worker *worker = start(config);
     int fd = open_libc();
     void *map = NULL;
     size_t bytes = 0;
@@ -205,11 +205,25 @@ static void has_no_rights(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char value[256];
         status_value(elf_worker_pid(worker), cases[i].key, value, sizeof value);
-        if (geteuid() == 0 || !cases[i].root_only) {
+        if ((geteuid() == 0 || !cases[i].root_only) &&
+            (config->uid != (uid_t)-1 || !cases[i].changed_only)) {
             assert_string_equal(value[0] == '\0' ? " " : value, cases[i].value);
         }
     }
     elf_worker_free(worker);
+}
+
+static void has_no_rights(void **state)
+{
+    (void)state;
+    expect_no_rights(&honest);
+}
+
+static void has_no_rights_under_the_uid_of_its_parent(void **state)
+{
+    (void)state;
+    const struct elf_worker_config keep = {.uid = (uid_t)-1, .gid = (gid_t)-1};
+    expect_no_rights(&keep);
 }
 
 static void inherits_nothing_but_its_socket(void **state)
@@ -476,6 +490,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
         cmocka_unit_test(has_no_rights),
+        cmocka_unit_test(has_no_rights_under_the_uid_of_its_parent),
         cmocka_unit_test(inherits_nothing_but_its_socket),
         cmocka_unit_test(believes_no_worker_that_was_taken_over),
         cmocka_unit_test(takes_no_answer_that_it_did_not_ask_for),
