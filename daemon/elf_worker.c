@@ -35,8 +35,6 @@
 #define END_WAIT_MS     1000
 #define ERRNO_MAX       4095
 
-#define STAT_BLOCK_BYTES 512
-
 struct elf_worker {
     int socket_fd;
     pid_t pid; /* 0 once it has been reaped */
@@ -122,20 +120,21 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     }
     cleanup_(closep) int ours = pair[0];
     cleanup_(closep) int theirs = pair[1];
-    cleanup_(freep) struct elf_worker *worker = calloc(1, sizeof *worker);
     const struct elf_worker_settings settings = {.uid = config->uid, .gid = config->gid};
-    if (worker == NULL) {
-        return -ENOMEM;
-    }
     if (send(ours, &settings, sizeof settings, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         return -errno;
     }
-    int r = spawn(theirs, &worker->pid);
-    if (r < 0) {
-        return r;
+    struct elf_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+        return -ENOMEM;
     }
     worker->socket_fd = take_fd(ours);
-    *ret = take_ptr(worker);
+    int r = spawn(theirs, &worker->pid);
+    if (r < 0) {
+        elf_worker_free(worker);
+        return r;
+    }
+    *ret = worker;
     return 0;
 }
 
@@ -226,8 +225,10 @@ static int take_descriptor(struct msghdr *message)
     return count == 1 && (message->msg_flags & MSG_CTRUNC) == 0 ? take_fd(taken) : -1;
 }
 
-/* Maps a file that the worker says is a table (borrowed), if it is one, has no holes that we would
- * pay for, and can never change. */
+/*
+ * Maps a file that the worker says is a table (borrowed), if it is one and can never change. Not
+ * populated: a hole, which would become our memory when it is read, ends the check where it begins.
+ */
 static int map_table(int fd, uint64_t size_bytes, void **ret_map)
 {
     struct stat status;
@@ -235,12 +236,11 @@ static int map_table(int fd, uint64_t size_bytes, void **ret_map)
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 ||
         fstatfs(fd, &filesystem) < 0 || filesystem.f_type != TMPFS_MAGIC || size_bytes == 0 ||
-        size_bytes > SYMBOL_TABLE_BYTES_MAX || status.st_size != (off_t)size_bytes ||
-        (uint64_t)status.st_blocks < size_bytes / STAT_BLOCK_BYTES) {
+        size_bytes > SYMBOL_TABLE_BYTES_MAX || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */
-    void *map = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    void *map = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
         return -errno;
     }

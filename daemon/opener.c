@@ -304,43 +304,54 @@ static int init_condition(pthread_cond_t *condition)
     return r;
 }
 
-int opener_new(struct opener **ret)
+/* With all that is neither a descriptor nor a thread; NULL: no memory. */
+static struct opener *allocate(void)
 {
-    cleanup_(freep) struct opener *opener = calloc(1, sizeof *opener);
-    cleanup_(closep) int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (opener == NULL) {
-        return -ENOMEM;
-    }
-    if (event_fd < 0) {
-        return -errno;
-    }
-    int r = init_condition(&opener->changed);
-    if (r < 0) {
-        return r;
+    struct opener *opener = calloc(1, sizeof *opener);
+    if (opener == NULL || init_condition(&opener->changed) < 0) {
+        free(opener);
+        return NULL;
     }
     (void)pthread_mutex_init(&opener->lock, NULL);
     opener->queue.end = &opener->queue.first;
     opener->closing.end = &opener->closing.first;
     opener->done.end = &opener->done.first;
-    opener->event_fd = take_fd(event_fd);
     opener->holder_count = 1;
+    return opener;
+}
 
-    struct opener *held = take_ptr(opener);
+int opener_new(struct opener **ret)
+{
+    struct opener *opener = allocate();
+    if (opener == NULL) {
+        return -ENOMEM;
+    }
+    opener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = opener->event_fd < 0 ? -errno : 0;
     for (size_t i = 0; i < OPENER_THREADS && r == 0; i++) {
-        (void)pthread_mutex_lock(&held->lock);
-        held->slots[i].opener = held;
-        held->holder_count++;
-        r = start_thread(&held->slots[i]);
-        held->holder_count -= r < 0;
-        (void)pthread_mutex_unlock(&held->lock);
+        (void)pthread_mutex_lock(&opener->lock);
+        opener->slots[i].opener = opener;
+        opener->holder_count++;
+        r = start_thread(&opener->slots[i]);
+        opener->holder_count -= r < 0;
+        (void)pthread_mutex_unlock(&opener->lock);
     }
     if (r < 0) {
-        opener_stop(held);
-        opener_free(held);
+        opener_stop(opener);
+        opener_free(opener);
         return r;
     }
-    *ret = held;
+    *ret = opener;
     return 0;
+}
+
+static uint32_t count_given_up(const struct opener *opener)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < OPENER_THREADS; i++) {
+        count += opener->slots[i].given_up;
+    }
+    return count;
 }
 
 void opener_stop(struct opener *opener)
@@ -354,7 +365,7 @@ void opener_stop(struct opener *opener)
     (void)pthread_mutex_lock(&opener->lock);
     opener->stopping = true;
     (void)pthread_cond_broadcast(&opener->changed);
-    while (opener->holder_count > 1 && r == 0) {
+    while (opener->holder_count > 1 + count_given_up(opener) && r == 0) {
         r = pthread_cond_timedwait(&opener->changed, &opener->lock, &deadline);
     }
     (void)pthread_mutex_unlock(&opener->lock);
@@ -439,11 +450,8 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
 /* An answer for what waits while nobody is left to do it. */
 static bool refuse_queued(struct opener *opener, struct opener_answer *ret)
 {
-    bool usable = false;
-    for (size_t i = 0; i < OPENER_THREADS; i++) {
-        usable = usable || !opener->slots[i].given_up;
-    }
-    if ((usable && !opener->stopping) || opener->queue.first == NULL) {
+    bool usable = count_given_up(opener) < OPENER_THREADS && !opener->stopping;
+    if (usable || opener->queue.first == NULL) {
         return false;
     }
     struct job *job = list_take(&opener->queue, &opener->queue.first);

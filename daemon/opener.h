@@ -46,8 +46,8 @@ bool opener_next(struct opener *opener, struct opener_answer *ret);
 /* Has an answer's file closed by a thread. */
 void opener_release(struct opener *opener, int fd, uid_t uid);
 
-/* Ends the threads, waiting for those at work no longer than OPENER_HANG_NS. What is left then
- * comes out of opener_next() as failed. */
+/* Ends the threads, waiting for those at work no longer than OPENER_HANG_NS, and not at all for
+ * those given up. What is left then comes out of opener_next() as failed. */
 void opener_stop(struct opener *opener);
 
 uint64_t opener_hang_count(struct opener *opener);

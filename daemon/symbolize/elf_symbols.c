@@ -221,7 +221,7 @@ static int read_symbol_section(struct reading *reading, Elf_Scn *section, const 
     return read_symbols(reading, &input);
 }
 
-/* Walks the sections: code begins and ends there, and the first table of each kind is read. */
+/* Walks the sections: code ends where one ends, and the first table of each kind is read. */
 static int read_sections(struct reading *reading)
 {
     bool seen_symtab = false;
@@ -241,9 +241,7 @@ static int read_sections(struct reading *reading)
             r = read_symbol_section(reading, section, &header);
         } else if ((header.sh_flags & SHF_EXECINSTR) != 0 &&
                    header.sh_addr <= UINT64_MAX - header.sh_size) {
-            r = symbol_builder_barrier(reading->builder, header.sh_addr);
-            r = r < 0 ? r
-                      : symbol_builder_barrier(reading->builder, header.sh_addr + header.sh_size);
+            r = symbol_builder_barrier(reading->builder, header.sh_addr + header.sh_size);
         }
         /* One table that cannot be read leaves the other; no memory leaves nothing. */
         if (r < 0 && r != -EBADMSG) {

@@ -24,27 +24,42 @@ static bool are_segments_valid(const struct symbol_segment *segments, size_t cou
     return true;
 }
 
-/* Not empty strings of bounded length, all of them ended, all of them UTF-8. */
-static bool are_names_valid(const char *names, size_t bytes)
+/* Nearly all names are ASCII, which goes by words. */
+static bool is_utf8(const char *text, size_t bytes)
 {
-    size_t length = 0;
-    for (size_t i = 0; i < bytes;) {
-        if (names[i] == '\0') {
-            if (length == 0 || length > SYMBOL_NAME_BYTES_MAX) {
-                return false;
+    while (bytes > 0) {
+        uint64_t word = 0;
+        if (bytes >= sizeof word) {
+            memcpy(&word, text, sizeof word);
+            if ((word & UINT64_C(0x8080808080808080)) == 0) {
+                text += sizeof word;
+                bytes -= sizeof word;
+                continue;
             }
-            length = 0;
-            i++;
-            continue;
         }
-        size_t sequence = utf8_character(names + i, bytes - i, NULL);
+        size_t sequence = utf8_character(text, bytes, NULL);
         if (sequence == 0) {
             return false;
         }
-        length += sequence;
-        i += sequence;
+        text += sequence;
+        bytes -= sequence;
     }
-    return length == 0;
+    return true;
+}
+
+/* Not empty strings of bounded length, all of them ended, all of them UTF-8. */
+static bool are_names_valid(const char *names, size_t bytes)
+{
+    while (bytes > 0) {
+        const char *end = memchr(names, '\0', bytes);
+        size_t length = end == NULL ? 0 : (size_t)(end - names);
+        if (length == 0 || length > SYMBOL_NAME_BYTES_MAX || !is_utf8(names, length)) {
+            return false;
+        }
+        names += length + 1;
+        bytes -= length + 1;
+    }
+    return true;
 }
 
 static bool are_symbols_valid(const struct symbol_table *table)

@@ -26,6 +26,15 @@
 
 #define LINE_BYTES 16384
 
+/* What assembly leaves behind: a label in code, a mark for tools in code, a label in data. */
+__asm__(".pushsection .text.test_labels, \"ax\"\n"
+        "\"$test_mark\": .byte 0x90\n"
+        "test_code_label: .byte 0x90\n"
+        ".popsection\n"
+        ".pushsection .data.test_labels, \"aw\"\n"
+        "test_data_label: .byte 0\n"
+        ".popsection\n");
+
 static int read_table(int fd, void **ret_bytes, struct symbol_table *ret)
 {
     struct symbol_builder *builder = symbol_builder_new();
@@ -138,15 +147,23 @@ static bool is_known(const struct knowledge *knowledge, uint64_t address, const 
 /* Every symbol of the table is one that nm shows, and most that nm shows are in the table. */
 static void compare_with_nm(const char *path, const char *options)
 {
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    int r = read_table(fd, &bytes, &table);
     (void)close(fd);
+    if (r < 0) {
+        fail_msg("%s: %d", path, r);
+        return;
+    }
 
     struct knowledge knowledge = ask_nm(options, path);
     size_t covered = 0;
-    assert_true(knowledge.count > 10);
+    assert_true(table.symbol_count > 10);
+    if (knowledge.all == NULL || table.symbols == NULL) {
+        fail_msg("nm tells nothing about %s", path);
+        return;
+    }
     for (size_t i = 0; i < table.symbol_count; i++) {
         const char *name = symbol_table_name(&table, i);
         char plain[SYMBOL_NAME_BYTES_MAX + 1];
@@ -181,10 +198,34 @@ static void agrees_with_nm_on_this_program(void **state)
     compare_with_nm(path, "");
 }
 
+static ptrdiff_t find_symbol(const struct symbol_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->symbol_count; i++) {
+        if (strcmp(symbol_table_name(table, i), name) == 0) {
+            return (ptrdiff_t)i;
+        }
+    }
+    return -1;
+}
+
+static void takes_labels_of_code_only(void **state)
+{
+    (void)state;
+    struct symbol_table table = {0};
+    void *bytes = NULL;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    (void)close(fd);
+    assert_true(find_symbol(&table, "test_code_label") >= 0);
+    assert_int_equal(find_symbol(&table, "$test_mark"), -1);
+    assert_int_equal(find_symbol(&table, "test_data_label"), -1);
+    free(bytes);
+}
+
 static void names_a_function_of_this_program_by_its_file_offset(void **state)
 {
     (void)state;
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     uint64_t vaddr = 0;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -197,14 +238,11 @@ static void names_a_function_of_this_program_by_its_file_offset(void **state)
         assert_true(symbol_table_vaddr(&table, table.segments[i].offset, &vaddr));
         assert_int_equal(vaddr, table.segments[i].vaddr);
     }
-    bool found_static = false;
-    bool found_start = false;
-    for (size_t i = 0; i < table.symbol_count; i++) {
-        found_static = found_static || strcmp(symbol_table_name(&table, i), "find_libc") == 0;
-        found_start = found_start || strcmp(symbol_table_name(&table, i), "_start") == 0;
-    }
-    assert_true(found_static);
-    assert_true(found_start);
+    assert_true(find_symbol(&table, "find_libc") >= 0);
+    assert_true(find_symbol(&table, "_start") >= 0);
+    /* It has no size, and what follows it in memory is the PLT. */
+    ptrdiff_t init = find_symbol(&table, "_init");
+    assert_true(init < 0 || table.symbols[init].size_bytes < 64);
     free(bytes);
 }
 
@@ -244,7 +282,7 @@ static void refuses_what_is_no_program(void **state)
         {"!<arch>\n", 8},
         {"#!/bin/sh\nexit 0\n", 17},
     };
-    struct symbol_table table;
+    struct symbol_table table = {0};
     void *bytes = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = memory_file(cases[i].bytes, cases[i].size);
@@ -268,7 +306,7 @@ static void survives_files_cut_anywhere(void **state)
     uint8_t *self = read_self(&size);
     int fd = memory_file(self, size);
     for (size_t step = 0; step < 400; step++) {
-        struct symbol_table table;
+        struct symbol_table table = {0};
         void *bytes = NULL;
         size_t length = size - size * step / 400;
         assert_int_equal(ftruncate(fd, (off_t)length), 0);
@@ -297,7 +335,7 @@ static void survives_corrupted_headers_and_symbols(void **state)
             at = header->e_shoff + (size_t)rand() % (header->e_shnum * sizeof(Elf64_Shdr));
         }
         uint8_t value = rand() % 2 == 0 ? (uint8_t)rand() : 0xff;
-        struct symbol_table table;
+        struct symbol_table table = {0};
         void *bytes = NULL;
         assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
         if (read_table(fd, &bytes, &table) == 0) {
@@ -316,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_nm_on_the_c_library),
         cmocka_unit_test(agrees_with_nm_on_this_program),
+        cmocka_unit_test(takes_labels_of_code_only),
         cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
         cmocka_unit_test(refuses_what_is_no_program),
         cmocka_unit_test(survives_files_cut_anywhere),

@@ -123,24 +123,29 @@ static bool is_label(const struct model *model, uint64_t start)
     return false;
 }
 
-static const char *model_name(const struct model *model, uint64_t address)
+/* Whether what begins at `start` reaches `address`, were it not for a later symbol. */
+static bool does_reach(const struct model *model, uint64_t start, uint64_t address)
 {
-    for (uint64_t start = address;; start--) {
-        const struct model *at = &model[start];
-        if (at->best != NULL && !is_label(model, start)) {
-            bool holds = address - start < at->size_bytes;
-            if (at->size_bytes == 0) {
-                holds = true;
-                for (uint64_t i = start + 1; i <= address; i++) {
-                    holds = holds && !model[i].occupied;
-                }
-            }
-            return holds ? at->best->name : "";
-        }
-        if (start == 0) {
-            return "";
+    if (model[start].size_bytes != 0) {
+        return address - start < model[start].size_bytes;
+    }
+    for (uint64_t i = start + 1; i <= address; i++) {
+        if (model[i].occupied) {
+            return false;
         }
     }
+    return true;
+}
+
+static const char *model_name(const struct model *model, uint64_t address)
+{
+    for (uint64_t after = address + 1; after > 0; after--) {
+        uint64_t start = after - 1;
+        if (model[start].best != NULL && !is_label(model, start)) {
+            return does_reach(model, start, address) ? model[start].best->name : "";
+        }
+    }
+    return "";
 }
 
 static void agrees_with_a_naive_model(void **state)
