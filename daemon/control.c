@@ -3,7 +3,7 @@
 /*
  * The listening side of the control socket. A connection is admitted or closed at once: 32 of them
  * and 8 of one uid. What a connection says is control_peer.c's (bytes and replies),
- * varlink_service.c's (calls) and control_methods.c's (what they do). The one session belongs to
+ * control_service.c's (calls) and control_methods.c's (what they do). The one session belongs to
  * the peer that created it; control holds both pointers so that neither outlives the other.
  */
 #include "cleanup.h"

@@ -20,6 +20,7 @@ daemon/main.*                 common config daemon log                | systemd 
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
 daemon/session.*              common config daemon log                | systemd
+daemon/log.*                  common log                              |
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
