@@ -149,6 +149,8 @@ static void keeps_what_does_not_fit(void **state)
     assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
     assert_int_equal(fake.last_ack, 1);
     assert_int_equal(size, 0);
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_int_equal(fake.last_ack, 0); /* once is enough */
     conn = profctl_disconnect(conn);
 }
 
