@@ -66,7 +66,7 @@ static bool skip_word(struct cursor *cursor, const char *word)
 
 static bool skip_utf8(struct cursor *cursor)
 {
-    size_t bytes = utf8_sequence(cursor->at, (size_t)(cursor->end - cursor->at));
+    size_t bytes = utf8_character(cursor->at, (size_t)(cursor->end - cursor->at), NULL);
     cursor->at += bytes;
     return bytes > 0 ? true : refuse(cursor, "is not valid UTF-8");
 }

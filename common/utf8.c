@@ -13,34 +13,32 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 
-size_t utf8_sequence(const char *text, size_t text_bytes)
+size_t utf8_character(const char *text, size_t text_bytes, uint32_t *ret_character)
 {
-    const unsigned char *bytes = (const unsigned char *)text;
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high;
-        size_t bytes;
-    } forms[] = {
-        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (bytes[0] < forms[i].first_low || bytes[0] > forms[i].first_high) {
-            continue;
-        }
-        if (forms[i].bytes > text_bytes) {
+    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (text_bytes == 0) {
+        return 0;
+    }
+    uint8_t first = (uint8_t)text[0];
+    size_t length = first < 0x80 ? 1 : first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (length == 0 || first > 0xf4 || length > text_bytes) {
+        return 0;
+    }
+    uint32_t character = length == 1 ? first : first & (0xffU >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if (((uint8_t)text[i] & 0xc0) != 0x80) {
             return 0;
         }
-        for (size_t k = 1; k < forms[i].bytes; k++) {
-            unsigned char low = k == 1 ? forms[i].second_low : 0x80;
-            unsigned char high = k == 1 ? forms[i].second_high : 0xBF;
-            if (bytes[k] < low || bytes[k] > high) {
-                return 0;
-            }
-        }
-        return forms[i].bytes;
+        character = character << 6 | ((uint8_t)text[i] & 0x3fU);
     }
-    return 0;
+    if (character < lowest[length] || character > 0x10ffff ||
+        (character >= 0xd800 && character < 0xe000)) {
+        return 0;
+    }
+    if (ret_character != NULL) {
+        *ret_character = character;
+    }
+    return length;
 }
 
 /* Appends one piece if it and a NUL fit. */
@@ -75,7 +73,7 @@ static size_t convert(char *ret, size_t capacity_bytes, const char *text, size_t
     size_t used = 0;
     for (size_t i = 0; i < text_bytes;) {
         char escaped[8];
-        size_t bytes = utf8_sequence(text + i, text_bytes - i);
+        size_t bytes = utf8_character(text + i, text_bytes - i, NULL);
         size_t escaped_bytes = bytes == 1 && json ? escape(text[i], escaped) : 0;
         bool fits = false;
         if (bytes == 0) {

@@ -4,12 +4,14 @@
 /* Makes text that came from anywhere fit to be shown: valid UTF-8, and quoted for JSON. Pure. */
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
- * The bytes of the valid character at the beginning of `text` (1 to 4), or 0: it is overlong, a
- * surrogate, past U+10FFFF, cut short, or no beginning at all. `text_bytes` is at least 1.
+ * The length of the valid character at the beginning of `text` (1 to 4), or 0: there is none, or it
+ * is overlong, a surrogate, past U+10FFFF or cut short. `*ret_character` (which may be NULL) is its
+ * code.
  */
-size_t utf8_sequence(const char *text, size_t text_bytes);
+size_t utf8_character(const char *text, size_t text_bytes, uint32_t *ret_character);
 
 /*
  * Copies `text` with every invalid byte as U+FFFD into `ret` (capacity_bytes > 0), cut between

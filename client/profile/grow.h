@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Makes the array at `*array` (of `*capacity` items of `item_bytes`) hold at least `count` items, at
- * least doubling it. Returns 0, or -ENOMEM and leaves both as they were.
+ * Makes the array at `*array` (of `*capacity` items of `item_bytes`) hold at least `count` items,
+ * at least doubling it. Returns 0, or -ENOMEM and leaves both as they were.
  */
 static inline int grow_array(void *array, size_t item_bytes, size_t *capacity, size_t count)
 {
@@ -29,5 +29,4 @@ static inline int grow_array(void *array, size_t item_bytes, size_t *capacity, s
 }
 
 /* Makes `array` hold `count` items; `capacity` is the lvalue that says how many it holds now. */
-#define grow(array, capacity, count)                                                               \
-    grow_array(&(array), sizeof *(array), &(capacity), (count))
+#define grow(array, capacity, count) grow_array(&(array), sizeof *(array), &(capacity), (count))

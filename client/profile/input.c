@@ -167,8 +167,8 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
         input->piece_used_bytes += offered - stream->avail_in;
         input->in_member = z != Z_STREAM_END;
         if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR) {
-            return fault_set(reterr, EBADMSG, "%s: is damaged: its gzip data cannot be decompressed",
-                             input->name);
+            return fault_set(reterr, EBADMSG,
+                             "%s: is damaged: its gzip data cannot be decompressed", input->name);
         }
     }
     *ret_bytes = capacity_bytes - stream->avail_out;
@@ -200,8 +200,7 @@ static int pass_records(struct input *input, size_t size_bytes, feed_record_fn o
 {
     struct fault fault = {0};
     int r = feed_filled(&input->feed, size_bytes, on_record, userdata, &fault);
-    return fault.code == 0 ? r
-                           : fault_set(reterr, fault.code, "%s: %s", input->name, fault.text);
+    return fault.code == 0 ? r : fault_set(reterr, fault.code, "%s: %s", input->name, fault.text);
 }
 
 static int read_all(struct input *input, feed_record_fn on_record, void *userdata,

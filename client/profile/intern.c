@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One arena, one array of items, one open-addressing table of their numbers, each doubled when it is
- * full. The hash is seeded per process, so that a file cannot be made to collide with itself.
+ * One arena, one array of items, one open-addressing table of their numbers, each doubled when it
+ * is full. The hash is seeded per process, so that a file cannot be made to collide with itself.
  */
 #include "intern.h"
 

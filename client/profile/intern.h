@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Keeps every different byte string once and gives it a number, from 0 upward without holes. What is
- * kept starts 8-byte aligned and ends with a NUL that does not count, so that names, stacks and
+ * Keeps every different byte string once and gives it a number, from 0 upward without holes. What
+ * is kept starts 8-byte aligned and ends with a NUL that does not count, so that names, stacks and
  * small structs can all be kept in such a table. Memory is at most about three times the bytes kept
  * and 32 bytes an item.
  */

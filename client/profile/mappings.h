@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What every process had mapped, over time. Of the mappings that hold an address, the newest that is
- * not later than the sample wins; of two with the same time, the one that came later in the file.
- * First all are added, then the table is sealed, then looked up in.
+ * What every process had mapped, over time. Of the mappings that hold an address, the newest that
+ * is not later than the sample wins; of two with the same time, the one that came later in the
+ * file. First all are added, then the table is sealed, then looked up in.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct mapping {
     uint64_t pid;
     uint64_t time_ns; /* from when it holds */
     uint64_t start;
-    uint64_t last; /* the last address that it holds */
+    uint64_t last;  /* the last address that it holds */
     uint64_t vaddr; /* the module's address of `start` */
     uint32_t module;
 };

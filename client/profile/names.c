@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One array, sorted by process, thread, time and order in the file, and a binary search for the last
- * name that is not after what is asked for.
+ * One array, sorted by process, thread, time and order in the file, and a binary search for the
+ * last name that is not after what is asked for.
  */
 #include "names.h"
 

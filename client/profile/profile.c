@@ -9,11 +9,11 @@
 #include "profile.h"
 
 #include "cleanup.h"
+#include "data_object.h"
 #include "grow.h"
+#include "json.h"
 #include "resolve.h"
-#include "utf8.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
 #define CONTINUATION_CPU_SHIFT 48
@@ -164,15 +164,14 @@ static int take_stacks(struct profile *profile, const struct fxt_sample *record,
 {
     int r = intern_add(&profile->stacks, record->user_stack,
                        record->user_count * sizeof *record->user_stack, ret_user_stack);
-    return r < 0 ? r
-                 : intern_add(&profile->stacks, record->kernel_stack,
-                              record->kernel_count * sizeof *record->kernel_stack,
-                              ret_kernel_stack);
+    return r < 0
+               ? r
+               : intern_add(&profile->stacks, record->kernel_stack,
+                            record->kernel_count * sizeof *record->kernel_stack, ret_kernel_stack);
 }
 
 /* The group of a continuation id, made when it is first met. */
-static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id,
-                      uint32_t *ret_group)
+static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id, uint32_t *ret_group)
 {
     struct profile *profile = loader->profile;
     struct group_key key = {.id = id, .provider_id = provider_id};
@@ -251,50 +250,17 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
     return 0;
 }
 
-/* Keeps the last line of a Data blob, if it is a JSON object. */
-static int take_object(char **kept, const struct fxt_data *data)
-{
-    const char *line = (const char *)data->payload;
-    size_t line_bytes = data->payload_bytes;
-    while (line_bytes > 0 && line[line_bytes - 1] == '\n') {
-        line_bytes--;
-    }
-    const char *newline = line_bytes == 0 ? NULL : memrchr(line, '\n', line_bytes);
-    if (newline != NULL) {
-        line_bytes -= (size_t)(newline + 1 - line);
-        line = newline + 1;
-    }
-    cJSON *object = utf8_is_valid(line, line_bytes) ? cJSON_ParseWithLength(line, line_bytes) : NULL;
-    int r = 0;
-    if (cJSON_IsObject(object)) {
-        char *text = cJSON_PrintUnformatted(object);
-        if (text != NULL) {
-            free(*kept);
-            *kept = text;
-        }
-        r = text == NULL ? -ENOMEM : 0;
-    }
-    cJSON_Delete(object);
-    return r;
-}
-
-static bool is_named(const struct fxt_data *data, const char *name)
-{
-    return data->name.text_bytes == strlen(name) &&
-           memcmp(data->name.text, name, data->name.text_bytes) == 0;
-}
-
 static int take_data(struct profile *profile, const struct fxt_data *data)
 {
-    if (is_named(data, "cpu-profilerd.symbols")) {
+    if (data_is_named(data, DATA_NAME_SYMBOLS)) {
         return symbols_add_lines(&profile->symbols, &profile->texts, data->payload,
                                  data->payload_bytes);
     }
-    if (is_named(data, "cpu-profilerd.session")) {
-        return take_object(&profile->session_json, data);
+    if (data_is_named(data, DATA_NAME_SESSION)) {
+        return data_take_object(data, &profile->session_json);
     }
-    if (is_named(data, "cpu-profilerd.books")) {
-        return take_object(&profile->books_json, data);
+    if (data_is_named(data, DATA_NAME_BOOKS)) {
+        return data_take_object(data, &profile->books_json);
     }
     return 0;
 }
@@ -361,8 +327,7 @@ static void find_symbols(struct profile *profile, const struct intern *identitie
     for (size_t i = 0; i < profile->module_count; i++) {
         size_t identity_bytes = 0;
         const void *identity = intern_bytes(identities, (uint32_t)i, &identity_bytes);
-        profile->modules[i].symbols =
-            symbols_module(&profile->symbols, identity, identity_bytes);
+        profile->modules[i].symbols = symbols_module(&profile->symbols, identity, identity_bytes);
     }
 }
 
@@ -387,9 +352,9 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struc
     if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
-    int r = path == NULL ? input_read_memory(bytes, size_bytes, on_record, &loader,
-                                             &profile->input, reterr)
-                         : input_read(path, on_record, &loader, &profile->input, reterr);
+    int r = path == NULL
+                ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
+                : input_read(path, on_record, &loader, &profile->input, reterr);
     if (r < 0) {
         return r;
     }
@@ -449,8 +414,8 @@ static uint64_t positive_member(const cJSON *object, const char *name)
 
 uint64_t profile_period_ns(const struct profile *profile)
 {
-    cJSON *books = profile->books_json == NULL ? NULL : cJSON_Parse(profile->books_json);
-    cJSON *session = profile->session_json == NULL ? NULL : cJSON_Parse(profile->session_json);
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
     uint64_t period_ns = positive_member(books, "period_ns");
     uint64_t frequency_hz = positive_member(config, "frequency_hz");
@@ -460,7 +425,5 @@ uint64_t profile_period_ns(const struct profile *profile)
     if (period_ns == 0 && frequency_hz > 0) {
         period_ns = (UINT64_C(1000000000) + frequency_hz / 2) / frequency_hz;
     }
-    cJSON_Delete(books);
-    cJSON_Delete(session);
     return period_ns;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A recording in memory, as every verb works on it: samples whose stacks are numbers, and the tables
- * that turn a stack into names. profile_load() reads the whole file and only then resolves, since
- * names, corrections of mappings and completions of samples come after what they are about.
+ * A recording in memory, as every verb works on it: samples whose stacks are numbers, and the
+ * tables that turn a stack into names. profile_load() reads the whole file and only then resolves,
+ * since names, corrections of mappings and completions of samples come after what they are about.
  *
  * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
  * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size.
@@ -76,9 +76,9 @@ struct profile {
     size_t sample_capacity;
     size_t sample_count;
     struct intern texts;
-    struct intern stacks; /* arrays of uint64_t, leaf first; item 0 is the empty one */
-    struct intern chains; /* arrays of uint32_t: items of `frames` */
-    struct intern frames; /* struct profile_frame */
+    struct intern stacks;           /* arrays of uint64_t, leaf first; item 0 is the empty one */
+    struct intern chains;           /* arrays of uint32_t: items of `frames` */
+    struct intern frames;           /* struct profile_frame */
     struct profile_module *modules; /* owned */
     size_t module_capacity;
     size_t module_count;

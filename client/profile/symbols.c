@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * cJSON reads the lines. Its numbers are doubles, exact to 2^53; what is not a whole number there is
- * not taken. Overlapping functions are the writer's to avoid: a lookup sees the last one that begins
- * at or before the address, and no other.
+ * JSON's numbers are doubles, exact to 2^53, hence the texts for what is above. Overlapping
+ * functions are the writer's to avoid: a lookup sees the last one that begins at or before the
+ * address, and no other.
  */
 #include "symbols.h"
 
 #include "cleanup.h"
 #include "grow.h"
-#include "utf8.h"
+#include "json.h"
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-#define EXACT_MAX 9007199254740992.0 /* 2^53 */
 
 void symbols_done(struct symbols *table)
 {
@@ -27,12 +24,10 @@ void symbols_done(struct symbols *table)
 static bool read_u64(const cJSON *value, uint64_t *ret)
 {
     if (cJSON_IsNumber(value)) {
-        double number = value->valuedouble;
-        if (!(number >= 0 && number <= EXACT_MAX) || number != (double)(uint64_t)number) {
-            return false;
-        }
+        int64_t number = 0;
+        bool is_exact = json_read_integer(value, 0, JSON_INTEGER_MAX, &number);
         *ret = (uint64_t)number;
-        return true;
+        return is_exact;
     }
     if (!cJSON_IsString(value) || value->valuestring[0] < '0' || value->valuestring[0] > '9') {
         return false;
@@ -88,11 +83,9 @@ int symbols_add_lines(struct symbols *table, struct intern *texts, const uint8_t
         const uint8_t *end = memchr(lines, '\n', size_bytes);
         size_t line_bytes = end == NULL ? size_bytes : (size_t)(end - lines);
         if (line_bytes > 0) {
-            cJSON *line = utf8_is_valid((const char *)lines, line_bytes)
-                              ? cJSON_ParseWithLength((const char *)lines, line_bytes)
-                              : NULL;
-            r = add_entry(table, texts, line);
-            cJSON_Delete(line);
+            cleanup_(json_freep) cJSON *line = NULL;
+            r = json_parse((const char *)lines, line_bytes, 1, &line, NULL);
+            r = r == -ENOMEM ? r : add_entry(table, texts, line);
         }
         size_t taken_bytes = end == NULL ? line_bytes : line_bytes + 1;
         lines += taken_bytes;

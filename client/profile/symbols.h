@@ -24,7 +24,7 @@ struct symbol_entry {
 
 /* All zero is an empty table. */
 struct symbols {
-    struct intern modules; /* build-id, colon, name */
+    struct intern modules;        /* build-id, colon, name */
     struct symbol_entry *entries; /* owned */
     size_t capacity;
     size_t count;

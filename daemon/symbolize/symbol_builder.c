@@ -123,7 +123,7 @@ static size_t clean_name(const char *name, char *clean)
     size_t left = strnlen(name, SYMBOL_NAME_BYTES_MAX + 1);
     size_t used = 0;
     while (left > 0) {
-        size_t sequence = utf8_sequence(name, left);
+        size_t sequence = utf8_character(name, left, NULL);
         const char *piece = sequence == 0 ? REPLACEMENT : name;
         size_t piece_bytes = sequence == 0 ? strlen(REPLACEMENT) : sequence;
         if (used + piece_bytes > SYMBOL_NAME_BYTES_MAX) {

@@ -37,7 +37,7 @@ static bool are_names_valid(const char *names, size_t bytes)
             i++;
             continue;
         }
-        size_t sequence = utf8_sequence(names + i, bytes - i);
+        size_t sequence = utf8_character(names + i, bytes - i, NULL);
         if (sequence == 0) {
             return false;
         }

@@ -19,6 +19,8 @@ daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
+daemon/varlink_service.*      common daemon json                      | systemd cjson
+daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              |
 daemon/perf_*                 common daemon                           | perf_event kernel

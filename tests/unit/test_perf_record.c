@@ -5,7 +5,7 @@
  * documentation. Every good one has a function here that says what it means, every truncated one is
  * refused, and a good one cut at any length is refused or understood within what is left.
  */
-#include "../perf_record_views.h"
+#include "perf_record_views.h"
 
 #include "perf_abi.h"
 

@@ -344,8 +344,8 @@ static void use_table(const struct symbol_table *table)
         const char *name = symbol_table_name(table, i);
         size_t left = table->names_bytes - (size_t)(name - table->names);
         assert_true(strnlen(name, left) < left);
-        for (size_t at = 0; name[at] != '\0'; at += utf8_sequence(name + at, left - at)) {
-            assert_int_not_equal(utf8_sequence(name + at, left - at), 0);
+        for (size_t at = 0; name[at] != '\0'; at += utf8_character(name + at, left - at, NULL)) {
+            assert_int_not_equal(utf8_character(name + at, left - at, NULL), 0);
         }
         assert_int_equal(symbol_table_find(table, table->symbols[i].start), i);
     }
