@@ -3,7 +3,7 @@
 /*
  * The listening side of the control socket. A connection is admitted or closed at once: 32 of them
  * and 8 of one uid. What a connection says is control_peer.c's (bytes and replies),
- * varlink_service.c's (calls) and control_methods.c's (what they do). The one session belongs to
+ * control_service.c's (calls) and control_methods.c's (what they do). The one session belongs to
  * the peer that created it; control holds both pointers so that neither outlives the other.
  */
 #include "cleanup.h"
@@ -124,22 +124,20 @@ static int watch_listener(struct control *control, int listen_fd)
 
 int control_new(int listen_fd, const struct control_params *params, struct control **ret)
 {
+    cleanup_(closep) int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    /* A socket that was passed in may be a blocking one. */
+    int flags = fcntl(listen_fd, F_GETFL);
+    if (null_fd < 0 || flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return -errno;
+    }
     cleanup_(control_freep) struct control *control = calloc(1, sizeof *control);
     if (control == NULL) {
         return -ENOMEM;
     }
     control->params = *params;
-    control->listen_fd = -1;
+    control->listen_fd = -1; /* not taken yet */
+    control->null_fd = take_fd(null_fd);
     control->started_ns = now_ns();
-    control->null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (control->null_fd < 0) {
-        return -errno;
-    }
-    /* A socket that was passed in may be a blocking one. */
-    int flags = fcntl(listen_fd, F_GETFL);
-    if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return -errno;
-    }
     int r = watch_listener(control, listen_fd);
     if (r < 0) {
         return r;

@@ -69,12 +69,16 @@ static bool find_group(gid_t *ret)
 }
 
 /* A caller who may not give the socket to the group keeps it to himself. */
-static void open_to_group(const char *path)
+static int open_to_group(const char *path, struct fault *reterr)
 {
     gid_t group = 0;
-    if (find_group(&group) && lchown(path, (uid_t)-1, group) == 0) {
-        (void)fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW);
+    if (!find_group(&group) || lchown(path, (uid_t)-1, group) != 0 ||
+        fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0) {
+        return 0;
     }
+    int r = errno;
+    return fault_set(reterr, r, "cannot open '%s' to the group " SAMPLER_GROUP ": %s", path,
+                     strerror(r));
 }
 
 int control_listen(const char *path, struct fault *reterr)
@@ -99,6 +103,6 @@ int control_listen(const char *path, struct fault *reterr)
         r = errno;
         return fault_set(reterr, r, "cannot listen at '%s': %s", path, strerror(r));
     }
-    open_to_group(path);
-    return take_fd(fd);
+    r = open_to_group(path, reterr);
+    return r < 0 ? r : take_fd(fd);
 }

@@ -50,6 +50,7 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
         return cJSON_AddNullToObject(status, "session") != NULL;
     }
     const struct session_owner *owner = session_owner(session);
+    uint64_t age_s = session_age_ms(session) / 1000;
     struct session_memory memory = session_memory(session);
     uint64_t restarts = module_cache_counts(control->params.cache).worker_restart_count;
     cJSON *object = cJSON_AddObjectToObject(status, "session");
@@ -64,8 +65,7 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
                NULL &&
            cJSON_AddNumberToObject(object, "owner_uid", owner->uid) != NULL &&
            cJSON_AddBoolToObject(object, "detached", owner->detached) != NULL &&
-           cJSON_AddNumberToObject(object, "age_s", (double)(session_age_ms(session) / 1000)) !=
-               NULL &&
+           cJSON_AddNumberToObject(object, "age_s", (double)age_s) != NULL &&
            cJSON_AddNumberToObject(object, "buffer_bytes", (double)memory.buffer_bytes) != NULL &&
            cJSON_AddNumberToObject(object, "buffer_used_bytes", (double)memory.buffer_used_bytes) !=
                NULL &&

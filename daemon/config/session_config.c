@@ -94,7 +94,7 @@ static const char *suggest_member(const char *name)
     return closest;
 }
 
-/* A name that somebody else wrote, fit to be shown: printable ASCII, and cut. */
+/* A name that somebody else wrote, fit to be shown: printable ASCII, cut, and not empty. */
 struct shown_name {
     char text[40];
 };
@@ -106,6 +106,9 @@ static struct shown_name show_name(const char *name)
     while (name[bytes] != '\0' && bytes < sizeof shown.text - 1) {
         shown.text[bytes] = name[bytes] >= ' ' && name[bytes] <= '~' ? name[bytes] : '?';
         bytes++;
+    }
+    if (bytes == 0) {
+        memcpy(shown.text, "\"\"", 2);
     }
     return shown;
 }

@@ -22,6 +22,7 @@ daemon/control*               common config daemon json log           | systemd 
 daemon/varlink_service.*      common daemon json                      | systemd cjson
 daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
+daemon/log.*                  common log                              |
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel

@@ -240,6 +240,18 @@ static void frees_a_peer_between_the_end_of_a_stop_and_its_reply(void **state)
     assert_int_equal(fake.live_count, 0);
 }
 
+static void ends_a_session_that_is_stopping_for_a_peer_that_has_read_all(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Stop"));
+    hear_nothing(&client);
+    hang_up(&client);
+    assert_int_equal(fake.live_count, 0);
+}
+
 /* Reads `size` bytes and the end of the pipe from the descriptor that came last. */
 static void assert_pipe(struct client *client, const char *wanted, size_t size)
 {
@@ -329,6 +341,33 @@ static void has_one_full_pipe_at_a_time(void **state)
     }
     client.got_fd = close_fd(client.got_fd);
     assert_int_equal(count_fds(), fd_count + 1);
+    hang_up(&client);
+}
+
+/* Replies wait because the client does not read; a descriptor waits with its own. */
+static void keeps_a_descriptor_with_the_reply_that_brings_it(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    memcpy(fake.ready, "bytes", 5);
+    fake.ready_bytes = 5;
+    fake.books_bytes = 60000;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    unsigned fd_count = count_fds();
+    for (unsigned i = 0; i < 5; i++) {
+        say(&client, CALL("Status"));
+    }
+    say(&client, CALL("Read"));
+    say(&client, CALL("Read"));
+    /* The first Read's reply waits, with its descriptor and ours; the second Read waits for it. */
+    assert_int_equal(count_fds(), fd_count + 2);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_true(strlen(hear(&client)) > 60000);
+    }
+    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
+    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "bytes", 5);
     hang_up(&client);
 }
 
@@ -479,9 +518,11 @@ int main(void)
         TEST(waits_for_a_session_that_is_ending_by_itself),
         TEST(ends_a_session_with_its_connection_in_every_state),
         TEST(frees_a_peer_between_the_end_of_a_stop_and_its_reply),
+        TEST(ends_a_session_that_is_stopping_for_a_peer_that_has_read_all),
         TEST(hands_out_bytes_until_they_are_acknowledged),
         TEST(fills_pipes_as_large_as_the_kernel_grants),
         TEST(has_one_full_pipe_at_a_time),
+        TEST(keeps_a_descriptor_with_the_reply_that_brings_it),
         TEST(never_waits_for_a_pipe_that_a_client_has_tampered_with),
         TEST(reports_the_daemon_and_the_kernel_without_a_session),
         TEST(reports_the_session_to_everybody),

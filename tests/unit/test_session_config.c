@@ -214,7 +214,8 @@ static void refuses_a_text_that_is_too_long(void **state)
     (void)state;
     assert_non_null(text);
     memset(text, ' ', bytes);
-    memcpy(text, "{}", 2);
+    text[0] = '{';
+    text[1] = '}';
     assert_int_equal(session_config_parse(text, bytes, false, &config, &fault), -EINVAL);
     assert_string_equal(fault.text, "has 65537 bytes; at most 65536 are allowed");
     assert_int_equal(session_config_parse(text, bytes - 1, false, &config, &fault), 0);
