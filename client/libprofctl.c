@@ -46,14 +46,16 @@ static int fail(struct profctl_fault *fault, int code, const char *format, ...)
 
 static int fail(struct profctl_fault *fault, int code, const char *format, ...)
 {
+    char text[sizeof fault->text];
     va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
     if (fault == NULL) {
         return -code;
     }
     fault->code = code;
-    va_start(args, format);
-    (void)vsnprintf(fault->text, sizeof fault->text, format, args);
-    va_end(args);
+    memcpy(fault->text, text, sizeof text);
     for (char *byte = fault->text; *byte != '\0'; byte++) {
         *byte = (unsigned char)*byte < ' ' || *byte == 0x7f ? '?' : *byte;
     }

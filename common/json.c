@@ -9,6 +9,8 @@
  */
 #include "json.h"
 
+#include "utf8.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -62,34 +64,11 @@ static bool skip_word(struct cursor *cursor, const char *word)
     return true;
 }
 
-/* One character of two to four bytes: no overlong form, no surrogate, none above U+10FFFF. */
 static bool skip_utf8(struct cursor *cursor)
 {
-    static const struct {
-        unsigned char first_min, first_max, second_min, second_max;
-        unsigned bytes;
-    } forms[] = {
-        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    const unsigned char *at = (const unsigned char *)cursor->at;
-    size_t left_bytes = (size_t)(cursor->end - cursor->at);
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (at[0] < forms[i].first_min || at[0] > forms[i].first_max) {
-            continue;
-        }
-        bool valid = left_bytes >= forms[i].bytes && at[1] >= forms[i].second_min &&
-                     at[1] <= forms[i].second_max;
-        for (unsigned next = 2; valid && next < forms[i].bytes; next++) {
-            valid = (at[next] & 0xc0) == 0x80;
-        }
-        if (valid) {
-            cursor->at += forms[i].bytes;
-            return true;
-        }
-    }
-    return refuse(cursor, "is not valid UTF-8");
+    size_t bytes = utf8_character(cursor->at, (size_t)(cursor->end - cursor->at), NULL);
+    cursor->at += bytes;
+    return bytes > 0 ? true : refuse(cursor, "is not valid UTF-8");
 }
 
 /* The four digits behind \u. Returns their value, or -1. */
@@ -258,7 +237,9 @@ static bool skip_value(struct cursor *cursor)
     } else {
         good = skip_word(cursor, byte == 't' ? "true" : byte == 'f' ? "false" : "null");
     }
-    skip_space(cursor);
+    if (good) {
+        skip_space(cursor);
+    }
     return good;
 }
 

@@ -31,7 +31,8 @@ static size_t written_bytes(int printed, size_t room_bytes)
     return (size_t)printed < room_bytes ? (size_t)printed : room_bytes - 1;
 }
 
-static void write_line(enum log_level level, int r, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void write_line(enum log_level level, int r,
+                                                             const char *format, va_list args)
 {
     char line[LINE_BYTES_MAX];
     int saved_errno = errno;

@@ -16,6 +16,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#define UNKNOWN "[unknown]"
 
 struct known_frame {
     uint32_t frame;
@@ -94,6 +97,13 @@ static int add_unnamed_frame(struct profile *profile, uint32_t module, uint64_t 
     return add_frame(profile, name, module, is_kernel, ret_frame);
 }
 
+/* The daemon lays a module of this name beneath everything that a process maps. */
+static bool is_unknown(const struct profile *profile, uint32_t module)
+{
+    return module == INTERN_NONE ||
+           strcmp(profile_text(profile, profile->modules[module].basename), UNKNOWN) == 0;
+}
+
 static int find_frame(struct resolver *resolver, const struct frame_key *key, uint64_t time_ns,
                       struct known_frame *ret)
 {
@@ -105,8 +115,8 @@ static int find_frame(struct resolver *resolver, const struct frame_key *key, ui
     const struct mapping *mapping =
         mappings_find(&profile->mappings, is_kernel ? PROFILE_PID_OUTSIDE : key->pid, address,
                       time_ns, &ret->validity);
-    if (mapping == NULL || mapping->module == INTERN_NONE) {
-        return add_frame(profile, "[unknown]", INTERN_NONE, is_kernel, &ret->frame);
+    if (mapping == NULL || is_unknown(profile, mapping->module)) {
+        return add_frame(profile, UNKNOWN, INTERN_NONE, is_kernel, &ret->frame);
     }
     uint64_t vaddr = address - mapping->start + mapping->vaddr;
     const struct symbol_entry *symbol =
@@ -189,8 +199,8 @@ static int append_marker(struct resolver *resolver, const struct chain_key *key,
     }
     int r = grow(resolver->building, resolver->building_capacity, *count + 1);
     if (r == 0) {
-        r = add_frame(profile, is_kernel_thread ? "[kernel thread]" : "[unknown]", INTERN_NONE,
-                      false, &resolver->building[*count]);
+        r = add_frame(profile, is_kernel_thread ? "[kernel thread]" : UNKNOWN, INTERN_NONE, false,
+                      &resolver->building[*count]);
     }
     *count += r == 0;
     return r;
@@ -251,7 +261,7 @@ static int resolve_process_name(struct profile *profile, struct profile_sample *
     }
     const char *name = sample->pid == PROFILE_PID_OUTSIDE  ? "[outside]"
                        : sample->pid == PROFILE_PID_EXITED ? "[exited]"
-                                                           : "[unknown]";
+                                                           : UNKNOWN;
     return intern_add(&profile->texts, name, strlen(name), &sample->process_name);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Session configs. A text is parsed whole or not at all; every member is read by one line of
- * read_config(), which gives its range and keeps its default when it is absent. A member that this
- * version does not know is refused, never ignored: a typing error must not record something else
- * than was asked for. Whether the machine can do what a config asks is for session to find out.
+ * Session configs. A text is parsed whole or not at all; every member is read by one call
+ * below read_config(), which gives its range and keeps its default when it is absent. A member that
+ * this version does not know is refused, never ignored: a typing error must not record something
+ * else than was asked for. Whether the machine can do what a config asks is for session to find
+ * out.
  */
 #include "session_config.h"
 
@@ -154,7 +155,7 @@ static int read_period(const cJSON *const *items, struct session_config *config,
                        struct fault *reterr)
 {
     int64_t frequency_hz = 0;
-    int64_t period_ns = PERIOD_DEFAULT_NS;
+    int64_t period_ns = (int64_t)config->period_ns;
     if (items[FREQUENCY_HZ] != NULL && items[SAMPLE_PERIOD_NS] != NULL) {
         return fault_set_member(reterr, "sample_period_ns",
                                 "is given beside frequency_hz; one of the two is allowed");
@@ -266,17 +267,32 @@ static int read_sizes(const cJSON *const *items, struct session_config *config,
     return r;
 }
 
+static int read_booleans(const cJSON *const *items, struct session_config *config,
+                         struct fault *reterr)
+{
+    int r = read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
+    if (r >= 0) {
+        r = read_bool(items[KERNEL_THREADS], "kernel_threads", &config->kernel_threads, reterr);
+    }
+    if (r >= 0) {
+        r = read_bool(items[EXCLUDE_SELF], "exclude_self", &config->exclude_self, reterr);
+    }
+    return r;
+}
+
 static int read_config(const cJSON *const *items, struct session_config *config,
                        struct fault *reterr)
 {
     int r = read_period(items, config, reterr);
-    r = r < 0 ? r : check_unwind(items[UNWIND], reterr);
-    r = r < 0 ? r : read_sizes(items, config, reterr);
-    r = r < 0 ? r
-              : read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
-    r = r < 0 ? r
-              : read_bool(items[KERNEL_THREADS], "kernel_threads", &config->kernel_threads, reterr);
-    r = r < 0 ? r : read_bool(items[EXCLUDE_SELF], "exclude_self", &config->exclude_self, reterr);
+    if (r >= 0) {
+        r = read_sizes(items, config, reterr);
+    }
+    if (r >= 0) {
+        r = check_unwind(items[UNWIND], reterr);
+    }
+    if (r >= 0) {
+        r = read_booleans(items, config, reterr);
+    }
     return r < 0 ? r : read_targets(items[TARGETS], config, reterr);
 }
 
@@ -317,6 +333,7 @@ int session_config_parse(const char *text, size_t text_bytes, bool detached,
         return refuse_unknown(offender, reterr);
     }
     struct session_config config = {
+        .period_ns = PERIOD_DEFAULT_NS,
         .max_stack_depth = 127,
         .kernel_threads = true,
         .exclude_self = true,

@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+check_test(docs)
+check_test(format)
+check_test(headers)
+check_test(layers)
+check_test(sizes)
+check_test(tidy)
+check_test(workloads)
+set_tests_properties(check.tidy PROPERTIES PROCESSORS 2)
+set_tests_properties(check.workloads PROPERTIES RUN_SERIAL TRUE)

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by whatever runs a private daemon: scripts/quickstart.sh, system tests, benches. The caller
+# runs under `set -u` and calls daemon_stop from its EXIT trap.
+
+# wait_until SECONDS COMMAND...: polls 20 times a second; status 1 when the time is up.
+wait_until() {
+    local tries=$(($1 * 20))
+    shift
+    while ! "$@"; do
+        tries=$((tries - 1))
+        if [ "$tries" -le 0 ]; then
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+daemon_pid=
+
+daemon_listens_or_died() {
+    grep -qF -- "$CPU_PROFILERD_SOCKET" "$1" || ! kill -0 "$daemon_pid" 2>/dev/null
+}
+
+# daemon_start BIN_DIR WORK_DIR [ARGUMENT...]: starts BIN_DIR/cpu-profilerd on a socket in WORK_DIR, its
+# output in WORK_DIR/daemon.log, and exports CPU_PROFILERD_SOCKET. Returns once the daemon has said that
+# it listens; else prints what it said and returns 1.
+daemon_start() {
+    local bin=$1 log=$2/daemon.log
+    export CPU_PROFILERD_SOCKET=$2/control.sock
+    shift 2
+    : >"$log"
+    "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
+    daemon_pid=$!
+    wait_until 10 daemon_listens_or_died "$log" || true
+    if kill -0 "$daemon_pid" 2>/dev/null && grep -qF -- "$CPU_PROFILERD_SOCKET" "$log"; then
+        return 0
+    fi
+    echo "the daemon does not listen; it said:" >&2
+    cat "$log" >&2
+    daemon_stop
+    return 1
+}
+
+# daemon_stop: asks the daemon to end, kills it after 10 s, and returns its exit status; 0 without one.
+daemon_stop() {
+    local pid=$daemon_pid status=0
+    if [ -z "$pid" ]; then
+        return 0
+    fi
+    daemon_pid=
+    kill -TERM "$pid" 2>/dev/null
+    # An ended child stays visible to kill -0 until it is waited for, so the state is asked for.
+    wait_until 10 process_ended "$pid" || kill -KILL "$pid" 2>/dev/null
+    wait "$pid" || status=$?
+    return "$status"
+}
+
+process_ended() {
+    local state
+    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
+    [ -z "$state" ] || [ "${state:0:1}" = Z ]
+}

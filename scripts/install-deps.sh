@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what the build needs on Debian 12, with --test also what the tests need. Installs only what
+# is missing, says nothing when nothing is, and shows apt's output only when it fails. The lists here are
+# the only ones.
+set -euo pipefail
+
+packages=(
+    gcc libc6-dev binutils cmake ninja-build pkg-config
+    libcjson-dev   # JSON of the control socket and of the configs
+    libelf-dev     # symbols, in the worker
+    libseccomp-dev # the worker's confinement
+    libsystemd-dev # the event loop
+    zlib1g-dev     # profile.fxt.gz
+)
+test_packages=(
+    libcmocka-dev                      # unit tests
+    clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
+    clang-format clang-tidy shellcheck # checks
+    procps valgrind                    # system tests
+    python3                            # JSON in system tests and benches
+    elfutils                           # an independent reader of symbols
+    linux-perf                         # what the benches compare with
+)
+
+case "${1:-}" in
+"") ;;
+--test) packages+=("${test_packages[@]}") ;;
+*)
+    echo "usage: $0 [--test]" >&2
+    exit 2
+    ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+    if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+        missing+=("$package")
+    fi
+done
+if [ ${#missing[@]} -eq 0 ]; then
+    exit 0
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    echo "$0: run me as root, these packages are missing: ${missing[*]}" >&2
+    exit 1
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+# Two tries: a mirror may have moved on between the update and the download.
+for try in 1 2; do
+    if apt-get -q update >"$log" 2>&1 &&
+        apt-get -q -y --no-install-recommends install "${missing[@]}" >>"$log" 2>&1; then
+        exit 0
+    fi
+    echo "$0: apt-get failed (try $try of 2)" >&2
+done
+cat "$log" >&2
+exit 1

@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Proves what README promises: on a bare Debian 12, with a clone of this repository's HEAD and nothing
+# else, scripts/quickstart.sh and scripts/test.sh each work. "Bare" is a debootstrap of variant minbase, an
+# own one for each of the two; the kernel and the process ids are this machine's, since perf events need
+# them. Prints PASS or FAIL for each, and exits 0 only when both passed. Not part of the tests: it
+# downloads a system.
+#
+#   scripts/test-fresh.sh [--cache DIR] [quickstart|test]
+#
+# --cache keeps the debootstrapped base and the downloaded packages, so that a second run is quicker;
+# by default $XDG_CACHE_HOME/cpu-profilerd-fresh. Packages come from where this machine's apt takes them:
+# mirror, keyring and proxy are read from apt's own view of its configuration.
+set -euo pipefail
+
+suite=bookworm
+source_dir=$(cd "$(dirname "$0")/.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/cpu-profilerd-fresh
+proofs=()
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --cache)
+        cache=${2:?--cache needs a folder}
+        shift
+        ;;
+    quickstart | test) proofs+=("$1") ;;
+    *)
+        echo "usage: $0 [--cache DIR] [quickstart|test]" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+[ ${#proofs[@]} -gt 0 ] || proofs=(quickstart test)
+
+die() {
+    echo "$0: $*" >&2
+    exit 1
+}
+
+[ "$(id -u)" -eq 0 ] || die "needs root, for chroot and mounts"
+for program in debootstrap unshare git; do
+    command -v "$program" >/dev/null || die "needs $program (apt-get install debootstrap util-linux git)"
+done
+
+# All mounts are made in a mount namespace of our own: they end with this script, whatever happens to it.
+if [ -z "${TEST_FRESH_NAMESPACE:-}" ]; then
+    TEST_FRESH_NAMESPACE=1 exec unshare --mount --propagation private "$0" --cache "$cache" "${proofs[@]}"
+fi
+
+work=$(mktemp -d)
+clean_up() {
+    # Whatever is still mounted below must be gone before anything is removed.
+    awk -v work="$work/" 'index($2, work) == 1 { print $2 }' /proc/self/mounts | sort -r |
+        xargs -r -n 1 umount
+    if grep -qF " $work/" /proc/self/mounts; then
+        echo "$0: left in place, something is still mounted: $work" >&2
+    else
+        rm -rf "$work"
+    fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+mkdir -p "$cache/archives"
+
+# apt_lines: `URI SUITE COMPONENT FILE` of every archive of this release that apt here knows, in whichever
+# of its formats; FILE is where its entry stands.
+apt_lines() {
+    # The dollars are apt's.
+    # shellcheck disable=SC2016
+    apt-get indextargets 'Created-By: Packages' \
+        --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SOURCESENTRY)' |
+        awk -v suite="$suite" 'index($2, suite) == 1 { sub(/:[0-9]+$/, "", $4); print }' | sort -u
+}
+
+apt_sources=$work/sources.list
+read -r mirror entry < <(apt_lines | awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1, $4 }') ||
+    die "apt here knows no archive of $suite"
+apt_lines | awk '{ print "deb", $1, $2, $3 }' >"$apt_sources"
+keyring=$(sed -nE 's/.*[Ss]igned-[Bb]y[:=][[:space:]]*(\/[^] ]+).*/\1/p' "$entry" | head -n 1)
+if [ ! -e "$keyring" ]; then
+    keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+fi
+[ -e "$keyring" ] || die "no keyring to check the archive with (apt-get install debian-archive-keyring)"
+
+# Proxies, retries and the like; not paths, not hooks.
+apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-|Retries|ForceIPv)' >"$work/apt.conf" || true
+proxy=$(apt-config dump Acquire::http::Proxy | sed -n 's/.*"\(.*\)".*/\1/p')
+[ -z "$proxy" ] || export http_proxy="$proxy" https_proxy="$proxy"
+
+base=$cache/$suite-$(dpkg --print-architecture)-$(cksum <"$apt_sources" | cut -d ' ' -f 1).tar
+if [ ! -e "$base" ]; then
+    echo "== debootstrap $suite"
+    include=()
+    [[ $mirror != https:* ]] || include=(--include=ca-certificates)
+    debootstrap --variant=minbase "${include[@]}" --keyring="$keyring" "$suite" "$work/base" "$mirror" \
+        >"$work/debootstrap.log" 2>&1 || {
+        tail -n 20 "$work/debootstrap.log" >&2
+        die "debootstrap failed"
+    }
+    tar -C "$work/base" --numeric-owner -cf "$base.new" .
+    mv "$base.new" "$base"
+    rm -rf "$work/base"
+fi
+
+# make_root ROOT: a bare system with a clone in /root/cpu-profilerd.
+make_root() {
+    local root=$1 device name major minor
+    mkdir "$root"
+    tar -C "$root" -xf "$base"
+    cp "$apt_sources" "$root/etc/apt/sources.list"
+    cp --dereference "$keyring" "$root/etc/apt/trusted.gpg.d/"
+    cp "$work/apt.conf" "$root/etc/apt/apt.conf.d/90machine"
+    cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
+    git clone --quiet --no-hardlinks "$source_dir" "$root/root/cpu-profilerd"
+
+    mount -t proc proc "$root/proc"
+    mount -t sysfs -o ro sysfs "$root/sys"
+    mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+    for device in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0; do
+        IFS=: read -r name major minor <<<"$device"
+        mknod -m 666 "$root/dev/$name" c "$major" "$minor"
+    done
+    ln -s /proc/self/fd "$root/dev/fd"
+    ln -s fd/0 "$root/dev/stdin"
+    ln -s fd/1 "$root/dev/stdout"
+    ln -s fd/2 "$root/dev/stderr"
+    mkdir -m 1777 "$root/dev/shm"
+    mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+    mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+}
+
+status=0
+for proof in "${proofs[@]}"; do
+    make_root "$work/$proof"
+    echo "== scripts/$proof.sh in a bare $suite"
+    began=$SECONDS
+    if chroot "$work/$proof" /usr/bin/env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+        ${proxy:+http_proxy="$proxy" https_proxy="$proxy"} CPU_PROFILERD_REQUIRE_PERF=1 \
+        /bin/bash -c "cd /root/cpu-profilerd && exec scripts/$proof.sh" </dev/null; then
+        echo "PASS scripts/$proof.sh ($((SECONDS - began)) s)"
+    else
+        echo "FAIL scripts/$proof.sh ($((SECONDS - began)) s)"
+        status=1
+    fi
+done
+exit "$status"

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what is missing, builds, and runs every test; ctest's summary is the last that it prints and
+# ctest's exit status is its own. Two builds: `dev` (sanitizers) is what the tests test; system tests run
+# what depends on speed with the programs of `release`. Where the kernel allows no perf events, system
+# tests are skipped; with CPU_PROFILERD_REQUIRE_PERF=1 they fail. Arguments go to ctest (-L unit, -R NAME).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+scripts/install-deps.sh --test
+for preset in release dev; do
+    echo "== building $preset"
+    if ! { cmake --preset "$preset" && cmake --build --preset "$preset"; } >"$log" 2>&1; then
+        cat "$log"
+        exit 1
+    fi
+done
+
+status=0
+ctest --preset dev --parallel "$(nproc)" "$@" || status=$?
+exit "$status"

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the project says of itself is so: links between pages lead somewhere, every option that a page shows
+# with profctl or cpu-profilerd is one that the program's --help names, and the shell scripts pass
+# `bash -n` and shellcheck.
+. "${0%/*}/lib.sh"
+
+pages() {
+    find . -path ./build -prune -o -name '*.md' -print | sort
+}
+
+# Links that are neither of another host nor within the page.
+while read -r page; do
+    while read -r target; do
+        [ -e "$(dirname "$page")/$target" ] || complain "$page: no file '$target'"
+    done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(//; s/[#)].*$//' | grep -vE '^([a-z]+:|$)' || true)
+done < <(pages)
+
+# help_of WORDS...: the --help of `profctl record` and the like; a sanitizer has nothing to add.
+help_of() {
+    "$BUILD_DIR/bin/$1" "${@:2}" --help 2>&1 || complain "'$* --help' fails"
+}
+
+# A command line in a page: its program, a verb where it has one, and its options up to ` -- `.
+if [ -e client/profctl.c ]; then
+    while IFS=: read -r page command; do
+        read -r program verb _ <<<"$command"
+        words=("$program")
+        [[ $program == profctl && $verb =~ ^[a-z]+$ ]] && words+=("$verb")
+        help=$(help_of "${words[@]}")
+        for option in $(grep -oE '(^|[[:space:]])--?[a-zA-Z][a-z-]*' <<<"${command%% -- *}" || true); do
+            grep -qE -- "(^|[^a-zA-Z-])$option([^a-zA-Z-]|\$)" <<<"$help" ||
+                complain "$page: '${words[*]}' has no option $option"
+        done
+    done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
+fi
+
+while read -r script; do
+    bash -n "$script" || complain "$script: bash -n"
+done < <(shell_files)
+shell_files | xargs shellcheck || failed=1
+exit "$failed"

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Who may include what. The first line of `layers` whose pattern matches a file's path holds for it: the
+# groups of our own headers that it may include, then the groups of library headers beside libc's. A header
+# belongs to the group that header_group() finds; docs/architecture.md has the picture.
+#
+# Before it judges the sources the check judges itself: in a small tree of its own it must accept what is
+# allowed and find one forbidden include of each kind.
+. "${0%/*}/lib.sh"
+
+layers='
+common/json.*                 common json                             | cjson
+common/*                      common                                  |
+daemon/fxt/*                  fxt                                     |
+daemon/symbolize/*            common symbolize                        | elf
+daemon/config/*               common json config                      | cjson
+daemon/daemon_config.*        common json config daemon               | cjson
+daemon/main.*                 common config daemon log                | systemd kernel
+daemon/daemon.*               common config daemon log                | systemd kernel
+daemon/control*               common config daemon json log           | systemd cjson
+daemon/varlink_service.*      common daemon json                      | systemd cjson
+daemon/log.*                  log                                     |
+daemon/session.*              common config daemon log                | systemd
+daemon/perf_*                 common daemon                           | perf_event kernel
+daemon/trace*                 common config daemon fxt symbolize      |
+daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
+daemon/*                      common config daemon symbolize          | kernel
+client/*                      common json config client fxt symbolize | cjson zlib
+'
+
+header_group() {
+    case $1 in
+    common/json.h) echo json ;;
+    common/*) echo common ;;
+    daemon/log.h) echo log ;;
+    daemon/fxt/*) echo fxt ;;
+    daemon/symbolize/*) echo symbolize ;;
+    daemon/config/*) echo config ;;
+    daemon/*) echo daemon ;;
+    client/*) echo client ;;
+    esac
+}
+
+# Everything that is not named here is unknown and so forbidden: a new dependency is a decision.
+library_group() {
+    case $1 in
+    systemd/*) echo systemd ;;
+    cjson/* | cJSON.h) echo cjson ;;
+    gelf.h | libelf.h | dwarf.h | elfutils/*) echo elf ;;
+    seccomp.h) echo seccomp ;;
+    zlib.h) echo zlib ;;
+    linux/perf_event.h) echo perf_event ;;
+    linux/* | asm/*) echo kernel ;;
+    sys/* | netinet/* | arpa/*) echo libc ;;
+    assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
+        getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | locale.h | malloc.h | \
+        math.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | signal.h | spawn.h | \
+        stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \
+        stdnoreturn.h | string.h | strings.h | syscall.h | termios.h | threads.h | time.h | uchar.h | \
+        unistd.h | utime.h | wchar.h | wctype.h | x86intrin.h) echo libc ;;
+    *) echo unknown ;;
+    esac
+}
+
+# allowed FILE: its line of the table, as "groups | libraries".
+allowed() {
+    local pattern rest
+    while read -r pattern rest; do
+        # The pattern is one: no quotes.
+        # shellcheck disable=SC2053
+        if [ -n "$pattern" ] && [[ $1 == $pattern ]]; then
+            echo "$rest"
+            return
+        fi
+    done <<<"$layers"
+}
+
+# check_tree: prints what is forbidden below the current folder; status 1 if anything is.
+check_tree() {
+    local -A group_of=() rule_of=()
+    local path file line text header group bad=0
+    while read -r path; do
+        group_of[${path##*/}]+=$(header_group "$path")
+    done < <(find common daemon client -name '*.h')
+
+    while IFS=: read -r file line text; do
+        header=$(sed -E 's/^[^"<]*["<]([^">]*)[">].*/\1/' <<<"$text")
+        if [[ $header == */../* || $header == ../* ]]; then
+            echo "$file:$line: ../ in an include; a target's include folders say who is visible"
+            bad=1
+            continue
+        fi
+        if [[ $file == tests/* ]]; then
+            continue
+        fi
+        if [ -z "${rule_of[$file]+known}" ]; then
+            rule_of[$file]=$(allowed "$file")
+        fi
+        if [[ $text == *\"* ]]; then
+            group=${group_of[$header]:-unknown}
+            [[ " ${rule_of[$file]%%|*} " == *" $group "* ]] && continue
+        else
+            group=$(library_group "$header")
+            [[ $group == libc || " ${rule_of[$file]##*|} " == *" $group "* ]] && continue
+        fi
+        echo "$file:$line: may not include $header (group $group); allowed: ${rule_of[$file]}"
+        bad=1
+    done < <(find common daemon client tests -name '*.[ch]' -print0 |
+        xargs -0 grep -HnE '^[[:space:]]*#[[:space:]]*include')
+    return "$bad"
+}
+
+# expect ok|bad FILE INCLUDE: puts one include into a file of the trial tree.
+expect() {
+    local found=ok
+    echo "#include $3" >"$2"
+    check_tree >"$trial.found" || found=bad
+    rm "$2"
+    [ "$found" = "$1" ] || complain "the check itself: #include $3 in $2 was found $found, and it is $1"
+}
+
+judge_myself() {
+    local trial header
+    trial=$(mktemp -d)
+    cd "$trial"
+    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/export tests/unit
+    for header in common/{fault,json}.h daemon/{log,session,sample,perf_ring}.h daemon/fxt/fxt_reader.h \
+        daemon/symbolize/symbol_table.h daemon/config/session_config.h client/include/profctl.h; do
+        : >"$header"
+    done
+    while read -r verdict file include; do
+        [ -z "$verdict" ] || expect "$verdict" "$file" "$include"
+    done <<'CASES'
+ok  common/x.c             "fault.h"
+ok  common/x.c             <errno.h>
+bad common/x.c             "json.h"
+bad common/x.c             <cjson/cJSON.h>
+bad common/x.c             "sample.h"
+bad common/x.c             <sqlite3.h>
+bad common/x.c             "no_such_header.h"
+ok  daemon/fxt/x.c         "fxt_reader.h"
+bad daemon/fxt/x.c         "fault.h"
+bad daemon/fxt/x.c         "sample.h"
+bad daemon/fxt/x.c         <linux/types.h>
+ok  daemon/symbolize/x.c   <gelf.h>
+ok  daemon/symbolize/x.c   "fault.h"
+bad daemon/symbolize/x.c   "fxt_reader.h"
+bad daemon/symbolize/x.c   <systemd/sd-event.h>
+ok  daemon/config/x.c      <cjson/cJSON.h>
+bad daemon/config/x.c      "session.h"
+ok  daemon/session.c       <systemd/sd-event.h>
+ok  daemon/session.c       "log.h"
+bad daemon/session_x.c     <systemd/sd-event.h>
+bad daemon/collector.c     "log.h"
+bad daemon/collector.c     <systemd/sd-event.h>
+bad daemon/collector.c     <linux/perf_event.h>
+bad daemon/collector.c     "fxt_reader.h"
+bad daemon/collector.c     <gelf.h>
+bad daemon/collector.c     <cjson/cJSON.h>
+bad daemon/collector.c     "profctl.h"
+ok  daemon/perf_source.c   <linux/perf_event.h>
+ok  daemon/trace.c         "fxt_reader.h"
+ok  daemon/control.c       <cjson/cJSON.h>
+ok  daemon/control_read.c  "log.h"
+ok  client/export/x.c      "session_config.h"
+ok  client/export/x.c      "fxt_reader.h"
+bad client/export/x.c      "sample.h"
+bad client/export/x.c      "log.h"
+bad client/export/x.c      <systemd/sd-event.h>
+bad client/export/x.c      <seccomp.h>
+bad client/export/x.c      "../include/profctl.h"
+ok  tests/unit/x.c         "sample.h"
+bad tests/unit/x.c         "../../daemon/sample.h"
+CASES
+    cd "$SOURCE_DIR"
+    rm -rf "$trial" "$trial.found"
+}
+
+judge_myself
+check_tree || failed=1
+exit "$failed"

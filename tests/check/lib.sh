@@ -1,0 +1,25 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by every check: goes to the top of the sources, and says which files are the project's.
+set -euo pipefail
+
+SOURCE_DIR=${SOURCE_DIR:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
+BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}
+cd "$SOURCE_DIR"
+
+# By find, not by git: a new file counts before it is committed, and an unpacked tarball has no git.
+c_files() {
+    find common daemon client tests -name '*.[ch]' | sort
+}
+
+shell_files() {
+    find scripts tests bench -name '*.sh' | sort
+    echo .ci/run
+}
+
+failed=0
+complain() {
+    echo "$*"
+    failed=1
+}

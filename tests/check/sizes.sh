@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# No file over 600 lines and no function over 70, tests included. clang-format puts a function's first and
+# last brace alone at the start of a line, so its length is theirs.
+. "${0%/*}/lib.sh"
+
+while read -r file; do
+    awk -v file="$file" '
+        /^\{$/ { began = NR }
+        /^\}$/ && began {
+            if (NR - began - 1 > 70) {
+                printf "%s:%d: a function of %d lines, at most 70\n", file, began, NR - began - 1
+                bad = 1
+            }
+            began = 0
+        }
+        END {
+            if (NR > 600) {
+                printf "%s: %d lines, at most 600\n", file, NR
+                bad = 1
+            }
+            exit bad
+        }' "$file" || failed=1
+done < <(c_files; shell_files)
+exit "$failed"

@@ -1,0 +1,137 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by every system test:
+#   #!/bin/bash
+#   . "${0%/*}/lib.sh"
+#   require_perf
+#   use_build release          # what depends on speed; default: the dev build, with sanitizers
+#   start_daemon
+#   profctl record -d 1 -o "$WORK/p.fxt" || fail "record failed"
+# WORK is a private folder, WORKLOADS has the programs to profile. At the end, however the test ends, the
+# daemon and what run_in_background() started are stopped; a daemon that does not end with status 0 after
+# SIGTERM (a sanitizer's finding, a leak) fails the test.
+set -u
+
+SOURCE_DIR=${SOURCE_DIR:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
+BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}
+RELEASE_DIR=${RELEASE_DIR:-$SOURCE_DIR/build/release}
+WORKLOADS=$BUILD_DIR/bin/workloads
+BIN=$BUILD_DIR/bin
+WORK=$(mktemp -d)
+background_pids=()
+
+# shellcheck source=scripts/daemon.sh
+. "$SOURCE_DIR/scripts/daemon.sh"
+
+finish() {
+    local status=$?
+    if [ ${#background_pids[@]} -gt 0 ]; then
+        kill "${background_pids[@]}" 2>/dev/null
+        wait "${background_pids[@]}" 2>/dev/null
+    fi
+    if ! stop_daemon; then
+        status=1
+    fi
+    if [ "$status" -ne 0 ] && [ -s "$WORK/daemon.log" ]; then
+        echo "--- the daemon said:"
+        cat "$WORK/daemon.log"
+    fi
+    rm -rf "$WORK"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+    echo "FAIL: $*"
+    exit 1
+}
+
+# skip WHY: exit status 77, or a failure where CPU_PROFILERD_REQUIRE_PERF=1 says that nothing is skipped.
+skip() {
+    if [ "${CPU_PROFILERD_REQUIRE_PERF:-0}" = 1 ]; then
+        fail "$* (and CPU_PROFILERD_REQUIRE_PERF=1 allows no skipping)"
+    fi
+    echo "SKIP: $*"
+    exit 77
+}
+
+require_perf() {
+    local why
+    why=$("$WORKLOADS/perf_probe") || skip "$why"
+}
+
+# use_build dev|release: whose programs the rest of the test runs.
+use_build() {
+    case $1 in
+    dev) BIN=$BUILD_DIR/bin ;;
+    release) BIN=$RELEASE_DIR/bin ;;
+    *) fail "no build '$1'" ;;
+    esac
+    if [ ! -x "$BIN/cpu-profilerd" ] || [ ! -x "$BIN/profctl" ]; then
+        skip "no programs in $BIN: build the preset '$1' first"
+    fi
+}
+
+# start_daemon [ARGUMENT...]: on a socket in WORK.
+start_daemon() {
+    daemon_start "$BIN" "$WORK" "$@" || fail "the daemon did not start"
+}
+
+# stop_daemon: status 1 and a sentence when it did not end as it should. Nothing runs: status 0.
+stop_daemon() {
+    local status=0
+    daemon_stop || status=$?
+    if [ "$status" -ne 0 ]; then
+        echo "FAIL: the daemon ended with status $status"
+        return 1
+    fi
+}
+
+profctl() {
+    "$BIN/profctl" "$@"
+}
+
+# run_in_background COMMAND...: stopped at the end of the test; its pid is in BACKGROUND_PID.
+run_in_background() {
+    "$@" &
+    BACKGROUND_PID=$!
+    background_pids+=("$BACKGROUND_PID")
+}
+
+# expect_status N COMMAND...
+expect_status() {
+    local expected=$1 status=0
+    shift
+    "$@" || status=$?
+    [ "$status" -eq "$expected" ] || fail "'$*' ended with status $status, not $expected"
+}
+
+# json FILE EXPRESSION: prints a Python expression over the JSON text in FILE, which is `d` there. A file
+# of a JSON object a line (dump --json) is the list `lines`.
+json() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+try:
+    names = {"d": json.loads(text), "lines": []}
+except json.JSONDecodeError:
+    names = {"d": None, "lines": [json.loads(line) for line in text.splitlines() if line]}
+value = eval(sys.argv[2], names)
+print(value if isinstance(value, str) else json.dumps(value))
+PYTHON
+}
+
+# expect_json FILE EXPRESSION SENTENCE: fails with the sentence unless the expression is true.
+expect_json() {
+    local value
+    value=$(json "$1" "bool($2)") || fail "$3 (cannot evaluate: $2)"
+    [ "$value" = true ] || fail "$3 (not true of $(basename "$1"): $2)"
+}
+
+# truth FILE NAME: the nanoseconds that a workload told of one function.
+truth() {
+    awk -v name="$2" '$1 == name { sum += $2 } END { print sum + 0 }' "$1"
+}

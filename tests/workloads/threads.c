@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Three named threads, each in a function of its own: alpha, bravo and charlie in alpha_spin(),
+ * bravo_spin() and charlie_spin(). The main thread waits.
+ *
+ * A profiler must see: each thread's name with its own function only, and stacks that end at the
+ * thread's root, not at main. Prints the CPU time of each function as `name nanoseconds`.
+ */
+#include "workload.h"
+
+#include <pthread.h>
+
+struct spinner {
+    const char *thread;
+    const char *function;
+    void *(*run)(void *spinner);
+    uint64_t deadline_ns;
+    uint64_t cpu_ns;
+    pthread_t id;
+};
+
+#define SPIN_UNTIL_DEADLINE(spinner)                                                               \
+    while (!workload_time_is_up((spinner)->deadline_ns)) {                                         \
+        (void)workload_spin(100000);                                                               \
+    }                                                                                              \
+    (spinner)->cpu_ns = workload_cpu_ns()
+
+static WORKLOAD_NOINLINE void *alpha_spin(void *userdata)
+{
+    struct spinner *spinner = userdata;
+    SPIN_UNTIL_DEADLINE(spinner);
+    return NULL;
+}
+
+static WORKLOAD_NOINLINE void *bravo_spin(void *userdata)
+{
+    struct spinner *spinner = userdata;
+    SPIN_UNTIL_DEADLINE(spinner);
+    return NULL;
+}
+
+static WORKLOAD_NOINLINE void *charlie_spin(void *userdata)
+{
+    struct spinner *spinner = userdata;
+    SPIN_UNTIL_DEADLINE(spinner);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct workload_options options = workload_options(argc, argv, 2);
+    struct spinner spinners[] = {
+        {.thread = "alpha", .function = "alpha_spin", .run = alpha_spin},
+        {.thread = "bravo", .function = "bravo_spin", .run = bravo_spin},
+        {.thread = "charlie", .function = "charlie_spin", .run = charlie_spin},
+    };
+    size_t count = sizeof spinners / sizeof spinners[0];
+
+    for (size_t i = 0; i < count; i++) {
+        spinners[i].deadline_ns = workload_deadline_ns(options.seconds);
+        if (pthread_create(&spinners[i].id, NULL, spinners[i].run, &spinners[i]) != 0 ||
+            pthread_setname_np(spinners[i].id, spinners[i].thread) != 0) {
+            perror("cannot start a thread");
+            return 1;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_join(spinners[i].id, NULL);
+        workload_tell(spinners[i].function, spinners[i].cpu_ns);
+    }
+    return 0;
+}
