@@ -24,11 +24,10 @@ static const struct command_line line = {
     .usage = "profctl report FILE [-n N] [--by WHAT] [--json]",
     .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\" is\n"
             "standard input.\n\n"
-            "  -n N         at most N rows, 0 for all (20)\n"
-            "      --by WHAT  rows are functions, modules, processes or threads:\n"
-            "               function, module, process, thread (function)\n"
-            "      --json   one JSON object\n"
-            "  -h, --help   this text\n\n"
+            "  -n N           at most N rows, 0 for all (20)\n"
+            "      --by WHAT  function, module, process or thread: what rows are (function)\n"
+            "      --json     one JSON object\n"
+            "  -h, --help     this text\n\n"
             "self counts the samples that were in the row itself, total also those that it had\n"
             "called, each stack once.\n",
     .short_options = ":hn:",

@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void print_complaint(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void print_complaint(const char *format, va_list args)
 {
     cleanup_(freep) char *text = NULL;
     if (vasprintf(&text, format, args) < 0) {

@@ -209,7 +209,7 @@ static int compare_rows(const void *left, const void *right, void *userdata)
 {
     const struct report_row *a = left;
     const struct report_row *b = right;
-    const struct profile *profile = userdata;
+    const struct profile *profile = *(const struct profile *const *)userdata;
     int r = compare_u64(b->self, a->self);
     r = r == 0 ? compare_u64(b->total, a->total) : r;
     r = r == 0 ? strcmp(profile_text(profile, a->name), profile_text(profile, b->name)) : r;
@@ -251,9 +251,7 @@ int report_build(const struct profile *profile, enum report_by by, struct report
     count_stacks(profile, ret);
     drop_empty_rows(ret);
     if (ret->row_count > 0) {
-        struct profile *userdata = NULL;
-        memcpy(&userdata, &profile, sizeof profile);
-        qsort_r(ret->rows, ret->row_count, sizeof *ret->rows, compare_rows, userdata);
+        qsort_r(ret->rows, ret->row_count, sizeof *ret->rows, compare_rows, &profile);
     }
     return 0;
 }

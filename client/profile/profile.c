@@ -15,6 +15,7 @@
 #include "resolve.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define CONTINUATION_CPU_SHIFT 48
 #define QUALITY_COMPLETE       1
@@ -116,7 +117,8 @@ static int add_module(struct loader *loader, const struct fxt_module *record, ui
         return -ENOMEM;
     }
     const char *name = profile_text(profile, module.name);
-    module.is_marker = strcmp(name, "[anon]") == 0 || strcmp(name, "[unknown]") == 0;
+    module.is_anonymous = strcmp(name, "[anon]") == 0;
+    module.is_unknown = strcmp(name, "[unknown]") == 0;
     profile->modules[profile->module_count++] = module;
     return 0;
 }

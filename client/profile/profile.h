@@ -51,7 +51,8 @@ struct profile_module {
     uint32_t name;     /* of `texts` */
     uint32_t basename; /* of `texts` */
     uint32_t symbols;  /* what symbols_find() takes */
-    bool is_marker;    /* "[anon]" and the like: its addresses mean nothing */
+    bool is_anonymous; /* "[anon]": its addresses mean nothing to anybody */
+    bool is_unknown;   /* "[unknown]": what was there nobody knows */
 };
 
 /* One line of a stack. Two frames are one if all their members are equal. */

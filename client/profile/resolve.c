@@ -6,8 +6,8 @@
  * callers are looked up one byte lower; what is printed is the address itself. Kernel stacks are
  * everybody's: they are looked up in the mappings of pid 0.
  *
- * Stacks repeat, so answers are kept: for an address of a process, and for a whole stack of it,
- * with the times between which no Mmap record changes the answer.
+ * Stacks repeat, so the answer for each is kept, with the times between which no Mmap record
+ * changes it.
  */
 #include "resolve.h"
 
@@ -20,22 +20,18 @@
 
 #define UNKNOWN "[unknown]"
 
-struct known_frame {
-    uint32_t frame;
-    struct mapping_validity validity;
-};
-
 struct known_chain {
     uint32_t chain;
     struct mapping_validity validity;
 };
 
-/* What a frame depends on, besides the time. */
-struct frame_key {
-    uint64_t pid;
+/* An address of a stack, and when. */
+struct place {
+    uint64_t pid; /* of the mappings: a kernel stack's are pid 0's */
     uint64_t address;
-    uint32_t is_caller;
-    uint32_t is_kernel;
+    uint64_t time_ns;
+    bool is_caller;
+    bool is_kernel;
 };
 
 /* What a chain depends on, besides the time. */
@@ -48,9 +44,6 @@ struct chain_key {
 
 struct resolver {
     struct profile *profile;
-    struct intern frame_keys;
-    struct known_frame *frames; /* owned; by item of frame_keys */
-    size_t frame_capacity;
     struct intern chain_keys;
     struct known_chain *chains; /* owned; by item of chain_keys */
     size_t chain_capacity;
@@ -60,9 +53,7 @@ struct resolver {
 
 static void resolver_done(struct resolver *resolver)
 {
-    intern_done(&resolver->frame_keys);
     intern_done(&resolver->chain_keys);
-    free(resolver->frames);
     free(resolver->chains);
     free(resolver->building);
 }
@@ -85,7 +76,7 @@ static int add_unnamed_frame(struct profile *profile, uint32_t module, uint64_t 
                              bool is_kernel, uint32_t *ret_frame)
 {
     const char *basename = profile_text(profile, profile->modules[module].basename);
-    if (profile->modules[module].is_marker) {
+    if (profile->modules[module].is_anonymous) {
         cleanup_(freep) char *marker = strdup(basename);
         return marker == NULL ? -ENOMEM : add_frame(profile, marker, module, is_kernel, ret_frame);
     }
@@ -100,86 +91,55 @@ static int add_unnamed_frame(struct profile *profile, uint32_t module, uint64_t 
 /* The daemon lays a module of this name beneath everything that a process maps. */
 static bool is_unknown(const struct profile *profile, uint32_t module)
 {
-    return module == INTERN_NONE ||
-           strcmp(profile_text(profile, profile->modules[module].basename), UNKNOWN) == 0;
+    return module == INTERN_NONE || profile->modules[module].is_unknown;
 }
 
-static int find_frame(struct resolver *resolver, const struct frame_key *key, uint64_t time_ns,
-                      struct known_frame *ret)
+/* The frame of an address. `validity` is narrowed to the times for which it is the same. */
+static int find_frame(struct profile *profile, const struct place *place,
+                      struct mapping_validity *validity, uint32_t *ret_frame)
 {
-    struct profile *profile = resolver->profile;
-    uint64_t back = key->is_caller && key->address > 0 ? 1 : 0;
-    uint64_t address = key->address - back;
-    bool is_kernel = key->is_kernel != 0;
-    *ret = (struct known_frame){.validity = {0, UINT64_MAX}};
+    uint64_t back = place->is_caller && place->address > 0 ? 1 : 0;
+    uint64_t address = place->address - back;
     const struct mapping *mapping =
-        mappings_find(&profile->mappings, is_kernel ? PROFILE_PID_OUTSIDE : key->pid, address,
-                      time_ns, &ret->validity);
+        mappings_find(&profile->mappings, place->pid, address, place->time_ns, validity);
     if (mapping == NULL || is_unknown(profile, mapping->module)) {
-        return add_frame(profile, UNKNOWN, INTERN_NONE, is_kernel, &ret->frame);
+        return add_frame(profile, UNKNOWN, INTERN_NONE, place->is_kernel, ret_frame);
     }
     uint64_t vaddr = address - mapping->start + mapping->vaddr;
     const struct symbol_entry *symbol =
         symbols_find(&profile->symbols, profile->modules[mapping->module].symbols, vaddr);
     if (symbol == NULL) {
-        return add_unnamed_frame(profile, mapping->module, vaddr + back, is_kernel, &ret->frame);
+        return add_unnamed_frame(profile, mapping->module, vaddr + back, place->is_kernel,
+                                 ret_frame);
     }
     struct profile_frame frame = {
         .name = symbol->name,
         .module = mapping->module,
-        .is_kernel = is_kernel,
+        .is_kernel = place->is_kernel,
     };
-    return intern_add(&profile->frames, &frame, sizeof frame, &ret->frame);
-}
-
-/* The frame of an address, from what is known if it still holds. */
-static int resolve_address(struct resolver *resolver, const struct frame_key *key, uint64_t time_ns,
-                           struct known_frame *ret)
-{
-    uint32_t item = 0;
-    size_t known_count = resolver->frame_keys.item_count;
-    if (intern_add(&resolver->frame_keys, key, sizeof *key, &item) < 0 ||
-        grow(resolver->frames, resolver->frame_capacity, (size_t)item + 1) < 0) {
-        return -ENOMEM;
-    }
-    struct known_frame *known = &resolver->frames[item];
-    if (item == known_count || !holds_at(&known->validity, time_ns)) {
-        int r = find_frame(resolver, key, time_ns, known);
-        if (r < 0) {
-            return r;
-        }
-    }
-    *ret = *known;
-    return 0;
+    return intern_add(&profile->frames, &frame, sizeof frame, ret_frame);
 }
 
 /* Appends a stack's frames to the chain at hand. */
 static int append_stack(struct resolver *resolver, const struct profile_sample *sample,
                         bool is_kernel, size_t *count, struct mapping_validity *validity)
 {
+    struct profile *profile = resolver->profile;
     size_t stack_bytes = 0;
-    const uint64_t *stack =
-        intern_bytes(&resolver->profile->stacks,
-                     is_kernel ? sample->kernel_stack : sample->user_stack, &stack_bytes);
+    const uint64_t *stack = intern_bytes(
+        &profile->stacks, is_kernel ? sample->kernel_stack : sample->user_stack, &stack_bytes);
     size_t stack_count = stack_bytes / sizeof *stack;
     int r = grow(resolver->building, resolver->building_capacity, *count + stack_count);
     for (size_t i = 0; i < stack_count && r == 0; i++) {
-        struct frame_key key = {
+        const struct place place = {
             .pid = is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
             .address = stack[i],
+            .time_ns = sample->time_ns,
             .is_caller = i > 0,
             .is_kernel = is_kernel,
         };
-        struct known_frame known;
-        r = resolve_address(resolver, &key, sample->time_ns, &known);
-        if (r == 0) {
-            resolver->building[(*count)++] = known.frame;
-            validity->from_ns = known.validity.from_ns > validity->from_ns ? known.validity.from_ns
-                                                                           : validity->from_ns;
-            validity->until_ns = known.validity.until_ns < validity->until_ns
-                                     ? known.validity.until_ns
-                                     : validity->until_ns;
-        }
+        r = find_frame(profile, &place, validity, &resolver->building[*count]);
+        *count += r == 0;
     }
     return r;
 }

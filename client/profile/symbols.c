@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 void symbols_done(struct symbols *table)
 {

@@ -2,6 +2,7 @@
 fuzz_target(perf_record perf)
 fuzz_target(perf_ring perf)
 fuzz_target(fxt_reader fxt)
+fuzz_target(profile client_parts profile)
 fuzz_target(proc_scan processes)
 fuzz_target(session_config session_config)
 fuzz_target(varlink common)

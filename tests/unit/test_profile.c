@@ -305,6 +305,38 @@ static void gives_every_part_the_stack_of_its_completion(void **state)
     (void)profile_free(profile);
 }
 
+static void keeps_what_a_part_says_itself(void **state)
+{
+    (void)state;
+    const uint64_t kernel_stack[] = {0xffffffff81000001};
+    struct fxt_sample part = partial(10, 1);
+    struct fxt_sample rest = completion(1, ADDRESSES(0x10020));
+    part.fields |= FXT_SAMPLE_KERNEL_STACK;
+    part.kernel_stack = kernel_stack;
+    part.kernel_count = 1;
+    struct recording *recording = app_recording();
+    add_kernel(recording);
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    /* The other way about, both stacks are the completion's. */
+    part = partial(11, 2);
+    rest = completion(2, ADDRESSES(0x10010));
+    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
+    rest.kernel_stack = kernel_stack;
+    rest.kernel_count = 1;
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    part = partial(12, 3);
+    part.fields |= FXT_SAMPLE_USER_STACK;
+    part.user_stack = rest.user_stack;
+    part.user_count = rest.user_count;
+    rest = completion(3, ADDRESSES(0x10000));
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    assert_folded(recording,
+                  "app;leaf;sys_read_[k] 1\napp;work;sys_read_[k] 1\napp;[truncated];work 1\n");
+}
+
 static void counts_parts_and_completions_without_the_other(void **state)
 {
     (void)state;
@@ -348,7 +380,8 @@ static void keeps_the_last_books_and_the_session(void **state)
     struct recording *recording = recording_new();
     add_data(recording, FXT_STRING_SESSION, "{\"config\":{\"frequency_hz\":1000}}\n");
     add_data(recording, FXT_STRING_BOOKS, "{\"period_ns\":1}\n{\"period_ns\":2}\n");
-    add_data(recording, FXT_STRING_BOOKS, "{\"period_ns\":3}\n{\"period_ns\":4}\n");
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"period_ns\":3}\n{\"period_ns\":5}\n{\"period_ns\":4}\n");
     add_data(recording, FXT_STRING_BOOKS, "not JSON\n");
     struct profile *profile = load_recording(recording);
     assert_string_equal(profile->books_json, "{\"period_ns\":4}");
@@ -500,6 +533,7 @@ int main(void)
         cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
         cmocka_unit_test(marks_stacks_that_are_missing_or_cut),
         cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
+        cmocka_unit_test(keeps_what_a_part_says_itself),
         cmocka_unit_test(counts_parts_and_completions_without_the_other),
         cmocka_unit_test(keeps_numbers_of_different_segments_apart),
         cmocka_unit_test(keeps_the_last_books_and_the_session),

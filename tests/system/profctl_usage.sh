@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whatever is wrong with its arguments or files, profctl says so in one sentence on standard error and ends
+# with the right status: 2 for a wrong command line, 1 for what failed. Needs no daemon.
+set -u
+
+PROFCTL=$BUILD_DIR/bin/profctl
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+export CPU_PROFILERD_SOCKET=$WORK/no.sock
+failures=0
+cd "$WORK" || exit 1
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENT...: runs profctl; standard error is one complaint that has the pattern,
+# and where the command line is wrong the usage below it.
+expect() {
+    local status=$1 pattern=$2 got=0 lines=1
+    shift 2
+    "$PROFCTL" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || got=$?
+    [ "$got" -eq "$status" ] || fail "profctl $*: status $got, not $status"
+    head -n 1 "$WORK/err" | grep -q "^profctl: .*$pattern" ||
+        fail "profctl $*: says '$(cat "$WORK/err")', not '$pattern'"
+    if [ "$status" -eq 2 ]; then
+        lines=2
+        grep -q '^usage: profctl' "$WORK/err" || fail "profctl $*: says no usage"
+    fi
+    [ "$(wc -l <"$WORK/err")" -eq "$lines" ] || fail "profctl $*: says more than it should: $(cat "$WORK/err")"
+}
+
+# Help goes to standard output and is no failure.
+verbs=$("$PROFCTL" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+[ "$(echo "$verbs" | wc -w)" -ge 6 ] || fail "--help names too few verbs: $verbs"
+for verb in $verbs; do
+    "$PROFCTL" "$verb" --help >"$WORK/out" 2>"$WORK/err" || fail "$verb --help: status $?"
+    grep -q "^usage: profctl $verb" "$WORK/out" || fail "$verb --help: no usage"
+    [ -s "$WORK/err" ] && fail "$verb --help: complains"
+    # Each option that it lists is one.
+    while read -r option; do
+        "$PROFCTL" "$verb" "$option" >"$WORK/out2" 2>"$WORK/err" </dev/null
+        grep -q 'no such option' "$WORK/err" && fail "$verb: help names $option, which is no option"
+    done < <(sed -n 's/^ .*\(--[a-z]\+\).*/\1/p' "$WORK/out")
+    expect 2 'no such option' "$verb" --nonsense
+    expect 2 'no such option' "$verb" -Z
+done
+"$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
+
+expect 2 'verb: is missing'
+expect 2 'no such verb' nonsense
+expect 2 'no such option' --nonsense
+expect 2 'recording: is missing' report
+expect 2 'one recording too many' report a b
+expect 2 '-n: x: ' report -n x a
+expect 2 '-n: -1: ' report -n -1 a
+expect 2 'takes a value' report a -n
+expect 2 '--by: planet' report --by planet a
+expect 2 '--format: is missing' export a
+expect 2 '--format: pdf' export a --format pdf
+expect 2 'no operand' status now
+expect 2 'config: is missing' check
+expect 2 '-F: 0: ' record -F 0
+expect 2 '-F: 4k: ' record -F 4k
+expect 2 '-F: 99999999999999999999: ' record -F 99999999999999999999
+expect 2 '-d: 0: ' record -d 0
+expect 2 '-d: inf: ' record -d inf
+expect 2 '-d: 1e400: ' record -d 1e400
+expect 2 'a command goes after --' record sleep 1
+expect 2 'name a file' record -o - -- true
+
+# Files that cannot be read, or are something else.
+echo 'hello, world: this is a text' >"$WORK/text"
+: >"$WORK/empty"
+printf '\020\000\004\106\170\124\026\000' >"$WORK/magic"
+printf '\020\000\004\106\170\124\026\000\042\000\001\000' >"$WORK/cut"
+gzip -k "$WORK/magic"
+head -c 20 "$WORK/magic.gz" >"$WORK/cut.gz"
+printf '\020\000\004\106\170\124\026\000\000\000\000\000\000\000\000\000' >"$WORK/damaged"
+for verb in report dump 'export --format folded'; do
+    # shellcheck disable=SC2086
+    {
+        expect 1 'missing: cannot be opened: No such file' $verb "$WORK/missing"
+        expect 1 'is a directory' $verb "$WORK"
+        expect 1 'text: is not a recording' $verb "$WORK/text"
+        expect 1 'is empty' $verb "$WORK/empty"
+        expect 1 'is empty' $verb -
+        expect 1 'damaged: is damaged: offset 8' $verb "$WORK/damaged"
+        expect 1 'cut: ends within a record, after 8 bytes' $verb "$WORK/cut"
+        expect 1 'cut.gz: .*ends within' $verb "$WORK/cut.gz"
+        "$PROFCTL" $verb "$WORK/magic" >"$WORK/out" || fail "$verb of an empty recording: status $?"
+        "$PROFCTL" $verb "$WORK/magic.gz" | cmp -s - "$WORK/out" || fail "$verb: .gz differs"
+        "$PROFCTL" $verb - <"$WORK/magic.gz" | cmp -s - "$WORK/out" || fail "$verb: stdin differs"
+    }
+done
+
+# Outputs that cannot be written; nothing is left behind.
+mkdir "$WORK/folder"
+expect 1 'folder: is a directory' export "$WORK/magic" --format folded -o "$WORK/folder"
+expect 1 'missing/file: cannot be written: No such file' \
+    export "$WORK/magic" --format folded -o "$WORK/missing/file"
+expect 1 'folder: is a directory' record -d 1 -o "$WORK/folder"
+expect 1 'missing/file: cannot be written: No such file' record -d 1 -o "$WORK/missing/file"
+"$PROFCTL" dump "$WORK/magic" 2>"$WORK/err" >/dev/full && fail "a full disk is no failure"
+grep -q '^profctl: standard output: cannot be written: No space' "$WORK/err" ||
+    fail "a full disk: says '$(cat "$WORK/err")'"
+"$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded" || fail "export -o: status $?"
+[ -e "$WORK/folded" ] || fail "export -o: no file"
+
+# No daemon.
+expect 1 "no socket .*no.sock.*is the daemon running" status
+expect 1 "no socket .*other.sock" status --socket "$WORK/other.sock"
+expect 1 "no socket .*no.sock" record -d 1 -o "$WORK/profile.fxt"
+expect 1 "no socket .*no.sock" record -o "$WORK/profile.fxt" -- touch "$WORK/touched"
+[ -e "$WORK/touched" ] && fail "the command ran although nothing was recorded"
+
+# Configs.
+echo '{"frequency_hz": 4000}' >"$WORK/good.json"
+echo '{"frequency_hz": 0}' >"$WORK/bad.json"
+"$PROFCTL" check "$WORK/good.json" >"$WORK/out" || fail "check of a good config: status $?"
+grep -q 'good.json: ok' "$WORK/out" || fail "check of a good config: $(cat "$WORK/out")"
+grep -q '^  sample_period_ns  *250000$' "$WORK/out" || fail "check shows no values: $(cat "$WORK/out")"
+expect 1 'bad.json: frequency_hz: ' check "$WORK/bad.json"
+expect 1 'text: config: ' check "$WORK/text"
+expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
+expect 1 'missing: cannot be opened: No such file' \
+    record -o "$WORK/profile.fxt" --config "$WORK/missing"
+expect 1 'text: is not JSON' record -o "$WORK/profile.fxt" --config "$WORK/text"
+
+left=$(find "$WORK" -name 'profile.fxt*' -o -name '*.partial-*')
+[ -z "$left" ] || fail "files are left behind: $left"
+[ "$failures" -eq 0 ]
