@@ -10,8 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void fill(struct fault *reterr, int code, const char *member, const char *format,
-                 va_list args)
+__attribute__((format(printf, 4, 0))) static void
+fill(struct fault *reterr, int code, const char *member, const char *format, va_list args)
 {
     if (reterr == NULL) {
         return;

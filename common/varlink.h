@@ -11,19 +11,21 @@
 
 #define VARLINK_MESSAGE_BYTES_MAX ((size_t)65536) /* with its NUL */
 
-/* Collects what a socket gives and cuts it into messages. */
+/* Collects what a socket gives and cuts it into messages. All zero is an empty one. */
 struct varlink_input {
     char *bytes; /* owned; grows with what comes, up to VARLINK_MESSAGE_BYTES_MAX */
     size_t capacity_bytes;
     size_t used_bytes;
-    size_t taken_bytes; /* of the message handed out last; dropped by the next call */
+    size_t taken_bytes;   /* handed out already; dropped when room is wanted */
+    size_t scanned_bytes; /* behind those, known to hold no NUL */
 };
 
 void varlink_input_done(struct varlink_input *input);
 
 /*
  * Gives room to read into: `*ret_space` (borrowed until the next call) of `*ret_bytes` > 0.
- * Returns 0, -EMSGSIZE when a message without an end fills the limit, -ENOMEM.
+ * Returns 0, -EMSGSIZE when a message without an end fills the limit (or whole ones that wait to be
+ * taken do), -ENOMEM.
  */
 int varlink_input_space(struct varlink_input *input, char **ret_space, size_t *ret_bytes);
 /* Notes that `bytes` of that room have been filled. */

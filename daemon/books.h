@@ -18,8 +18,7 @@ struct books_cpu {
     uint64_t running_ns; /* that the kernel counted for the sampling event */
     uint64_t received;
     uint64_t lost;
-    uint64_t throttled;
-    uint64_t idle;
+    uint64_t idle; /* 0 while books.idle_source is NULL */
     uint64_t kept;
     uint64_t filtered;
     uint64_t dropped;

@@ -9,6 +9,7 @@
  * errno.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,6 +34,13 @@ _Noreturn void elf_worker_child(int socket_fd);
  * -errno. */
 int elf_worker_start(const struct elf_worker_config *config, struct elf_worker **ret);
 struct elf_worker *elf_worker_free(struct elf_worker *worker);
+
+/*
+ * Kills it and closes the socket, without waiting; true once the process is gone, else to be called
+ * again: a process that reads from a filesystem which hangs dies only when that lets go of it.
+ * After it only elf_worker_free() is valid, which waits up to a second.
+ */
+bool elf_worker_end(struct elf_worker *worker);
 
 int elf_worker_fd(
     const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */

@@ -3,7 +3,7 @@
 
 /*
  * Which samples a session keeps: target pids with the children that they fork, less the excluded
- * pids. Pure; the collector tells it of forks and exits in the order of their time. With no target,
+ * pids. Pure; the collector tells it of forks in the order of their time. With no target,
  * everything matches. Kernel threads (by the caller's knowledge) match unless the session leaves
  * them out.
  */
@@ -27,10 +27,12 @@ struct filter *filter_new(const struct filter_config *config);
 struct filter *filter_free(struct filter *filter);
 
 /*
- * A process came into being: a target's child is a target, whatever its pid stood for before. The
- * set is bounded (FILTER_PIDS_MAX); returns 0, or -ENOSPC when a target's child found no place.
+ * A process came into being: a target's child is a target, and nobody else's is, whatever its pid
+ * stood for before. Returns 0, or -ENOSPC for a pid beyond FILTER_PIDS_MAX, the kernel's own limit:
+ * a set of all pids is small enough that no child is ever turned away, and no exit need be told. A
+ * new thread (pid and parent_pid equal) changes nothing.
  */
-#define FILTER_PIDS_MAX 65536
+#define FILTER_PIDS_MAX 4194304
 int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid);
 
 /* pids 0 and -1 (outside, exited) are kept unless there are targets, which they never match. */

@@ -38,7 +38,7 @@ enum module_failure {
 };
 
 /* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
- * is. */
+ * is. The kernel has device and inode 0. */
 struct module {
     uint64_t device;
     uint64_t inode;
@@ -54,7 +54,7 @@ struct module_query {
     uint64_t file_offset;
     const char *path; /* as mapped, absolute */
     bool has_build_id;
-    uint8_t build_id_bytes;
+    uint8_t build_id_bytes; /* 1 to 20 if it has one */
     uint8_t build_id[20];
     uint32_t device_major; /* without a build-id: what the record or /proc said */
     uint32_t device_minor;
@@ -66,6 +66,7 @@ struct module_cache_counts {
     uint64_t ready_count;
     uint64_t failed_count;
     uint64_t worker_restart_count;
+    uint64_t hang_count;   /* opens and closes given up because a filesystem did not answer */
     uint64_t module_count; /* tables held now */
     uint64_t table_bytes;  /* and their size */
 };

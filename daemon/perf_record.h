@@ -10,11 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the events were opened with, which decides how their records are laid out. */
+/*
+ * What the events were opened with, which decides how their records are laid out. All of them have
+ * sample_id_all.
+ */
 struct perf_record_layout {
-    uint64_t sample_type; /* attr.sample_type; PERF_SAMPLE_IDENTIFIER, TID, TIME and CPU always */
+    uint64_t sample_type;    /* attr.sample_type */
     uint64_t user_regs_mask; /* attr.sample_regs_user */
 };
+
+/*
+ * `sample_type` may have PERF_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD,
+ * CALLCHAIN, REGS_USER and STACK_USER; anything else is a mistake of the caller's.
+ */
+struct perf_record_layout perf_record_layout_make(uint64_t sample_type, uint64_t user_regs_mask);
 
 enum perf_record_kind {
     PERF_KIND_SAMPLE,
@@ -40,9 +49,9 @@ enum perf_cpu_mode {
 #define PERF_BUILD_ID_BYTES_MAX 20
 
 struct perf_sample_view {
-    const uint64_t *kernel_chain; /* without the context markers; leaf first */
+    const uint64_t *kernel_chain; /* without the context markers; leaf first; NULL: none */
     size_t kernel_count;
-    const uint64_t *user_chain;
+    const uint64_t *user_chain; /* ends before a word that is no address but a context marker */
     size_t user_count;
     bool deferred; /* the user chain will come in a record of its own */
     uint64_t deferred_cookie;
@@ -72,8 +81,10 @@ struct perf_mmap_view {
 struct perf_record {
     enum perf_record_kind kind;
     enum perf_cpu_mode mode;
+    /* 0 where the layout has no such id; other records than samples have them in a trailer, which a
+     * PERF_KIND_OTHER may lack. */
     uint64_t event_id; /* of the event that wrote it */
-    int32_t pid;
+    int32_t pid;       /* the task that the record is about: of FORK the child */
     int32_t tid;
     uint64_t time_ns;
     uint32_t cpu;

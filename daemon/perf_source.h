@@ -18,7 +18,8 @@
 struct perf_source_config {
     uint64_t period_ns;
     uint16_t max_stack_depth; /* frames; at most kernel.perf_event_max_stack */
-    bool kernel_stacks;
+    bool kernel_stacks; /* widens the kernel's one budget for both kinds of frames, so that a user
+                         * chain can come out longer than max_stack_depth */
 };
 
 /* What this kernel can do, probed from new to old when the source is opened. */
@@ -53,7 +54,7 @@ struct perf_source {
     struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
     size_t cpu_count;
     uint64_t ring_bytes; /* all rings together */
-    uint8_t *bounce;     /* shared by all rings: one thread drains them */
+    uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
 };
 
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
@@ -63,17 +64,22 @@ int perf_source_probe(struct perf_features *ret, struct fault *reterr);
  * Opens everything, disabled, and maps all rings. Returns 0 and an object to release with
  * perf_source_free(), or -errno with a fault that says what is missing and what to do:
  *   -EACCES, -EPERM  perf_event_paranoid, capabilities, a security module
- *   -ENOSYS, -EOPNOTSUPP, -ENOENT  a kernel without perf events
+ *   -ENOSYS, -EOPNOTSUPP, -ENOENT  a kernel without perf events, or too old
  *   -EINVAL  a setting that the kernel or the memory for rings does not allow (fault.member is set)
  *   -ENOMEM, -EMFILE
+ * or another errno of the kernel's.
  */
 int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
                      struct fault *reterr);
 struct perf_source *perf_source_free(struct perf_source *source);
 
-/* Sideband runs from Create on, sampling from Start to Stop. Returns 0 or -errno of the ioctl. */
+/*
+ * Sideband runs from Create on, sampling from Start to Stop. Returns 0 or -errno of the ioctl.
+ * Sampling starts on each CPU at a random phase, which takes about a period, at most 1 ms; when
+ * that fails it is off on all.
+ */
 int perf_source_enable_sideband(struct perf_source *source);
-int perf_source_enable_sampling(struct perf_source *source); /* each CPU at a random phase */
+int perf_source_enable_sampling(struct perf_source *source);
 int perf_source_disable_sampling(struct perf_source *source);
 
 /* The kernel's own counts of a CPU's sampling event (index into `cpus`). Returns 0 or -errno. */

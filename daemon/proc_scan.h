@@ -16,9 +16,9 @@ struct proc_scan *proc_scan_new(void);
 struct proc_scan *proc_scan_free(struct proc_scan *scan);
 
 /*
- * Reads one process into the table. Returns 0, -ESRCH when it is gone (or was replaced while it was
- * read), or another -errno. start time is read before and after; a reading across an exec is
- * dropped.
+ * Reads one process into the table. Returns 0; -ESRCH when it is gone (the table is told), a
+ * zombie, or was replaced while it was read; -EAGAIN when an exec cut the reading in two, which is
+ * dropped; or another -errno. Mappings that we may not read are left out, names are still taken.
  */
 int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid);
 
@@ -29,16 +29,20 @@ int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32
 int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t budget_ns);
 
 /*
- * One line of /proc/PID/maps, without its newline, NUL-terminated. Returns 1 and fills `ret` (its
- * path points into `line`) for an executable mapping, 0 for any other, -EBADMSG for what is no such
- * line.
+ * One line of /proc/PID/maps, without its newline, NUL-terminated. Returns 1 and fills `ret` for an
+ * executable mapping, 0 for any other, -EBADMSG for what is no such line. The path points into
+ * `line`, where its escapes are undone; it is without " (deleted)", since the inode says which file
+ * it is.
  */
-int proc_scan_parse_maps_line(const char *line, struct mapping_description *ret);
+int proc_scan_parse_maps_line(char *line, struct mapping_description *ret);
 
 struct proc_stat {
+    char state; /* 'R', 'S', 'Z', ... of the leader */
     int32_t parent_pid;
-    bool kernel_thread;        /* PF_KTHREAD */
+    bool kernel_thread; /* PF_KTHREAD */
+    uint64_t thread_count;
     uint64_t start_time_ticks; /* since boot, in USER_HZ */
+    uint64_t stack_start;      /* an exec changes it; 0 when we may not know */
 };
 /* /proc/PID/stat, NUL-terminated; the comm may hold anything, ')' and newlines too. 0 or -EBADMSG.
  */

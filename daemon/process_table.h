@@ -46,9 +46,9 @@ struct mapping {
     uint64_t from_ns;
     uint64_t to_ns; /* TIME_OPEN_NS while it holds */
     struct mapped_file *file;
-    bool scanned;          /* from /proc, beneath what records say */
-    uint16_t module_id;    /* trace.c's own, here and below: 0 until it is written */
-    uint32_t written_bias; /* 0 not written, else which definition stands in the file */
+    uint64_t seen_ns;   /* when /proc last showed it to be there, 0 when it did not */
+    bool scanned;       /* from /proc, beneath what records say */
+    uint16_t module_id; /* trace.c's own: 0 until it is written */
 };
 
 struct name {
@@ -61,9 +61,18 @@ struct thread {
     int32_t tid;
     uint64_t from_ns;
     uint64_t to_ns;
+    uint64_t known_ns; /* the time of the first word of it */
     uint32_t name_count;
     uint32_t written_name_count; /* trace.c's own */
     struct name names[NAMES_KEPT];
+};
+
+/* The mappings that hold now, ordered by address: mapping_set.h. */
+struct mapping_set {
+    struct mapping_chunk *chunks; /* owned */
+    size_t chunk_count;
+    size_t chunk_capacity;
+    size_t count; /* of mappings */
 };
 
 struct process {
@@ -73,16 +82,30 @@ struct process {
     uint64_t exec_ns; /* its last exec, 0 when none was seen */
     uint64_t to_ns;
     bool kernel_thread;
-    bool scanned;        /* /proc was read, or every mapping since its fork or exec was seen */
-    uint32_t generation; /* unique among all processes, and new whenever its mappings change */
-    size_t thread_count; /* live or not yet pruned; threads are found with process_find_thread() */
-    uint16_t next_module_id;  /* trace.c's own, here and below */
-    uint64_t next_scan_ns;    /* the collector's own: not scanned again before this */
-    struct mapping *mappings; /* mapping_count, sorted by (start, from_ns); owned */
-    size_t mapping_count;
-    size_t mapping_capacity;
+    bool scanned;            /* /proc was read, or every mapping since its fork or exec was seen */
+    uint64_t generation;     /* unique among all processes, and new whenever its mappings change */
+    uint16_t next_module_id; /* trace.c's own, as the next; 0: nothing is written of it */
+    uint64_t defined_ns;     /* from when on what is written of it holds */
+    uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
+
+    /* The table's own, here and below. */
+    bool forked;        /* from_ns is the time of a fork record */
+    bool threads_known; /* no thread of it lives that was not told of */
+    bool leader_exited;
+    bool listed;            /* on the list of what prune looks at */
+    uint64_t known_ns;      /* the time of the first word of it */
+    uint64_t start_time_ns; /* as /proc or the fork says, TIME_OPEN_NS while unknown */
+    uint64_t last_exit_ns;  /* the newest exit of a thread */
+    struct mapping_set mappings;
+    struct mapping *history; /* mappings that were ended, sorted by to_ns; owned */
+    size_t history_count;
+    size_t history_capacity;
     struct thread **threads; /* thread_count, sorted by (tid, from_ns); owned */
+    size_t thread_count;     /* live or not yet pruned */
     size_t thread_capacity;
+    size_t live_thread_count;
+    struct process *next_in_bucket;
+    struct process *next_listed;
 };
 
 struct process_table;
@@ -92,7 +115,11 @@ typedef void (*mapped_file_free_fn)(struct mapped_file *file, void *userdata);
 struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *userdata);
 struct process_table *process_table_free(struct process_table *table);
 
-/* The sideband, in the order of time. Unknown pids and tids come into being as they are named. */
+/*
+ * The sideband, in the order of time. Unknown pids and tids come into being as they are named; pids
+ * and tids below 1 are ignored. A record may come late, after one that is newer: where the two
+ * disagree, the newer one stands.
+ */
 void process_table_fork(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
                         int32_t parent_tid, uint64_t time_ns);
 void process_table_comm(struct process_table *table, int32_t pid, int32_t tid, const char *comm,
@@ -136,13 +163,17 @@ struct process_scan {
  * Scanned mappings hold from the process's last exec or fork record, else from 0, and lie beneath
  * what records said: a range that a record's mapping covers is left alone. A scan that an exec or
  * exit record (already told) cuts in two is dropped. A scanned mapping that is there already
- * changes nothing.
+ * changes nothing; one that differs from what an older scan saw replaces it from `begin_ns` on. A
+ * start time later than that of the process we know is another process with the same pid.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);
+/* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
+void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
 /* The process that had this pid at `time_ns`, or NULL. */
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns);
-/* The mapping in which `pc` fell at `time_ns`, or NULL. */
+/* The mapping in which `pc` fell at `time_ns`, or NULL. Valid until the next call that changes the
+ * process. */
 struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns);
 /* The thread `tid` at `time_ns`, or NULL. */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);

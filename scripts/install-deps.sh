@@ -18,6 +18,7 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
+    procps valgrind                    # system tests
     python3                            # JSON in system tests and benches
     elfutils                           # an independent reader of symbols
     linux-perf                         # what the benches compare with

@@ -26,6 +26,9 @@ enum fxt_known_string {
 };
 #define FXT_STRING_INDEX_MAX 32767
 
+/* The text of a known string, NUL-terminated; "" for what is none. */
+const char *fxt_known_string_text(enum fxt_known_string string);
+
 /* A reference to a string: an index that the segment has defined, or (index 0) the text inline. */
 struct fxt_string {
     uint16_t index;
@@ -99,3 +102,141 @@ struct fxt_drop_stats {
     uint32_t record_count;
     uint32_t size_bytes;
 };
+
+/*
+ * From here on, positions of bits. A field is written as the format writes it, [first .. last] of a
+ * 64-bit little-endian word, and is a mask; fxt_put() and fxt_get() move a value in and out of it.
+ * `..._RESERVED` are the bits that must be 0. Each block cites its section of "Fuchsia trace
+ * format" (docs/reference/tracing/trace-format.md of the Fuchsia source).
+ */
+#define FXT_BITS(first, last) ((UINT64_MAX >> (63 - (last))) & (UINT64_MAX << (first)))
+
+static inline uint64_t fxt_put(uint64_t field, uint64_t value)
+{
+    return (value << __builtin_ctzll(field)) & field;
+}
+
+static inline uint64_t fxt_get(uint64_t word, uint64_t field)
+{
+    return (word & field) >> __builtin_ctzll(field);
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "stacks are handed out where they stand");
+
+#define FXT_WORD_BYTES ((size_t)8)
+
+/* "Record header"; type 15 is "Large record", which this project neither writes nor reads. */
+#define FXT_HEADER_TYPE      FXT_BITS(0, 3)
+#define FXT_HEADER_WORDS     FXT_BITS(4, 15)
+#define FXT_RECORD_WORDS_MAX ((size_t)4095)
+enum fxt_type {
+    FXT_TYPE_METADATA = 0,
+    FXT_TYPE_INITIALIZATION = 1,
+    FXT_TYPE_STRING = 2,
+    FXT_TYPE_THREAD = 3,
+    FXT_TYPE_EVENT = 4,
+    FXT_TYPE_BLOB = 5,
+    FXT_TYPE_KERNEL_OBJECT = 7,
+    FXT_TYPE_PROFILER = 10,
+    FXT_TYPE_LARGE = 15,
+};
+
+/* "String reference": 0 is the empty string, the top bit says that the text stands in the record.
+ */
+#define FXT_REFERENCE_INLINE     ((uint16_t)0x8000)
+#define FXT_REFERENCE_BYTES_MASK ((uint16_t)0x7fff)
+
+/* Ours: the longest string that the writer takes. */
+#define FXT_STRING_BYTES_MAX ((size_t)4096)
+
+/* "Metadata record", "Provider info metadata", "Provider section metadata", "Trace info metadata".
+ */
+#define FXT_METADATA_KIND           FXT_BITS(16, 19)
+#define FXT_PROVIDER_ID             FXT_BITS(20, 51)
+#define FXT_PROVIDER_NAME_BYTES     FXT_BITS(52, 59)
+#define FXT_PROVIDER_NAME_BYTES_MAX ((size_t)255)
+#define FXT_PROVIDER_RESERVED       FXT_BITS(60, 63)
+#define FXT_SECTION_RESERVED        FXT_BITS(52, 63)
+#define FXT_TRACE_INFO_KIND         FXT_BITS(20, 23)
+#define FXT_TRACE_INFO_KIND_MAGIC   0
+#define FXT_MAGIC_WORD              UINT64_C(0x0016547846040010) /* "Magic number record" */
+enum fxt_metadata {
+    FXT_METADATA_PROVIDER_INFO = 1,
+    FXT_METADATA_PROVIDER_SECTION = 2,
+    FXT_METADATA_TRACE_INFO = 4,
+};
+
+/* "Initialization record" */
+#define FXT_INITIALIZATION_RESERVED FXT_BITS(16, 63)
+#define FXT_TICKS_PER_SECOND        UINT64_C(1000000000)
+
+/* "String record" */
+#define FXT_STRING_RECORD_INDEX    FXT_BITS(16, 30)
+#define FXT_STRING_RECORD_BYTES    FXT_BITS(32, 46)
+#define FXT_STRING_RECORD_RESERVED (FXT_BITS(31, 31) | FXT_BITS(47, 63))
+
+/* "Thread record", "Thread reference": 0 means that process and thread stand in the record. */
+#define FXT_THREAD_INDEX     FXT_BITS(16, 23)
+#define FXT_THREAD_INDEX_MAX 255
+#define FXT_THREAD_RESERVED  FXT_BITS(24, 63)
+
+/* "Event record", "Duration complete event". */
+#define FXT_EVENT_KIND                   FXT_BITS(16, 19)
+#define FXT_EVENT_KIND_DURATION_COMPLETE 4
+#define FXT_EVENT_ARGUMENT_COUNT         FXT_BITS(20, 23)
+#define FXT_EVENT_THREAD                 FXT_BITS(24, 31)
+#define FXT_EVENT_CATEGORY               FXT_BITS(32, 47)
+#define FXT_EVENT_NAME                   FXT_BITS(48, 63)
+
+/* "Arguments", "Argument header", "Argument types". */
+#define FXT_ARGUMENT_TYPE         FXT_BITS(0, 3)
+#define FXT_ARGUMENT_WORDS        FXT_BITS(4, 15)
+#define FXT_ARGUMENT_NAME         FXT_BITS(16, 31)
+#define FXT_ARGUMENT_UINT32_VALUE FXT_BITS(32, 63)
+enum fxt_argument {
+    FXT_ARGUMENT_UINT32 = 2,
+    FXT_ARGUMENT_UINT64 = 4,
+    FXT_ARGUMENT_KOID = 8,
+};
+
+/* "Blob record", "Blob types"; SAMPLE is ours, one of the numbers that nobody has assigned. */
+#define FXT_BLOB_NAME          FXT_BITS(16, 31)
+#define FXT_BLOB_PAYLOAD_BYTES FXT_BITS(32, 46)
+#define FXT_BLOB_TYPE          FXT_BITS(48, 55)
+#define FXT_BLOB_RESERVED      (FXT_BITS(47, 47) | FXT_BITS(56, 63))
+enum fxt_blob {
+    FXT_BLOB_DATA = 1,
+    FXT_BLOB_SAMPLE = 0x80,
+};
+
+/* "Kernel object record"; the kinds are ZX_OBJ_TYPE_*. */
+#define FXT_OBJECT_KIND           FXT_BITS(16, 23)
+#define FXT_OBJECT_NAME           FXT_BITS(24, 39)
+#define FXT_OBJECT_ARGUMENT_COUNT FXT_BITS(40, 43)
+#define FXT_OBJECT_RESERVED       FXT_BITS(44, 63)
+enum fxt_object {
+    FXT_OBJECT_PROCESS = 1,
+    FXT_OBJECT_THREAD = 2,
+};
+
+/* "Profiler record", "Module record", "Mmap record". */
+#define FXT_PROFILER_KIND         FXT_BITS(16, 19)
+#define FXT_PROFILER_THREAD       FXT_BITS(20, 27)
+#define FXT_PROFILER_MODULE_ID    FXT_BITS(28, 43)
+#define FXT_MODULE_NAME_BYTES     FXT_BITS(44, 51)
+#define FXT_MODULE_BUILD_ID_BYTES FXT_BITS(52, 59)
+#define FXT_MODULE_TEXT_BYTES_MAX ((size_t)255) /* of the name and of the build-id */
+#define FXT_MODULE_RESERVED       FXT_BITS(60, 63)
+#define FXT_MMAP_FLAGS            FXT_BITS(44, 46)
+#define FXT_MMAP_FLAGS_MAX        7
+#define FXT_MMAP_RESERVED         FXT_BITS(47, 63)
+enum fxt_profiler {
+    FXT_PROFILER_MODULE = 0,
+    FXT_PROFILER_MMAP = 1,
+};
+
+/* Every field of a SAMPLE blob that there is. */
+#define FXT_SAMPLE_FIELDS_KNOWN                                                                    \
+    (FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_CONTINUATION_COMPLETION | FXT_SAMPLE_PID |               \
+     FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_USER_STACK | FXT_SAMPLE_CPU |                \
+     FXT_SAMPLE_KERNEL_STACK | FXT_SAMPLE_QUALITY)

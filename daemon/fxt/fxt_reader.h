@@ -12,7 +12,7 @@
 
 enum fxt_record_kind {
     FXT_RECORD_MAGIC,
-    FXT_RECORD_PROVIDER, /* info or section: `provider_id` */
+    FXT_RECORD_PROVIDER, /* info (`string` is its name) or section (it is empty): `provider_id` */
     FXT_RECORD_INITIALIZATION,
     FXT_RECORD_STRING,
     FXT_RECORD_NAME, /* type 7, process or thread */
@@ -35,7 +35,7 @@ struct fxt_record {
     uint8_t type; /* the header's bits 0-3 */
     size_t size_bytes;
     uint64_t offset_bytes; /* in the whole stream, from its first byte */
-    uint32_t provider_id;  /* of the section that the record stands in */
+    uint32_t provider_id;  /* of the section that the record stands in; 0 before the first */
     union {
         struct fxt_string string;
         uint64_t ticks_per_second;
@@ -56,9 +56,12 @@ struct fxt_reader *fxt_reader_free(struct fxt_reader *reader);
 
 /*
  * Reads the record at `bytes` (borrowed, 8-byte aligned). Texts in `ret` live until the next call
- * or, where they point into the input, as long as that. Returns 1 and fills `ret`: the caller goes
- * on at bytes + ret->size_bytes; 0: the record is not whole yet (or `size` is 0); -EBADMSG: not
- * FXT, or against the format; fxt_reader_error() says what and at which offset; -ENOMEM.
+ * or, where they point into the input, as long as that. Times are ns, whatever a tick of the file
+ * is. A magic number begins a new segment: all providers before it, and their tables, are gone.
+ *
+ * Returns 1 and fills `ret`: the caller goes on at bytes + ret->size_bytes; 0: the record is not
+ * whole yet (or `size_bytes` is 0); -EBADMSG: not FXT, or against the format; fxt_reader_error()
+ * says what and at which offset; -ENOMEM. An error changes nothing: the same bytes give it again.
  */
 int fxt_reader_next(struct fxt_reader *reader, const uint8_t *bytes, size_t size_bytes,
                     struct fxt_record *ret);

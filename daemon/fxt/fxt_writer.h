@@ -3,8 +3,9 @@
 
 /*
  * Writes FXT records into memory that the caller owns. A record goes in whole or not at all; one
- * that does not fit, or that breaks a limit of the format, sets `failed`, which stays set: write
- * everything, then ask fxt_writer_ok() once. Never allocates. libc only.
+ * that does not fit, or that breaks a limit of the format, sets `failed`, which stays set, and
+ * nothing is written after it: write everything, then ask fxt_writer_ok() once. Never allocates.
+ * libc only.
  */
 
 #include "fxt_format.h"
@@ -22,7 +23,7 @@ bool fxt_writer_ok(const struct fxt_writer *writer);
 /*
  * Begins a self-contained segment: magic, provider info and section, Initialization (1e9 ticks a
  * second: ticks are CLOCK_BOOTTIME ns), and the known strings. `provider_id` is not 0 and differs
- * between the segments that may end up in one file.
+ * between the segments that may end up in one file; `provider_name` is at most 255 bytes.
  */
 void fxt_write_segment_begin(struct fxt_writer *writer, uint32_t provider_id,
                              const char *provider_name);

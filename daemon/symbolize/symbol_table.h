@@ -57,16 +57,24 @@ bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset,
 /*
  * Collects symbols and serialises them: sorts, picks one name for each address (global before weak
  * before local, then the one with fewer leading underscores, then the shorter, then alphabetical),
- * cuts what overlaps, gives sizeless ones the room to the next, makes names valid UTF-8 (U+FFFD) of
- * at most SYMBOL_NAME_BYTES_MAX. All returns: 0, -ENOMEM, or -E2BIG past SYMBOL_TABLE_BYTES_MAX.
+ * cuts what overlaps, gives sizeless ones the room to the next (at most
+ * SYMBOL_SIZELESS_BYTES_MAX), makes names valid UTF-8 (U+FFFD) of at most SYMBOL_NAME_BYTES_MAX. A
+ * sizeless symbol inside one that has a size is a label of that one and goes. All returns: 0,
+ * -ENOMEM, or -E2BIG past SYMBOL_TABLE_BYTES_MAX or another limit of the table.
  */
+#define SYMBOL_SIZELESS_BYTES_MAX ((uint64_t)65536)
+
 struct symbol_builder;
 struct symbol_builder *symbol_builder_new(void);
 struct symbol_builder *symbol_builder_free(struct symbol_builder *builder);
+/* An empty segment, or one that wraps around the end of the address space, is left out. */
 int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment);
 int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build_id, size_t bytes);
-/* `rank` is lower for better names: 0 global, 1 weak, 2 local. `size_bytes` 0: unknown. */
+/* `rank` is lower for better names: 0 global, 1 weak, 2 local. `size_bytes` 0: unknown. An empty
+ * name is left out. */
 int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes,
                        int rank, const char *name);
+/* Something that is no function begins or ends here: no sizeless symbol reaches over it. */
+int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address);
 /* Returned bytes: release with free(). */
 int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size_t *ret_size_bytes);

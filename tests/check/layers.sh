@@ -13,14 +13,14 @@ layers='
 common/json.*                 common json                             | cjson
 common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
-daemon/symbolize/*            symbolize                               | elf
+daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
 daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
-daemon/varlink_*              common daemon json                      | cjson
-daemon/log.*                  common log                              |
+daemon/varlink_service.*      common daemon json                      | systemd cjson
+daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
@@ -152,7 +152,8 @@ bad daemon/fxt/x.c         "fault.h"
 bad daemon/fxt/x.c         "sample.h"
 bad daemon/fxt/x.c         <linux/types.h>
 ok  daemon/symbolize/x.c   <gelf.h>
-bad daemon/symbolize/x.c   "fault.h"
+ok  daemon/symbolize/x.c   "fault.h"
+bad daemon/symbolize/x.c   "fxt_reader.h"
 bad daemon/symbolize/x.c   <systemd/sd-event.h>
 ok  daemon/config/x.c      <cjson/cJSON.h>
 bad daemon/config/x.c      "session.h"

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The object may come from a file that anybody wrote: members that are missing, or not numbers, are
+ * printed as "-".
+ */
+#include "books_table.h"
+
+#include "cleanup.h"
+#include "json.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CELL_BYTES   24
+#define COLUMN_COUNT (sizeof columns / sizeof columns[0])
+#define DEPTH_MAX    16
+
+static const char *const columns[] = {
+    "expected", "received",    "lost", "throttled", "missed",
+    "idle",     "unexplained", "kept", "filtered",  "dropped",
+};
+
+/* Sums that concern all CPUs, said only when they are not 0. */
+static const struct {
+    const char *member;
+    const char *text;
+} remarks[] = {
+    {"truncated_stacks", "stacks do not reach their root"},
+    {"mapping_uncertain", "samples were taken while what was mapped was uncertain"},
+    {"modules_unread", "modules could not be read, so their functions have no names"},
+    {"orphan_partials", "samples have no stack, since it never came"},
+    {"orphan_completions", "stacks belong to no sample"},
+};
+
+static void print_cell(const cJSON *row, const char *member, char *into)
+{
+    int64_t number = 0;
+    if (json_read_integer(cJSON_GetObjectItemCaseSensitive(row, member), -JSON_INTEGER_MAX,
+                          JSON_INTEGER_MAX, &number)) {
+        (void)snprintf(into, CELL_BYTES, "%" PRId64, number);
+    } else {
+        (void)snprintf(into, CELL_BYTES, "-");
+    }
+}
+
+static void widen(const cJSON *row, size_t *widths)
+{
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        char cell[CELL_BYTES];
+        print_cell(row, columns[i], cell);
+        widths[i] = strlen(cell) > widths[i] ? strlen(cell) : widths[i];
+    }
+}
+
+static void print_row(FILE *file, const char *label, const cJSON *row, const size_t *widths)
+{
+    (void)fprintf(file, "%5s", label);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        char cell[CELL_BYTES];
+        print_cell(row, columns[i], cell);
+        (void)fprintf(file, "  %*s", (int)widths[i], cell);
+    }
+    (void)fputc('\n', file);
+}
+
+static void print_remarks(FILE *file, const cJSON *books)
+{
+    const cJSON *source = cJSON_GetObjectItemCaseSensitive(books, "idle_source");
+    if (cJSON_IsString(source)) {
+        (void)fputs("idle as told by ", file);
+        text_print(file, source->valuestring);
+        (void)fputc('\n', file);
+    }
+    for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
+        int64_t count = 0;
+        if (json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
+                              JSON_INTEGER_MAX, &count)) {
+            (void)fprintf(file, "%" PRId64 " %s\n", count, remarks[i].text);
+        }
+    }
+}
+
+void books_table_print(FILE *file, const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = NULL;
+    size_t widths[COLUMN_COUNT];
+    if (books_json == NULL ||
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0 ||
+        !cJSON_IsObject(books)) {
+        (void)fputs("books: none, so nobody can tell how many ticks are missing\n", file);
+        return;
+    }
+    const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    const cJSON *cpu = NULL;
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        widths[i] = strlen(columns[i]);
+    }
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        widen(cpu, widths);
+    }
+    widen(total, widths);
+    (void)fprintf(file, "%5s", "cpu");
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        (void)fprintf(file, "  %*s", (int)widths[i], columns[i]);
+    }
+    (void)fputc('\n', file);
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        char label[CELL_BYTES];
+        print_cell(cpu, "cpu", label);
+        print_row(file, label, cpu, widths);
+    }
+    print_row(file, "total", total, widths);
+    print_remarks(file, books);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl record`: reads the options; record/ does the rest.
+ */
+#include "options.h"
+#include "record.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FREQUENCY_HZ_MAX UINT64_C(100000)
+#define DURATION_S_MAX   1e9
+
+static const struct option long_options[] = {
+    {"frequency", required_argument, NULL, 'F'},
+    {"duration", required_argument, NULL, 'd'},
+    {"output", required_argument, NULL, 'o'},
+    {"config", required_argument, NULL, OPTION_OF_VERB},
+    {"socket", required_argument, NULL, OPTION_OF_VERB + 1},
+    {"kernel", no_argument, NULL, OPTION_OF_VERB + 2},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD [ARGUMENT...]]",
+    .help =
+        "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD. With CMD, only it\n"
+        "and its children are recorded; it runs as you, here and now.\n\n"
+        "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
+        "  -d, --duration SECONDS  how long; fractions are fine\n"
+        "  -o, --output FILE       where to (profile.fxt); a name that ends in .gz is compressed,\n"
+        "                          \"-\" is standard output\n"
+        "  -a                      the whole machine, in spite of CMD\n"
+        "      --kernel            stacks of the kernel too\n"
+        "      --config FILE       a session config, JSON; the options above go over it\n"
+        "      --socket PATH       the daemon's socket\n"
+        "  -h, --help              this text\n\n"
+        "A second Ctrl-C ends profctl without waiting for the daemon.\n",
+    .short_options = "+:hF:d:o:a",
+    .long_options = long_options,
+};
+
+/* Seconds, with or without a fraction. */
+static bool parse_duration(const char *text, uint64_t *ret_ns)
+{
+    char *end = NULL;
+    if (text[0] == '\0' || strspn(text, "0123456789.") != strlen(text)) {
+        return false;
+    }
+    double seconds = strtod(text, &end);
+    if (*end != '\0' || !(seconds > 0 && seconds <= DURATION_S_MAX)) {
+        return false;
+    }
+    *ret_ns = (uint64_t)ceil(seconds * 1e9);
+    return true;
+}
+
+/* Takes one option. Returns EXIT_DONE, or EXIT_WRONG_USAGE after a complaint. */
+static int take_option(int option, struct record_request *request)
+{
+    switch (option) {
+    case 'F':
+        if (!options_number(optarg, FREQUENCY_HZ_MAX, &request->frequency_hz) ||
+            request->frequency_hz == 0) {
+            return options_refuse(&line, "-F: %s: is not a number from 1 to 100000", optarg);
+        }
+        return EXIT_DONE;
+    case 'd':
+        if (!parse_duration(optarg, &request->duration_ns)) {
+            return options_refuse(&line, "-d: %s: is not a number of seconds above 0", optarg);
+        }
+        return EXIT_DONE;
+    case 'o':
+        request->output_path = optarg;
+        return EXIT_DONE;
+    case 'a':
+        request->whole_machine = true;
+        return EXIT_DONE;
+    case OPTION_OF_VERB:
+        request->config_path = optarg;
+        return EXIT_DONE;
+    case OPTION_OF_VERB + 1:
+        request->socket_path = optarg;
+        return EXIT_DONE;
+    case OPTION_OF_VERB + 2:
+        request->kernel_stacks = true;
+        return EXIT_DONE;
+    default:
+        return EXIT_WRONG_USAGE;
+    }
+}
+
+int cmd_record(int argc, char **argv)
+{
+    struct record_request request = {.output_path = "profile.fxt"};
+    int option = 0;
+    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
+        if (option == OPTIONS_HELP) {
+            return EXIT_DONE;
+        }
+        if (take_option(option, &request) != EXIT_DONE) {
+            return EXIT_WRONG_USAGE;
+        }
+    }
+    if (optind < argc) {
+        if (strcmp(argv[optind - 1], "--") != 0) {
+            return options_refuse(&line, "%s: is not an option; a command goes after --",
+                                  argv[optind]);
+        }
+        request.command = argv + optind;
+    }
+    if (request.command != NULL && strcmp(request.output_path, "-") == 0) {
+        return options_refuse(&line, "-o -: standard output is the command's; name a file");
+    }
+    return record_run(&request);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * No tree, no allocation. Whoever prints says what stands in what; errors of the file are the
+ * file's owner's to ask for.
+ */
+#include "json_out.h"
+
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void print_escaped(FILE *file, const char *text, size_t text_bytes)
+{
+    (void)fputc('"', file);
+    while (text_bytes > 0) {
+        uint32_t character = 0;
+        size_t length = utf8_character(text, text_bytes, &character);
+        if (length == 0) {
+            (void)fputs("\xef\xbf\xbd", file);
+            length = 1;
+        } else if (character == '"' || character == '\\') {
+            (void)fprintf(file, "\\%c", (char)character);
+        } else if (character < 0x20 || (character >= 0x7f && character < 0xa0)) {
+            (void)fprintf(file, "\\u%04" PRIx32, character);
+        } else {
+            (void)fwrite(text, 1, length, file);
+        }
+        text += length;
+        text_bytes -= length;
+    }
+    (void)fputc('"', file);
+}
+
+static void begin_value(struct json_out *out, const char *name)
+{
+    if (out->need_comma) {
+        (void)fputc(',', out->file);
+    }
+    if (name != NULL) {
+        print_escaped(out->file, name, strlen(name));
+        (void)fputc(':', out->file);
+    }
+    out->need_comma = true;
+}
+
+void json_out_begin(struct json_out *out, const char *name, char bracket)
+{
+    begin_value(out, name);
+    (void)fputc(bracket, out->file);
+    out->need_comma = false;
+}
+
+void json_out_end(struct json_out *out, char bracket)
+{
+    (void)fputc(bracket, out->file);
+    out->need_comma = true;
+}
+
+void json_out_text(struct json_out *out, const char *name, const char *text, size_t text_bytes)
+{
+    begin_value(out, name);
+    print_escaped(out->file, text, text_bytes);
+}
+
+void json_out_raw(struct json_out *out, const char *name, const char *json)
+{
+    begin_value(out, name);
+    (void)fputs(json == NULL ? "null" : json, out->file);
+}
+
+void json_out_string(struct json_out *out, const char *name, const char *text)
+{
+    if (text == NULL) {
+        json_out_raw(out, name, NULL);
+    } else {
+        json_out_text(out, name, text, strlen(text));
+    }
+}
+
+void json_out_u64(struct json_out *out, const char *name, uint64_t value)
+{
+    begin_value(out, name);
+    (void)fprintf(out->file, "%" PRIu64, value);
+}
+
+void json_out_i64(struct json_out *out, const char *name, int64_t value)
+{
+    begin_value(out, name);
+    (void)fprintf(out->file, "%" PRId64, value);
+}
+
+void json_out_hex(struct json_out *out, const char *name, uint64_t value)
+{
+    begin_value(out, name);
+    (void)fprintf(out->file, "\"0x%" PRIx64 "\"", value);
+}
+
+void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole)
+{
+    begin_value(out, name);
+    (void)fprintf(out->file, "%.2f", whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Prints JSON as it goes, with integers to the last digit (addresses and times do not fit a double)
+ * and with commas where they belong. Texts become valid: what is not UTF-8 is U+FFFD.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json_out {
+    FILE *file;      /* borrowed */
+    bool need_comma; /* before the next value of the object or array at hand */
+};
+
+/* `name` is the member's, or NULL in an array and at the top. */
+void json_out_begin(struct json_out *out, const char *name, char bracket);
+void json_out_end(struct json_out *out, char bracket);
+void json_out_text(struct json_out *out, const char *name, const char *text, size_t text_bytes);
+void json_out_string(struct json_out *out, const char *name, const char *text); /* NULL: null */
+void json_out_u64(struct json_out *out, const char *name, uint64_t value);
+void json_out_i64(struct json_out *out, const char *name, int64_t value);
+void json_out_hex(struct json_out *out, const char *name, uint64_t value); /* as text, "0x1f" */
+void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole);
+void json_out_raw(struct json_out *out, const char *name, const char *json); /* NULL: null */

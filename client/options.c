@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * getopt_long() with sentences of our own. Nothing that a complaint quotes reaches a terminal as
+ * control characters.
+ */
+#include "options.h"
+
+#include "cleanup.h"
+#include "text_out.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void print_complaint(const char *format, va_list args)
+{
+    cleanup_(freep) char *text = NULL;
+    if (vasprintf(&text, format, args) < 0) {
+        text = NULL;
+        return;
+    }
+    (void)fputs("profctl: ", stderr);
+    text_print(stderr, text);
+    (void)fputc('\n', stderr);
+}
+
+int complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_complaint(format, args);
+    va_end(args);
+    return EXIT_FAILED;
+}
+
+int options_refuse(const struct command_line *line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_complaint(format, args);
+    va_end(args);
+    (void)fprintf(stderr, "usage: %s\n", line->usage);
+    return EXIT_WRONG_USAGE;
+}
+
+int options_next(const struct command_line *line, int argc, char **argv)
+{
+    opterr = 0;
+    int option = getopt_long(argc, argv, line->short_options, line->long_options, NULL);
+    switch (option) {
+    case OPTION_HELP:
+    case 'h':
+        (void)printf("usage: %s\n\n%s", line->usage, line->help);
+        return OPTIONS_HELP;
+    case ':':
+        (void)options_refuse(line, "%s: takes a value, and none follows", argv[optind - 1]);
+        return OPTIONS_WRONG;
+    case '?':
+        if (optopt > 0 && optopt < OPTION_HELP) {
+            (void)options_refuse(line, "-%c: there is no such option; see --help", optopt);
+        } else {
+            (void)options_refuse(line, "%s: there is no such option; see --help", argv[optind - 1]);
+        }
+        return OPTIONS_WRONG;
+    default:
+        return option;
+    }
+}
+
+bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (text[0] == '\0') {
+        return false;
+    }
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9' || number > (maximum - (uint64_t)(*text - '0')) / 10) {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    *ret = number;
+    return true;
+}
+
+bool options_one_operand(const struct command_line *line, int argc, char **argv, const char *what,
+                         const char **ret)
+{
+    if (optind == argc) {
+        (void)options_refuse(line, "%s: is missing", what);
+        return false;
+    }
+    if (argc - optind > 1) {
+        (void)options_refuse(line, "%s: is one %s too many", argv[optind + 1], what);
+        return false;
+    }
+    *ret = argv[optind];
+    return true;
+}

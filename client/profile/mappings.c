@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A file may have any number of mappings over one another, so each process gets a segment tree: the
+ * boundaries of its mappings cut the address space into pieces, which are the leaves; a mapping
+ * hangs at the O(log n) nodes that together are its range; each node lists its mappings by time. A
+ * lookup walks from a leaf to the root and picks the newest. Memory is O(n log n), time O(log^2 n),
+ * whatever the file says.
+ */
+#include "mappings.h"
+
+#include "grow.h"
+
+/* The indices that a node lists: `nodes[node]` to `nodes[node + 1]` of `listed`. */
+struct mapping_process {
+    uint64_t pid;
+    const struct mapping *mappings; /* of this process, by time, then order */
+    size_t mapping_count;
+    uint64_t *bounds; /* owned; where pieces begin, rising; the first piece begins at bounds[0] */
+    size_t bound_count;
+    size_t *nodes;    /* owned; 2 * bound_count + 1 */
+    uint32_t *listed; /* owned; indices of `mappings`, rising within a node */
+};
+
+void mappings_done(struct mappings *table)
+{
+    for (size_t i = 0; i < table->process_count; i++) {
+        free(table->processes[i].bounds);
+        free(table->processes[i].nodes);
+        free(table->processes[i].listed);
+    }
+    free(table->processes);
+    free(table->mappings);
+    *table = (struct mappings){0};
+}
+
+int mappings_add(struct mappings *table, const struct mapping *mapping, uint64_t size_bytes)
+{
+    if (table->mapping_count >= UINT32_MAX ||
+        grow(table->mappings, table->mapping_capacity, table->mapping_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct mapping *added = &table->mappings[table->mapping_count++];
+    *added = *mapping;
+    added->last = size_bytes - 1 > UINT64_MAX - mapping->start ? UINT64_MAX
+                                                               : mapping->start + (size_bytes - 1);
+    return 0;
+}
+
+/* While sorting, `last` and all else stay; the order in the file is the order in memory, so the
+ * sort must be stable: a merge sort. */
+static bool is_before(const struct mapping *a, const struct mapping *b)
+{
+    return a->pid != b->pid ? a->pid < b->pid : a->time_ns < b->time_ns;
+}
+
+static void merge(const struct mapping *from, size_t left, size_t middle, size_t right,
+                  struct mapping *into)
+{
+    size_t a = left;
+    size_t b = middle;
+    for (size_t i = left; i < right; i++) {
+        bool take_b = a == middle || (b < right && is_before(&from[b], &from[a]));
+        into[i] = take_b ? from[b++] : from[a++];
+    }
+}
+
+static int sort_mappings(struct mappings *table)
+{
+    size_t count = table->mapping_count;
+    struct mapping *other = malloc((count == 0 ? 1 : count) * sizeof *other);
+    if (other == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t left = 0; left < count; left += 2 * width) {
+            size_t middle = left + width < count ? left + width : count;
+            size_t right = left + 2 * width < count ? left + 2 * width : count;
+            merge(table->mappings, left, middle, right, other);
+        }
+        struct mapping *swapped = table->mappings;
+        table->mappings = other;
+        other = swapped;
+        table->mapping_capacity = count;
+    }
+    free(other);
+    return 0;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int find_bounds(struct mapping_process *process)
+{
+    process->bounds = calloc(2 * process->mapping_count, sizeof *process->bounds);
+    if (process->bounds == NULL) {
+        return -ENOMEM;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < process->mapping_count; i++) {
+        const struct mapping *mapping = &process->mappings[i];
+        process->bounds[count++] = mapping->start;
+        if (mapping->last != UINT64_MAX) {
+            process->bounds[count++] = mapping->last + 1;
+        }
+    }
+    qsort(process->bounds, count, sizeof *process->bounds, compare_u64);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || process->bounds[i] != process->bounds[i - 1]) {
+            process->bounds[process->bound_count++] = process->bounds[i];
+        }
+    }
+    return 0;
+}
+
+/* The piece that holds `address`, or bound_count when it is below them all. */
+static size_t find_piece(const struct mapping_process *process, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = process->bound_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (process->bounds[middle] <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low == 0 ? process->bound_count : low - 1;
+}
+
+/*
+ * The nodes that together are a mapping's pieces: those are [left, right) of the leaves, which are
+ * the nodes bound_count..2 * bound_count - 1; a node's parent is node / 2. Counts into, or (listed
+ * != NULL) lists at, `ends`.
+ */
+static void visit_nodes(const struct mapping_process *process, size_t index, size_t *ends,
+                        uint32_t *listed)
+{
+    const struct mapping *mapping = &process->mappings[index];
+    size_t left = find_piece(process, mapping->start) + process->bound_count;
+    size_t right = find_piece(process, mapping->last) + 1 + process->bound_count;
+    for (; left < right; left /= 2, right /= 2) {
+        size_t chosen[2];
+        size_t chosen_count = 0;
+        if (left % 2 == 1) {
+            chosen[chosen_count++] = left++;
+        }
+        if (right % 2 == 1) {
+            chosen[chosen_count++] = --right;
+        }
+        for (size_t i = 0; i < chosen_count; i++) {
+            if (listed != NULL) {
+                listed[ends[chosen[i]]] = (uint32_t)index;
+            }
+            ends[chosen[i]]++;
+        }
+    }
+}
+
+static int hang_mappings(struct mapping_process *process)
+{
+    size_t node_count = 2 * process->bound_count;
+    process->nodes = calloc(node_count + 1, sizeof *process->nodes);
+    if (process->nodes == NULL) {
+        return -ENOMEM;
+    }
+    /* nodes[n + 1] counts what node n lists; summed up, nodes[n + 1] is where n's list begins, and
+     * listing moves it to where it ends, which is where the next one's begins. */
+    for (size_t i = 0; i < process->mapping_count; i++) {
+        visit_nodes(process, i, process->nodes + 1, NULL);
+    }
+    size_t total = 0;
+    for (size_t node = 0; node < node_count; node++) {
+        size_t count = process->nodes[node + 1];
+        process->nodes[node + 1] = total;
+        total += count;
+    }
+    process->listed = calloc(total == 0 ? 1 : total, sizeof *process->listed);
+    if (process->listed == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < process->mapping_count; i++) {
+        visit_nodes(process, i, process->nodes + 1, process->listed);
+    }
+    return 0;
+}
+
+int mappings_seal(struct mappings *table)
+{
+    size_t capacity = 0;
+    int r = sort_mappings(table);
+    for (size_t i = 0; i < table->mapping_count && r == 0;) {
+        size_t first = i;
+        while (i < table->mapping_count && table->mappings[i].pid == table->mappings[first].pid) {
+            i++;
+        }
+        r = grow(table->processes, capacity, table->process_count + 1);
+        if (r < 0) {
+            break;
+        }
+        struct mapping_process *process = &table->processes[table->process_count++];
+        *process = (struct mapping_process){
+            .pid = table->mappings[first].pid,
+            .mappings = &table->mappings[first],
+            .mapping_count = i - first,
+        };
+        r = find_bounds(process);
+        if (r == 0) {
+            r = hang_mappings(process);
+        }
+    }
+    return r;
+}
+
+static const struct mapping_process *find_process(const struct mappings *table, uint64_t pid)
+{
+    size_t low = 0;
+    size_t high = table->process_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->processes[middle].pid == pid) {
+            return &table->processes[middle];
+        }
+        if (table->processes[middle].pid < pid) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+bool mappings_have_process(const struct mappings *table, uint64_t pid)
+{
+    return find_process(table, pid) != NULL;
+}
+
+/* How many of a node's mappings are not later than `time_ns`. */
+static size_t count_not_later(const struct mapping_process *process, size_t node, uint64_t time_ns)
+{
+    size_t low = process->nodes[node];
+    size_t high = process->nodes[node + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (process->mappings[process->listed[middle]].time_ns <= time_ns) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low - process->nodes[node];
+}
+
+const struct mapping *mappings_find(const struct mappings *table, uint64_t pid, uint64_t address,
+                                    uint64_t time_ns, struct mapping_validity *validity)
+{
+    const struct mapping_process *process = find_process(table, pid);
+    size_t piece = process == NULL ? 0 : find_piece(process, address);
+    if (process == NULL || piece == process->bound_count) {
+        return NULL;
+    }
+    const struct mapping *best = NULL;
+    for (size_t node = piece + process->bound_count; node > 0; node /= 2) {
+        const uint32_t *list = process->listed + process->nodes[node];
+        size_t list_count = process->nodes[node + 1] - process->nodes[node];
+        size_t count = count_not_later(process, node, time_ns);
+        if (count > 0 && (best == NULL || &process->mappings[list[count - 1]] > best)) {
+            best = &process->mappings[list[count - 1]];
+        }
+        if (count < list_count) {
+            uint64_t next_ns = process->mappings[list[count]].time_ns;
+            validity->until_ns = next_ns < validity->until_ns ? next_ns : validity->until_ns;
+        }
+    }
+    if (best != NULL && best->time_ns > validity->from_ns) {
+        validity->from_ns = best->time_ns;
+    }
+    return best;
+}

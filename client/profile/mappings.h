@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What every process had mapped, over time. Of the mappings that hold an address, the newest that
+ * is not later than the sample wins; of two with the same time, the one that came later in the
+ * file. First all are added, then the table is sealed, then looked up in.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping {
+    uint64_t pid;
+    uint64_t time_ns; /* from when it holds */
+    uint64_t start;
+    uint64_t last;  /* the last address that it holds */
+    uint64_t vaddr; /* the module's address of `start` */
+    uint32_t module;
+};
+
+struct mapping_process;
+
+/* All zero is an empty table. */
+struct mappings {
+    struct mapping *mappings; /* owned; sealed: by pid, then time, then order in the file */
+    size_t mapping_capacity;
+    size_t mapping_count;
+    struct mapping_process *processes; /* owned; by pid */
+    size_t process_count;
+};
+
+/* The times between which a lookup's answer is the same. */
+struct mapping_validity {
+    uint64_t from_ns;
+    uint64_t until_ns; /* the first at which it may differ; UINT64_MAX: never */
+};
+
+void mappings_done(struct mappings *table);
+
+/* Adds what holds `size_bytes` > 0 from `start` on; past the top of the address space it is cut.
+ * Returns 0, or -ENOMEM. */
+int mappings_add(struct mappings *table, const struct mapping *mapping, uint64_t size_bytes);
+
+/* Returns 0, or -ENOMEM. */
+int mappings_seal(struct mappings *table);
+
+bool mappings_have_process(const struct mappings *table, uint64_t pid);
+
+/*
+ * The mapping that held `address` of `pid` at `time_ns`, or NULL; borrowed from the table.
+ * `validity` is narrowed to the times for which this answer holds.
+ */
+const struct mapping *mappings_find(const struct mappings *table, uint64_t pid, uint64_t address,
+                                    uint64_t time_ns, struct mapping_validity *validity);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One array, sorted by process, thread, time and order in the file, and a binary search for the
+ * last name that is not after what is asked for.
+ */
+#include "names.h"
+
+#include "grow.h"
+#include "intern.h"
+
+void names_done(struct names *table)
+{
+    free(table->names);
+    *table = (struct names){0};
+}
+
+int names_add(struct names *table, const struct name *name)
+{
+    if (table->count >= UINT32_MAX || grow(table->names, table->capacity, table->count + 1) < 0) {
+        return -ENOMEM;
+    }
+    table->names[table->count] = *name;
+    table->names[table->count].order = (uint32_t)table->count;
+    table->count++;
+    return 0;
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    const struct name *a = left;
+    const struct name *b = right;
+    int r = compare_u64(a->pid, b->pid);
+    r = r == 0 ? compare_u64(a->tid, b->tid) : r;
+    r = r == 0 ? compare_u64(a->since_ns, b->since_ns) : r;
+    return r == 0 ? compare_u64(a->order, b->order) : r;
+}
+
+void names_seal(struct names *table)
+{
+    if (table->count > 0) {
+        qsort(table->names, table->count, sizeof *table->names, compare_names);
+    }
+}
+
+uint32_t names_find(const struct names *table, uint64_t pid, uint64_t tid, uint64_t time_ns)
+{
+    const struct name wanted = {.pid = pid, .tid = tid, .since_ns = time_ns, .order = UINT32_MAX};
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_names(&table->names[middle], &wanted) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || table->names[low - 1].pid != pid || table->names[low - 1].tid != tid) {
+        return INTERN_NONE;
+    }
+    return table->names[low - 1].text;
+}

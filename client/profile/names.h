@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The names of processes and threads over time: the newest that is not later than the sample wins;
+ * of two with the same time, the one that came later in the file. First all are added, then the
+ * table is sealed, then looked up in.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAMES_PROCESS UINT64_MAX /* as tid: the process itself */
+
+struct name {
+    uint64_t pid;
+    uint64_t tid;
+    uint64_t since_ns;
+    uint32_t order;
+    uint32_t text; /* number of an interned text */
+};
+
+/* All zero is an empty table. */
+struct names {
+    struct name *names; /* owned */
+    size_t capacity;
+    size_t count;
+};
+
+void names_done(struct names *table);
+
+/* Returns 0, or -ENOMEM. */
+int names_add(struct names *table, const struct name *name);
+void names_seal(struct names *table);
+
+/* The number of the name's text, or INTERN_NONE. */
+uint32_t names_find(const struct names *table, uint64_t pid, uint64_t tid, uint64_t time_ns);

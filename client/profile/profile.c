@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * First half of loading: takes each record into its table. Numbers of modules and of continuations
+ * hold within one provider's records only, so they are kept together with the provider; an Mmap
+ * means the Module that last had its number. What a completion says is copied to its samples at the
+ * end, so the order of partials and completion does not matter.
+ */
+#include "profile.h"
+
+#include "cleanup.h"
+#include "data_object.h"
+#include "grow.h"
+#include "json.h"
+#include "resolve.h"
+
+#include <stdio.h>
+
+#define CONTINUATION_CPU_SHIFT 48
+#define QUALITY_COMPLETE       1
+#define QUALITY_NO_RULE        4
+
+struct module_key {
+    uint64_t pid;
+    uint32_t provider_id;
+    uint32_t module_id;
+};
+
+struct group_key {
+    uint64_t id;
+    uint64_t provider_id;
+};
+
+struct loader {
+    struct profile *profile;
+    struct intern module_keys;
+    uint32_t *modules; /* owned; of the profile, by item of module_keys */
+    size_t module_capacity;
+    struct intern identities; /* build-id and name of each module of the profile */
+    struct intern group_keys; /* item: of the profile's groups */
+};
+
+static void loader_done(struct loader *loader)
+{
+    intern_done(&loader->module_keys);
+    intern_done(&loader->identities);
+    intern_done(&loader->group_keys);
+    free(loader->modules);
+}
+
+struct profile *profile_free(struct profile *profile)
+{
+    if (profile != NULL) {
+        free(profile->samples);
+        intern_done(&profile->texts);
+        intern_done(&profile->stacks);
+        intern_done(&profile->chains);
+        intern_done(&profile->frames);
+        free(profile->modules);
+        names_done(&profile->names);
+        mappings_done(&profile->mappings);
+        symbols_done(&profile->symbols);
+        free(profile->groups);
+        free(profile->session_json);
+        free(profile->books_json);
+        free(profile);
+    }
+    return NULL;
+}
+
+void profile_freep(struct profile **profile)
+{
+    *profile = profile_free(*profile);
+}
+
+static int take_name(struct profile *profile, const struct fxt_name *record)
+{
+    struct name name = {
+        .pid = record->pid,
+        .tid = record->tid == 0 ? NAMES_PROCESS : record->tid,
+        .since_ns = record->since_ns,
+    };
+    int r = intern_add(&profile->texts, record->name.text, record->name.text_bytes, &name.text);
+    return r < 0 ? r : names_add(&profile->names, &name);
+}
+
+/* `build_id` as lower-case hex. */
+static void print_build_id(const struct fxt_module *record, char *into)
+{
+    for (size_t i = 0; i < record->build_id_bytes; i++) {
+        (void)sprintf(into + 2 * i, "%02x", record->build_id[i]);
+    }
+    into[2 * record->build_id_bytes] = '\0';
+}
+
+/* A module of the profile: told apart by build-id and name, whatever process has it. */
+static int add_module(struct loader *loader, const struct fxt_module *record, uint32_t *ret_module)
+{
+    struct profile *profile = loader->profile;
+    char build_id[2 * UINT8_MAX + 1];
+    char identity[sizeof build_id + UINT8_MAX + 1];
+    print_build_id(record, build_id);
+    int identity_bytes = snprintf(identity, sizeof identity, "%s:%.*s", build_id,
+                                  (int)record->name_bytes, record->name);
+    int r = intern_add(&loader->identities, identity, (size_t)identity_bytes, ret_module);
+    if (r < 0 || *ret_module < profile->module_count) {
+        return r;
+    }
+    struct profile_module module = {.symbols = INTERN_NONE};
+    const char *slash = memrchr(record->name, '/', record->name_bytes);
+    const char *basename = slash == NULL ? record->name : slash + 1;
+    size_t basename_bytes = (size_t)(record->name + record->name_bytes - basename);
+    if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
+        intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
+        grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    const char *name = profile_text(profile, module.name);
+    module.is_marker = strcmp(name, "[anon]") == 0 || strcmp(name, "[unknown]") == 0;
+    profile->modules[profile->module_count++] = module;
+    return 0;
+}
+
+static int take_module(struct loader *loader, uint32_t provider_id, const struct fxt_module *record)
+{
+    struct module_key key = {
+        .pid = record->pid,
+        .provider_id = provider_id,
+        .module_id = record->module_id,
+    };
+    uint32_t item = 0;
+    if (intern_add(&loader->module_keys, &key, sizeof key, &item) < 0 ||
+        grow(loader->modules, loader->module_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    return add_module(loader, record, &loader->modules[item]);
+}
+
+static int take_mmap(struct loader *loader, uint32_t provider_id, const struct fxt_mmap *record)
+{
+    struct profile *profile = loader->profile;
+    struct module_key key = {
+        .pid = record->pid,
+        .provider_id = provider_id,
+        .module_id = record->module_id,
+    };
+    if (record->size_bytes == 0) {
+        return 0;
+    }
+    uint32_t item = intern_find(&loader->module_keys, &key, sizeof key);
+    profile->unknown_module_count += item == INTERN_NONE;
+    struct mapping mapping = {
+        .pid = record->pid,
+        .time_ns = record->time_ns,
+        .start = record->start,
+        .vaddr = record->vaddr,
+        .module = item == INTERN_NONE ? INTERN_NONE : loader->modules[item],
+    };
+    return mappings_add(&profile->mappings, &mapping, record->size_bytes);
+}
+
+static int take_stacks(struct profile *profile, const struct fxt_sample *record,
+                       uint32_t *ret_user_stack, uint32_t *ret_kernel_stack)
+{
+    int r = intern_add(&profile->stacks, record->user_stack,
+                       record->user_count * sizeof *record->user_stack, ret_user_stack);
+    return r < 0
+               ? r
+               : intern_add(&profile->stacks, record->kernel_stack,
+                            record->kernel_count * sizeof *record->kernel_stack, ret_kernel_stack);
+}
+
+/* The group of a continuation id, made when it is first met. */
+static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id, uint32_t *ret_group)
+{
+    struct profile *profile = loader->profile;
+    struct group_key key = {.id = id, .provider_id = provider_id};
+    int r = intern_add(&loader->group_keys, &key, sizeof key, ret_group);
+    if (r < 0 || *ret_group < profile->group_count) {
+        return r;
+    }
+    if (grow(profile->groups, profile->group_capacity, profile->group_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    profile->groups[profile->group_count++] = (struct profile_group){0};
+    return 0;
+}
+
+/* Records of others have no quality field: a stack without proof is not complete. */
+static void read_quality(const struct fxt_sample *record, uint8_t *ret_quality, uint8_t *ret_closed)
+{
+    bool is_told = (record->fields & FXT_SAMPLE_QUALITY) != 0;
+    uint8_t untold = record->user_count > 0 ? QUALITY_NO_RULE : 0;
+    *ret_quality = is_told ? (uint8_t)record->quality : untold;
+    *ret_closed = is_told ? (uint8_t)(record->quality >> 8) : 0;
+}
+
+static int take_completion(struct loader *loader, uint32_t provider_id,
+                           const struct fxt_sample *record)
+{
+    uint32_t index = 0;
+    int r = find_group(loader, provider_id, record->continuation_completion, &index);
+    if (r < 0) {
+        return r;
+    }
+    struct profile_group *group = &loader->profile->groups[index];
+    if (group->is_completed) {
+        loader->profile->orphan_completion_count++;
+        return 0;
+    }
+    group->is_completed = true;
+    read_quality(record, &group->quality, &group->closed);
+    return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
+}
+
+static int take_sample(struct loader *loader, uint32_t provider_id, const struct fxt_sample *record)
+{
+    struct profile *profile = loader->profile;
+    struct profile_sample sample = {
+        .time_ns = record->boot_ts_ns,
+        .pid = record->pid,
+        .tid = record->tid,
+        .cpu = (uint32_t)record->cpu,
+        .group = INTERN_NONE,
+    };
+    if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
+        return take_completion(loader, provider_id, record);
+    }
+    if (profile->sample_count >= INTERN_NONE ||
+        take_stacks(profile, record, &sample.user_stack, &sample.kernel_stack) < 0 ||
+        grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    read_quality(record, &sample.quality, &sample.closed);
+    if ((record->fields & FXT_SAMPLE_CONTINUATION) != 0) {
+        int r = find_group(loader, provider_id, record->continuation, &sample.group);
+        if (r < 0) {
+            return r;
+        }
+        profile->groups[sample.group].member_count++;
+        if ((record->fields & FXT_SAMPLE_CPU) == 0) {
+            sample.cpu = (uint32_t)(record->continuation >> CONTINUATION_CPU_SHIFT);
+        }
+    }
+    bool is_first = profile->sample_count == 0;
+    profile->first_ns =
+        is_first || sample.time_ns < profile->first_ns ? sample.time_ns : profile->first_ns;
+    profile->last_ns = sample.time_ns > profile->last_ns ? sample.time_ns : profile->last_ns;
+    profile->samples[profile->sample_count++] = sample;
+    return 0;
+}
+
+static int take_data(struct profile *profile, const struct fxt_data *data)
+{
+    if (data_is_named(data, DATA_NAME_SYMBOLS)) {
+        return symbols_add_lines(&profile->symbols, &profile->texts, data->payload,
+                                 data->payload_bytes);
+    }
+    if (data_is_named(data, DATA_NAME_SESSION)) {
+        return data_take_object(data, &profile->session_json);
+    }
+    if (data_is_named(data, DATA_NAME_BOOKS)) {
+        return data_take_object(data, &profile->books_json);
+    }
+    return 0;
+}
+
+static int on_record(const struct fxt_record *record, void *userdata)
+{
+    struct loader *loader = userdata;
+    struct profile *profile = loader->profile;
+    switch (record->kind) {
+    case FXT_RECORD_NAME:
+        return take_name(profile, &record->name);
+    case FXT_RECORD_MODULE:
+        return take_module(loader, record->provider_id, &record->module);
+    case FXT_RECORD_MMAP:
+        return take_mmap(loader, record->provider_id, &record->mmap);
+    case FXT_RECORD_SAMPLE:
+        return take_sample(loader, record->provider_id, &record->sample);
+    case FXT_RECORD_DROP_STATS:
+        profile->dropped_record_count += record->drop_stats.record_count;
+        profile->dropped_bytes += record->drop_stats.size_bytes;
+        return 0;
+    case FXT_RECORD_DATA:
+        return take_data(profile, &record->data);
+    case FXT_RECORD_MAGIC:
+    case FXT_RECORD_PROVIDER:
+    case FXT_RECORD_INITIALIZATION:
+    case FXT_RECORD_STRING:
+    case FXT_RECORD_OTHER:
+        return 0;
+    }
+    return 0;
+}
+
+/* Gives each part of a group what its completion says, where it does not say it itself. */
+static void complete_samples(struct profile *profile)
+{
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        struct profile_sample *sample = &profile->samples[i];
+        if (sample->group == INTERN_NONE) {
+            continue;
+        }
+        const struct profile_group *group = &profile->groups[sample->group];
+        if (!group->is_completed) {
+            profile->orphan_partial_count++;
+            continue;
+        }
+        if (sample->user_stack == 0) {
+            sample->user_stack = group->user_stack;
+            sample->quality = group->quality;
+            sample->closed = group->closed;
+        }
+        if (sample->kernel_stack == 0) {
+            sample->kernel_stack = group->kernel_stack;
+        }
+    }
+    for (size_t i = 0; i < profile->group_count; i++) {
+        profile->orphan_completion_count += profile->groups[i].member_count == 0;
+    }
+}
+
+static void find_symbols(struct profile *profile, const struct intern *identities)
+{
+    symbols_seal(&profile->symbols);
+    for (size_t i = 0; i < profile->module_count; i++) {
+        size_t identity_bytes = 0;
+        const void *identity = intern_bytes(identities, (uint32_t)i, &identity_bytes);
+        profile->modules[i].symbols = symbols_module(&profile->symbols, identity, identity_bytes);
+    }
+}
+
+static int finish(struct loader *loader)
+{
+    struct profile *profile = loader->profile;
+    names_seal(&profile->names);
+    complete_samples(profile);
+    find_symbols(profile, &loader->identities);
+    int r = mappings_seal(&profile->mappings);
+    return r < 0 ? r : resolve_samples(profile);
+}
+
+/* From `path`, or where that is NULL from memory. */
+static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struct profile **ret,
+                struct fault *reterr)
+{
+    cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
+    cleanup_(loader_done) struct loader loader = {.profile = profile};
+    const char *name = path == NULL ? "recording" : path;
+    uint32_t empty = 0;
+    if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+    }
+    int r = path == NULL
+                ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
+                : input_read(path, on_record, &loader, &profile->input, reterr);
+    if (r < 0) {
+        return r;
+    }
+    r = finish(&loader);
+    if (r < 0) {
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+    }
+    *ret = take_ptr(profile);
+    return 0;
+}
+
+int profile_load(const char *path, struct profile **ret, struct fault *reterr)
+{
+    return load(path, NULL, 0, ret, reterr);
+}
+
+int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
+                        struct fault *reterr)
+{
+    return load(NULL, bytes, size_bytes, ret, reterr);
+}
+
+const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint32_t *frames = intern_bytes(&profile->chains, chain, &size_bytes);
+    *ret_count = size_bytes / sizeof *frames;
+    return frames;
+}
+
+const struct profile_frame *profile_frame(const struct profile *profile, uint32_t frame)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&profile->frames, frame, &size_bytes);
+}
+
+const char *profile_text(const struct profile *profile, uint32_t text)
+{
+    return intern_text(&profile->texts, text);
+}
+
+enum profile_rooted profile_rooted(const struct profile_sample *sample)
+{
+    if (sample->quality == 0) {
+        return PROFILE_STACK_NONE;
+    }
+    return sample->quality == QUALITY_COMPLETE ? PROFILE_STACK_COMPLETE : PROFILE_STACK_TRUNCATED;
+}
+
+/* A number of at least 1 in an object, else 0. */
+static uint64_t positive_member(const cJSON *object, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, name);
+    double number = cJSON_IsNumber(value) ? value->valuedouble : 0;
+    return number >= 1 && number <= 1e15 ? (uint64_t)number : 0;
+}
+
+uint64_t profile_period_ns(const struct profile *profile)
+{
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    uint64_t period_ns = positive_member(books, "period_ns");
+    uint64_t frequency_hz = positive_member(config, "frequency_hz");
+    if (period_ns == 0) {
+        period_ns = positive_member(config, "sample_period_ns");
+    }
+    if (period_ns == 0 && frequency_hz > 0) {
+        period_ns = (UINT64_C(1000000000) + frequency_hz / 2) / frequency_hz;
+    }
+    return period_ns;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A recording in memory, as every verb works on it: samples whose stacks are numbers, and the
+ * tables that turn a stack into names. profile_load() reads the whole file and only then resolves,
+ * since names, corrections of mappings and completions of samples come after what they are about.
+ *
+ * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
+ * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size.
+ */
+
+#include "fault.h"
+#include "fxt_format.h"
+#include "input.h"
+#include "intern.h"
+#include "mappings.h"
+#include "names.h"
+#include "symbols.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* pids that are none (docs/trace-format.md). */
+#define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
+#define PROFILE_PID_EXITED  UINT64_MAX
+
+/* How a sample's user stack ends. */
+enum profile_rooted {
+    PROFILE_STACK_NONE,
+    PROFILE_STACK_COMPLETE,
+    PROFILE_STACK_TRUNCATED,
+};
+
+struct profile_sample {
+    uint64_t time_ns;
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t cpu;
+    uint32_t user_stack;   /* of `stacks`; addresses */
+    uint32_t kernel_stack; /* of `stacks` */
+    uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
+    uint32_t process_name; /* of `texts`; set by resolving */
+    uint32_t group;        /* the continuation that it is a part of, or INTERN_NONE */
+    uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
+    uint8_t closed;        /* why it has no more: 0 normal */
+};
+
+struct profile_module {
+    uint32_t name;     /* of `texts` */
+    uint32_t basename; /* of `texts` */
+    uint32_t symbols;  /* what symbols_find() takes */
+    bool is_marker;    /* "[anon]" and the like: its addresses mean nothing */
+};
+
+/* One line of a stack. Two frames are one if all their members are equal. */
+struct profile_frame {
+    uint32_t name;   /* of `texts` */
+    uint32_t module; /* of `modules`, or INTERN_NONE */
+    uint32_t is_kernel;
+};
+
+/* What completes the samples that named a continuation id. */
+struct profile_group {
+    uint32_t user_stack;
+    uint32_t kernel_stack;
+    uint32_t member_count;
+    uint8_t quality;
+    uint8_t closed;
+    bool is_completed;
+};
+
+struct profile {
+    struct profile_sample *samples; /* owned; in the order of the file */
+    size_t sample_capacity;
+    size_t sample_count;
+    struct intern texts;
+    struct intern stacks;           /* arrays of uint64_t, leaf first; item 0 is the empty one */
+    struct intern chains;           /* arrays of uint32_t: items of `frames` */
+    struct intern frames;           /* struct profile_frame */
+    struct profile_module *modules; /* owned */
+    size_t module_capacity;
+    size_t module_count;
+    struct names names;
+    struct mappings mappings;
+    struct symbols symbols;
+    struct profile_group *groups; /* owned */
+    size_t group_capacity;
+    size_t group_count;
+    char *session_json; /* owned; the session object, or NULL */
+    char *books_json;   /* owned; the last books object, or NULL */
+    uint64_t dropped_record_count;
+    uint64_t dropped_bytes;
+    uint64_t orphan_partial_count;    /* parts of samples without their completion */
+    uint64_t orphan_completion_count; /* completions of nothing */
+    uint64_t unknown_module_count;    /* Mmap records whose module was never told */
+    uint64_t first_ns;                /* of the samples; 0 when there are none */
+    uint64_t last_ns;
+    struct input_summary input;
+};
+
+/*
+ * Reads a recording: "-" is standard input. Returned: profile_free(). Returns 0, or -errno with a
+ * sentence in `reterr`. A recording that ends within a record is read up to there, and
+ * input.truncated says so.
+ */
+int profile_load(const char *path, struct profile **ret, struct fault *reterr);
+int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
+                        struct fault *reterr);
+struct profile *profile_free(struct profile *profile);
+void profile_freep(struct profile **profile);
+
+/* A sample's frames, kernel and user together, leaf first. Borrowed. */
+const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count);
+const struct profile_frame *profile_frame(const struct profile *profile, uint32_t frame);
+const char *profile_text(const struct profile *profile, uint32_t text);
+
+enum profile_rooted profile_rooted(const struct profile_sample *sample);
+
+/* The sampling period, from the books or the session; 0 when neither tells. */
+uint64_t profile_period_ns(const struct profile *profile);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * JSON's numbers are doubles, exact to 2^53, hence the texts for what is above. Overlapping
+ * functions are the writer's to avoid: a lookup sees the last one that begins at or before the
+ * address, and no other.
+ */
+#include "symbols.h"
+
+#include "cleanup.h"
+#include "grow.h"
+#include "json.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+void symbols_done(struct symbols *table)
+{
+    intern_done(&table->modules);
+    free(table->entries);
+    *table = (struct symbols){0};
+}
+
+static bool read_u64(const cJSON *value, uint64_t *ret)
+{
+    if (cJSON_IsNumber(value)) {
+        int64_t number = 0;
+        bool is_exact = json_read_integer(value, 0, JSON_INTEGER_MAX, &number);
+        *ret = (uint64_t)number;
+        return is_exact;
+    }
+    if (!cJSON_IsString(value) || value->valuestring[0] < '0' || value->valuestring[0] > '9') {
+        return false;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(value->valuestring, &end, 0);
+    if (errno != 0 || *end != '\0') {
+        return false;
+    }
+    *ret = number;
+    return true;
+}
+
+static int add_module(struct intern *modules, const char *build_id, const char *name,
+                      uint32_t *ret_module)
+{
+    cleanup_(freep) char *identity = NULL;
+    int identity_bytes = asprintf(&identity, "%s:%s", build_id, name);
+    if (identity_bytes < 0) {
+        identity = NULL;
+        return -ENOMEM;
+    }
+    return intern_add(modules, identity, (size_t)identity_bytes, ret_module);
+}
+
+static int add_entry(struct symbols *table, struct intern *texts, const cJSON *line)
+{
+    const char *build_id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "build_id"));
+    const char *module = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "module"));
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "name"));
+    struct symbol_entry entry = {.order = (uint32_t)table->count};
+    if (build_id == NULL || module == NULL || name == NULL || name[0] == '\0' ||
+        !read_u64(cJSON_GetObjectItemCaseSensitive(line, "start"), &entry.start) ||
+        !read_u64(cJSON_GetObjectItemCaseSensitive(line, "size"), &entry.size_bytes)) {
+        table->malformed_count++;
+        return 0;
+    }
+    if (add_module(&table->modules, build_id, module, &entry.module) < 0 ||
+        intern_add(texts, name, strlen(name), &entry.name) < 0 || table->count >= UINT32_MAX ||
+        grow(table->entries, table->capacity, table->count + 1) < 0) {
+        return -ENOMEM;
+    }
+    table->entries[table->count++] = entry;
+    return 0;
+}
+
+int symbols_add_lines(struct symbols *table, struct intern *texts, const uint8_t *lines,
+                      size_t size_bytes)
+{
+    int r = 0;
+    while (size_bytes > 0 && r == 0) {
+        const uint8_t *end = memchr(lines, '\n', size_bytes);
+        size_t line_bytes = end == NULL ? size_bytes : (size_t)(end - lines);
+        if (line_bytes > 0) {
+            cleanup_(json_freep) cJSON *line = NULL;
+            r = json_parse((const char *)lines, line_bytes, 1, &line, NULL);
+            r = r == -ENOMEM ? r : add_entry(table, texts, line);
+        }
+        size_t taken_bytes = end == NULL ? line_bytes : line_bytes + 1;
+        lines += taken_bytes;
+        size_bytes -= taken_bytes;
+    }
+    return r;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct symbol_entry *a = left;
+    const struct symbol_entry *b = right;
+    if (a->module != b->module) {
+        return a->module < b->module ? -1 : 1;
+    }
+    if (a->start != b->start) {
+        return a->start < b->start ? -1 : 1;
+    }
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+void symbols_seal(struct symbols *table)
+{
+    if (table->count > 0) {
+        qsort(table->entries, table->count, sizeof *table->entries, compare_entries);
+    }
+}
+
+uint32_t symbols_module(const struct symbols *table, const char *identity, size_t identity_bytes)
+{
+    return intern_find(&table->modules, identity, identity_bytes);
+}
+
+const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,
+                                        uint64_t address)
+{
+    const struct symbol_entry wanted = {.module = module, .order = UINT32_MAX, .start = address};
+    size_t low = 0;
+    size_t high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_entries(&table->entries[middle], &wanted) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || module == INTERN_NONE) {
+        return NULL;
+    }
+    const struct symbol_entry *entry = &table->entries[low - 1];
+    return entry->module == module && address - entry->start < entry->size_bytes ? entry : NULL;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The order of things: the file is opened first, so that nothing is sampled in vain; the command is
+ * forked before the session, whose target it is, and let go when sampling has begun; what is ready
+ * is fetched all the while, and all the rest after Stop. Whatever fails after the first byte came,
+ * the bytes stay in a file whose name is told.
+ */
+#include "record.h"
+
+#include "books_table.h"
+#include "cleanup.h"
+#include "connection.h"
+#include "options.h"
+#include "output.h"
+#include "read_text.h"
+#include "record_child.h"
+#include "record_config.h"
+#include "record_scan.h"
+#include "record_signals.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S            UINT64_C(1000000000)
+#define CONFIG_BYTES_MAX    ((size_t)65536)
+#define CHUNK_BYTES         ((size_t)1 << 20) /* the most that one Read gives */
+#define CHUNKS_AT_ONCE      16                /* between two looks at the signals */
+#define FETCH_INTERVAL_MS   200
+#define DRAIN_INTERVAL_MS   5
+#define STATUS_NOT_FOUND    127
+#define STATUS_NOT_RUNNABLE 126
+
+struct recording {
+    const struct record_request *request;
+    FILE *messages; /* borrowed: stdout, or stderr where that is somebody else's */
+    int signals_fd; /* borrowed */
+    struct record_child child;
+    struct output *output;
+    struct profctl *conn;
+    struct record_scan scan;
+    uint8_t *chunk; /* CHUNK_BYTES */
+    char *last_words;
+    uint64_t started_ns;
+    uint64_t stopped_ns;
+    bool has_ended;    /* nothing is left to be fetched */
+    bool has_progress; /* a progress line stands on the terminal */
+};
+
+static void recording_done(struct recording *recording)
+{
+    record_child_done(&recording->child);
+    recording->output = output_free(recording->output);
+    recording->conn = profctl_disconnect(recording->conn);
+    record_scan_done(&recording->scan);
+    free(recording->chunk);
+    record_signals_restore();
+    free(recording->last_words);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void show_progress(struct recording *recording)
+{
+    char size[32];
+    if (isatty(STDERR_FILENO)) {
+        recording->has_progress = true;
+        (void)fprintf(stderr, "\r%.1f s  %" PRIu64 " samples  %s\033[K",
+                      (double)(now_ns() - recording->started_ns) / (double)NS_PER_S,
+                      recording->scan.sample_count,
+                      text_size(output_size_bytes(recording->output), size));
+    }
+}
+
+static void clear_progress(struct recording *recording)
+{
+    if (recording->has_progress) {
+        (void)fputs("\r\033[K", stderr);
+        recording->has_progress = false;
+    }
+}
+
+static int prepare(struct recording *recording)
+{
+    const struct record_request *request = recording->request;
+    struct fault fault = {0};
+    size_t length = strlen(request->output_path);
+    bool is_compressed = length > 3 && strcmp(request->output_path + length - 3, ".gz") == 0;
+    if (output_open(request->output_path, is_compressed, &recording->output, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    recording->chunk = malloc(CHUNK_BYTES);
+    if (recording->chunk == NULL || record_scan_init(&recording->scan) < 0 ||
+        asprintf(&recording->last_words,
+                 "\nprofctl: ended at once; what was recorded so far is in %s\n",
+                 output_temporary_name(recording->output)) < 0) {
+        recording->last_words = NULL;
+        return complain("record: there is not enough memory");
+    }
+    int r = record_signals_take(recording->last_words, &recording->signals_fd);
+    if (r < 0) {
+        return complain("record: cannot take signals: %s", strerror(-r));
+    }
+    r = request->command == NULL ? 0 : record_child_fork(&recording->child, request->command);
+    return r < 0 ? complain("%s: cannot be started: %s", request->command[0], strerror(-r))
+                 : EXIT_DONE;
+}
+
+static int build_config(const struct recording *recording, char **ret)
+{
+    const char *path = recording->request->config_path;
+    cleanup_(freep) char *base = NULL;
+    size_t base_bytes = 0;
+    struct fault fault = {0};
+    if (path != NULL && read_text(path, CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    if (record_config_build(base, recording->request, recording->child.pid, ret, &fault) < 0) {
+        return complain("%s: %s", path == NULL ? "config" : path, fault.text);
+    }
+    return EXIT_DONE;
+}
+
+/* Makes the session and starts it, and the command with it. */
+static int begin(struct recording *recording)
+{
+    cleanup_(freep) char *config = NULL;
+    struct profctl_fault fault = {0};
+    int status = build_config(recording, &config);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    if (profctl_connect(recording->request->socket_path, &recording->conn, &fault) < 0) {
+        return complain("daemon: %s", fault.text);
+    }
+    if (profctl_create(recording->conn, config, false, &fault) < 0 ||
+        profctl_start(recording->conn, &fault) < 0) {
+        return complain("session: %s", fault.text);
+    }
+    recording->started_ns = now_ns();
+    if (recording->request->command != NULL) {
+        int r = record_child_release(&recording->child);
+        if (r < 0) {
+            (void)complain("%s: cannot be run: %s; nothing is recorded",
+                           recording->request->command[0], strerror(-r));
+            return r == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* Tells where the bytes are that are already there. */
+static int fail_half_way(struct recording *recording, const char *text)
+{
+    clear_progress(recording);
+    const char *kept =
+        recording->scan.feed.record_count == 0 ? NULL : output_keep(recording->output);
+    if (kept == NULL) {
+        return complain("%s", text);
+    }
+    return complain("%s; what was recorded so far is kept in %s", text, kept);
+}
+
+/* Moves what is ready into the file. `*ret_count` is how many pieces that were. */
+static int fetch(struct recording *recording, size_t *ret_count)
+{
+    size_t count = 0;
+    for (; count < CHUNKS_AT_ONCE && !recording->has_ended; count++) {
+        struct profctl_fault daemon_fault = {0};
+        struct fault fault = {0};
+        size_t size_bytes = 0;
+        bool end = false;
+        if (profctl_read(recording->conn, recording->chunk, CHUNK_BYTES, &size_bytes, &end,
+                         &daemon_fault) < 0) {
+            return fail_half_way(recording, daemon_fault.text);
+        }
+        record_scan_add(&recording->scan, recording->chunk, size_bytes);
+        if (output_write(recording->output, recording->chunk, size_bytes, &fault) < 0) {
+            return fail_half_way(recording, fault.text);
+        }
+        recording->has_ended = end;
+        if (size_bytes == 0) {
+            break;
+        }
+    }
+    *ret_count = count;
+    return EXIT_DONE;
+}
+
+/* Waits for a signal, at most so long. Returns whether the recording is to end. */
+static bool wait_for_end(struct recording *recording, uint64_t wait_ms)
+{
+    struct pollfd signals = {.fd = recording->signals_fd, .events = POLLIN};
+    (void)poll(&signals, 1, (int)wait_ms);
+    return record_signals_read() || record_child_has_ended(&recording->child);
+}
+
+/* Fetches until the time is over, or somebody or the session itself ends the recording. */
+static int sample(struct recording *recording)
+{
+    uint64_t end_ns = recording->request->duration_ns == 0
+                          ? UINT64_MAX
+                          : recording->started_ns + recording->request->duration_ns;
+    bool is_over = false;
+    size_t count = 0;
+    while (!is_over && !recording->has_ended) {
+        uint64_t at_ns = now_ns();
+        uint64_t left_ms = at_ns >= end_ns ? 0 : (end_ns - at_ns + 999999) / 1000000;
+        uint64_t wait_ms = count == CHUNKS_AT_ONCE ? 0 : FETCH_INTERVAL_MS;
+        is_over =
+            wait_for_end(recording, left_ms < wait_ms ? left_ms : wait_ms) || now_ns() >= end_ns;
+        if (!is_over) {
+            int status = fetch(recording, &count);
+            if (status != EXIT_DONE) {
+                return status;
+            }
+            show_progress(recording);
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* Stops the session and fetches all that is left. */
+static int finish(struct recording *recording)
+{
+    struct profctl_fault fault = {0};
+    struct fault output_fault = {0};
+    if (!recording->has_ended && profctl_stop(recording->conn, &fault) < 0) {
+        return fail_half_way(recording, fault.text);
+    }
+    recording->stopped_ns = now_ns();
+    while (!recording->has_ended) {
+        size_t count = 0;
+        int status = fetch(recording, &count);
+        if (status != EXIT_DONE) {
+            return status;
+        }
+        if (count == 0 && !recording->has_ended) {
+            (void)poll(NULL, 0, DRAIN_INTERVAL_MS);
+        }
+    }
+    if (output_finish(recording->output, &output_fault) < 0) {
+        return fail_half_way(recording, output_fault.text);
+    }
+    if (profctl_close(recording->conn, &fault) < 0) {
+        clear_progress(recording);
+        return complain("session: %s; the recording is whole", fault.text);
+    }
+    clear_progress(recording);
+    return EXIT_DONE;
+}
+
+static void summarise(struct recording *recording)
+{
+    const char *path = recording->request->output_path;
+    bool is_file = strcmp(path, "-") != 0;
+    char size[32];
+    FILE *to = recording->messages;
+    if (recording->request->command != NULL) {
+        char text[RECORD_CHILD_TEXT_BYTES];
+        (void)record_child_has_ended(&recording->child);
+        text_print(to, recording->request->command[0]);
+        (void)fprintf(to, ": %s\n", record_child_describe(&recording->child, text));
+    }
+    (void)fprintf(to, "%" PRIu64 " samples in %.3f s, %s", recording->scan.sample_count,
+                  (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S,
+                  text_size(output_size_bytes(recording->output), size));
+    if (is_file) {
+        (void)fputs(" in ", to);
+        text_print(to, path);
+    }
+    (void)fputs("\n\n", to);
+    if (recording->scan.fault.code != 0) {
+        (void)complain("recording: %s; nothing more can be said about it",
+                       recording->scan.fault.text);
+    }
+    books_table_print(to, recording->scan.books_json);
+    if (is_file) {
+        (void)fputs("\nprofctl report ", to);
+        text_print(to, path);
+        (void)fputs(" shows where the time went\n", to);
+    }
+}
+
+int record_run(const struct record_request *request)
+{
+    bool is_shared = request->command != NULL || strcmp(request->output_path, "-") == 0;
+    cleanup_(recording_done) struct recording recording = {
+        .request = request,
+        .messages = is_shared ? stderr : stdout,
+        .child = {.go_fd = -1, .end_fd = -1},
+    };
+    int status = prepare(&recording);
+    if (status == EXIT_DONE) {
+        status = begin(&recording);
+    }
+    if (status == EXIT_DONE) {
+        status = sample(&recording);
+    }
+    if (status == EXIT_DONE) {
+        status = finish(&recording);
+    }
+    if (status == EXIT_DONE) {
+        summarise(&recording);
+        status = recording.scan.fault.code == 0 ? EXIT_DONE : EXIT_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A pipe that the handler writes to. The variables of this file are its only state, and they are
+ * here because a signal handler has no argument to find them through.
+ */
+#include "record_signals.h"
+
+#include "cleanup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#define TAKEN_COUNT (sizeof taken / sizeof taken[0])
+
+static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
+static struct sigaction before[TAKEN_COUNT];
+static int pipe_fds[2] = {-1, -1};
+static const char *words;
+static volatile sig_atomic_t ending;
+
+static void on_signal(int number)
+{
+    int saved_errno = errno;
+    char byte = (char)number;
+    if (number != SIGCHLD && ending != 0) {
+        (void)!write(STDERR_FILENO, words, strlen(words));
+        _exit(EXIT_FAILURE);
+    }
+    if (number != SIGCHLD) {
+        ending = 1;
+    }
+    (void)!write(pipe_fds[1], &byte, 1);
+    errno = saved_errno;
+}
+
+int record_signals_take(const char *last_words, int *ret_fd)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    words = last_words;
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+        return -errno;
+    }
+    (void)sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < TAKEN_COUNT; i++) {
+        if (sigaction(taken[i], NULL, &before[i]) < 0) {
+            return -errno;
+        }
+        bool is_left = before[i].sa_handler == SIG_IGN && taken[i] != SIGCHLD;
+        /* A reader or a child that is gone is an error of write(). */
+        action.sa_handler = taken[i] == SIGPIPE ? SIG_IGN : on_signal;
+        if (!is_left && sigaction(taken[i], &action, NULL) < 0) {
+            return -errno;
+        }
+    }
+    *ret_fd = pipe_fds[0];
+    return 0;
+}
+
+void record_signals_restore(void)
+{
+    for (size_t i = 0; i < TAKEN_COUNT; i++) {
+        (void)sigaction(taken[i], &before[i], NULL);
+    }
+}
+
+bool record_signals_read(void)
+{
+    char bytes[64];
+    while (read(pipe_fds[0], bytes, sizeof bytes) > 0) {
+    }
+    return ending != 0;
+}

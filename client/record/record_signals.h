@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What ends a recording from outside: SIGINT, SIGTERM and SIGHUP. The first is told through a
+ * descriptor; a second ends the program at once, whatever it waits for. SIGCHLD is told too;
+ * SIGPIPE is ignored. A signal that was ignored when the program started stays ignored.
+ */
+
+#include <stdbool.h>
+
+/* Takes the signals. `last_words` (borrowed, for good) is what a second signal prints. `*ret_fd`
+ * (borrowed) becomes readable with each signal. Returns 0, or -errno. */
+int record_signals_take(const char *last_words, int *ret_fd);
+
+/* Gives the signals back as they were before; safe in a forked child. */
+void record_signals_restore(void);
+
+/* Forgets what made the descriptor readable. Returns whether the recording is to end. */
+bool record_signals_read(void);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where the time went, as rows: by function, module, process or thread. `self` counts the samples
+ * that were there, `total` those that were there or had been called from there, a stack once.
+ */
+
+#include "profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum report_by {
+    REPORT_BY_FUNCTION,
+    REPORT_BY_MODULE,
+    REPORT_BY_PROCESS,
+    REPORT_BY_THREAD,
+};
+
+/* Texts are the profile's; INTERN_NONE where a member does not apply. */
+struct report_row {
+    uint32_t name;
+    uint32_t module;
+    uint32_t process;
+    bool has_pid;
+    bool has_tid;
+    uint64_t pid;
+    uint64_t tid;
+    uint64_t self;
+    uint64_t total;
+};
+
+struct report {
+    enum report_by by;
+    struct report_row *rows; /* owned; by self, then total, then name */
+    size_t row_count;
+    uint64_t sample_count;
+    uint64_t complete_count;
+    uint64_t truncated_count;
+    uint64_t none_count;
+};
+
+/* The enumerator called `name` ("function", ...). */
+bool report_by_parse(const char *name, enum report_by *ret);
+const char *report_by_name(enum report_by by);
+
+/* Returns 0, or -ENOMEM. Either way report_done() releases it. */
+int report_build(const struct profile *profile, enum report_by by, struct report *ret);
+void report_done(struct report *report);
+
+/* At most `limit` rows, 0 for all. */
+void report_print_table(FILE *file, const struct profile *profile, const struct report *report,
+                        size_t limit);
+void report_print_json(FILE *file, const struct profile *profile, const struct report *report,
+                       size_t limit);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A report for a person, as columns, and for a program, as one JSON object. Names are never cut:
+ * one that is too long for its column pushes the rest of its line to the right.
+ */
+#include "books_table.h"
+#include "json_out.h"
+#include "report.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NAME_WIDTH_MAX ((size_t)60)
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+static const char *text_or(const struct profile *profile, uint32_t text, const char *otherwise)
+{
+    return text == INTERN_NONE ? otherwise : profile_text(profile, text);
+}
+
+static size_t count_shown(const struct report *report, size_t limit)
+{
+    return limit == 0 || limit > report->row_count ? report->row_count : limit;
+}
+
+/* What stands to the right of a row's name: its module, or which process and thread it is. */
+static void print_place(FILE *file, const struct profile *profile, const struct report *report,
+                        const struct report_row *row)
+{
+    switch (report->by) {
+    case REPORT_BY_FUNCTION:
+    case REPORT_BY_MODULE:
+        text_print(file, text_or(profile, row->module, "-"));
+        break;
+    case REPORT_BY_PROCESS:
+        (void)fprintf(file, "%" PRId64, (int64_t)row->pid);
+        break;
+    case REPORT_BY_THREAD:
+        (void)fprintf(file, "%-8" PRId64 "  %-8" PRId64 "  ", (int64_t)row->tid, (int64_t)row->pid);
+        text_print(file, text_or(profile, row->process, "-"));
+        break;
+    }
+}
+
+static void print_rows(FILE *file, const struct profile *profile, const struct report *report,
+                       size_t shown)
+{
+    static const char *const places[] = {
+        [REPORT_BY_FUNCTION] = "module",
+        [REPORT_BY_MODULE] = "path",
+        [REPORT_BY_PROCESS] = "pid",
+        [REPORT_BY_THREAD] = "tid       pid       process",
+    };
+    size_t width = strlen(report_by_name(report->by));
+    for (size_t i = 0; i < shown; i++) {
+        size_t needed = text_width(profile_text(profile, report->rows[i].name));
+        width = needed > width ? needed : width;
+    }
+    width = width > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : width;
+    (void)fprintf(file, " self %%      self  total %%     total  ");
+    text_print_padded(file, report_by_name(report->by), width);
+    (void)fprintf(file, "  %s\n", places[report->by]);
+    for (size_t i = 0; i < shown; i++) {
+        const struct report_row *row = &report->rows[i];
+        (void)fprintf(file, "%7.2f  %8" PRIu64 "  %7.2f  %8" PRIu64 "  ",
+                      percent(row->self, report->sample_count), row->self,
+                      percent(row->total, report->sample_count), row->total);
+        text_print_padded(file, profile_text(profile, row->name), width);
+        (void)fputs("  ", file);
+        print_place(file, profile, report, row);
+        (void)fputc('\n', file);
+    }
+}
+
+void report_print_table(FILE *file, const struct profile *profile, const struct report *report,
+                        size_t limit)
+{
+    uint64_t period_ns = profile_period_ns(profile);
+    size_t shown = count_shown(report, limit);
+    (void)fprintf(file, "%" PRIu64 " samples in %.3f s", report->sample_count,
+                  (double)(profile->last_ns - profile->first_ns) / 1e9);
+    if (period_ns > 0) {
+        (void)fprintf(file, ", one every %.3f ms of a CPU", (double)period_ns / 1e6);
+    }
+    (void)fprintf(file,
+                  "\nstacks: %" PRIu64 " complete (%.2f %%), %" PRIu64 " truncated, %" PRIu64
+                  " none\n\n",
+                  report->complete_count, percent(report->complete_count, report->sample_count),
+                  report->truncated_count, report->none_count);
+    print_rows(file, profile, report, shown);
+    if (shown < report->row_count) {
+        (void)fprintf(file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
+    }
+    (void)fputc('\n', file);
+    books_table_print(file, profile->books_json);
+    if (profile->dropped_record_count > 0) {
+        (void)fprintf(file, "%" PRIu64 " records were dropped, since the buffers were full\n",
+                      profile->dropped_record_count);
+    }
+}
+
+static void print_json_row(struct json_out *out, const struct profile *profile,
+                           const struct report *report, const struct report_row *row)
+{
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "name", profile_text(profile, row->name));
+    json_out_string(out, "module", text_or(profile, row->module, NULL));
+    json_out_string(out, "process", text_or(profile, row->process, NULL));
+    if (row->has_pid) {
+        json_out_i64(out, "pid", (int64_t)row->pid);
+    } else {
+        json_out_raw(out, "pid", NULL);
+    }
+    if (row->has_tid) {
+        json_out_i64(out, "tid", (int64_t)row->tid);
+    } else {
+        json_out_raw(out, "tid", NULL);
+    }
+    json_out_u64(out, "self", row->self);
+    json_out_u64(out, "total", row->total);
+    json_out_percent(out, "self_percent", row->self, report->sample_count);
+    json_out_percent(out, "total_percent", row->total, report->sample_count);
+    json_out_end(out, '}');
+}
+
+void report_print_json(FILE *file, const struct profile *profile, const struct report *report,
+                       size_t limit)
+{
+    struct json_out out = {.file = file};
+    uint64_t period_ns = profile_period_ns(profile);
+    size_t shown = count_shown(report, limit);
+    json_out_begin(&out, NULL, '{');
+    json_out_u64(&out, "samples", report->sample_count);
+    if (period_ns > 0) {
+        json_out_u64(&out, "period_ns", period_ns);
+    } else {
+        json_out_raw(&out, "period_ns", NULL);
+    }
+    json_out_u64(&out, "duration_ns", profile->last_ns - profile->first_ns);
+    json_out_string(&out, "by", report_by_name(report->by));
+    json_out_begin(&out, "rows", '[');
+    for (size_t i = 0; i < shown; i++) {
+        print_json_row(&out, profile, report, &report->rows[i]);
+    }
+    json_out_end(&out, ']');
+    json_out_begin(&out, "stacks", '{');
+    json_out_u64(&out, "complete", report->complete_count);
+    json_out_u64(&out, "truncated", report->truncated_count);
+    json_out_u64(&out, "none", report->none_count);
+    json_out_end(&out, '}');
+    json_out_raw(&out, "books", profile->books_json);
+    json_out_end(&out, '}');
+    (void)fputc('\n', file);
+}

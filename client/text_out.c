@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Character by character through the decoder. Widths count characters, not columns: names of
+ * programs and functions are hardly ever wider.
+ */
+#include "text_out.h"
+
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_control(uint32_t character)
+{
+    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
+           character == 0x2029 || (character >= 0x202a && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
+}
+
+void text_print_bytes(FILE *file, const char *text, size_t text_bytes)
+{
+    while (text_bytes > 0) {
+        uint32_t character = 0;
+        size_t length = utf8_character(text, text_bytes, &character);
+        if (length == 0 || is_control(character)) {
+            (void)fputc('?', file);
+        } else {
+            (void)fwrite(text, 1, length, file);
+        }
+        length = length == 0 ? 1 : length;
+        text += length;
+        text_bytes -= length;
+    }
+}
+
+void text_print(FILE *file, const char *text)
+{
+    text_print_bytes(file, text, strlen(text));
+}
+
+size_t text_width(const char *text)
+{
+    size_t width = 0;
+    size_t text_bytes = strlen(text);
+    while (text_bytes > 0) {
+        size_t length = utf8_character(text, text_bytes, NULL);
+        length = length == 0 ? 1 : length;
+        text += length;
+        text_bytes -= length;
+        width++;
+    }
+    return width;
+}
+
+void text_print_padded(FILE *file, const char *text, size_t width)
+{
+    text_print(file, text);
+    for (size_t i = text_width(text); i < width; i++) {
+        (void)fputc(' ', file);
+    }
+}
+
+const char *text_size(uint64_t size_bytes, char *into)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)size_bytes / 1024;
+    size_t unit = 0;
+    if (size_bytes < 1024) {
+        (void)snprintf(into, 32, "%" PRIu64 " bytes", size_bytes);
+        return into;
+    }
+    while (amount >= 1024 && unit < sizeof units / sizeof units[0] - 1) {
+        amount /= 1024;
+        unit++;
+    }
+    (void)snprintf(into, 32, "%.1f %s", amount, units[unit]);
+    return into;
+}

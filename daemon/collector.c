@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The thread around drain.c: when a round is due, what the main thread asked for, and what it is
+ * told. Sideband is drained every 10 ms, so that short processes are known while they live; samples
+ * every 100 ms, or as soon as a ring is a quarter full.
+ */
+#include "collector.h"
+
+#include "cleanup.h"
+#include "drain.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MILLISECOND_NS     UINT64_C(1000000)
+#define SIDEBAND_PERIOD_MS 10
+#define IDLE_PERIOD_MS     100
+#define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
+#define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
+#define HISTORY_NS         (1000 * MILLISECOND_NS)
+#define WALK_BUDGET_NS     (5 * MILLISECOND_NS)
+#define NAMES_LIMIT_NS     (5000 * MILLISECOND_NS)
+#define WAKE_COLLECTOR     UINT64_MAX
+
+enum request {
+    REQUEST_RESUME = 1,
+    REQUEST_DRAIN = 2,
+    REQUEST_FINISH = 4,
+    REQUEST_QUIT = 8,
+};
+
+struct collector {
+    struct drain_config config;
+    pthread_t thread;
+    int epoll_fd;
+    int request_fd; /* eventfd: main -> collector */
+    int event_fd;   /* eventfd: collector -> main */
+
+    pthread_mutex_t mutex; /* over what both threads touch: the block below */
+    unsigned requests;
+    char *books_json;
+    enum collector_event event;
+    struct collector_counts published;
+    struct drain_cpu_counts *published_cpus;
+
+    /* The thread's own from here on. */
+    struct drain *drain;
+    char *finishing_json; /* not NULL: finishing */
+    uint64_t finish_limit_ns;
+    uint64_t next_samples_ns;
+    bool running;
+    bool walking; /* a walk of /proc is under way */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 * MILLISECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static void publish(struct collector *collector)
+{
+    uint64_t modules_unread = trace_counts(collector->config.trace).modules_unread;
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->published.drain = *drain_counts(collector->drain);
+    collector->published.modules_unread = modules_unread;
+    memcpy(collector->published_cpus, drain_cpu_counts(collector->drain),
+           collector->config.source->cpu_count * sizeof *collector->published_cpus);
+    (void)pthread_mutex_unlock(&collector->mutex);
+}
+
+static void signal_fd(int fd)
+{
+    uint64_t one = 1;
+    (void)!write(fd, &one, sizeof one);
+}
+
+static void post_event(struct collector *collector, enum collector_event event)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->event = event;
+    (void)pthread_mutex_unlock(&collector->mutex);
+    signal_fd(collector->event_fd);
+}
+
+/* Waits for a ring, a request or the next round. True: a sample ring asked for it. */
+static bool wait_for_work(struct collector *collector)
+{
+    struct epoll_event events[64];
+    bool busy = collector->running || collector->walking || collector->finishing_json != NULL;
+    int count = epoll_wait(collector->epoll_fd, events, sizeof events / sizeof events[0],
+                           busy ? SIDEBAND_PERIOD_MS : IDLE_PERIOD_MS);
+    bool sample_ring = false;
+    for (int i = 0; i < count; i++) {
+        uint64_t ignored = 0;
+        if (events[i].data.u64 == WAKE_COLLECTOR) {
+            (void)!read(collector->request_fd, &ignored, sizeof ignored);
+        } else if (events[i].data.u64 % 2 == 0) {
+            sample_ring = true;
+        }
+    }
+    return sample_ring;
+}
+
+static unsigned take_requests(struct collector *collector)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    unsigned requests = collector->requests;
+    collector->requests = 0;
+    if ((requests & REQUEST_FINISH) != 0) {
+        collector->finishing_json = take_ptr(collector->books_json);
+    }
+    (void)pthread_mutex_unlock(&collector->mutex);
+    return requests;
+}
+
+/* The end of a recording: names that are on their way, then the books. */
+static void try_finish(struct collector *collector, uint64_t time_ns)
+{
+    bool late = time_ns >= collector->finish_limit_ns;
+    if (trace_names_pending(collector->config.trace) && !late) {
+        return;
+    }
+    if (!trace_finish(collector->config.trace, collector->finishing_json) && !late) {
+        return;
+    }
+    free(take_ptr(collector->finishing_json));
+    post_event(collector, COLLECTOR_FINISHED);
+}
+
+static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
+{
+    uint64_t time_ns = now_ns();
+    uint64_t horizon_ns = time_ns - HORIZON_LAG_NS;
+
+    if ((requests & REQUEST_RESUME) != 0) {
+        collector->running = true;
+        collector->next_samples_ns = time_ns;
+    }
+    if ((requests & REQUEST_DRAIN) != 0) {
+        drain_all(collector->drain, UINT64_MAX);
+        collector->running = false;
+    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
+        drain_all(collector->drain, horizon_ns);
+        collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
+        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
+    } else {
+        drain_sideband(collector->drain, horizon_ns);
+    }
+    if (!collector->running) {
+        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
+    }
+    if (drain_take_rescan(collector->drain) || collector->walking) {
+        collector->walking =
+            proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
+    }
+    trace_poll(collector->config.trace);
+    publish(collector);
+    if ((requests & REQUEST_DRAIN) != 0) {
+        post_event(collector, COLLECTOR_DRAINED);
+    }
+    if ((requests & REQUEST_FINISH) != 0) {
+        collector->finish_limit_ns = time_ns + NAMES_LIMIT_NS;
+    }
+    if (collector->finishing_json != NULL) {
+        try_finish(collector, time_ns);
+    }
+}
+
+static void *run_thread(void *userdata)
+{
+    struct collector *collector = userdata;
+    (void)pthread_setname_np(pthread_self(), "collector");
+    /* A late drain costs samples, so this thread goes first where the daemon may say so. */
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
+
+    collector->walking = true;
+    for (;;) {
+        bool sample_ring = wait_for_work(collector);
+        unsigned requests = take_requests(collector);
+        if ((requests & REQUEST_QUIT) != 0) {
+            return NULL;
+        }
+        run_round(collector, requests, sample_ring);
+    }
+}
+
+static int watch(const struct collector *collector, int fd, uint64_t tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
+    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int watch_all(const struct collector *collector)
+{
+    const struct perf_source *source = collector->config.source;
+    int r = watch(collector, collector->request_fd, WAKE_COLLECTOR);
+    for (size_t i = 0; r == 0 && i < source->cpu_count; i++) {
+        r = watch(collector, source->cpus[i].sample_fd, 2 * i);
+        if (r == 0) {
+            r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
+        }
+    }
+    return r;
+}
+
+static struct collector *free_parts(struct collector *collector)
+{
+    (void)close_fd(collector->epoll_fd);
+    (void)close_fd(collector->request_fd);
+    (void)close_fd(collector->event_fd);
+    (void)pthread_mutex_destroy(&collector->mutex);
+    (void)drain_free(collector->drain);
+    free(collector->books_json);
+    free(collector->finishing_json);
+    free(collector->published_cpus);
+    free(collector);
+    return NULL;
+}
+
+int collector_start(const struct drain_config *config, struct collector **ret)
+{
+    struct collector *collector = calloc(1, sizeof *collector);
+    if (collector == NULL) {
+        return -ENOMEM;
+    }
+    size_t cpu_count = config->source->cpu_count;
+    collector->config = *config;
+    (void)pthread_mutex_init(&collector->mutex, NULL);
+    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    collector->published_cpus = calloc(cpu_count, sizeof *collector->published_cpus);
+    collector->drain = drain_new(config);
+
+    int r = 0;
+    if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
+        r = -EMFILE;
+    } else if (collector->published_cpus == NULL || collector->drain == NULL) {
+        r = -ENOMEM;
+    } else {
+        r = watch_all(collector);
+    }
+    if (r == 0) {
+        r = -pthread_create(&collector->thread, NULL, run_thread, collector);
+    }
+    if (r < 0) {
+        (void)free_parts(collector);
+        return r;
+    }
+    *ret = collector;
+    return 0;
+}
+
+static void request(struct collector *collector, enum request what, char *books_json)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->requests |= what;
+    if (what == REQUEST_FINISH) {
+        free(collector->books_json);
+        collector->books_json = books_json;
+    }
+    (void)pthread_mutex_unlock(&collector->mutex);
+    signal_fd(collector->request_fd);
+}
+
+struct collector *collector_free(struct collector *collector)
+{
+    if (collector == NULL) {
+        return NULL;
+    }
+    request(collector, REQUEST_QUIT, NULL);
+    (void)pthread_join(collector->thread, NULL);
+    return free_parts(collector);
+}
+
+void collector_resume(struct collector *collector)
+{
+    request(collector, REQUEST_RESUME, NULL);
+}
+
+void collector_drain(struct collector *collector)
+{
+    request(collector, REQUEST_DRAIN, NULL);
+}
+
+void collector_finish(struct collector *collector, char *books_json)
+{
+    request(collector, REQUEST_FINISH, books_json);
+}
+
+int collector_fd(const struct collector *collector)
+{
+    return collector->event_fd;
+}
+
+enum collector_event collector_take_event(struct collector *collector)
+{
+    uint64_t ignored = 0;
+    (void)!read(collector->event_fd, &ignored, sizeof ignored);
+    (void)pthread_mutex_lock(&collector->mutex);
+    enum collector_event event = collector->event;
+    collector->event = COLLECTOR_NOTHING;
+    (void)pthread_mutex_unlock(&collector->mutex);
+    return event;
+}
+
+void collector_snapshot(struct collector *collector, struct collector_counts *ret,
+                        struct drain_cpu_counts *cpus)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    *ret = collector->published;
+    memcpy(cpus, collector->published_cpus, collector->config.source->cpu_count * sizeof *cpus);
+    (void)pthread_mutex_unlock(&collector->mutex);
+}

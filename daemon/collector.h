@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The sampling thread: drains the rings, keeps the process table, filters, writes the trace.
+ * Everything that it is given belongs to it alone until collector_free(). What crosses between the
+ * threads is in this header: three requests, two answers, a snapshot of the counts.
+ */
+
+#include "drain.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct collector;
+
+/* Starts the thread, which first reads /proc. Returns 0 or -errno. */
+int collector_start(const struct drain_config *config, struct collector **ret);
+/* Ends the thread, within the time of one drain. */
+struct collector *collector_free(struct collector *collector);
+
+/* Sampling has been enabled: samples come from now on. */
+void collector_resume(struct collector *collector);
+/* Sampling has been disabled: everything that the rings hold goes into the trace ->
+ * COLLECTOR_DRAINED. */
+void collector_drain(struct collector *collector);
+/*
+ * Waits for names that are still being looked up (some seconds at the most), then writes the books
+ * (taken; freed with free()) -> COLLECTOR_FINISHED. After COLLECTOR_DRAINED only.
+ */
+void collector_finish(struct collector *collector, char *books_json);
+
+enum collector_event {
+    COLLECTOR_NOTHING,
+    COLLECTOR_DRAINED,
+    COLLECTOR_FINISHED,
+};
+int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
+enum collector_event collector_take_event(struct collector *collector);
+
+struct collector_counts {
+    struct drain_counts drain;
+    uint64_t modules_unread; /* files whose functions stay without names */
+};
+
+/* As of the last drain. `cpus` has one element for each CPU of the source, in its order. */
+void collector_snapshot(struct collector *collector, struct collector_counts *ret,
+                        struct drain_cpu_counts *cpus);

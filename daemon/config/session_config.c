@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Session configs. A text is parsed whole or not at all; every member is read by one call
+ * below read_config(), which gives its range and keeps its default when it is absent. A member that
+ * this version does not know is refused, never ignored: a typing error must not record something
+ * else than was asked for. Whether the machine can do what a config asks is for session to find
+ * out.
+ */
+#include "session_config.h"
+
+#include "cleanup.h"
+#include "json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONFIG_DEPTH_MAX        8
+#define NS_PER_S                1000000000
+#define PERIOD_DEFAULT_NS       ((uint64_t)(NS_PER_S + 999 / 2) / 999)
+#define DETACHED_DURATION_S     600
+#define BUFFER_DURATION_MAX_S   60 /* that a default buffer holds */
+#define BUFFER_SAMPLE_BYTES     256
+#define BUFFER_DEFAULT_KIB_MIN  8192
+#define PID_LIMIT               4194304
+#define NAME_BYTES_MAX          24
+#define SUGGESTION_DISTANCE_MAX 2
+
+enum member {
+    FREQUENCY_HZ,
+    SAMPLE_PERIOD_NS,
+    MAX_STACK_DEPTH,
+    UNWIND,
+    KERNEL_STACKS,
+    KERNEL_THREADS,
+    TARGETS,
+    EXCLUDE_SELF,
+    BUFFER_KIB_PER_CPU,
+    MAX_DURATION_S,
+    MEMBER_COUNT,
+};
+
+static const char *const member_names[MEMBER_COUNT] = {
+    [FREQUENCY_HZ] = "frequency_hz",
+    [SAMPLE_PERIOD_NS] = "sample_period_ns",
+    [MAX_STACK_DEPTH] = "max_stack_depth",
+    [UNWIND] = "unwind",
+    [KERNEL_STACKS] = "kernel_stacks",
+    [KERNEL_THREADS] = "kernel_threads",
+    [TARGETS] = "targets",
+    [EXCLUDE_SELF] = "exclude_self",
+    [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
+    [MAX_DURATION_S] = "max_duration_s",
+};
+
+/* How many single-byte insertions, deletions and exchanges lie between two names. */
+static size_t edit_distance(const char *from, const char *to)
+{
+    size_t row[NAME_BYTES_MAX + 1];
+    size_t to_bytes = strlen(to);
+    for (size_t j = 0; j <= to_bytes; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; from[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= to_bytes; j++) {
+            size_t exchanged = diagonal + (from[i - 1] != to[j - 1]);
+            diagonal = row[j];
+            size_t inserted = row[j - 1] + 1;
+            row[j] = row[j] + 1 < inserted ? row[j] + 1 : inserted;
+            row[j] = row[j] < exchanged ? row[j] : exchanged;
+        }
+    }
+    return row[to_bytes];
+}
+
+/* The member that `name` is closest to, or NULL. */
+static const char *suggest_member(const char *name)
+{
+    const char *closest = NULL;
+    size_t least = SUGGESTION_DISTANCE_MAX + 1;
+    if (strlen(name) > NAME_BYTES_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        size_t distance = edit_distance(name, member_names[i]);
+        if (distance < least) {
+            least = distance;
+            closest = member_names[i];
+        }
+    }
+    return closest;
+}
+
+/* A name that somebody else wrote, fit to be shown: printable ASCII, and cut. */
+struct shown_name {
+    char text[40];
+};
+
+static struct shown_name show_name(const char *name)
+{
+    struct shown_name shown = {""};
+    size_t bytes = 0;
+    while (name[bytes] != '\0' && bytes < sizeof shown.text - 1) {
+        shown.text[bytes] = name[bytes] >= ' ' && name[bytes] <= '~' ? name[bytes] : '?';
+        bytes++;
+    }
+    return shown;
+}
+
+static int refuse_unknown(const char *name, struct fault *reterr)
+{
+    struct shown_name shown = show_name(name);
+    const char *suggestion = suggest_member(name);
+    if (suggestion != NULL) {
+        return fault_set_member(reterr, shown.text,
+                                "is not a member of the config; did you mean '%s'?", suggestion);
+    }
+    char list[256] = "";
+    size_t bytes = 0;
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%s", i == 0 ? "" : ", ",
+                                  member_names[i]);
+    }
+    return fault_set_member(reterr, shown.text, "is not a member of the config; allowed are %s",
+                            list);
+}
+
+static int read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
+                        int64_t *value, struct fault *reterr)
+{
+    if (item == NULL || json_read_integer(item, minimum, maximum, value)) {
+        return 0;
+    }
+    return fault_set_member(reterr, name, "%s; an integer from %lld to %lld is allowed",
+                            json_is_integer(item) ? "is out of range" : "is not an integer",
+                            (long long)minimum, (long long)maximum);
+}
+
+static int read_bool(const cJSON *item, const char *name, bool *value, struct fault *reterr)
+{
+    if (item == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsBool(item)) {
+        return fault_set_member(reterr, name, "is not a boolean; true and false are allowed");
+    }
+    *value = cJSON_IsTrue(item);
+    return 0;
+}
+
+static int read_period(const cJSON *const *items, struct session_config *config,
+                       struct fault *reterr)
+{
+    int64_t frequency_hz = 0;
+    int64_t period_ns = (int64_t)config->period_ns;
+    if (items[FREQUENCY_HZ] != NULL && items[SAMPLE_PERIOD_NS] != NULL) {
+        return fault_set_member(reterr, "sample_period_ns",
+                                "is given beside frequency_hz; one of the two is allowed");
+    }
+    int r = read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, 100000, &frequency_hz, reterr);
+    if (r >= 0) {
+        r = read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", 10000, NS_PER_S, &period_ns,
+                         reterr);
+    }
+    if (frequency_hz > 0) {
+        period_ns = (NS_PER_S + frequency_hz / 2) / frequency_hz;
+    }
+    config->period_ns = (uint64_t)period_ns;
+    return r;
+}
+
+static int check_unwind(const cJSON *item, struct fault *reterr)
+{
+    const char *wrong = NULL;
+    if (item == NULL || (cJSON_IsString(item) && strcmp(item->valuestring, "fp") == 0)) {
+        return 0;
+    }
+    if (!cJSON_IsString(item)) {
+        wrong = "is not a string";
+    } else if (strcmp(item->valuestring, "auto") == 0) {
+        wrong = "\"auto\" is not in this version";
+    } else if (strcmp(item->valuestring, "cfi") == 0) {
+        wrong = "\"cfi\" is not in this version";
+    } else {
+        wrong = "is not a way to unwind";
+    }
+    return fault_set_member(reterr, "unwind", "%s; \"fp\" is allowed", wrong);
+}
+
+static int read_pids(const cJSON *pids, struct session_config *config, struct fault *reterr)
+{
+    int count = cJSON_GetArraySize(pids);
+    if (!cJSON_IsArray(pids) || count < 1 || count > SESSION_TARGETS_MAX) {
+        return fault_set_member(reterr, "targets.pids",
+                                "%s; an array of 1 to %d integers is allowed",
+                                !cJSON_IsArray(pids) ? "is not an array"
+                                : count < 1          ? "is empty"
+                                                     : "is too long",
+                                SESSION_TARGETS_MAX);
+    }
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, pids)
+    {
+        int64_t pid = 0;
+        int r = read_integer(item, "targets.pids", 1, PID_LIMIT, &pid, reterr);
+        if (r < 0) {
+            return r;
+        }
+        config->target_pids[config->target_pid_count++] = (int32_t)pid;
+    }
+    return 0;
+}
+
+static int read_targets(const cJSON *targets, struct session_config *config, struct fault *reterr)
+{
+    static const char *const names[] = {"pids"};
+    const cJSON *pids = NULL;
+    const char *offender = NULL;
+    if (targets == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsObject(targets)) {
+        return fault_set_member(reterr, "targets", "is not an object; one with pids is allowed");
+    }
+    int r = json_take_members(targets, names, 1, &pids, &offender);
+    if (r < 0) {
+        char member[48];
+        (void)snprintf(member, sizeof member, "targets.%s", show_name(offender).text);
+        return fault_set_member(reterr, member, "%s; pids, once, is allowed",
+                                r == -EEXIST ? "is there twice" : "is not a member of targets");
+    }
+    return pids == NULL ? 0 : read_pids(pids, config, reterr);
+}
+
+static uint32_t default_buffer_kib(const struct session_config *config)
+{
+    uint64_t duration_s = config->max_duration_s;
+    if (duration_s == 0 || duration_s > BUFFER_DURATION_MAX_S) {
+        duration_s = BUFFER_DURATION_MAX_S;
+    }
+    uint64_t bytes = NS_PER_S * duration_s * BUFFER_SAMPLE_BYTES / config->period_ns;
+    uint64_t kib = (bytes + 1023) / 1024;
+    return (uint32_t)(kib < BUFFER_DEFAULT_KIB_MIN ? BUFFER_DEFAULT_KIB_MIN : kib);
+}
+
+static int read_sizes(const cJSON *const *items, struct session_config *config,
+                      struct fault *reterr)
+{
+    int64_t depth = config->max_stack_depth;
+    int64_t duration_s = config->max_duration_s;
+    int64_t buffer_kib = 0;
+    int r = read_integer(items[MAX_STACK_DEPTH], "max_stack_depth", 1, 510, &depth, reterr);
+    if (r >= 0) {
+        r = read_integer(items[MAX_DURATION_S], "max_duration_s", 1, 31536000, &duration_s, reterr);
+    }
+    if (r >= 0) {
+        r = read_integer(items[BUFFER_KIB_PER_CPU], "buffer_kib_per_cpu", 256, 4194304, &buffer_kib,
+                         reterr);
+    }
+    config->max_stack_depth = (uint16_t)depth;
+    config->max_duration_s = (uint32_t)duration_s;
+    config->buffer_kib_per_cpu =
+        buffer_kib == 0 ? default_buffer_kib(config) : (uint32_t)buffer_kib;
+    return r;
+}
+
+static int read_booleans(const cJSON *const *items, struct session_config *config,
+                         struct fault *reterr)
+{
+    int r = read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
+    if (r >= 0) {
+        r = read_bool(items[KERNEL_THREADS], "kernel_threads", &config->kernel_threads, reterr);
+    }
+    if (r >= 0) {
+        r = read_bool(items[EXCLUDE_SELF], "exclude_self", &config->exclude_self, reterr);
+    }
+    return r;
+}
+
+static int read_config(const cJSON *const *items, struct session_config *config,
+                       struct fault *reterr)
+{
+    int r = read_period(items, config, reterr);
+    if (r >= 0) {
+        r = read_sizes(items, config, reterr);
+    }
+    if (r >= 0) {
+        r = check_unwind(items[UNWIND], reterr);
+    }
+    if (r >= 0) {
+        r = read_booleans(items, config, reterr);
+    }
+    return r < 0 ? r : read_targets(items[TARGETS], config, reterr);
+}
+
+static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
+{
+    if (text_bytes > SESSION_CONFIG_BYTES_MAX) {
+        return fault_set_member(reterr, "config", "has %zu bytes; at most %zu are allowed",
+                                text_bytes, SESSION_CONFIG_BYTES_MAX);
+    }
+    struct fault fault = {0};
+    int r = json_parse(text, text_bytes, CONFIG_DEPTH_MAX, ret, &fault);
+    if (r == -EINVAL) {
+        return fault_set_member(reterr, "config", "%s", fault.text);
+    }
+    if (r < 0) {
+        return fault_set(reterr, -r, "%s", fault.text);
+    }
+    return cJSON_IsObject(*ret)
+               ? 0
+               : fault_set_member(reterr, "config", "is not an object; an object is allowed");
+}
+
+int session_config_parse(const char *text, size_t text_bytes, bool detached,
+                         struct session_config *ret, struct fault *reterr)
+{
+    cleanup_(json_freep) cJSON *tree = NULL;
+    int r = parse_text(text, text_bytes, &tree, reterr);
+    if (r < 0) {
+        return r;
+    }
+    const cJSON *items[MEMBER_COUNT];
+    const char *offender = NULL;
+    r = json_take_members(tree, member_names, MEMBER_COUNT, items, &offender);
+    if (r == -EEXIST) {
+        return fault_set_member(reterr, offender, "is there twice; once is allowed");
+    }
+    if (r < 0) {
+        return refuse_unknown(offender, reterr);
+    }
+    struct session_config config = {
+        .period_ns = PERIOD_DEFAULT_NS,
+        .max_stack_depth = 127,
+        .kernel_threads = true,
+        .exclude_self = true,
+        .max_duration_s = detached ? DETACHED_DURATION_S : 0,
+    };
+    r = read_config(items, &config, reterr);
+    if (r >= 0) {
+        *ret = config;
+    }
+    return r;
+}
+
+static bool print_targets(cJSON *tree, const struct session_config *config)
+{
+    if (config->target_pid_count == 0) {
+        return true;
+    }
+    cJSON *targets = cJSON_AddObjectToObject(tree, "targets");
+    cJSON *pids = cJSON_CreateIntArray(config->target_pids, (int)config->target_pid_count);
+    if (!cJSON_AddItemToObject(targets, "pids", pids)) {
+        cJSON_Delete(pids);
+        return false;
+    }
+    return true;
+}
+
+char *session_config_print(const struct session_config *config)
+{
+    cleanup_(json_freep) cJSON *tree = cJSON_CreateObject();
+    bool good =
+        cJSON_AddNumberToObject(tree, "sample_period_ns", (double)config->period_ns) != NULL &&
+        cJSON_AddNumberToObject(tree, "max_stack_depth", config->max_stack_depth) != NULL &&
+        cJSON_AddStringToObject(tree, "unwind", "fp") != NULL &&
+        cJSON_AddBoolToObject(tree, "kernel_stacks", config->kernel_stacks) != NULL &&
+        cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
+        print_targets(tree, config) &&
+        cJSON_AddBoolToObject(tree, "exclude_self", config->exclude_self) != NULL &&
+        cJSON_AddNumberToObject(tree, "buffer_kib_per_cpu", config->buffer_kib_per_cpu) != NULL &&
+        (config->max_duration_s == 0 ||
+         cJSON_AddNumberToObject(tree, "max_duration_s", config->max_duration_s) != NULL);
+    return good ? cJSON_PrintUnformatted(tree) : NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The JSON text of a session config -> values with every default filled in, or a fault that names
+ * the member, what is wrong with it and what is allowed. Pure; bounded; refuses unknown, repeated
+ * and contradicting members. The same function serves Create and `profctl check`.
+ */
+
+#include "fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SESSION_CONFIG_BYTES_MAX ((size_t)65536)
+#define SESSION_TARGETS_MAX      1024
+
+struct session_config {
+    uint64_t period_ns;          /* "frequency_hz" or "sample_period_ns"; 999 Hz */
+    uint16_t max_stack_depth;    /* 1-510; 127 */
+    bool kernel_stacks;          /* false */
+    bool kernel_threads;         /* true */
+    bool exclude_self;           /* true */
+    uint32_t buffer_kib_per_cpu; /* 256-4,194,304; rate x min(max_duration_s, 60) x 256 bytes, at
+                                    least 8,192 */
+    uint32_t max_duration_s;     /* 1-31,536,000; 0: none */
+    int32_t target_pids[SESSION_TARGETS_MAX];
+    size_t target_pid_count; /* 0: everything */
+};
+
+/*
+ * `detached` decides the default of max_duration_s (600, else none). Returns 0, -EINVAL with a
+ * fault that always names a member ("config" for the text as a whole), or -ENOMEM.
+ */
+int session_config_parse(const char *text, size_t text_bytes, bool detached,
+                         struct session_config *ret, struct fault *reterr);
+
+/*
+ * The config with all defaults, as the JSON object that Status and the file show; it parses back to
+ * the same values. Returned: free(). NULL when there is no memory.
+ */
+char *session_config_print(const struct session_config *config);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The control socket: listens, knows its peers, turns their messages into calls on the one session
+ * that there can be, and their connections' ends into its end. Belongs to the main thread and its
+ * sd_event; never blocks.
+ */
+
+#include "fault.h"
+#include "module_cache.h"
+#include "perf_source.h"
+
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+struct control;
+
+struct control_params {
+    sd_event *event;               /* borrowed for control's life, as the next */
+    struct module_cache *cache;    /* what sessions are created with */
+    struct perf_features features; /* for Status */
+    int64_t priority;              /* of all its event sources */
+};
+
+/*
+ * Binds and listens at `path`. A socket that is there already is replaced when nobody listens on
+ * it. The mode is 0600, or 0660 of the group cpu-profiler where there is one and the caller may
+ * give to it. The folder of the default path is made when it is missing. The socket stays at its
+ * path when the daemon ends; the next daemon replaces it. Returns a descriptor (returned: close()),
+ * or -errno with a fault, -EADDRINUSE when another daemon listens there.
+ */
+int control_listen(const char *path, struct fault *reterr);
+
+/*
+ * Serves a listening SOCK_STREAM socket (taken), its own or one that was passed in. Returns 0 and
+ * an object to release with control_free(), which ends all connections and the session, or -errno.
+ */
+int control_new(int listen_fd, const struct control_params *params, struct control **ret);
+struct control *control_free(struct control *control);

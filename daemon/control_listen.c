@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Makes the control socket for a daemon that nobody passed one to. Two rules: a socket on which
+ * somebody listens is never taken away, and at no moment may more users connect than in the end.
+ * For the second the mode is set before bind(), and widened only once the group is right.
+ */
+#include "cleanup.h"
+#include "control.h"
+#include "sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define BACKLOG            64
+#define GROUP_BUFFER_BYTES 16384
+
+static int make_default_directory(const char *path, struct fault *reterr)
+{
+    if (strcmp(path, SAMPLER_SOCKET_PATH) != 0 || mkdir(SAMPLER_SOCKET_DIRECTORY, 0755) == 0 ||
+        errno == EEXIST) {
+        return 0;
+    }
+    int r = errno;
+    return fault_set(reterr, r, "cannot make the folder '%s': %s", SAMPLER_SOCKET_DIRECTORY,
+                     strerror(r));
+}
+
+/* Removes a socket on which nobody listens; anything else at the path is left for bind() to find.
+ */
+static int remove_stale(const struct sockaddr_un *address, struct fault *reterr)
+{
+    struct stat status;
+    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return 0;
+    }
+    cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        int r = errno;
+        return fault_set(reterr, r, "cannot make a socket: %s", strerror(r));
+    }
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN) {
+        return fault_set(reterr, EADDRINUSE, "another daemon listens at '%s'", address->sun_path);
+    }
+    if (errno == ECONNREFUSED) {
+        (void)unlink(address->sun_path);
+    }
+    return 0;
+}
+
+/* Whether the access group exists. */
+static bool find_group(gid_t *ret)
+{
+    char buffer[GROUP_BUFFER_BYTES];
+    struct group group;
+    struct group *found = NULL;
+    if (getgrnam_r(SAMPLER_GROUP, &group, buffer, sizeof buffer, &found) != 0 || found == NULL) {
+        return false;
+    }
+    *ret = group.gr_gid;
+    return true;
+}
+
+/* A caller who may not give the socket to the group keeps it to himself. */
+static void open_to_group(const char *path)
+{
+    gid_t group = 0;
+    if (find_group(&group) && lchown(path, (uid_t)-1, group) == 0) {
+        (void)fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW);
+    }
+}
+
+int control_listen(const char *path, struct fault *reterr)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        return fault_set(reterr, ENAMETOOLONG, "the socket's path has more than %zu bytes: '%.60s'",
+                         sizeof address.sun_path - 1, path);
+    }
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int r = make_default_directory(path, reterr);
+    if (r >= 0) {
+        r = remove_stale(&address, reterr);
+    }
+    if (r < 0) {
+        return r;
+    }
+    cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || fchmod(fd, 0600) != 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, BACKLOG) != 0) {
+        r = errno;
+        return fault_set(reterr, r, "cannot listen at '%s': %s", path, strerror(r));
+    }
+    open_to_group(path);
+    return take_fd(fd);
+}

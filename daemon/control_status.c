@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What Status answers: the daemon, the kernel, and the session as it is now. Reads, changes
+ * nothing.
+ */
+#include "cleanup.h"
+#include "control_peer.h"
+#include "json.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static bool add_daemon(cJSON *status, const struct control *control)
+{
+    cJSON *object = cJSON_AddObjectToObject(status, "daemon");
+    return cJSON_AddStringToObject(object, "version", CPU_PROFILERD_VERSION) != NULL &&
+           cJSON_AddNumberToObject(object, "pid", getpid()) != NULL &&
+           cJSON_AddNumberToObject(object, "uptime_s", (double)control_uptime_s(control)) != NULL;
+}
+
+static bool add_kernel(cJSON *status, const struct perf_features *features)
+{
+    struct utsname kernel = {0};
+    cJSON *object = cJSON_AddObjectToObject(status, "kernel");
+    (void)uname(&kernel);
+    return cJSON_AddStringToObject(object, "release", kernel.release) != NULL &&
+           cJSON_AddBoolToObject(object, "deferred_callchains", features->deferred_callchains) !=
+               NULL &&
+           cJSON_AddBoolToObject(object, "mmap_build_id", features->build_id) != NULL &&
+           cJSON_AddBoolToObject(object, "format_lost", features->format_lost) != NULL;
+}
+
+/* Adds a JSON text (taken, may be NULL) as the object that it is. */
+static cJSON *add_text(cJSON *object, const char *name, char *text)
+{
+    cleanup_(freep) char *owned = text;
+    cJSON *value = text == NULL ? NULL : cJSON_Parse(text);
+    if (!cJSON_AddItemToObject(object, name, value)) {
+        cJSON_Delete(value);
+        return NULL;
+    }
+    return value;
+}
+
+static bool add_session(cJSON *status, struct control *control, bool with_cpus)
+{
+    struct session *session = control->session;
+    if (session == NULL) {
+        return cJSON_AddNullToObject(status, "session") != NULL;
+    }
+    const struct session_owner *owner = session_owner(session);
+    struct session_memory memory = session_memory(session);
+    uint64_t restarts = module_cache_counts(control->params.cache).worker_restart_count;
+    cJSON *object = cJSON_AddObjectToObject(status, "session");
+    cJSON *config = add_text(object, "config", session_config_print(session_config(session)));
+    cJSON *books = add_text(object, "books", session_books(session));
+    if (!with_cpus) {
+        cJSON_DeleteItemFromObjectCaseSensitive(books, "cpus");
+    }
+    return config != NULL && books != NULL &&
+           cJSON_AddStringToObject(object, "session", session_id(session)) != NULL &&
+           cJSON_AddStringToObject(object, "state", session_state_name(session_state(session))) !=
+               NULL &&
+           cJSON_AddNumberToObject(object, "owner_uid", owner->uid) != NULL &&
+           cJSON_AddBoolToObject(object, "detached", owner->detached) != NULL &&
+           cJSON_AddNumberToObject(object, "age_s", (double)(session_age_ms(session) / 1000)) !=
+               NULL &&
+           cJSON_AddNumberToObject(object, "buffer_bytes", (double)memory.buffer_bytes) != NULL &&
+           cJSON_AddNumberToObject(object, "buffer_used_bytes", (double)memory.buffer_used_bytes) !=
+               NULL &&
+           cJSON_AddNumberToObject(object, "worker_restarts", (double)restarts) != NULL;
+}
+
+cJSON *control_status(struct control *control, bool with_cpus)
+{
+    cleanup_(json_freep) cJSON *reply = cJSON_CreateObject();
+    cJSON *status = cJSON_AddObjectToObject(reply, "status");
+    bool good = add_daemon(status, control) && add_kernel(status, &control->params.features) &&
+                add_session(status, control, with_cpus);
+    return good ? take_ptr(reply) : NULL;
+}

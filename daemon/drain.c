@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One round: note the horizon (a moment just past), then the sample rings' heads, then drain all
+ * sideband. Whatever a sample up to the horizon depends on was written before it, so it is among
+ * what was drained. Sideband up to the horizon is applied in the order of its time, then the
+ * samples up to the horizon are worked off CPU by CPU, each looking up the state of its own time.
+ * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
+ * ever waits.
+ *
+ * A sample allocates nothing here and logs nothing; what goes wrong is counted.
+ */
+#include "drain.h"
+
+#include "cleanup.h"
+#include "sideband.h"
+
+#include <string.h>
+
+#define RESCAN_PERIOD_NS UINT64_C(1000000000)
+#define PUBLISH_BYTES    ((size_t)65536)
+#define GONE_COUNT       1024 /* pids that /proc did not know lately */
+
+struct drain {
+    struct drain_config config;
+    struct drain_counts counts;
+    struct drain_cpu_counts *cpus;
+    struct sideband *sideband;
+    bool rescan;
+    struct {
+        int32_t pid;
+        uint64_t until_ns;
+    } gone[GONE_COUNT];
+};
+
+struct drain *drain_new(const struct drain_config *config)
+{
+    struct drain *drain = calloc(1, sizeof *drain);
+    if (drain == NULL) {
+        return NULL;
+    }
+    drain->config = *config;
+    drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
+    drain->sideband = sideband_new();
+    return drain->cpus == NULL || drain->sideband == NULL ? drain_free(drain) : drain;
+}
+
+struct drain *drain_free(struct drain *drain)
+{
+    if (drain != NULL) {
+        (void)sideband_free(drain->sideband);
+        free(drain->cpus);
+        free(drain);
+    }
+    return NULL;
+}
+
+static void apply_mmap(struct drain *drain, const struct perf_record *record)
+{
+    const struct perf_mmap_view *mmap = &record->mmap;
+    struct mapping_description mapping = {
+        .start = mmap->start,
+        .end = mmap->start + mmap->size_bytes,
+        .file_offset = mmap->file_offset,
+        .path = mmap->path,
+        .has_build_id = mmap->has_build_id,
+        .build_id_bytes = mmap->build_id_bytes,
+        .device_major = mmap->device_major,
+        .device_minor = mmap->device_minor,
+        .inode = mmap->inode,
+        .inode_generation = mmap->inode_generation,
+    };
+    if (!mmap->executable || mapping.end <= mapping.start) {
+        return;
+    }
+    memcpy(mapping.build_id, mmap->build_id, sizeof mapping.build_id);
+    process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
+}
+
+static void apply_sideband(struct drain *drain, const struct perf_record *record)
+{
+    struct process_table *processes = drain->config.processes;
+    switch (record->kind) {
+    case PERF_KIND_MMAP:
+        apply_mmap(drain, record);
+        break;
+    case PERF_KIND_COMM:
+        process_table_comm(processes, record->pid, record->tid, record->comm.text,
+                           record->comm.exec, record->time_ns);
+        break;
+    case PERF_KIND_FORK:
+        process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
+                           record->task.parent_tid, record->task.time_ns);
+        if (record->task.pid != record->task.parent_pid) {
+            (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid);
+        }
+        break;
+    case PERF_KIND_EXIT:
+        process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
+        break;
+    case PERF_KIND_LOST:
+        drain->counts.sideband_lost += record->lost.count;
+        drain->rescan = true;
+        break;
+    case PERF_KIND_SAMPLE:
+    case PERF_KIND_THROTTLE:
+    case PERF_KIND_UNTHROTTLE:
+    case PERF_KIND_SWITCH:
+    case PERF_KIND_DEFERRED_CALLCHAIN:
+    case PERF_KIND_OTHER:
+        break;
+    }
+}
+
+/* Moves what a CPU's sideband ring holds into the queue. */
+static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
+{
+    const uint8_t *bytes = NULL;
+    size_t size_bytes = 0;
+    perf_ring_refresh(ring);
+    for (int r = perf_ring_peek(ring, &bytes, &size_bytes); r != 0;
+         r = perf_ring_peek(ring, &bytes, &size_bytes)) {
+        struct perf_record record;
+        if (r < 0 ||
+            perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) < 0) {
+            drain->counts.bad_records++;
+            drain->rescan = true;
+        } else if (!sideband_add(drain->sideband, record.time_ns, bytes, size_bytes)) {
+            drain->counts.sideband_lost++;
+            drain->rescan = true;
+        }
+        if (r > 0) {
+            perf_ring_advance(ring, size_bytes);
+        }
+    }
+    perf_ring_publish(ring);
+}
+
+void drain_sideband(struct drain *drain, uint64_t horizon_ns)
+{
+    struct perf_source *source = drain->config.source;
+    const uint8_t *bytes = NULL;
+    size_t size_bytes = 0;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        drain_sideband_ring(drain, &source->cpus[i].sideband_ring);
+    }
+    sideband_sort(drain->sideband);
+    while ((bytes = sideband_next(drain->sideband, horizon_ns, &size_bytes)) != NULL) {
+        struct perf_record record;
+        if (perf_record_parse(&source->layout, bytes, size_bytes, &record) == 0) {
+            apply_sideband(drain, &record);
+        }
+    }
+}
+
+/* Reads a process from /proc, unless it was not there a moment ago. */
+static void scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
+{
+    size_t place = (uint32_t)pid % GONE_COUNT;
+    if (drain->gone[place].pid == pid && drain->gone[place].until_ns > time_ns) {
+        return;
+    }
+    if (proc_scan_process(drain->config.scan, drain->config.processes, pid) < 0) {
+        drain->gone[place].pid = pid;
+        drain->gone[place].until_ns = time_ns + RESCAN_PERIOD_NS;
+    }
+}
+
+/* The process of a sample; one that is not known, or only half, is read from /proc first. */
+static struct process *find_process(struct drain *drain, const struct sample *sample)
+{
+    struct process_table *processes = drain->config.processes;
+    if (sample->pid <= 0) {
+        return NULL;
+    }
+    struct process *process = process_table_find(processes, sample->pid, sample->time_ns);
+    if (process != NULL && (process->scanned || process->next_scan_ns > sample->time_ns)) {
+        return process;
+    }
+    scan_process(drain, sample->pid, sample->time_ns);
+    process = process_table_find(processes, sample->pid, sample->time_ns);
+    if (process != NULL) {
+        process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
+    }
+    return process;
+}
+
+/*
+ * The user stack, at most as deep as configured: with kernel stacks the kernel's own limit is one
+ * for both. It walks frame pointers until it cannot, and does not say why it stopped.
+ */
+static void take_user_stack(const struct drain *drain, const struct perf_sample_view *view,
+                            struct sample *sample)
+{
+    size_t depth = drain->config.max_stack_depth;
+    sample->user_stack = view->user_chain;
+    sample->user_count = view->user_count < depth ? view->user_count : depth;
+    sample->fp_frame_count = (uint16_t)sample->user_count;
+    if (sample->user_count == 0) {
+        sample->quality = STACK_NONE;
+    } else {
+        sample->quality = sample->user_count == depth ? STACK_DEPTH : STACK_NO_RULE;
+    }
+}
+
+static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+{
+    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
+    struct sample sample = {
+        .time_ns = record->time_ns,
+        .cpu = record->cpu,
+        .pid = record->pid,
+        .tid = record->tid,
+        .kernel_mode = record->mode == PERF_MODE_KERNEL,
+        .kernel_stack = record->sample.kernel_chain,
+        .kernel_count = record->sample.kernel_count,
+    };
+    take_user_stack(drain, &record->sample, &sample);
+    counts->received++;
+    struct process *process = find_process(drain, &sample);
+    if (!filter_matches(drain->config.filter, sample.pid,
+                        process != NULL && process->kernel_thread)) {
+        counts->filtered++;
+        return;
+    }
+    bool uncertain = false;
+    switch (trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain)) {
+    case TRACE_KEPT:
+        counts->kept++;
+        break;
+    case TRACE_DROPPED:
+        counts->dropped++;
+        break;
+    }
+    if (sample.quality == STACK_DEPTH) {
+        drain->counts.truncated_stacks++;
+    }
+    if (uncertain) {
+        drain->counts.mapping_uncertain++;
+        if (process != NULL && process->next_scan_ns <= sample.time_ns) {
+            process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
+            scan_process(drain, sample.pid, sample.time_ns);
+        }
+    }
+}
+
+/* Works off one CPU's samples up to the horizon. */
+static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+{
+    struct perf_source *source = drain->config.source;
+    struct perf_ring *ring = &source->cpus[cpu_index].sample_ring;
+    const uint8_t *bytes = NULL;
+    size_t size_bytes = 0;
+    size_t unpublished_bytes = 0;
+    for (int r = perf_ring_peek(ring, &bytes, &size_bytes); r != 0;
+         r = perf_ring_peek(ring, &bytes, &size_bytes)) {
+        struct perf_record record;
+        if (r < 0) {
+            drain->counts.bad_records++;
+            continue;
+        }
+        if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
+            drain->counts.bad_records++;
+        } else if (record.time_ns > horizon_ns) {
+            break;
+        } else if (record.kind == PERF_KIND_SAMPLE) {
+            handle_sample(drain, cpu_index, &record);
+        } else if (record.kind == PERF_KIND_LOST) {
+            drain->cpus[cpu_index].lost += record.lost.count;
+        }
+        perf_ring_advance(ring, size_bytes);
+        unpublished_bytes += size_bytes;
+        if (unpublished_bytes >= PUBLISH_BYTES) {
+            perf_ring_publish(ring);
+            unpublished_bytes = 0;
+        }
+    }
+    perf_ring_publish(ring);
+}
+
+void drain_all(struct drain *drain, uint64_t horizon_ns)
+{
+    struct perf_source *source = drain->config.source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        perf_ring_refresh(&source->cpus[i].sample_ring);
+    }
+    drain_sideband(drain, horizon_ns);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        drain_samples(drain, i, horizon_ns);
+    }
+}
+
+bool drain_take_rescan(struct drain *drain)
+{
+    bool rescan = drain->rescan;
+    drain->rescan = false;
+    return rescan;
+}
+
+const struct drain_counts *drain_counts(const struct drain *drain)
+{
+    return &drain->counts;
+}
+
+const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain)
+{
+    return drain->cpus;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From the rings into the process table and the trace: what one round of the collector does with
+ * what the kernel has written. Knows no thread, no clock and no descriptor.
+ */
+
+#include "filter.h"
+#include "perf_source.h"
+#include "proc_scan.h"
+#include "process_table.h"
+#include "trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct drain;
+
+/* All borrowed. */
+struct drain_config {
+    struct perf_source *source;
+    struct process_table *processes;
+    struct proc_scan *scan;
+    struct filter *filter;
+    struct trace *trace;
+    uint16_t max_stack_depth;
+};
+
+struct drain_cpu_counts {
+    uint64_t received;
+    uint64_t lost; /* as PERF_RECORD_LOST told */
+    uint64_t kept;
+    uint64_t filtered;
+    uint64_t dropped;
+};
+
+struct drain_counts {
+    uint64_t truncated_stacks;
+    uint64_t mapping_uncertain;
+    uint64_t bad_records;   /* that could not be parsed */
+    uint64_t sideband_lost; /* sideband records that were lost */
+};
+
+/* Returned; NULL when there is no memory. */
+struct drain *drain_new(const struct drain_config *config);
+struct drain *drain_free(struct drain *drain);
+
+/* Sideband alone, up to the horizon: between the rounds that handle samples. */
+void drain_sideband(struct drain *drain, uint64_t horizon_ns);
+/* Everything up to the horizon, in the order of time; UINT64_MAX: all that there is. */
+void drain_all(struct drain *drain, uint64_t horizon_ns);
+
+/* Whether sideband was lost since the last call, so that all processes must be read again. */
+bool drain_take_rescan(struct drain *drain);
+
+const struct drain_counts *drain_counts(const struct drain *drain);
+/* One element for each CPU of the source, in its order. */
+const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The worker's side: takes its settings, gives up its rights, and then answers requests one after
+ * the other until the socket ends. Nothing foreign is read before the rights are gone. It keeps
+ * nothing from one request to the next, and ends at the first thing that it does not understand.
+ */
+#include "elf_worker.h"
+
+#include "cleanup.h"
+#include "elf_symbols.h"
+#include "elf_worker_confine.h"
+#include "elf_worker_wire.h"
+#include "kallsyms.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+static bool receive_settings(int socket_fd, struct elf_worker_settings *ret)
+{
+    return recv(socket_fd, ret, sizeof *ret, MSG_TRUNC) == (ssize_t)sizeof *ret;
+}
+
+/* Waits for a question and its file (`*ret_fd`, returned); false: there will be none. */
+static bool receive_question(int socket_fd, struct elf_worker_question *ret, int *ret_fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = ret, .iov_len = sizeof *ret};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = got == (ssize_t)sizeof *ret ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int))) {
+        return false;
+    }
+    memcpy(ret_fd, CMSG_DATA(header), sizeof *ret_fd);
+    return true;
+}
+
+static void send_answer(int socket_fd, struct elf_worker_answer answer, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec data = {.iov_base = &answer, .iov_len = sizeof answer};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    if (sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0) {
+        _exit(EXIT_FAILURE);
+    }
+}
+
+/* Puts the table into a file that nobody can change any more (returned: close). */
+static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
+{
+    cleanup_(closep) int fd = memfd_create("symbol table", ELF_WORKER_MEMFD_FLAGS);
+    if (fd < 0) {
+        return -errno;
+    }
+    for (size_t written = 0; written < size_bytes;) {
+        ssize_t done = write(fd, bytes + written, size_bytes - written);
+        if (done < 0) {
+            return -errno;
+        }
+        written += (size_t)done;
+    }
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        return -errno;
+    }
+    *ret_fd = take_fd(fd);
+    return 0;
+}
+
+static int collect(uint32_t request, int fd, struct symbol_builder *builder)
+{
+    switch ((enum elf_worker_request)request) {
+    case ELF_WORKER_SYMBOLS:
+        return elf_symbols_read(fd, builder);
+    case ELF_WORKER_KALLSYMS:
+        return kallsyms_read(fd, builder);
+    }
+    return -ENOSYS;
+}
+
+static int build_table(uint32_t request, int fd, size_t *ret_bytes, int *ret_fd)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    if (builder == NULL) {
+        return -ENOMEM;
+    }
+    cleanup_(freep) void *bytes = NULL;
+    size_t size_bytes = 0;
+    int r = collect(request, fd, builder);
+    if (r == 0) {
+        r = symbol_builder_finish(builder, &bytes, &size_bytes);
+    }
+    symbol_builder_free(builder);
+    if (r == 0) {
+        r = seal_table(bytes, size_bytes, ret_fd);
+    }
+    if (r == 0) {
+        *ret_bytes = size_bytes;
+    }
+    return r;
+}
+
+_Noreturn void elf_worker_child(int socket_fd)
+{
+    struct elf_worker_settings settings;
+    if (!receive_settings(socket_fd, &settings) ||
+        elf_worker_confine(settings.uid, settings.gid) < 0) {
+        _exit(EXIT_FAILURE);
+    }
+    for (;;) {
+        struct elf_worker_question question;
+        int fd = -1;
+        if (!receive_question(socket_fd, &question, &fd)) {
+            _exit(EXIT_SUCCESS);
+        }
+        struct elf_worker_answer answer = {.sequence = question.sequence};
+        cleanup_(closep) int table_fd = -1;
+        size_t size_bytes = 0;
+        answer.error = build_table(question.request, fd, &size_bytes, &table_fd);
+        answer.size_bytes = size_bytes;
+        close_fd(fd);
+        send_answer(socket_fd, answer, table_fd);
+    }
+}

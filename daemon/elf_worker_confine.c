@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The confinement of the worker. The order is given by what each step still needs: the bounding set
+ * needs CAP_SETPCAP, the ids need CAP_SETUID, and a change of ids clears the parent-death signal
+ * and some flags, so those follow. Last comes the filter, an allow-list that knows nothing which
+ * makes a path, a socket, a process or executable memory.
+ *
+ * A step that only a privileged caller can do is skipped when the kernel says EPERM, because then
+ * the right it would take away is not there; every other failure ends the worker.
+ */
+#include "elf_worker_confine.h"
+
+#include "symbol_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FILES_MAX 16
+
+/* A sanitizer reserves terabytes of addresses. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED     0
+#define MEMORY_BYTES_MAX ((rlim_t)1536 << 20)
+#endif
+
+static int drop_bounding_set(void)
+{
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
+         capability++) {
+        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
+            return errno == EPERM ? 0 : -errno;
+        }
+    }
+    return 0;
+}
+
+static int change_ids(uid_t uid, gid_t gid)
+{
+    if (geteuid() != 0 || uid == (uid_t)-1) {
+        return 0;
+    }
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) {
+        return errno == EPERM ? 0 : -errno;
+    }
+    return 0;
+}
+
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+        syscall(SYS_capset, &header, none) < 0) {
+        return -errno;
+    }
+    return 0;
+}
+
+static int limit(__rlimit_resource_t resource, rlim_t value)
+{
+    const struct rlimit both = {.rlim_cur = value, .rlim_max = value};
+    return setrlimit(resource, &both) < 0 ? -errno : 0;
+}
+
+static int limit_resources(void)
+{
+    int r = limit(RLIMIT_CORE, 0);
+    if (r == 0) {
+        r = limit(RLIMIT_NOFILE, FILES_MAX);
+    }
+    if (r == 0) {
+        r = limit(RLIMIT_FSIZE, SYMBOL_TABLE_BYTES_MAX);
+    }
+#if !IS_SANITIZED
+    if (r == 0) {
+        r = limit(RLIMIT_AS, MEMORY_BYTES_MAX);
+    }
+#endif
+    return r;
+}
+
+/* System calls that may be made with any arguments. */
+static int allow_plain(scmp_filter_ctx filter)
+{
+    static const int calls[] = {
+        SCMP_SYS(read),   SCMP_SYS(pread64), SCMP_SYS(write),        SCMP_SYS(close),
+        SCMP_SYS(fstat),  SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),      SCMP_SYS(brk),
+        SCMP_SYS(munmap), SCMP_SYS(mremap),  SCMP_SYS(madvise),      SCMP_SYS(getrandom),
+        SCMP_SYS(futex),  SCMP_SYS(exit),    SCMP_SYS(rt_sigreturn), SCMP_SYS(exit_group),
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* Memory without a file and without PROT_EXEC; the C library's fstat(); one kind of new file. */
+static int allow_checked(scmp_filter_ctx filter)
+{
+    const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+    const struct scmp_arg_cmp anonymous = SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS);
+    const struct scmp_arg_cmp by_descriptor = SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH);
+    const struct scmp_arg_cmp memfd = SCMP_A1(SCMP_CMP_EQ, ELF_WORKER_MEMFD_FLAGS);
+    static const unsigned int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
+
+    int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, not_executable, anonymous);
+    if (r == 0) {
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, not_executable);
+    }
+    if (r == 0) {
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, by_descriptor);
+    }
+    if (r == 0) {
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1, memfd);
+    }
+    for (size_t i = 0; r == 0 && i < sizeof commands / sizeof *commands; i++) {
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+                             SCMP_A1(SCMP_CMP_EQ, commands[i]));
+    }
+    return r;
+}
+
+int elf_worker_filter(void)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    if (filter == NULL) {
+        return -ENOMEM;
+    }
+    int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (r == 0) {
+        r = allow_plain(filter);
+    }
+    if (r == 0) {
+        r = allow_checked(filter);
+    }
+    if (r == 0) {
+        r = seccomp_load(filter);
+    }
+    seccomp_release(filter);
+    return r;
+}
+
+int elf_worker_confine(uid_t uid, gid_t gid)
+{
+    int r = drop_bounding_set();
+    if (r == 0) {
+        r = change_ids(uid, gid);
+    }
+    if (r == 0) {
+        r = drop_capabilities();
+    }
+    if (r == 0) {
+        r = limit_resources();
+    }
+    if (r < 0) {
+        return r;
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) {
+        return -errno;
+    }
+    return elf_worker_filter();
+}

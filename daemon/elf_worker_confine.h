@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How the worker gives up its rights, for good. elf_worker_child() calls the first function, which
+ * calls the second last; apart from that only tests call them.
+ */
+
+#include <sys/types.h>
+
+/* Creates the file in which the worker leaves a table: these flags and no others pass the filter.
+ */
+#define ELF_WORKER_MEMFD_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
+
+/*
+ * Takes uid and gid (where root and allowed; (uid_t)-1 keeps them), drops all capabilities and the
+ * right to regain any, limits memory and files, dies with its parent, and loads the filter.
+ * Returns 0, or -errno with the process half confined: it must not go on.
+ */
+int elf_worker_confine(uid_t uid, gid_t gid);
+
+/* Loads the seccomp filter alone: whatever it does not list kills the process. */
+int elf_worker_filter(void);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What elf_worker.c and elf_worker_child.c say to each other over a SOCK_SEQPACKET socket, one
+ * structure a message. First the settings, once; then a request with one descriptor, and for each
+ * one reply, with one descriptor if `error` is 0. Private to one build of the program.
+ */
+
+#include <stdint.h>
+
+struct elf_worker_settings {
+    uint32_t uid; /* UINT32_MAX: keep */
+    uint32_t gid;
+};
+
+struct elf_worker_question {
+    uint64_t sequence;
+    uint32_t request; /* enum elf_worker_request */
+    uint32_t zero;
+};
+
+struct elf_worker_answer {
+    uint64_t sequence; /* of the request */
+    uint64_t size_bytes;
+    int32_t error; /* 0, or a negative errno value */
+    uint32_t zero;
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The texts of the strings that every segment of ours defines first. The writer writes them, and
+ * the reader knows arguments and events by them, whatever index a file gave them.
+ */
+#include "fxt_format.h"
+
+const char *fxt_known_string_text(enum fxt_known_string string)
+{
+    switch (string) {
+    case FXT_STRING_PROCESS:
+        return "process";
+    case FXT_STRING_SINCE:
+        return "boot_ts_ns";
+    case FXT_STRING_META:
+        return "kernel:meta";
+    case FXT_STRING_DROP_STATS:
+        return "drop_stats";
+    case FXT_STRING_NUM_RECORDS:
+        return "num_records";
+    case FXT_STRING_NUM_BYTES:
+        return "num_bytes";
+    case FXT_STRING_SESSION:
+        return "cpu-profilerd.session";
+    case FXT_STRING_SYMBOLS:
+        return "cpu-profilerd.symbols";
+    case FXT_STRING_BOOKS:
+        return "cpu-profilerd.books";
+    case FXT_STRING_FIRST_FREE:
+        break;
+    }
+    return "";
+}

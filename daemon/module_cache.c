@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Leads each ticket to its table: the opener finds the file, the store knows whether there is a
+ * table for it, and if not, a load waits for the worker, one for each file however many tickets
+ * want it. The worker has one request under way; whose turn it is goes round the uids, so that no
+ * user's hostile files delay all others. A worker that dies or takes too long costs the tickets of
+ * that one load, and is replaced after a moment.
+ *
+ * Everything but the requests runs in the main thread, inside module_cache_dispatch(), which never
+ * waits: files are opened and closed by the opener's threads, and a killed worker is reaped when it
+ * is ready to be.
+ */
+#include "module_cache.h"
+
+#include "cleanup.h"
+#include "limit_clock.h"
+#include "module_ticket.h"
+#include "opener.h"
+
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#define LOAD_LIMIT_NS     (10 * NS_PER_S)
+#define TRIM_INTERVAL_NS  NS_PER_S
+#define RESTART_DELAY_NS  (100 * NS_PER_MS)
+#define RESTART_DELAY_MAX NS_PER_S
+#define DYING_WORKERS_MAX 4
+
+/* A file whose table is wanted, and who wants it. */
+struct load {
+    struct load *next;
+    bool kernel;
+    struct module_file file; /* goes back to the opener */
+    uid_t uid;
+    struct module_ticket *tickets;
+};
+
+struct module_cache {
+    struct elf_worker_config worker_config;
+    struct opener *opener;
+    struct module_store *store;
+    int epoll_fd;
+    struct elf_worker *worker;                   /* NULL while there is none */
+    struct elf_worker *dying[DYING_WORKERS_MAX]; /* killed, not gone yet */
+    uint64_t restart_delay_ns;
+    uint64_t restart_ns;  /* not before */
+    struct load *loads;   /* waiting */
+    struct load *current; /* with the worker */
+    uint64_t current_begin_ns;
+    uid_t last_uid;
+    uint64_t trim_ns;
+    atomic_uint_least64_t requested_count;
+    uint64_t ready_count;
+    uint64_t failed_count;
+    uint64_t worker_restart_count;
+};
+
+static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
+                        enum module_failure failure)
+{
+    cache->failed_count++;
+    module_ticket_fail(ticket, failure);
+}
+
+static void finish_ticket(struct module_cache *cache, struct module_ticket *ticket,
+                          struct module_entry *entry)
+{
+    if (module_ticket_finish(ticket, entry)) {
+        cache->ready_count++;
+    } else {
+        cache->failed_count++;
+    }
+}
+
+/* Decides all tickets of a load, by `entry` or, if NULL, by `failure`, and ends it. */
+static void end_load(struct module_cache *cache, struct load *load, struct module_entry *entry,
+                     enum module_failure failure)
+{
+    while (load->tickets != NULL) {
+        struct module_ticket *ticket = load->tickets;
+        load->tickets = ticket->next;
+        if (entry != NULL) {
+            finish_ticket(cache, ticket, entry);
+        } else {
+            fail_ticket(cache, ticket, failure);
+        }
+    }
+    opener_release(cache->opener, load->file.fd, load->uid);
+    free(load);
+}
+
+static int watch(struct module_cache *cache, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(cache->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int start_worker(struct module_cache *cache)
+{
+    struct elf_worker *worker = NULL;
+    int r = elf_worker_start(&cache->worker_config, &worker);
+    if (r < 0) {
+        return r;
+    }
+    r = watch(cache, elf_worker_fd(worker));
+    if (r < 0) {
+        elf_worker_free(worker);
+        return r;
+    }
+    cache->worker = worker;
+    return 0;
+}
+
+/* Releases the dead workers that can be; gives an empty place, or NULL. */
+static struct elf_worker **reap_workers(struct module_cache *cache)
+{
+    struct elf_worker **place = NULL;
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        struct elf_worker **dying = &cache->dying[i];
+        if (*dying != NULL && elf_worker_end(*dying)) {
+            *dying = elf_worker_free(*dying);
+        }
+        if (*dying == NULL) {
+            place = dying;
+        }
+    }
+    return place;
+}
+
+/* Ends the worker. There is a place for it: none is started without one. */
+static void drop_worker(struct module_cache *cache, uint64_t now_ns)
+{
+    struct elf_worker **place = reap_workers(cache);
+    *place = take_ptr(cache->worker);
+    (void)elf_worker_end(*place);
+    cache->restart_ns = now_ns + cache->restart_delay_ns;
+    cache->restart_delay_ns =
+        cache->restart_delay_ns == 0 ? RESTART_DELAY_NS : 2 * cache->restart_delay_ns;
+    if (cache->restart_delay_ns > RESTART_DELAY_MAX) {
+        cache->restart_delay_ns = RESTART_DELAY_MAX;
+    }
+}
+
+static void replace_worker(struct module_cache *cache, uint64_t now_ns)
+{
+    if (reap_workers(cache) == NULL || cache->worker != NULL || now_ns < cache->restart_ns) {
+        return;
+    }
+    if (start_worker(cache) == 0) {
+        cache->worker_restart_count++;
+    } else {
+        cache->restart_ns = now_ns + RESTART_DELAY_MAX;
+    }
+}
+
+/* The load under way has no table: remembered, except for the kernel, which has no identity. */
+static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
+{
+    struct load *load = take_ptr(cache->current);
+    if (!load->kernel) {
+        module_store_fail(cache->store, &load->file.identity, failure, now_ns);
+    }
+    end_load(cache, load, NULL, failure);
+}
+
+static void keep_table(struct module_cache *cache, void *map, size_t map_bytes)
+{
+    struct load *load = take_ptr(cache->current);
+    struct module_entry *entry = NULL;
+    int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, map,
+                             map_bytes, &entry);
+    if (r < 0) {
+        (void)munmap(map, map_bytes);
+    }
+    end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
+}
+
+static void receive_answer(struct module_cache *cache, uint64_t now_ns)
+{
+    if (cache->worker == NULL) {
+        return;
+    }
+    void *map = NULL;
+    size_t map_bytes = 0;
+    int r = elf_worker_receive(cache->worker, &map, &map_bytes);
+    bool late = cache->current != NULL && now_ns - cache->current_begin_ns >= LOAD_LIMIT_NS;
+    if (r == -EPIPE || (r == -EAGAIN && late)) {
+        drop_worker(cache, now_ns);
+        if (cache->current != NULL) {
+            fail_current(cache, MODULE_FAILURE_WORKER, now_ns);
+        }
+        return;
+    }
+    if (r == -EAGAIN) {
+        return;
+    }
+    cache->restart_delay_ns = 0;
+    if (r < 0) {
+        fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
+    } else {
+        keep_table(cache, map, map_bytes);
+    }
+}
+
+/* The link to the next load: the first of another uid than the last one's, else the first. */
+static struct load **next_load(struct module_cache *cache)
+{
+    for (struct load **link = &cache->loads; *link != NULL; link = &(*link)->next) {
+        if ((*link)->uid != cache->last_uid) {
+            return link;
+        }
+    }
+    return &cache->loads;
+}
+
+static void send_load(struct module_cache *cache, uint64_t now_ns)
+{
+    struct load **link = next_load(cache);
+    if (cache->worker == NULL || cache->current != NULL || *link == NULL) {
+        return;
+    }
+    struct load *load = *link;
+    int r = elf_worker_send(cache->worker, load->kernel ? ELF_WORKER_KALLSYMS : ELF_WORKER_SYMBOLS,
+                            load->file.fd);
+    if (r == -EAGAIN) {
+        return;
+    }
+    if (r < 0) {
+        /* It was dead before it saw this one. */
+        drop_worker(cache, now_ns);
+        return;
+    }
+    *link = load->next;
+    load->next = NULL;
+    cache->current = load;
+    cache->current_begin_ns = now_ns;
+    cache->last_uid = load->uid;
+}
+
+/* The load of that file which is under way or waiting, or NULL. */
+static struct load *find_load(struct module_cache *cache, const struct file_identity *identity)
+{
+    struct load *current = cache->current;
+    if (current != NULL && !current->kernel &&
+        file_identity_equal(&current->file.identity, identity)) {
+        return current;
+    }
+    struct load *load = cache->loads;
+    while (load != NULL && (load->kernel || !file_identity_equal(&load->file.identity, identity))) {
+        load = load->next;
+    }
+    return load;
+}
+
+static void add_load(struct module_cache *cache, const struct opener_answer *answer)
+{
+    struct module_ticket *ticket = answer->userdata;
+    struct load *load = ticket->kernel ? NULL : find_load(cache, &answer->file.identity);
+    if (load != NULL) {
+        ticket->next = load->tickets;
+        load->tickets = ticket;
+        opener_release(cache->opener, answer->file.fd, answer->uid);
+        return;
+    }
+    load = calloc(1, sizeof *load);
+    if (load == NULL) {
+        fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
+        opener_release(cache->opener, answer->file.fd, answer->uid);
+        return;
+    }
+    load->kernel = ticket->kernel;
+    load->file = answer->file;
+    load->uid = answer->uid;
+    load->tickets = ticket;
+    struct load **end = &cache->loads;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = load;
+}
+
+/* A file has been opened: is it known? */
+static void take_file(struct module_cache *cache, const struct opener_answer *answer,
+                      uint64_t now_ns)
+{
+    struct module_ticket *ticket = answer->userdata;
+    const struct file_identity *identity = &answer->file.identity;
+    struct module_entry *entry = NULL;
+    enum module_failure failure = MODULE_FAILURE_NONE;
+    if (!ticket->kernel) {
+        entry = module_store_find(cache->store, identity);
+        failure = module_store_failure(cache->store, identity, now_ns);
+    }
+    if (entry != NULL) {
+        finish_ticket(cache, ticket, entry);
+        module_entry_release(entry);
+    } else if (failure != MODULE_FAILURE_NONE) {
+        fail_ticket(cache, ticket, failure);
+    } else {
+        add_load(cache, answer);
+        return;
+    }
+    opener_release(cache->opener, answer->file.fd, answer->uid);
+}
+
+static void take_answers(struct module_cache *cache, uint64_t now_ns)
+{
+    struct opener_answer answer;
+    while (opener_next(cache->opener, &answer)) {
+        if (answer.failure != MODULE_FAILURE_NONE) {
+            fail_ticket(cache, answer.userdata, answer.failure);
+        } else {
+            take_file(cache, &answer, now_ns);
+        }
+    }
+}
+
+int module_cache_new(const struct elf_worker_config *worker_config, struct module_cache **ret)
+{
+    struct module_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) {
+        return -ENOMEM;
+    }
+    cache->worker_config = *worker_config;
+    cache->last_uid = (uid_t)-1;
+    cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    cache->store = module_store_new();
+    int r = cache->epoll_fd < 0 ? -errno : 0;
+    if (r == 0 && cache->store == NULL) {
+        r = -ENOMEM;
+    }
+    if (r == 0) {
+        r = opener_new(&cache->opener);
+    }
+    if (r == 0) {
+        r = watch(cache, opener_fd(cache->opener));
+    }
+    if (r == 0) {
+        r = start_worker(cache);
+    }
+    if (r < 0) {
+        module_cache_free(cache);
+        return r;
+    }
+    *ret = cache;
+    return 0;
+}
+
+struct module_cache *module_cache_free(struct module_cache *cache)
+{
+    if (cache == NULL) {
+        return NULL;
+    }
+    elf_worker_free(cache->worker);
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        elf_worker_free(cache->dying[i]);
+    }
+    if (cache->opener != NULL) {
+        opener_stop(cache->opener);
+        take_answers(cache, limit_clock_ns());
+        if (cache->current != NULL) {
+            end_load(cache, take_ptr(cache->current), NULL, MODULE_FAILURE_WORKER);
+        }
+        while (cache->loads != NULL) {
+            struct load *load = cache->loads;
+            cache->loads = load->next;
+            end_load(cache, load, NULL, MODULE_FAILURE_WORKER);
+        }
+        opener_free(cache->opener);
+    }
+    module_store_free(cache->store);
+    close_fd(cache->epoll_fd);
+    free(cache);
+    return NULL;
+}
+
+int module_cache_fd(const struct module_cache *cache)
+{
+    return cache->epoll_fd;
+}
+
+void module_cache_dispatch(struct module_cache *cache)
+{
+    uint64_t now_ns = limit_clock_ns();
+    take_answers(cache, now_ns);
+    receive_answer(cache, now_ns);
+    replace_worker(cache, now_ns);
+    send_load(cache, now_ns);
+    if (now_ns - cache->trim_ns >= TRIM_INTERVAL_NS) {
+        cache->trim_ns = now_ns;
+        module_store_trim(cache->store, now_ns);
+    }
+}
+
+struct module_cache_counts module_cache_counts(struct module_cache *cache)
+{
+    return (struct module_cache_counts){
+        .requested_count = atomic_load(&cache->requested_count),
+        .ready_count = cache->ready_count,
+        .failed_count = cache->failed_count,
+        .worker_restart_count = cache->worker_restart_count,
+        .hang_count = opener_hang_count(cache->opener),
+        .module_count = module_store_count(cache->store),
+        .table_bytes = module_store_bytes(cache->store),
+    };
+}
+
+int module_cache_worker_pid(const struct module_cache *cache)
+{
+    return cache->worker == NULL ? 0 : elf_worker_pid(cache->worker);
+}
+
+struct module_ticket *module_cache_request(struct module_cache *cache,
+                                           const struct module_query *query)
+{
+    struct module_ticket *ticket = module_ticket_new(query);
+    if (ticket == NULL) {
+        return NULL;
+    }
+    if (opener_submit(cache->opener, query, ticket) < 0) {
+        /* Nobody will decide it: both holds are ours. */
+        module_ticket_release(ticket);
+        module_ticket_release(ticket);
+        return NULL;
+    }
+    atomic_fetch_add(&cache->requested_count, 1);
+    return ticket;
+}
+
+struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
+{
+    return module_cache_request(cache, NULL);
+}

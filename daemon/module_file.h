@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Finds and opens the file behind a mapping, and proves that it is that file as far as this is
+ * possible without reading it. Every function may hang for as long as a filesystem likes: for
+ * opener threads only.
+ */
+
+#include "module_cache.h"
+
+#include <sys/types.h>
+
+/* What the cache knows a file by. Equal identity, equal contents. */
+struct file_identity {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    int64_t changed_s; /* st_ctim */
+    int64_t changed_ns;
+};
+
+struct module_file {
+    int fd; /* returned: close, where closing may hang */
+    struct file_identity identity;
+};
+
+/* Asked before each step that may wait for the filesystem `device`; false: do not touch it. */
+typedef bool (*module_file_guard_fn)(uint64_t device, void *userdata);
+
+/*
+ * Opens the file that `query` describes for reading. With a build-id in the query the contents are
+ * still to be compared; without, device and inode have been. Returns MODULE_FAILURE_NONE,
+ * _NOT_FOUND, _NOT_FILE, _IDENTITY or _LIMIT.
+ */
+enum module_failure module_file_open(const struct module_query *query, module_file_guard_fn guard,
+                                     void *userdata, struct module_file *ret);
+
+/* Opens the kernel's own list of symbols. */
+enum module_failure module_file_open_kernel(struct module_file *ret);
+
+/* Whose process this is; (uid_t)-1 when it is gone. Does not hang. */
+uid_t module_file_owner(int32_t pid);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A hash table of entries by the identity of their file. An entry goes only when it has no users:
+ * users are added by the main thread alone, so one that the main thread sees without users stays
+ * without until it says otherwise. The failures are a ring: the oldest is forgotten first.
+ */
+#include "module_store.h"
+
+#include "cleanup.h"
+
+#include <sys/mman.h>
+
+#define BUCKETS  4096
+#define FAILURES 256
+
+struct failure {
+    struct file_identity identity;
+    enum module_failure failure; /* NONE: an empty place */
+    uint64_t until_ns;
+};
+
+struct module_store {
+    struct module_entry *buckets[BUCKETS];
+    uint64_t entry_count;
+    uint64_t table_bytes;
+    struct failure failures[FAILURES];
+    size_t next_failure;
+};
+
+struct module_store *module_store_new(void)
+{
+    return calloc(1, sizeof(struct module_store));
+}
+
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+}
+
+static struct module_entry **bucket_of(struct module_store *store,
+                                       const struct file_identity *identity)
+{
+    uint64_t mixed = (identity->inode ^ identity->device << 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return &store->buckets[(mixed >> 32) % BUCKETS];
+}
+
+/* Removes the entry to which `link` points. */
+static void remove_entry(struct module_store *store, struct module_entry **link)
+{
+    struct module_entry *entry = *link;
+    *link = entry->next;
+    store->entry_count--;
+    store->table_bytes -= entry->map_bytes;
+    (void)munmap(entry->map, entry->map_bytes);
+    free(entry);
+}
+
+struct module_store *module_store_free(struct module_store *store)
+{
+    for (size_t i = 0; store != NULL && i < BUCKETS; i++) {
+        while (store->buckets[i] != NULL) {
+            remove_entry(store, &store->buckets[i]);
+        }
+    }
+    free(store);
+    return NULL;
+}
+
+void module_entry_use(struct module_entry *entry)
+{
+    atomic_fetch_add_explicit(&entry->user_count, 1, memory_order_relaxed);
+    entry->idle_since_ns = 0;
+}
+
+void module_entry_release(struct module_entry *entry)
+{
+    /* What the user has read was read before the main thread sees the count and unmaps. */
+    atomic_fetch_sub_explicit(&entry->user_count, 1, memory_order_release);
+}
+
+static bool is_used(struct module_entry *entry)
+{
+    return atomic_load_explicit(&entry->user_count, memory_order_acquire) != 0;
+}
+
+struct module_entry *module_store_find(struct module_store *store,
+                                       const struct file_identity *identity)
+{
+    for (struct module_entry *entry = *bucket_of(store, identity); entry != NULL;
+         entry = entry->next) {
+        if (!entry->kernel && file_identity_equal(&entry->identity, identity)) {
+            module_entry_use(entry);
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* The link to the unused entry that was used longest ago, or NULL. */
+static struct module_entry **oldest_unused(struct module_store *store)
+{
+    struct module_entry **oldest = NULL;
+    uint64_t oldest_ns = 0;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct module_entry **link = &store->buckets[i]; *link != NULL;
+             link = &(*link)->next) {
+            /* One that was not looked at since it became unused did so last. */
+            uint64_t since_ns = (*link)->idle_since_ns == 0 ? UINT64_MAX : (*link)->idle_since_ns;
+            if (!is_used(*link) && (oldest == NULL || since_ns < oldest_ns)) {
+                oldest = link;
+                oldest_ns = since_ns;
+            }
+        }
+    }
+    return oldest;
+}
+
+int module_store_add(struct module_store *store, const struct file_identity *identity, void *map,
+                     size_t map_bytes, struct module_entry **ret)
+{
+    static const struct file_identity kernel = {0};
+    cleanup_(freep) struct module_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return -ENOMEM;
+    }
+    int r = symbol_table_open(map, map_bytes, &entry->module.symbols);
+    if (r < 0) {
+        return r;
+    }
+    while (store->entry_count >= MODULE_STORE_ENTRIES_MAX ||
+           store->table_bytes + map_bytes > MODULE_STORE_BYTES_MAX) {
+        struct module_entry **link = oldest_unused(store);
+        if (link == NULL) {
+            return -ENOSPC;
+        }
+        remove_entry(store, link);
+    }
+
+    entry->kernel = identity == NULL;
+    entry->identity = identity == NULL ? kernel : *identity;
+    entry->module.device = entry->identity.device;
+    entry->module.inode = entry->identity.inode;
+    entry->map = map;
+    entry->map_bytes = map_bytes;
+    struct module_entry **bucket = bucket_of(store, &entry->identity);
+    entry->next = *bucket;
+    *bucket = entry;
+    store->entry_count++;
+    store->table_bytes += map_bytes;
+    *ret = take_ptr(entry);
+    return 0;
+}
+
+void module_store_trim(struct module_store *store, uint64_t now_ns)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct module_entry **link = &store->buckets[i];
+        while (*link != NULL) {
+            struct module_entry *entry = *link;
+            if (is_used(entry)) {
+                entry->idle_since_ns = 0;
+            } else if (entry->idle_since_ns == 0) {
+                entry->idle_since_ns = now_ns;
+            } else if (now_ns - entry->idle_since_ns >= MODULE_IDLE_NS) {
+                remove_entry(store, link);
+                continue;
+            }
+            link = &entry->next;
+        }
+    }
+}
+
+void module_store_fail(struct module_store *store, const struct file_identity *identity,
+                       enum module_failure failure, uint64_t now_ns)
+{
+    store->failures[store->next_failure++ % FAILURES] = (struct failure){
+        .identity = *identity,
+        .failure = failure,
+        .until_ns = now_ns + MODULE_FAILURE_NS,
+    };
+}
+
+enum module_failure module_store_failure(const struct module_store *store,
+                                         const struct file_identity *identity, uint64_t now_ns)
+{
+    for (size_t i = 0; i < FAILURES; i++) {
+        const struct failure *failure = &store->failures[i];
+        if (failure->failure != MODULE_FAILURE_NONE && now_ns < failure->until_ns &&
+            file_identity_equal(&failure->identity, identity)) {
+            return failure->failure;
+        }
+    }
+    return MODULE_FAILURE_NONE;
+}
+
+uint64_t module_store_count(const struct module_store *store)
+{
+    return store->entry_count;
+}
+
+uint64_t module_store_bytes(const struct module_store *store)
+{
+    return store->table_bytes;
+}

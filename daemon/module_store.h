@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The tables that the cache holds, by identity of their file: found, bounded, trimmed. All of it
+ * belongs to the main thread but for module_entry_release().
+ */
+
+#include "module_file.h"
+
+#include <stdatomic.h>
+
+#define MODULE_STORE_ENTRIES_MAX 4096
+#define MODULE_STORE_BYTES_MAX   ((uint64_t)1 << 30)
+#define MODULE_IDLE_NS           UINT64_C(60000000000)
+#define MODULE_FAILURE_NS        UINT64_C(10000000000)
+
+struct module_entry {
+    struct module module;
+    struct file_identity identity;
+    bool kernel; /* never found again: what the kernel has loaded changes */
+    void *map;   /* owned */
+    size_t map_bytes;
+    atomic_uint user_count; /* raised by the main thread only */
+    uint64_t idle_since_ns; /* 0 while there are users, as far as has been looked */
+    struct module_entry *next;
+};
+
+struct module_store;
+
+struct module_store *module_store_new(void);
+struct module_store *module_store_free(struct module_store *store);
+
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
+
+/* The entry of a file, with a new user that module_entry_release() takes away again; or NULL. */
+struct module_entry *module_store_find(struct module_store *store,
+                                       const struct file_identity *identity);
+
+/*
+ * Takes a checked table (`map`, on success) of a file, NULL: of the kernel; makes room by removing
+ * the longest unused. `*ret` has no user yet. Returns 0, -EBADMSG, -ENOMEM, or -ENOSPC when what is
+ * in use fills a limit.
+ */
+int module_store_add(struct module_store *store, const struct file_identity *identity, void *map,
+                     size_t map_bytes, struct module_entry **ret);
+void module_entry_use(struct module_entry *entry);
+/* From any thread; afterwards the entry may go. */
+void module_entry_release(struct module_entry *entry);
+
+/* Removes what nobody has used for MODULE_IDLE_NS. */
+void module_store_trim(struct module_store *store, uint64_t now_ns);
+
+/* Remembers for MODULE_FAILURE_NS that a file gives no table. */
+void module_store_fail(struct module_store *store, const struct file_identity *identity,
+                       enum module_failure failure, uint64_t now_ns);
+enum module_failure module_store_failure(const struct module_store *store,
+                                         const struct file_identity *identity, uint64_t now_ns);
+
+uint64_t module_store_count(const struct module_store *store);
+uint64_t module_store_bytes(const struct module_store *store);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tickets. One thread decides them and another reads them: everything that is decided is written
+ * before the state, with release, and read after it, with acquire. Either may let go first; the
+ * last one frees.
+ */
+#include "module_ticket.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct module_ticket *module_ticket_new(const struct module_query *query)
+{
+    struct module_ticket *ticket = calloc(1, sizeof *ticket);
+    if (ticket == NULL) {
+        return NULL;
+    }
+    atomic_init(&ticket->holder_count, 2);
+    atomic_init(&ticket->state, MODULE_PENDING);
+    ticket->kernel = query == NULL;
+    if (query != NULL && query->has_build_id) {
+        assert(query->build_id_bytes > 0 && query->build_id_bytes <= sizeof ticket->build_id);
+        ticket->has_build_id = true;
+        ticket->build_id_bytes = query->build_id_bytes;
+        memcpy(ticket->build_id, query->build_id, sizeof ticket->build_id);
+    }
+    return ticket;
+}
+
+static void publish(struct module_ticket *ticket, enum module_state state)
+{
+    atomic_store_explicit(&ticket->state, state, memory_order_release);
+    module_ticket_release(ticket);
+}
+
+static bool is_build_id_right(const struct module_ticket *ticket, const struct symbol_table *table)
+{
+    return !ticket->has_build_id ||
+           (ticket->build_id_bytes == table->build_id_bytes &&
+            memcmp(ticket->build_id, table->build_id, ticket->build_id_bytes) == 0);
+}
+
+bool module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry)
+{
+    if (!is_build_id_right(ticket, &entry->module.symbols)) {
+        module_ticket_fail(ticket, MODULE_FAILURE_IDENTITY);
+        return false;
+    }
+    module_entry_use(entry);
+    ticket->entry = entry;
+    publish(ticket, MODULE_READY);
+    return true;
+}
+
+void module_ticket_fail(struct module_ticket *ticket, enum module_failure failure)
+{
+    ticket->failure = failure;
+    publish(ticket, MODULE_FAILED);
+}
+
+enum module_state module_ticket_state(const struct module_ticket *ticket)
+{
+    return atomic_load_explicit(&ticket->state, memory_order_acquire);
+}
+
+enum module_failure module_ticket_failure(const struct module_ticket *ticket)
+{
+    return module_ticket_state(ticket) == MODULE_FAILED ? ticket->failure : MODULE_FAILURE_NONE;
+}
+
+const struct module *module_ticket_module(const struct module_ticket *ticket)
+{
+    return module_ticket_state(ticket) == MODULE_READY ? &ticket->entry->module : NULL;
+}
+
+void module_ticket_release(struct module_ticket *ticket)
+{
+    if (ticket == NULL ||
+        atomic_fetch_sub_explicit(&ticket->holder_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (ticket->entry != NULL) {
+        module_entry_release(ticket->entry);
+    }
+    free(ticket);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The arithmetic behind the rings. A sample ring holds RING_TIME_NS of samples that are all as
+ * large as they can be, so that the reader may be late by that much. Where all rings together would
+ * take too much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the
+ * sideband rings do; then the answer is a fault with the numbers in it. Numbers are bounded by
+ * their types' use: a period of at least 1 ns, a 16-bit depth and PERF_PLAN_CPU_LIMIT CPUs cannot
+ * overflow 64 bits.
+ */
+#include "perf_plan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_TIME_NS     ((uint64_t)250000000)
+#define RING_TIME_MIN_NS ((uint64_t)50000000)
+
+/*
+ * The least of a sample ring where memory allows: an eighth of the sideband ring beside it, so less
+ * would save nothing, and at low rates it rides out a reader that stands still for seconds.
+ */
+#define SAMPLE_RING_LEAST_BYTES ((uint64_t)512 << 10)
+
+/* Two loops of mmap() overrun 128 KiB within a drain interval, and do not fill 4 MiB. */
+#define SIDEBAND_RING_BYTES       ((uint64_t)4 << 20)
+#define SIDEBAND_RING_SMALL_BYTES ((uint64_t)1 << 20)
+#define SIDEBAND_SMALL_ABOVE_CPUS 16
+
+#define RINGS_BYTES_MAX      ((uint64_t)512 << 20)
+#define RINGS_MEMORY_DIVISOR 32
+
+/* Kernel frames share one budget with user frames; stacks of system calls are seldom deeper. */
+#define KERNEL_FRAMES_ALLOWANCE 64
+
+/* Header, four ids (identifier, tid, time, cpu), the chain's count, and two context markers. */
+#define SAMPLE_FIXED_WORDS (1 + 4 + 1 + 2)
+
+/* Reads digits into *ret; false when there are none or the id is out of all bounds. */
+static bool take_cpu(const char **text, uint32_t *ret)
+{
+    uint32_t cpu = 0;
+    const char *start = *text;
+    for (; **text >= '0' && **text <= '9'; (*text)++) {
+        cpu = cpu * 10 + (uint32_t)(**text - '0');
+        if (cpu >= PERF_PLAN_CPU_LIMIT) {
+            return false;
+        }
+    }
+    *ret = cpu;
+    return *text != start;
+}
+
+/* Reads "first" or "first-last". */
+static bool take_range(const char **text, uint32_t *ret_first, uint32_t *ret_last)
+{
+    if (!take_cpu(text, ret_first)) {
+        return false;
+    }
+    *ret_last = *ret_first;
+    if (**text == '-') {
+        (*text)++;
+        return take_cpu(text, ret_last) && *ret_last >= *ret_first;
+    }
+    return true;
+}
+
+/* Reads a whole list; writes the ids to `cpus` unless it is NULL. Returns their count, 0 for no
+ * list.
+ */
+static size_t read_list(const char *text, uint32_t *cpus)
+{
+    size_t count = 0;
+    uint32_t lowest_next = 0;
+    for (;;) {
+        uint32_t first;
+        uint32_t last;
+        if (!take_range(&text, &first, &last) || first < lowest_next) {
+            return 0;
+        }
+        for (uint32_t cpu = first; cpus != NULL && cpu <= last; cpu++) {
+            cpus[count + (cpu - first)] = cpu;
+        }
+        count += last - first + 1;
+        lowest_next = last + 1;
+        if (*text != ',') {
+            break;
+        }
+        text++;
+    }
+    return *text == '\0' || strcmp(text, "\n") == 0 ? count : 0;
+}
+
+int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count)
+{
+    size_t count = read_list(text, NULL);
+    if (count == 0) {
+        return -EBADMSG;
+    }
+    uint32_t *cpus = malloc(count * sizeof *cpus);
+    if (cpus == NULL) {
+        return -ENOMEM;
+    }
+    *ret_count = read_list(text, cpus);
+    *ret_cpus = cpus;
+    return 0;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The power of two of at least a page that holds `time_ns` of samples. */
+static uint64_t ring_bytes_for(uint64_t time_ns, const struct perf_plan_input *input,
+                               uint16_t sample_max_stack)
+{
+    uint64_t samples = time_ns / input->period_ns + 1;
+    uint64_t sample_bytes = (SAMPLE_FIXED_WORDS + (uint64_t)sample_max_stack) * sizeof(uint64_t);
+    uint64_t ring_bytes = input->page_bytes;
+    while (ring_bytes < samples * sample_bytes) {
+        ring_bytes *= 2;
+    }
+    return ring_bytes;
+}
+
+static int choose_depth(const struct perf_plan_input *input, uint16_t *ret, struct fault *reterr)
+{
+    if (input->max_stack_depth > input->sysctl_max_stack) {
+        return fault_set_member(reterr, "max_stack_depth",
+                                "%u frames are more than this kernel records; allowed are 1 to %u "
+                                "(kernel.perf_event_max_stack)",
+                                input->max_stack_depth, input->sysctl_max_stack);
+    }
+    uint64_t wanted = input->max_stack_depth;
+    if (input->kernel_stacks) {
+        wanted += KERNEL_FRAMES_ALLOWANCE;
+    }
+    *ret = (uint16_t)min_u64(wanted, min_u64(input->sysctl_max_stack, UINT16_MAX));
+    return 0;
+}
+
+static uint64_t total_bytes(const struct perf_plan_input *input, const struct perf_plan *plan)
+{
+    return input->cpu_count *
+           (plan->sample_ring_bytes + plan->sideband_ring_bytes + 2 * input->page_bytes);
+}
+
+int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, struct fault *reterr)
+{
+    assert(input->period_ns > 0 && input->cpu_count > 0 && input->page_bytes > 0);
+    struct perf_plan plan = {0};
+    int r = choose_depth(input, &plan.sample_max_stack, reterr);
+    if (r < 0) {
+        return r;
+    }
+
+    uint64_t allowed_bytes = min_u64(input->memory_bytes / RINGS_MEMORY_DIVISOR, RINGS_BYTES_MAX);
+    uint64_t least_bytes = ring_bytes_for(RING_TIME_MIN_NS, input, plan.sample_max_stack);
+    plan.sample_ring_bytes = max_u64(SAMPLE_RING_LEAST_BYTES,
+                                     ring_bytes_for(RING_TIME_NS, input, plan.sample_max_stack));
+    plan.sideband_ring_bytes = input->cpu_count > SIDEBAND_SMALL_ABOVE_CPUS
+                                   ? SIDEBAND_RING_SMALL_BYTES
+                                   : SIDEBAND_RING_BYTES;
+    while (total_bytes(input, &plan) > allowed_bytes && plan.sample_ring_bytes > least_bytes) {
+        plan.sample_ring_bytes /= 2;
+    }
+    if (total_bytes(input, &plan) > allowed_bytes) {
+        plan.sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES;
+    }
+    plan.total_bytes = total_bytes(input, &plan);
+    if (plan.total_bytes > allowed_bytes) {
+        return fault_set_member(
+            reterr, "frequency_hz",
+            "%zu CPUs x (%llu KiB for 50 ms of samples + %llu KiB sideband) are %llu KiB of rings; "
+            "allowed are %llu KiB (1/32 of the memory, at most 512 MiB): lower the rate or "
+            "max_stack_depth",
+            input->cpu_count, (unsigned long long)(plan.sample_ring_bytes >> 10),
+            (unsigned long long)(plan.sideband_ring_bytes >> 10),
+            (unsigned long long)(plan.total_bytes >> 10),
+            (unsigned long long)(allowed_bytes >> 10));
+    }
+    *ret = plan;
+    return 0;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One process's executable mappings over time: a mapping is a rectangle of addresses and time. The
+ * ones that hold now are in an ordered set, the ended ones in a history sorted by their end.
+ *
+ * Invariants: live mappings do not overlap; a record cuts what is older than it and leaves alone
+ * what is newer; a scan fills gaps, and replaces only what an older scan said. Whatever finds no
+ * place (bounds, memory) is counted and becomes a gap, so that a sample is unknown and never
+ * misnamed. Pids, threads and the time of processes are process_table.c's.
+ */
+#include "process_parts.h"
+
+#include "cleanup.h"
+#include "mapping_set.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define HISTORY_CAPACITY_MIN ((size_t)16)
+
+/* Memory without a file has one name, however the kernel calls it. */
+static const char *path_of(const struct mapping_description *description)
+{
+    bool anonymous = description->path[0] == '\0' || strncmp(description->path, "//anon", 6) == 0;
+    return anonymous ? "[anon]" : description->path;
+}
+
+static struct mapped_file *new_file(const struct mapping_description *description)
+{
+    struct mapped_file *file = calloc(1, sizeof *file);
+    if (file == NULL) {
+        return NULL;
+    }
+    file->path = strndup(path_of(description), PATH_MAX);
+    if (file->path == NULL) {
+        free(file);
+        return NULL;
+    }
+    file->reference_count = 1;
+    if (description->has_build_id && description->build_id_bytes <= BUILD_ID_BYTES_MAX) {
+        file->has_build_id = true;
+        file->build_id_bytes = description->build_id_bytes;
+        memcpy(file->build_id, description->build_id, description->build_id_bytes);
+    }
+    file->device_major = description->device_major;
+    file->device_minor = description->device_minor;
+    file->inode = description->inode;
+    file->inode_generation = description->inode_generation;
+    return file;
+}
+
+static void drop_file(struct process_account *account, struct mapped_file *file)
+{
+    file->reference_count--;
+    if (file->reference_count > 0) {
+        return;
+    }
+    if (account->on_file_free != NULL) {
+        account->on_file_free(file, account->userdata);
+    }
+    free(file->path);
+    free(file);
+}
+
+static bool has_place(struct process_account *account, const struct process *process)
+{
+    if (process->mappings.count + process->history_count < PROCESS_MAPPINGS_MAX &&
+        account->counts.mapping_count < PROCESS_TABLE_MAPPINGS_MAX) {
+        return true;
+    }
+    account->counts.refused_count++;
+    return false;
+}
+
+/* The part of a mapping that lies in [start, end), which the mapping contains. */
+static struct mapping part_of(const struct mapping *mapping, uint64_t start, uint64_t end)
+{
+    struct mapping part = *mapping;
+    part.start = start;
+    part.end = end;
+    part.file_offset += start - mapping->start;
+    return part;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool grow_history(struct process *process)
+{
+    if (process->history_count < process->history_capacity) {
+        return true;
+    }
+    size_t capacity =
+        process->history_capacity == 0 ? HISTORY_CAPACITY_MIN : process->history_capacity * 2;
+    struct mapping *history = reallocarray(process->history, capacity, sizeof *history);
+    if (history == NULL) {
+        return false;
+    }
+    process->history = history;
+    process->history_capacity = capacity;
+    return true;
+}
+
+/* Keeps a copy of what held until `to_ns`, with a reference of its own. */
+static void remember(struct process_account *account, struct process *process,
+                     const struct mapping *mapping, uint64_t to_ns)
+{
+    if (mapping->from_ns >= to_ns || !has_place(account, process)) {
+        return;
+    }
+    if (!grow_history(process)) {
+        account->counts.refused_count++;
+        return;
+    }
+    size_t at = process->history_count;
+    while (at > 0 && process->history[at - 1].to_ns > to_ns) {
+        at--;
+    }
+    memmove(&process->history[at + 1], &process->history[at],
+            (process->history_count - at) * sizeof *process->history);
+    process->history[at] = *mapping;
+    process->history[at].to_ns = to_ns;
+    process->history_count++;
+    account->counts.mapping_count++;
+    mapping->file->reference_count++;
+}
+
+/* Puts a copy into a gap of the live ones, with a reference of its own. */
+static void insert_live(struct process_account *account, struct process *process,
+                        const struct mapping *mapping)
+{
+    if (!has_place(account, process)) {
+        return;
+    }
+    struct mapping_place place = mapping_set_seek(&process->mappings, mapping->start);
+    if (mapping_set_insert(&process->mappings, place, mapping) < 0) {
+        account->counts.refused_count++;
+        return;
+    }
+    account->counts.mapping_count++;
+    mapping->file->reference_count++;
+}
+
+static void remove_live(struct process_account *account, struct process *process,
+                        struct mapping_place place)
+{
+    struct mapped_file *file = mapping_set_at(&process->mappings, place)->file;
+    mapping_set_remove(&process->mappings, place);
+    account->counts.mapping_count--;
+    drop_file(account, file);
+}
+
+/* Ends at `time_ns` what the mapping at `place` has of [start, end); the rest of it goes on. */
+static void cut(struct process_account *account, struct process *process,
+                struct mapping_place place, const struct mapping *by, uint64_t time_ns)
+{
+    struct mapping *mapping = mapping_set_at(&process->mappings, place);
+    const struct mapping whole = *mapping;
+    const struct mapping ended =
+        part_of(&whole, later(whole.start, by->start), earlier(whole.end, by->end));
+
+    remember(account, process, &ended, time_ns);
+    if (whole.start < ended.start) {
+        mapping->end = ended.start;
+        if (ended.end < whole.end) {
+            const struct mapping rest = part_of(&whole, ended.end, whole.end);
+            insert_live(account, process, &rest);
+        }
+    } else if (ended.end < whole.end) {
+        *mapping = part_of(&whole, ended.end, whole.end);
+    } else {
+        remove_live(account, process, place);
+    }
+}
+
+static void changed(struct process_account *account, struct process *process)
+{
+    process->generation = ++account->last_generation;
+}
+
+static struct mapping describe(const struct mapping_description *description,
+                               struct mapped_file *file, uint64_t from_ns)
+{
+    return (struct mapping){
+        .start = description->start,
+        .end = description->end,
+        .file_offset = description->file_offset,
+        .from_ns = from_ns,
+        .to_ns = TIME_OPEN_NS,
+        .file = file,
+    };
+}
+
+void process_mappings_mmap(struct process_account *account, struct process *process,
+                           const struct mapping_description *description, uint64_t time_ns)
+{
+    if (description->start >= description->end || time_ns < process->exec_ns) {
+        return;
+    }
+    struct mapped_file *file = new_file(description);
+    if (file == NULL) {
+        account->counts.refused_count++;
+        return;
+    }
+    const struct mapping mapping = describe(description, file, time_ns);
+    uint64_t at = mapping.start;       /* what is live below it has been dealt with */
+    uint64_t unplaced = mapping.start; /* where the part begins that has no place yet */
+    while (at < mapping.end) {
+        struct mapping_place place = mapping_set_seek(&process->mappings, at);
+        const struct mapping *other = mapping_set_at(&process->mappings, place);
+        if (other == NULL || other->start >= mapping.end) {
+            break;
+        }
+        at = other->end;
+        if (other->from_ns <= time_ns) {
+            cut(account, process, place, &mapping, time_ns);
+            continue;
+        }
+        if (unplaced < other->start) {
+            const struct mapping part = part_of(&mapping, unplaced, other->start);
+            insert_live(account, process, &part);
+        }
+        unplaced = at;
+    }
+    if (unplaced < mapping.end) {
+        const struct mapping part = part_of(&mapping, unplaced, mapping.end);
+        insert_live(account, process, &part);
+    }
+    drop_file(account, file);
+    changed(account, process);
+}
+
+void process_mappings_exec(struct process_account *account, struct process *process,
+                           uint64_t time_ns)
+{
+    struct mapping_set old = process->mappings;
+    process->mappings = (struct mapping_set){0};
+    account->counts.mapping_count -= old.count;
+
+    struct mapping_place place = {0};
+    for (struct mapping *mapping; (mapping = mapping_set_at(&old, place)) != NULL;
+         place = mapping_set_next(&old, place)) {
+        if (mapping->seen_ns >= time_ns) {
+            /* /proc showed it after this exec: it is of the new image. */
+            mapping->from_ns = later(mapping->from_ns, time_ns);
+        }
+        if (mapping->from_ns >= time_ns) {
+            insert_live(account, process, mapping);
+        } else {
+            remember(account, process, mapping, time_ns);
+        }
+        drop_file(account, mapping->file);
+    }
+    mapping_set_done(&old);
+    changed(account, process);
+}
+
+/* Fills with `mapping` what is free of its range. Returns whether anything was. */
+static bool lay_beneath(struct process_account *account, struct process *process,
+                        const struct mapping *mapping)
+{
+    bool filled = false;
+    uint64_t at = mapping->start;
+    while (at < mapping->end) {
+        struct mapping_place place = mapping_set_seek(&process->mappings, at);
+        const struct mapping *other = mapping_set_at(&process->mappings, place);
+        uint64_t free_end =
+            other == NULL || other->start >= mapping->end ? mapping->end : other->start;
+        uint64_t next = free_end == mapping->end ? mapping->end : other->end;
+        if (at < free_end) {
+            const struct mapping part = part_of(mapping, at, free_end);
+            insert_live(account, process, &part);
+            filled = true;
+        }
+        at = next;
+    }
+    return filled;
+}
+
+static void inherit(struct process_account *account, struct process *child,
+                    const struct mapping *mapping, uint64_t time_ns)
+{
+    if (mapping->from_ns > time_ns) {
+        return;
+    }
+    struct mapping copy = *mapping;
+    copy.from_ns = time_ns;
+    copy.to_ns = TIME_OPEN_NS;
+    copy.seen_ns = 0;
+    copy.module_id = 0;
+    (void)lay_beneath(account, child, &copy);
+}
+
+void process_mappings_inherit(struct process_account *account, struct process *child,
+                              const struct process *parent, uint64_t time_ns)
+{
+    const struct mapping *mapping;
+    struct mapping_place place = {0};
+    while ((mapping = mapping_set_at(&parent->mappings, place)) != NULL) {
+        inherit(account, child, mapping, time_ns);
+        place = mapping_set_next(&parent->mappings, place);
+    }
+    for (size_t i = parent->history_count; i > 0 && parent->history[i - 1].to_ns > time_ns; i--) {
+        inherit(account, child, &parent->history[i - 1], time_ns);
+    }
+    changed(account, child);
+}
+
+/* Whether a live mapping is what the scan describes, over the addresses that they share. */
+static bool is_same(const struct mapping *mapping, const struct mapping_description *description)
+{
+    const struct mapped_file *file = mapping->file;
+    if (file->inode != description->inode || file->device_major != description->device_major ||
+        file->device_minor != description->device_minor) {
+        return false;
+    }
+    if (description->inode != 0) {
+        return mapping->start - mapping->file_offset ==
+               description->start - description->file_offset;
+    }
+    return strncmp(file->path, path_of(description), PATH_MAX) == 0;
+}
+
+/* Whether a scanned mapping says nothing new: records or the same scanned mapping are all over it.
+ * What /proc showed once more is marked so. */
+static bool is_known(struct process *process, const struct mapping_description *description,
+                     uint64_t seen_ns)
+{
+    bool known = true;
+    uint64_t at = description->start;
+    while (at < description->end) {
+        struct mapping *other =
+            mapping_set_at(&process->mappings, mapping_set_seek(&process->mappings, at));
+        if (other == NULL || other->start >= description->end) {
+            return false;
+        }
+        bool same = other->scanned && is_same(other, description);
+        if (same) {
+            other->seen_ns = later(other->seen_ns, seen_ns);
+        }
+        known = known && other->start <= at && (same || !other->scanned);
+        at = other->end;
+    }
+    return known;
+}
+
+/* Puts `mapping` in the place of what an older scan saw differently, from `begin_ns` on. */
+static void replace_scanned(struct process_account *account, struct process *process,
+                            const struct mapping *mapping,
+                            const struct mapping_description *description, uint64_t begin_ns)
+{
+    uint64_t at = mapping->start;
+    while (at < mapping->end) {
+        struct mapping_place place = mapping_set_seek(&process->mappings, at);
+        const struct mapping *other = mapping_set_at(&process->mappings, place);
+        if (other == NULL || other->start >= mapping->end) {
+            return;
+        }
+        at = other->end;
+        if (!other->scanned || other->from_ns > begin_ns || is_same(other, description)) {
+            continue;
+        }
+        struct mapping part = part_of(mapping, later(mapping->start, other->start),
+                                      earlier(mapping->end, other->end));
+        part.from_ns = begin_ns;
+        cut(account, process, place, &part, begin_ns);
+        insert_live(account, process, &part);
+    }
+}
+
+void process_mappings_scan(struct process_account *account, struct process *process,
+                           const struct process_scan *scan)
+{
+    const uint64_t from_ns = later(process->from_ns, process->exec_ns);
+    bool any_new = false;
+    for (size_t i = 0; i < scan->mapping_count; i++) {
+        const struct mapping_description *description = &scan->mappings[i];
+        if (description->start >= description->end ||
+            is_known(process, description, scan->begin_ns)) {
+            continue;
+        }
+        struct mapped_file *file = new_file(description);
+        if (file == NULL) {
+            account->counts.refused_count++;
+            continue;
+        }
+        struct mapping mapping = describe(description, file, from_ns);
+        mapping.scanned = true;
+        mapping.seen_ns = scan->begin_ns;
+        (void)lay_beneath(account, process, &mapping);
+        replace_scanned(account, process, &mapping, description, scan->begin_ns);
+        drop_file(account, file);
+        any_new = true;
+    }
+    if (any_new) {
+        changed(account, process);
+    }
+}
+
+struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns)
+{
+    struct mapping *mapping =
+        mapping_set_at(&process->mappings, mapping_set_seek(&process->mappings, pc));
+    if (mapping != NULL && mapping->start <= pc && mapping->from_ns <= time_ns) {
+        return mapping;
+    }
+    for (size_t i = process->history_count; i > 0; i--) {
+        mapping = &process->history[i - 1];
+        if (mapping->to_ns <= time_ns) {
+            return NULL;
+        }
+        if (mapping->from_ns <= time_ns && mapping->start <= pc && pc < mapping->end) {
+            return mapping;
+        }
+    }
+    return NULL;
+}
+
+bool process_mappings_prune(struct process_account *account, struct process *process,
+                            uint64_t horizon_ns)
+{
+    size_t passed = 0;
+    while (passed < process->history_count && process->history[passed].to_ns <= horizon_ns) {
+        drop_file(account, process->history[passed].file);
+        passed++;
+    }
+    if (passed == 0) {
+        return process->history_count > 0;
+    }
+    account->counts.mapping_count -= passed;
+    process->history_count -= passed;
+    if (process->history_count == 0) {
+        free(take_ptr(process->history));
+        process->history_capacity = 0;
+        return false;
+    }
+    memmove(process->history, &process->history[passed],
+            process->history_count * sizeof *process->history);
+    return true;
+}
+
+void process_mappings_done(struct process_account *account, struct process *process)
+{
+    const struct mapping *mapping;
+    struct mapping_place place = {0};
+    while ((mapping = mapping_set_at(&process->mappings, place)) != NULL) {
+        drop_file(account, mapping->file);
+        place = mapping_set_next(&process->mappings, place);
+    }
+    account->counts.mapping_count -= process->mappings.count;
+    mapping_set_done(&process->mappings);
+    (void)process_mappings_prune(account, process, TIME_OPEN_NS);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Which process had a pid when. A bucket holds all processes of its pids; of one pid the newest
+ * comes first, and their times do not overlap. What has something to forget (it ended, or a thread
+ * or a mapping of it did) is on one list, so that a prune costs what has changed.
+ *
+ * What is inside a process is process_threads.c's and process_mappings.c's.
+ */
+#include "process_table.h"
+
+#include "cleanup.h"
+#include "process_parts.h"
+
+#define BUCKET_COUNT     PROCESS_TABLE_PROCESSES_MAX /* a power of two; pids are dense */
+#define KTHREADD_PID     2
+#define START_UNKNOWN_NS TIME_OPEN_NS
+
+struct process_table {
+    struct process_account account;
+    struct process *listed;
+    struct process *buckets[BUCKET_COUNT];
+};
+
+struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *userdata)
+{
+    struct process_table *table = calloc(1, sizeof *table);
+    if (table != NULL) {
+        table->account.on_file_free = on_file_free;
+        table->account.userdata = userdata;
+    }
+    return table;
+}
+
+static void free_process(struct process_table *table, struct process *process)
+{
+    process_threads_done(&table->account, process);
+    process_mappings_done(&table->account, process);
+    table->account.counts.process_count--;
+    free(process);
+}
+
+struct process_table *process_table_free(struct process_table *table)
+{
+    for (size_t i = 0; table != NULL && i < BUCKET_COUNT; i++) {
+        while (table->buckets[i] != NULL) {
+            struct process *process = table->buckets[i];
+            table->buckets[i] = process->next_in_bucket;
+            free_process(table, process);
+        }
+    }
+    free(table);
+    return NULL;
+}
+
+static struct process **bucket_of(struct process_table *table, int32_t pid)
+{
+    return &table->buckets[(uint32_t)pid & (BUCKET_COUNT - 1)];
+}
+
+struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    for (struct process *process = *bucket_of(table, pid); process != NULL;
+         process = process->next_in_bucket) {
+        if (process->pid == pid && process->from_ns <= time_ns && time_ns < process->to_ns) {
+            return process;
+        }
+    }
+    return NULL;
+}
+
+static struct process *find_newest(struct process_table *table, int32_t pid)
+{
+    struct process *process = *bucket_of(table, pid);
+    while (process != NULL && process->pid != pid) {
+        process = process->next_in_bucket;
+    }
+    return process;
+}
+
+static struct process *add_process(struct process_table *table, int32_t pid, uint64_t from_ns,
+                                   uint64_t known_ns)
+{
+    struct process *process = NULL;
+    if (table->account.counts.process_count < PROCESS_TABLE_PROCESSES_MAX) {
+        process = calloc(1, sizeof *process);
+    }
+    if (process == NULL) {
+        table->account.counts.refused_count++;
+        return NULL;
+    }
+    struct process **bucket = bucket_of(table, pid);
+    process->pid = pid;
+    process->from_ns = from_ns;
+    process->to_ns = TIME_OPEN_NS;
+    process->known_ns = known_ns;
+    process->start_time_ns = START_UNKNOWN_NS;
+    process->generation = ++table->account.last_generation;
+    process->next_in_bucket = *bucket;
+    *bucket = process;
+    table->account.counts.process_count++;
+    return process;
+}
+
+/* Puts a process that has something to forget on prune's list. */
+static void list(struct process_table *table, struct process *process)
+{
+    bool forgets = process->to_ns != TIME_OPEN_NS || process->history_count > 0 ||
+                   process->live_thread_count < process->thread_count;
+    if (forgets && !process->listed) {
+        process->listed = true;
+        process->next_listed = table->listed;
+        table->listed = process;
+    }
+}
+
+static void end_process(struct process_table *table, struct process *process, uint64_t time_ns)
+{
+    if (process->to_ns <= time_ns) {
+        return;
+    }
+    process->to_ns = time_ns > process->from_ns ? time_ns : process->from_ns;
+    process_threads_end_others(process, 0, process->to_ns);
+    list(table, process);
+}
+
+/* The process that a record of this time is about, made when it was not known. NULL when there is
+ * no such pid, no place, or the record is too late to say anything. */
+static struct process *process_of_record(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    if (pid <= 0) {
+        return NULL;
+    }
+    struct process *process = process_table_find(table, pid, time_ns);
+    if (process != NULL) {
+        return process;
+    }
+    const struct process *newest = find_newest(table, pid);
+    if (newest != NULL && newest->from_ns > time_ns) {
+        return NULL;
+    }
+    return add_process(table, pid, newest == NULL ? 0 : newest->to_ns, time_ns);
+}
+
+/* A late word of a thread that lives on: its process had not ended. */
+static void revive(struct process_table *table, struct process *process)
+{
+    if (process->to_ns != TIME_OPEN_NS && process->live_thread_count > 0) {
+        if (find_newest(table, process->pid) == process) {
+            process->to_ns = TIME_OPEN_NS;
+        } else {
+            process_threads_end_others(process, 0, process->to_ns);
+        }
+    }
+}
+
+/* The process that a fork at this time made. One of which nothing older is known is this one: its
+ * own first record, or a scan, came before its fork. */
+static struct process *bear(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct process *newest = find_newest(table, pid);
+    if (newest != NULL && !newest->forked && newest->known_ns >= time_ns &&
+        newest->from_ns <= time_ns) {
+        newest->from_ns = time_ns;
+        return newest;
+    }
+    if (newest != NULL && newest->from_ns >= time_ns) {
+        return NULL;
+    }
+    if (newest != NULL) {
+        end_process(table, newest, time_ns);
+    }
+    return add_process(table, pid, time_ns, time_ns);
+}
+
+static bool is_kernel_child(const struct process *parent)
+{
+    return parent != NULL &&
+           (parent->kernel_thread || (parent->pid == KTHREADD_PID && !parent->scanned));
+}
+
+static void fork_process(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
+                         int32_t parent_tid, uint64_t time_ns)
+{
+    struct process *parent = process_of_record(table, parent_pid, time_ns);
+    struct process *child = bear(table, pid, time_ns);
+    if (child == NULL) {
+        return;
+    }
+    child->forked = true;
+    child->threads_known = true;
+    child->parent_pid = parent_pid;
+    if (child->start_time_ns == START_UNKNOWN_NS) {
+        child->start_time_ns = time_ns;
+    }
+    if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
+        process_mappings_inherit(&table->account, child, parent, time_ns);
+        child->scanned = parent->scanned;
+        child->kernel_thread = is_kernel_child(parent);
+    }
+    process_threads_fork(&table->account, child, tid,
+                         parent == NULL ? NULL : process_find_thread(parent, parent_tid, time_ns),
+                         time_ns);
+    revive(table, child);
+}
+
+void process_table_fork(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
+                        int32_t parent_tid, uint64_t time_ns)
+{
+    if (pid <= 0 || tid <= 0) {
+        return;
+    }
+    if (pid != parent_pid) {
+        fork_process(table, pid, parent_pid, tid, parent_tid, time_ns);
+        return;
+    }
+    struct process *process = process_of_record(table, pid, time_ns);
+    if (process != NULL) {
+        process_threads_fork(&table->account, process, tid,
+                             process_find_thread(process, parent_tid, time_ns), time_ns);
+        revive(table, process);
+        list(table, process);
+    }
+}
+
+static void exec_process(struct process_table *table, struct process *process, int32_t tid,
+                         uint64_t time_ns)
+{
+    if (time_ns < process->exec_ns) {
+        return;
+    }
+    process_threads_end_others(process, tid, time_ns);
+    process_mappings_exec(&table->account, process, time_ns);
+    process->exec_ns = time_ns;
+    process->scanned = true;
+    process->threads_known = true;
+    process->leader_exited = false;
+    process->kernel_thread = false;
+}
+
+void process_table_comm(struct process_table *table, int32_t pid, int32_t tid, const char *comm,
+                        bool exec, uint64_t time_ns)
+{
+    struct process *process = tid <= 0 ? NULL : process_of_record(table, pid, time_ns);
+    if (process == NULL) {
+        return;
+    }
+    struct thread *thread = process_threads_get(&table->account, process, tid, time_ns);
+    if (exec) {
+        exec_process(table, process, tid, time_ns);
+    }
+    if (thread != NULL) {
+        process_threads_rename(thread, comm, time_ns);
+    }
+    revive(table, process);
+    list(table, process);
+}
+
+void process_table_exit(struct process_table *table, int32_t pid, int32_t tid, uint64_t time_ns)
+{
+    struct process *process = tid <= 0 ? NULL : process_of_record(table, pid, time_ns);
+    if (process == NULL) {
+        return;
+    }
+    process_threads_exit(&table->account, process, tid, time_ns);
+    process->leader_exited = process->leader_exited || tid == pid;
+    if (time_ns > process->last_exit_ns) {
+        process->last_exit_ns = time_ns;
+    }
+    if (process->live_thread_count == 0 && (process->threads_known || process->leader_exited)) {
+        end_process(table, process, process->last_exit_ns);
+    }
+    list(table, process);
+}
+
+void process_table_mmap(struct process_table *table, int32_t pid,
+                        const struct mapping_description *mapping, uint64_t time_ns)
+{
+    struct process *process = process_of_record(table, pid, time_ns);
+    if (process != NULL) {
+        process_mappings_mmap(&table->account, process, mapping, time_ns);
+        list(table, process);
+    }
+}
+
+/* The process that a scan is about, or NULL when what it read is no longer so. */
+static struct process *process_of_scan(struct process_table *table, const struct process_scan *scan)
+{
+    struct process *newest = find_newest(table, scan->pid);
+    if (newest == NULL) {
+        return add_process(table, scan->pid, 0, scan->begin_ns);
+    }
+    if (scan->start_time_ns > newest->start_time_ns || scan->start_time_ns >= newest->to_ns) {
+        uint64_t from_ns = scan->start_time_ns;
+        if (newest->to_ns == TIME_OPEN_NS) {
+            end_process(table, newest, from_ns);
+        }
+        /* It is the older one by a clock tick at the most. */
+        from_ns = newest->to_ns > from_ns ? newest->to_ns : from_ns;
+        return add_process(table, scan->pid, from_ns, scan->begin_ns);
+    }
+    bool overtaken = newest->to_ns != TIME_OPEN_NS || newest->exec_ns > scan->begin_ns ||
+                     newest->from_ns > scan->begin_ns;
+    return overtaken ? NULL : newest;
+}
+
+void process_table_scan(struct process_table *table, const struct process_scan *scan)
+{
+    struct process *process = scan->pid <= 0 ? NULL : process_of_scan(table, scan);
+    if (process == NULL) {
+        return;
+    }
+    if (process->start_time_ns == START_UNKNOWN_NS) {
+        process->start_time_ns = scan->start_time_ns;
+    }
+    if (process->parent_pid == 0) {
+        process->parent_pid = scan->parent_pid;
+    }
+    process->kernel_thread = scan->kernel_thread;
+    process->scanned = true;
+    process->threads_known = process->threads_known || scan->thread_count > 0;
+    process_threads_scan(&table->account, process, scan);
+    process_mappings_scan(&table->account, process, scan);
+    list(table, process);
+}
+
+void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct process *newest = pid <= 0 ? NULL : find_newest(table, pid);
+    if (newest != NULL && newest->to_ns == TIME_OPEN_NS && newest->from_ns <= time_ns) {
+        end_process(table, newest, time_ns);
+    }
+}
+
+static void unlink_process(struct process_table *table, const struct process *process)
+{
+    struct process **link = bucket_of(table, process->pid);
+    while (*link != process) {
+        link = &(*link)->next_in_bucket;
+    }
+    *link = process->next_in_bucket;
+}
+
+void process_table_prune(struct process_table *table, uint64_t horizon_ns)
+{
+    struct process **link = &table->listed;
+    while (*link != NULL) {
+        struct process *process = *link;
+        if (process->to_ns <= horizon_ns) {
+            *link = process->next_listed;
+            unlink_process(table, process);
+            free_process(table, process);
+            continue;
+        }
+        bool history = process_mappings_prune(&table->account, process, horizon_ns);
+        bool threads = process_threads_prune(&table->account, process, horizon_ns);
+        if (history || threads || process->to_ns != TIME_OPEN_NS) {
+            link = &process->next_listed;
+        } else {
+            *link = process->next_listed;
+            process->listed = false;
+        }
+    }
+}
+
+struct process_table_counts process_table_counts(const struct process_table *table)
+{
+    return table->account.counts;
+}

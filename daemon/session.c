@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * States: created -start-> running -stop-> stopping -drained-> stopped -start-> running. Sideband
+ * is recorded and /proc is read from creation on, so the process table is whole when the first
+ * sample comes.
+ *
+ * A stop disables the events at once, lets the collector drain the rings, makes up the books and
+ * hands them to the collector, which writes them after the last names. on_stopped() is called when
+ * everything that was sampled can be read; `end` is told when the names and the books have been
+ * read as well.
+ *
+ * What was handed out is kept here until it is acknowledged; the trace buffer itself never sees a
+ * retry.
+ */
+#include "session.h"
+
+#include "cleanup.h"
+#include "collector.h"
+#include "cpu_time.h"
+#include "log.h"
+#include "trace.h"
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#define SECOND_NS            UINT64_C(1000000000)
+#define CHUNK_BYTES          ((size_t)1 << 20)
+#define DEFINITIONS_BYTES    ((size_t)64 << 20) /* address space; memory as it fills */
+#define TYPICAL_SAMPLE_BYTES 256
+#define SESSION_ID_BYTES     17
+
+/* What one CPU's books need beside the collector's counts. */
+struct cpu_account {
+    uint64_t idle_ns; /* summed over the times that sampling ran */
+    uint64_t steal_ns;
+};
+
+struct session {
+    char id[SESSION_ID_BYTES];
+    struct session_config config;
+    struct session_owner owner;
+    struct session_callbacks callbacks;
+    enum session_state state;
+    const char *stopped_by;
+    uint64_t created_ns;
+
+    struct perf_source *source;
+    struct process_table *processes;
+    struct proc_scan *scan;
+    struct filter *filter;
+    struct trace_buffer *buffer;
+    struct trace *trace;
+    struct collector *collector;
+    sd_event *event; /* borrowed */
+    sd_event_source *collector_source;
+    sd_event_source *duration_source;
+
+    struct cpu_account *accounts;   /* cpu_count of each */
+    struct cpu_time *running_since; /* /proc/stat as it was at the last start */
+    bool idle_known;
+
+    bool finished; /* names and books are in the buffer */
+    uint8_t *chunk;
+    size_t chunk_bytes;
+    uint64_t chunk_sequence;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* What the file says of the recording: one line of JSON. Returned: free(). */
+static char *print_session(const struct session *session)
+{
+    struct utsname host;
+    char name[sizeof host.nodename * 6];
+    char release[sizeof host.release * 6];
+    cleanup_(freep) char *config = session_config_print(&session->config);
+    char *text = NULL;
+    if (config == NULL || uname(&host) < 0) {
+        return NULL;
+    }
+    (void)utf8_json(name, sizeof name, host.nodename, strlen(host.nodename));
+    (void)utf8_json(release, sizeof release, host.release, strlen(host.release));
+    int r = asprintf(&text,
+                     "{\"session\":\"%s\",\"version\":\"%s\",\"host\":\"%s\",\"kernel\":\"%s\","
+                     "\"created_boot_ns\":%" PRIu64 ",\"created_realtime_ns\":\"%" PRIu64
+                     "\",\"config\":%s}",
+                     session->id, CPU_PROFILERD_VERSION, name, release, session->created_ns,
+                     now_ns(CLOCK_REALTIME), config);
+    return r < 0 ? NULL : text;
+}
+
+static int make_filter(struct session *session, struct module_cache *cache)
+{
+    const struct session_config *config = &session->config;
+    int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(cache), session->owner.pid};
+    struct filter_config filter = {
+        .target_pids = config->target_pids,
+        .target_pid_count = config->target_pid_count,
+        .excluded_pids = self,
+        .excluded_pid_count = config->exclude_self ? sizeof self / sizeof self[0] : 0,
+        .kernel_threads = config->kernel_threads,
+    };
+    session->filter = filter_new(&filter);
+    return session->filter == NULL ? -ENOMEM : 0;
+}
+
+static int make_trace(struct session *session, struct module_cache *cache)
+{
+    size_t cpu_count = session->source->cpu_count;
+    cleanup_(freep) char *json = print_session(session);
+    cleanup_(freep) uint32_t *cpus = calloc(cpu_count, sizeof *cpus);
+    session->buffer = trace_buffer_new(cpu_count, DEFINITIONS_BYTES,
+                                       (size_t)session->config.buffer_kib_per_cpu * 1024);
+    if (json == NULL || cpus == NULL || session->buffer == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < cpu_count; i++) {
+        cpus[i] = session->source->cpus[i].cpu;
+    }
+    return trace_new(
+        &(struct trace_config){
+            .buffer = session->buffer,
+            .cache = cache,
+            .cpus = cpus,
+            .cpu_count = cpu_count,
+            .session_json = json,
+        },
+        &session->trace);
+}
+
+/* Everything that only takes memory. */
+static int make_parts(struct session *session, struct module_cache *cache)
+{
+    size_t cpu_count = session->source->cpu_count;
+    int r = make_trace(session, cache);
+    if (r < 0) {
+        return r;
+    }
+    session->chunk = malloc(CHUNK_BYTES);
+    session->accounts = calloc(cpu_count, sizeof *session->accounts);
+    session->running_since = calloc(cpu_count, sizeof *session->running_since);
+    session->processes = process_table_new(trace_file_gone, session->trace);
+    session->scan = proc_scan_new();
+    if (session->chunk == NULL || session->accounts == NULL || session->running_since == NULL ||
+        session->processes == NULL || session->scan == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < cpu_count; i++) {
+        session->running_since[i].cpu = session->source->cpus[i].cpu;
+    }
+    return make_filter(session, cache);
+}
+
+static void finish_stop(struct session *session)
+{
+    session->state = SESSION_STOPPED;
+    char *books = session_books(session);
+    if (books == NULL) {
+        log_warning(-ENOMEM, "session %s: no memory for the books, ignoring", session->id);
+        session->finished = true;
+    } else {
+        collector_finish(session->collector, books);
+    }
+    session->callbacks.on_stopped(session, session->stopped_by, session->callbacks.userdata);
+}
+
+static int on_collector_event(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    struct session *session = userdata;
+    (void)source;
+    (void)fd;
+    (void)revents;
+    switch (collector_take_event(session->collector)) {
+    case COLLECTOR_DRAINED:
+        finish_stop(session);
+        break;
+    case COLLECTOR_FINISHED:
+        session->finished = true;
+        break;
+    case COLLECTOR_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+static int begin_collecting(struct session *session)
+{
+    struct drain_config config = {
+        .source = session->source,
+        .processes = session->processes,
+        .scan = session->scan,
+        .filter = session->filter,
+        .trace = session->trace,
+        .max_stack_depth = session->config.max_stack_depth,
+    };
+    int r = perf_source_enable_sideband(session->source);
+    if (r < 0) {
+        return r;
+    }
+    r = collector_start(&config, &session->collector);
+    if (r < 0) {
+        return r;
+    }
+    r = sd_event_add_io(session->event, &session->collector_source,
+                        collector_fd(session->collector), EPOLLIN, on_collector_event, session);
+    if (r < 0) {
+        return r;
+    }
+    return sd_event_source_set_description(session->collector_source, "collector");
+}
+
+static int open_source(struct session *session, struct fault *reterr)
+{
+    struct perf_source_config config = {
+        .period_ns = session->config.period_ns,
+        .max_stack_depth = session->config.max_stack_depth,
+        .kernel_stacks = session->config.kernel_stacks,
+    };
+    return perf_source_open(&config, &session->source, reterr);
+}
+
+int session_new(sd_event *event, struct module_cache *cache, const struct session_config *config,
+                const struct session_owner *owner, const struct session_callbacks *callbacks,
+                struct session **ret, struct fault *reterr)
+{
+    uint64_t id = 0;
+    struct session *session = calloc(1, sizeof *session);
+    if (session == NULL || getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {
+        free(session);
+        return fault_set(reterr, ENOMEM, "there is no memory for a session");
+    }
+    (void)snprintf(session->id, sizeof session->id, "%016" PRIx64, id);
+    session->event = event;
+    session->config = *config;
+    session->owner = *owner;
+    session->callbacks = *callbacks;
+    session->created_ns = now_ns(CLOCK_BOOTTIME);
+
+    int r = open_source(session, reterr);
+    if (r == 0) {
+        r = make_parts(session, cache);
+        if (r == 0) {
+            r = begin_collecting(session);
+        }
+        if (r < 0) {
+            (void)fault_set(reterr, -r, "the session cannot be set up: %s", strerror(-r));
+        }
+    }
+    if (r < 0) {
+        (void)session_free(session);
+        return r;
+    }
+    *ret = session;
+    return 0;
+}
+
+struct session *session_free(struct session *session)
+{
+    if (session == NULL) {
+        return NULL;
+    }
+    (void)sd_event_source_disable_unref(session->collector_source);
+    (void)sd_event_source_disable_unref(session->duration_source);
+    if (session->source != NULL) {
+        (void)perf_source_disable_sampling(session->source);
+    }
+    (void)collector_free(session->collector);
+    (void)process_table_free(session->processes);
+    (void)proc_scan_free(session->scan);
+    (void)filter_free(session->filter);
+    (void)trace_free(session->trace);
+    (void)trace_buffer_free(session->buffer);
+    (void)perf_source_free(session->source);
+    free(session->accounts);
+    free(session->running_since);
+    free(session->chunk);
+    free(session);
+    return NULL;
+}
+
+/* Adds what the CPUs did since the last start to `accounts`. */
+static void add_cpu_time(const struct session *session, struct cpu_account *accounts)
+{
+    size_t cpu_count = session->source->cpu_count;
+    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
+    if (now == NULL) {
+        return;
+    }
+    memcpy(now, session->running_since, cpu_count * sizeof *now);
+    if (cpu_time_read(now, cpu_count) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < cpu_count; i++) {
+        accounts[i].idle_ns += now[i].idle_ns - session->running_since[i].idle_ns;
+        accounts[i].steal_ns += now[i].steal_ns - session->running_since[i].steal_ns;
+    }
+}
+
+static int begin_stop(struct session *session, const char *by)
+{
+    int r = perf_source_disable_sampling(session->source);
+    add_cpu_time(session, session->accounts);
+    session->duration_source = sd_event_source_disable_unref(session->duration_source);
+    session->state = SESSION_STOPPING;
+    session->stopped_by = by;
+    collector_drain(session->collector);
+    return r;
+}
+
+static int on_max_duration(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct session *session = userdata;
+    (void)source;
+    (void)usec;
+    if (session->state == SESSION_RUNNING) {
+        (void)begin_stop(session, "max_duration");
+    }
+    return 0;
+}
+
+int session_start(struct session *session, struct fault *reterr)
+{
+    if (session->state != SESSION_CREATED && session->state != SESSION_STOPPED) {
+        return fault_set(reterr, EBADFD, "the session is %s already",
+                         session_state_name(session->state));
+    }
+    session->idle_known = cpu_time_read(session->running_since, session->source->cpu_count) == 0;
+    int r = perf_source_enable_sampling(session->source);
+    if (r == 0 && session->config.max_duration_s > 0) {
+        r = sd_event_add_time_relative(session->event, &session->duration_source, CLOCK_BOOTTIME,
+                                       (uint64_t)session->config.max_duration_s * 1000000, 0,
+                                       on_max_duration, session);
+    }
+    if (r < 0) {
+        (void)perf_source_disable_sampling(session->source);
+        return fault_set(reterr, -r, "sampling cannot be switched on: %s", strerror(-r));
+    }
+    session->state = SESSION_RUNNING;
+    session->finished = false;
+    collector_resume(session->collector);
+    return 0;
+}
+
+int session_stop(struct session *session, struct fault *reterr)
+{
+    if (session->state != SESSION_RUNNING) {
+        return fault_set(reterr, EBADFD, "the session is not running, it is %s",
+                         session_state_name(session->state));
+    }
+    int r = begin_stop(session, "client");
+    if (r < 0) {
+        log_warning(r, "session %s: a CPU's event cannot be switched off, ignoring", session->id);
+    }
+    return 0;
+}
+
+int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
+                 struct session_chunk *ret, struct fault *reterr)
+{
+    if (ack > session->chunk_sequence) {
+        return fault_set_member(reterr, "ack", "no bytes were handed out with sequence %" PRIu64,
+                                ack);
+    }
+    if (ack == session->chunk_sequence) {
+        session->chunk_bytes = 0;
+    }
+    /* Asked before the take: what comes after it belongs to a later Read. */
+    bool finished = session->finished;
+    if (session->chunk_bytes == 0 && session->state != SESSION_CREATED) {
+        size_t room = capacity_bytes < CHUNK_BYTES ? capacity_bytes : CHUNK_BYTES;
+        session->chunk_bytes = trace_buffer_take(session->buffer, session->chunk, room);
+        if (session->chunk_bytes > 0) {
+            session->chunk_sequence++;
+        }
+    }
+    bool fits = session->chunk_bytes <= capacity_bytes;
+    *ret = (struct session_chunk){
+        .bytes = session->chunk,
+        .size_bytes = fits ? session->chunk_bytes : 0,
+        .sequence = fits && session->chunk_bytes > 0 ? session->chunk_sequence : 0,
+        .end = fits && finished && trace_buffer_used_bytes(session->buffer) == 0,
+    };
+    return 0;
+}
+
+static void fill_cpu(const struct session *session, size_t index, const struct cpu_account *account,
+                     const struct drain_cpu_counts *counts, struct books_cpu *ret)
+{
+    struct perf_count kernel = {0};
+    (void)perf_source_read_count(session->source, index, &kernel);
+    *ret = (struct books_cpu){
+        .cpu = session->source->cpus[index].cpu,
+        .running_ns = kernel.time_running_ns,
+        .received = counts->received,
+        .lost = kernel.lost_count > counts->lost ? kernel.lost_count : counts->lost,
+        .idle = session->idle_known ? account->idle_ns / session->config.period_ns : 0,
+        .kept = counts->kept,
+        .filtered = counts->filtered,
+        .dropped = counts->dropped,
+        .steal_ns = account->steal_ns,
+    };
+}
+
+char *session_books(struct session *session)
+{
+    size_t cpu_count = session->source->cpu_count;
+    struct collector_counts counts;
+    cleanup_(freep) struct drain_cpu_counts *drained = calloc(cpu_count, sizeof *drained);
+    cleanup_(freep) struct books_cpu *cpus = calloc(cpu_count, sizeof *cpus);
+    cleanup_(freep) struct cpu_account *accounts = calloc(cpu_count, sizeof *accounts);
+    if (drained == NULL || cpus == NULL || accounts == NULL) {
+        return NULL;
+    }
+    memcpy(accounts, session->accounts, cpu_count * sizeof *accounts);
+    if (session->state == SESSION_RUNNING) {
+        add_cpu_time(session, accounts);
+    }
+    collector_snapshot(session->collector, &counts, drained);
+    for (size_t i = 0; i < cpu_count; i++) {
+        fill_cpu(session, i, &accounts[i], &drained[i], &cpus[i]);
+    }
+    return books_print(&(struct books){
+        .period_ns = session->config.period_ns,
+        .cpus = cpus,
+        .cpu_count = cpu_count,
+        .idle_source = session->idle_known ? "proc_stat" : NULL,
+        .truncated_stacks = counts.drain.truncated_stacks,
+        .mapping_uncertain = counts.drain.mapping_uncertain,
+        .modules_unread = counts.modules_unread,
+    });
+}
+
+enum session_state session_state(const struct session *session)
+{
+    return session->state;
+}
+
+const char *session_state_name(enum session_state state)
+{
+    switch (state) {
+    case SESSION_CREATED:
+        return "created";
+    case SESSION_RUNNING:
+    case SESSION_STOPPING:
+        return "running";
+    case SESSION_STOPPED:
+        return "stopped";
+    }
+    return "unknown";
+}
+
+const char *session_id(const struct session *session)
+{
+    return session->id;
+}
+
+const struct session_owner *session_owner(const struct session *session)
+{
+    return &session->owner;
+}
+
+const struct session_config *session_config(const struct session *session)
+{
+    return &session->config;
+}
+
+uint64_t session_age_ms(const struct session *session)
+{
+    return (now_ns(CLOCK_BOOTTIME) - session->created_ns) / 1000000;
+}
+
+uint64_t session_holds_s(const struct session *session)
+{
+    uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
+    return samples * session->config.period_ns / SECOND_NS;
+}
+
+struct session_memory session_memory(const struct session *session)
+{
+    return (struct session_memory){
+        .buffer_bytes = trace_buffer_capacity_bytes(session->buffer),
+        .buffer_used_bytes = trace_buffer_used_bytes(session->buffer) + session->chunk_bytes,
+        .ring_bytes = session->source->ring_bytes,
+    };
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * An arena of record bytes and an array of entries that point into it. Sorting first drops what has
+ * been handed out and moves what is left to the arena's start, so both stay as small as what is
+ * waiting.
+ */
+#include "sideband.h"
+
+#include "cleanup.h"
+
+#include <string.h>
+
+#define ARENA_BYTES_MAX ((size_t)64 << 20)
+#define ARENA_BYTES_MIN ((size_t)64 << 10)
+
+struct entry {
+    uint64_t time_ns;
+    size_t offset; /* into the arena; grows in the order of adding */
+    size_t size_bytes;
+};
+
+struct sideband {
+    uint8_t *arena;
+    size_t arena_capacity;
+    size_t arena_used;
+    struct entry *entries;
+    size_t entry_capacity;
+    size_t entry_count;
+    size_t next; /* entries before it have been handed out */
+};
+
+struct sideband *sideband_new(void)
+{
+    return calloc(1, sizeof(struct sideband));
+}
+
+struct sideband *sideband_free(struct sideband *sideband)
+{
+    if (sideband != NULL) {
+        free(sideband->arena);
+        free(sideband->entries);
+        free(sideband);
+    }
+    return NULL;
+}
+
+static bool reserve(struct sideband *sideband, size_t bytes)
+{
+    if (sideband->arena_capacity - sideband->arena_used < bytes) {
+        size_t capacity =
+            sideband->arena_capacity == 0 ? ARENA_BYTES_MIN : sideband->arena_capacity;
+        while (capacity - sideband->arena_used < bytes) {
+            capacity *= 2;
+        }
+        uint8_t *arena = capacity > ARENA_BYTES_MAX ? NULL : realloc(sideband->arena, capacity);
+        if (arena == NULL) {
+            return false;
+        }
+        sideband->arena = arena;
+        sideband->arena_capacity = capacity;
+    }
+    if (sideband->entry_count == sideband->entry_capacity) {
+        size_t capacity = sideband->entry_capacity == 0 ? 1024 : sideband->entry_capacity * 2;
+        struct entry *entries = reallocarray(sideband->entries, capacity, sizeof *entries);
+        if (entries == NULL) {
+            return false;
+        }
+        sideband->entries = entries;
+        sideband->entry_capacity = capacity;
+    }
+    return true;
+}
+
+bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *record,
+                  size_t size_bytes)
+{
+    size_t padded = (size_bytes + 7) / 8 * 8;
+    if (!reserve(sideband, padded)) {
+        return false;
+    }
+    memcpy(sideband->arena + sideband->arena_used, record, size_bytes);
+    sideband->entries[sideband->entry_count++] = (struct entry){
+        .time_ns = time_ns,
+        .offset = sideband->arena_used,
+        .size_bytes = size_bytes,
+    };
+    sideband->arena_used += padded;
+    return true;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct entry *left = a;
+    const struct entry *right = b;
+    return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const struct entry *left = a;
+    const struct entry *right = b;
+    int by_time = (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+    return by_time != 0 ? by_time : compare_offsets(a, b);
+}
+
+/* Moves the waiting records to the arena's start, in the order of their offsets. */
+static void compact(struct sideband *sideband)
+{
+    size_t count = sideband->entry_count - sideband->next;
+    size_t used = 0;
+    if (sideband->next == 0) {
+        return;
+    }
+    memmove(sideband->entries, sideband->entries + sideband->next, count * sizeof(struct entry));
+    qsort(sideband->entries, count, sizeof(struct entry), compare_offsets);
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = &sideband->entries[i];
+        memmove(sideband->arena + used, sideband->arena + entry->offset, entry->size_bytes);
+        entry->offset = used;
+        used += (entry->size_bytes + 7) / 8 * 8;
+    }
+    sideband->arena_used = used;
+    sideband->entry_count = count;
+    sideband->next = 0;
+}
+
+void sideband_sort(struct sideband *sideband)
+{
+    compact(sideband);
+    if (sideband->entry_count > 1) {
+        qsort(sideband->entries, sideband->entry_count, sizeof(struct entry), compare_times);
+    }
+}
+
+const uint8_t *sideband_next(struct sideband *sideband, uint64_t horizon_ns, size_t *ret_size_bytes)
+{
+    if (sideband->next == sideband->entry_count ||
+        sideband->entries[sideband->next].time_ns > horizon_ns) {
+        return NULL;
+    }
+    const struct entry *entry = &sideband->entries[sideband->next++];
+    *ret_size_bytes = entry->size_bytes;
+    return sideband->arena + entry->offset;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "symbol_table.h"
+
+/*
+ * Adds what an ELF program or library says of itself: executable segments, build-id, the functions
+ * of .symtab and .dynsym. Reads the file (borrowed) with pread() only and never maps it, so that
+ * one which shrinks meanwhile is a short read and no signal. A file without symbols is not an
+ * error.
+ *
+ * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more than a table
+ * holds; -ENOMEM.
+ */
+int elf_symbols_read(int fd, struct symbol_builder *builder);

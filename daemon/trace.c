@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The way of a sample into the file. For each frame a small cache says whether its address has been
+ * dealt with in this process's present state (its generation); only what it has not is looked up
+ * and defined, so an ordinary sample costs a few cache hits and one copy. A cache entry that is
+ * overwritten costs a second look, never a wrong or a missing definition.
+ *
+ * What finds no room in its CPU's lane is dropped and counted; the count goes into the file as soon
+ * as a record fits again, in front of that record.
+ */
+#include "trace.h"
+
+#include "cleanup.h"
+#include "fxt_writer.h"
+#include "trace_modules.h"
+#include "trace_names.h"
+#include "trace_symbols.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#define SEEN_COUNT         ((size_t)65536) /* a power of two */
+#define KERNEL_GENERATION  UINT64_MAX
+#define SAMPLE_GROUP_WORDS 2048
+#define PROVIDER_NAME      "cpu-profilerd"
+
+struct seen {
+    uint64_t address;
+    uint64_t generation; /* 0: free */
+    uint64_t from_ns;    /* no word on samples older than this */
+    bool unknown;        /* the address is in no mapping that is known */
+};
+
+/* What one CPU's lane had no room for, until it has been told. */
+struct dropped {
+    uint32_t record_count;
+    uint32_t size_bytes;
+    uint64_t first_ns;
+    uint64_t last_ns;
+};
+
+struct trace {
+    struct trace_config config;
+    struct trace_symbols *symbols;
+    struct trace_modules *modules;
+    struct trace_names *names;
+    uint32_t *cpus; /* cpu_count of them, and of these */
+    struct dropped *dropped;
+    struct seen seen[SEEN_COUNT];
+    uint64_t group[SAMPLE_GROUP_WORDS];
+};
+
+/* A JSON text as a Data blob of one line. */
+static bool write_json(struct trace *trace, enum fxt_known_string name, const char *json)
+{
+    struct fxt_writer writer;
+    size_t bytes = strlen(json);
+    size_t capacity_bytes = FXT_DATA_BYTES_MAX + 64;
+    cleanup_(freep) uint64_t *group = malloc(capacity_bytes);
+    cleanup_(freep) char *line = malloc(bytes + 2);
+    if (group == NULL || line == NULL || bytes + 1 > FXT_DATA_BYTES_MAX) {
+        return false;
+    }
+    memcpy(line, json, bytes);
+    line[bytes] = '\n';
+    fxt_writer_init(&writer, group, capacity_bytes);
+    fxt_write_data(&writer, name, line, bytes + 1);
+    return fxt_writer_ok(&writer) &&
+           trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
+}
+
+static int begin_segment(struct trace *trace)
+{
+    struct fxt_writer writer;
+    uint32_t provider_id = 0;
+    if (getrandom(&provider_id, sizeof provider_id, 0) != (ssize_t)sizeof provider_id) {
+        return -EIO;
+    }
+    fxt_writer_init(&writer, trace->group, sizeof trace->group);
+    fxt_write_segment_begin(&writer, provider_id | 1U, PROVIDER_NAME);
+    if (!fxt_writer_ok(&writer) || !trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS,
+                                                     trace->group, writer.used_bytes)) {
+        return -ENOSPC;
+    }
+    if (!write_json(trace, FXT_STRING_SESSION, trace->config.session_json) ||
+        !trace_names_fixed(trace->names)) {
+        return -ENOSPC;
+    }
+    return 0;
+}
+
+int trace_new(const struct trace_config *config, struct trace **ret)
+{
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (trace == NULL) {
+        return -ENOMEM;
+    }
+    trace->config = *config;
+    trace->dropped = calloc(config->cpu_count, sizeof *trace->dropped);
+    trace->cpus = calloc(config->cpu_count, sizeof *trace->cpus);
+    trace->names = trace_names_new(config->buffer);
+    trace->symbols = trace_symbols_new(config->buffer);
+    trace->modules = trace->symbols == NULL
+                         ? NULL
+                         : trace_modules_new(config->buffer, config->cache, trace->symbols);
+    int r = -ENOMEM;
+    if (trace->dropped != NULL && trace->cpus != NULL && trace->names != NULL &&
+        trace->modules != NULL) {
+        memcpy(trace->cpus, config->cpus, config->cpu_count * sizeof *trace->cpus);
+        r = begin_segment(trace);
+    }
+    if (r < 0) {
+        (void)trace_free(trace);
+        return r;
+    }
+    *ret = trace;
+    return 0;
+}
+
+struct trace *trace_free(struct trace *trace)
+{
+    if (trace == NULL) {
+        return NULL;
+    }
+    (void)trace_modules_free(trace->modules);
+    (void)trace_symbols_free(trace->symbols);
+    (void)trace_names_free(trace->names);
+    free(trace->dropped);
+    free(trace->cpus);
+    free(trace);
+    return NULL;
+}
+
+static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t address)
+{
+    uint64_t hash = (address ^ (generation << 32)) * UINT64_C(0x9E3779B97F4A7C15);
+    return &trace->seen[hash >> 48];
+}
+
+/*
+ * One frame. `address` is where the function is looked up: a caller's is inside its call. False
+ * when it is in no mapping that is known.
+ */
+static bool define_frame(struct trace *trace, struct process *process, uint64_t address,
+                         uint64_t time_ns)
+{
+    uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
+    struct seen *seen = find_seen(trace, generation, address);
+    if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns) {
+        uint64_t from_ns = 0;
+        enum frame_outcome outcome =
+            process == NULL
+                ? trace_modules_kernel_frame(trace->modules, address)
+                : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
+        if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
+            return true;
+        }
+        *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
+    }
+    return !seen->unknown;
+}
+
+/* Everything that the sample refers to. False when nobody knows what its own address belongs to. */
+static bool define_sample(struct trace *trace, const struct sample *sample, struct process *process)
+{
+    bool known = true;
+    for (size_t i = 0; i < sample->kernel_count; i++) {
+        (void)define_frame(trace, NULL, sample->kernel_stack[i] - (i == 0 ? 0 : 1),
+                           sample->time_ns);
+    }
+    if (process == NULL) {
+        return sample->user_count == 0;
+    }
+    (void)trace_names_write(trace->names, process, sample->tid, sample->time_ns);
+    for (size_t i = 0; i < sample->user_count; i++) {
+        uint64_t address = sample->user_stack[i] - (i == 0 ? 0 : 1);
+        if (!define_frame(trace, process, address, sample->time_ns) && i == 0) {
+            known = false;
+        }
+    }
+    return known;
+}
+
+static void write_sample(struct fxt_writer *writer, const struct sample *sample)
+{
+    uint64_t fields =
+        FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_CPU | FXT_SAMPLE_QUALITY;
+    if (sample->user_count > 0) {
+        fields |= FXT_SAMPLE_USER_STACK;
+    }
+    if (sample->kernel_count > 0) {
+        fields |= FXT_SAMPLE_KERNEL_STACK;
+    }
+    fxt_write_sample(writer, &(struct fxt_sample){
+                                 .fields = fields,
+                                 .pid = (uint64_t)(int64_t)sample->pid,
+                                 .tid = (uint64_t)(int64_t)sample->tid,
+                                 .boot_ts_ns = sample->time_ns,
+                                 .user_stack = sample->user_stack,
+                                 .user_count = sample->user_count,
+                                 .cpu = sample->cpu,
+                                 .kernel_stack = sample->kernel_stack,
+                                 .kernel_count = sample->kernel_count,
+                                 .quality = (uint64_t)sample->quality |
+                                            (uint64_t)sample->cfi_frame_count << 16 |
+                                            (uint64_t)sample->fp_frame_count << 32,
+                             });
+}
+
+static void write_drop_stats(struct fxt_writer *writer, uint32_t cpu, const struct dropped *dropped)
+{
+    if (dropped->record_count > 0) {
+        fxt_write_drop_stats(writer, &(struct fxt_drop_stats){
+                                         .cpu = cpu,
+                                         .first_ns = dropped->first_ns,
+                                         .last_ns = dropped->last_ns,
+                                         .record_count = dropped->record_count,
+                                         .size_bytes = dropped->size_bytes,
+                                     });
+    }
+}
+
+static void note_dropped(struct dropped *dropped, uint64_t time_ns, size_t size_bytes)
+{
+    if (dropped->record_count == 0) {
+        dropped->first_ns = time_ns;
+    }
+    dropped->last_ns = time_ns;
+    dropped->record_count++;
+    dropped->size_bytes = size_bytes > UINT32_MAX - dropped->size_bytes
+                              ? UINT32_MAX
+                              : dropped->size_bytes + (uint32_t)size_bytes;
+}
+
+enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
+                                struct process *process, bool *ret_uncertain)
+{
+    struct dropped *dropped = &trace->dropped[cpu_index];
+    size_t lane = TRACE_LANE_CPU(cpu_index);
+    struct fxt_writer writer;
+
+    *ret_uncertain = !define_sample(trace, sample, process);
+
+    fxt_writer_init(&writer, trace->group, sizeof trace->group);
+    write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
+    size_t before_bytes = writer.used_bytes;
+    write_sample(&writer, sample);
+    if (!fxt_writer_ok(&writer) ||
+        !trace_buffer_put(trace->config.buffer, lane, trace->group, writer.used_bytes)) {
+        note_dropped(dropped, sample->time_ns, writer.used_bytes - before_bytes);
+        return TRACE_DROPPED;
+    }
+    dropped->record_count = 0;
+    dropped->size_bytes = 0;
+    return TRACE_KEPT;
+}
+
+void trace_poll(struct trace *trace)
+{
+    trace_modules_poll(trace->modules);
+}
+
+bool trace_names_pending(const struct trace *trace)
+{
+    return trace_modules_pending(trace->modules);
+}
+
+bool trace_finish(struct trace *trace, const char *books_json)
+{
+    struct fxt_writer writer;
+    for (size_t i = 0; i < trace->config.cpu_count; i++) {
+        struct dropped *dropped = &trace->dropped[i];
+        fxt_writer_init(&writer, trace->group, sizeof trace->group);
+        write_drop_stats(&writer, trace->cpus[i], dropped);
+        if (writer.used_bytes > 0 && !trace_buffer_put(trace->config.buffer, TRACE_LANE_CPU(i),
+                                                       trace->group, writer.used_bytes)) {
+            return false;
+        }
+        dropped->record_count = 0;
+        dropped->size_bytes = 0;
+    }
+    return trace_symbols_flush(trace->symbols) && write_json(trace, FXT_STRING_BOOKS, books_json);
+}
+
+void trace_file_gone(struct mapped_file *file, void *userdata)
+{
+    (void)userdata;
+    trace_modules_file_gone(file);
+}
+
+struct trace_counts trace_counts(const struct trace *trace)
+{
+    return (struct trace_counts){.modules_unread = trace_modules_unread_count(trace->modules)};
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One trace_file for each mapped_file in which a sample fell. Its life: pending (a ticket is out;
+ * sampled addresses are noted, definitions that were written are remembered) -> ready (a scope
+ * names its functions) or failed (its frames stay module+0xHEX). A pending one outlives its
+ * mapped_file, so that a process of a few milliseconds still gets its names.
+ *
+ * Invariants: a file is in the list of pending ones exactly while its state says so; a mapping's
+ * module_id is not 0 exactly when its definition is in the lane; a definition written while pending
+ * is in `shown`. Memory is taken when a mapping is met for the first time, never for an ordinary
+ * sample.
+ */
+#include "trace_modules.h"
+
+#include "cleanup.h"
+#include "fxt_writer.h"
+#include "utf8.h"
+
+#include <string.h>
+
+#define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
+#define PENDING_MAX        ((size_t)65536)
+#define SHOWN_MAX          ((size_t)65536)
+#define KERNEL_START       UINT64_C(0xffff800000000000)
+#define KERNEL_MODULE_ID   1
+#define KERNEL_NAME        "[kernel]"
+#define UNKNOWN_NAME       "[unknown]"
+#define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
+
+/* A definition that stands in the file and may have to be corrected. */
+struct shown_mapping {
+    int32_t pid;
+    uint16_t module_id;
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t from_ns;
+    uint64_t file_offset;
+};
+
+enum trace_file_state {
+    TRACE_FILE_PENDING,
+    TRACE_FILE_READY,
+    TRACE_FILE_FAILED,
+};
+
+struct trace_file {
+    struct trace_file *next; /* trace_modules::pending */
+    enum trace_file_state state;
+    bool orphan; /* its mapped_file is gone */
+    char name[MODULE_NAME_BYTES];
+    uint8_t build_id[BUILD_ID_BYTES_MAX];
+    size_t build_id_bytes;
+    struct module_ticket *ticket; /* owned while pending */
+    struct symbol_scope *scope;   /* borrowed, once ready */
+    uint64_t *addresses;          /* file offsets (the kernel: addresses) that want a name */
+    size_t address_count;
+    size_t address_capacity;
+    struct shown_mapping *shown;
+    size_t shown_count;
+    size_t shown_capacity;
+};
+
+struct trace_modules {
+    struct trace_buffer *buffer;
+    struct module_cache *cache;
+    struct trace_symbols *symbols;
+    struct trace_file *pending;
+    struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
+    uint64_t unread_count;
+};
+
+struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct module_cache *cache,
+                                        struct trace_symbols *symbols)
+{
+    struct trace_modules *modules = calloc(1, sizeof *modules);
+    if (modules != NULL) {
+        modules->buffer = buffer;
+        modules->cache = cache;
+        modules->symbols = symbols;
+    }
+    return modules;
+}
+
+static void drop_notes(struct trace_file *file)
+{
+    free(take_ptr(file->addresses));
+    free(take_ptr(file->shown));
+    file->address_count = file->address_capacity = 0;
+    file->shown_count = file->shown_capacity = 0;
+}
+
+static struct trace_file *free_file(struct trace_file *file)
+{
+    if (file != NULL) {
+        module_ticket_release(file->ticket);
+        drop_notes(file);
+        free(file);
+    }
+    return NULL;
+}
+
+struct trace_modules *trace_modules_free(struct trace_modules *modules)
+{
+    if (modules == NULL) {
+        return NULL;
+    }
+    while (modules->pending != NULL) {
+        struct trace_file *file = modules->pending;
+        modules->pending = file->next;
+        if (file != modules->kernel) {
+            (void)free_file(file);
+        }
+    }
+    (void)free_file(modules->kernel);
+    free(modules);
+    return NULL;
+}
+
+/* Makes room for one more element; false when there is no memory or `max` is reached. */
+static bool grow(void **array, size_t *capacity, size_t count, size_t max, size_t element_bytes)
+{
+    if (count < *capacity) {
+        return true;
+    }
+    size_t wanted = *capacity == 0 ? 16 : *capacity * 2;
+    if (count >= max) {
+        return false;
+    }
+    void *grown = reallocarray(*array, wanted, element_bytes);
+    if (grown == NULL) {
+        return false;
+    }
+    *array = grown;
+    *capacity = wanted;
+    return true;
+}
+
+static void note_address(struct trace_file *file, uint64_t address)
+{
+    if (grow((void **)&file->addresses, &file->address_capacity, file->address_count, PENDING_MAX,
+             sizeof file->addresses[0])) {
+        file->addresses[file->address_count++] = address;
+    }
+}
+
+static void note_shown(struct trace_file *file, const struct shown_mapping *shown)
+{
+    if (grow((void **)&file->shown, &file->shown_capacity, file->shown_count, SHOWN_MAX,
+             sizeof file->shown[0])) {
+        file->shown[file->shown_count++] = *shown;
+    }
+}
+
+/* The two records that define a mapping, in one group. */
+static bool write_definition(struct trace_modules *modules, const struct shown_mapping *shown,
+                             uint64_t vaddr, const char *name, const uint8_t *build_id,
+                             size_t build_id_bytes)
+{
+    uint64_t group[128];
+    struct fxt_writer writer;
+    fxt_writer_init(&writer, group, sizeof group);
+    fxt_write_module(&writer, &(struct fxt_module){
+                                  .time_ns = shown->from_ns,
+                                  .pid = (uint64_t)shown->pid,
+                                  .module_id = shown->module_id,
+                                  .name = name,
+                                  .name_bytes = strlen(name),
+                                  .build_id = build_id,
+                                  .build_id_bytes = build_id_bytes,
+                              });
+    fxt_write_mmap(&writer, &(struct fxt_mmap){
+                                .time_ns = shown->from_ns,
+                                .pid = (uint64_t)shown->pid,
+                                .module_id = shown->module_id,
+                                .flags = FLAGS_READ_EXECUTE,
+                                .start = shown->start,
+                                .size_bytes = shown->size_bytes,
+                                .vaddr = vaddr,
+                            });
+    return fxt_writer_ok(&writer) &&
+           trace_buffer_put(modules->buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
+}
+
+/* What the module's segments say of the place where file_offset is mapped; else the offset itself.
+ */
+static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_offset,
+                             uint64_t size_bytes)
+{
+    for (size_t i = 0; i < table->segment_count; i++) {
+        const struct symbol_segment *segment = &table->segments[i];
+        if (segment->offset < file_offset + size_bytes &&
+            file_offset < segment->offset + segment->size_bytes) {
+            return file_offset + (segment->vaddr - segment->offset);
+        }
+    }
+    return file_offset;
+}
+
+static bool is_file(const char *path)
+{
+    return path[0] == '/' && path[1] != '/';
+}
+
+static struct trace_file *new_file(struct trace_modules *modules, const char *name,
+                                   struct module_ticket *ticket)
+{
+    struct trace_file *file = calloc(1, sizeof *file);
+    if (file == NULL) {
+        module_ticket_release(ticket);
+        return NULL;
+    }
+    /* Room is left for the number that a second file of this name gets. */
+    (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
+    file->ticket = ticket;
+    if (ticket == NULL) {
+        file->state = TRACE_FILE_FAILED;
+        modules->unread_count++;
+        return file;
+    }
+    file->next = modules->pending;
+    modules->pending = file;
+    return file;
+}
+
+static struct trace_file *meet_file(struct trace_modules *modules, const struct process *process,
+                                    const struct mapping *mapping)
+{
+    struct mapped_file *mapped = mapping->file;
+    struct module_query query = {
+        .pid = process->pid,
+        .parent_pid = process->parent_pid,
+        .start = mapping->start,
+        .end = mapping->end,
+        .file_offset = mapping->file_offset,
+        .path = mapped->path,
+        .has_build_id = mapped->has_build_id,
+        .build_id_bytes = mapped->build_id_bytes,
+        .device_major = mapped->device_major,
+        .device_minor = mapped->device_minor,
+        .inode = mapped->inode,
+    };
+    memcpy(query.build_id, mapped->build_id, sizeof query.build_id);
+
+    struct trace_file *file =
+        new_file(modules, mapped->path, module_cache_request(modules->cache, &query));
+    if (file != NULL && mapped->has_build_id) {
+        file->build_id_bytes = mapped->build_id_bytes;
+        memcpy(file->build_id, mapped->build_id, mapped->build_id_bytes);
+    }
+    mapped->trace_file = file;
+    return file;
+}
+
+static bool define_known(struct trace_modules *modules, const struct trace_file *file,
+                         const struct shown_mapping *shown, const char *path)
+{
+    if (file != NULL && file->state == TRACE_FILE_READY) {
+        const struct symbol_scope *scope = file->scope;
+        return write_definition(
+            modules, shown,
+            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes),
+            scope->name, scope->build_id, scope->build_id_bytes);
+    }
+    if (file != NULL) {
+        return write_definition(modules, shown, shown->file_offset, file->name, file->build_id,
+                                file->build_id_bytes);
+    }
+    /* No file behind it: its addresses are its own, and its name is the kernel's word for it. */
+    char name[MODULE_NAME_BYTES];
+    (void)utf8_clean(name, sizeof name, path, strlen(path));
+    return write_definition(
+        modules, shown, shown->file_offset != 0 ? shown->file_offset : shown->start, name, NULL, 0);
+}
+
+/*
+ * All that a process can ever map, as [unknown], before anything else is said of it: whatever is
+ * not defined after it is not some older process's or program's mapping that had this pid. False:
+ * no room.
+ */
+static bool define_process(struct trace_modules *modules, struct process *process)
+{
+    uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
+    if ((process->next_module_id != 0 && process->defined_ns == image_ns) ||
+        process->next_module_id == UINT16_MAX) {
+        return true;
+    }
+    struct shown_mapping shown = {
+        .pid = process->pid,
+        .module_id = (uint16_t)(process->next_module_id + 1),
+        .size_bytes = USER_SPACE_BYTES,
+        .from_ns = image_ns,
+    };
+    if (!write_definition(modules, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
+        return false;
+    }
+    process->next_module_id = shown.module_id;
+    process->defined_ns = image_ns;
+    return true;
+}
+
+/* The first sample in a mapping. False: no room. */
+static bool define_mapping(struct trace_modules *modules, struct process *process,
+                           struct mapping *mapping)
+{
+    struct trace_file *file = mapping->file->trace_file;
+    if (file == NULL && is_file(mapping->file->path)) {
+        file = meet_file(modules, process, mapping);
+    }
+    if (process->next_module_id == UINT16_MAX) {
+        return true; /* no id is left: the reader finds no Mmap and says [unknown] */
+    }
+    struct shown_mapping shown = {
+        .pid = process->pid,
+        .module_id = (uint16_t)(process->next_module_id + 1),
+        .start = mapping->start,
+        .size_bytes = mapping->end - mapping->start,
+        .from_ns = mapping->from_ns,
+        .file_offset = mapping->file_offset,
+    };
+    if (!define_known(modules, file, &shown, mapping->file->path)) {
+        return false;
+    }
+    process->next_module_id = shown.module_id;
+    mapping->module_id = shown.module_id;
+    if (file != NULL && file->state == TRACE_FILE_PENDING) {
+        note_shown(file, &shown);
+    }
+    return true;
+}
+
+/* Names the function at an address, or notes that it wants a name. False: no room. */
+static bool name_address(struct trace_modules *modules, struct trace_file *file, uint64_t address)
+{
+    uint64_t vaddr = 0;
+    switch (file->state) {
+    case TRACE_FILE_PENDING:
+        note_address(file, address);
+        return true;
+    case TRACE_FILE_READY:
+        if (file == modules->kernel) {
+            return trace_symbols_write(modules->symbols, file->scope, address);
+        }
+        return !symbol_table_vaddr(&file->scope->module->symbols, address, &vaddr) ||
+               trace_symbols_write(modules->symbols, file->scope, vaddr);
+    case TRACE_FILE_FAILED:
+        return true;
+    }
+    return true;
+}
+
+enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
+                                       uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
+{
+    if (!define_process(modules, process)) {
+        return FRAME_RETRY;
+    }
+    struct mapping *mapping = process_find_mapping(process, address, time_ns);
+    if (mapping == NULL) {
+        *ret_from_ns = time_ns;
+        return process_find_mapping(process, address, TIME_OPEN_NS - 1) == NULL
+                   ? FRAME_UNKNOWN
+                   : FRAME_TRANSIENT; /* mapped since */
+    }
+    if (mapping->module_id == 0 && !define_mapping(modules, process, mapping)) {
+        return FRAME_RETRY;
+    }
+    struct trace_file *file = mapping->file->trace_file;
+    uint64_t file_offset = address - mapping->start + mapping->file_offset;
+    if (file != NULL && !name_address(modules, file, file_offset)) {
+        return FRAME_RETRY;
+    }
+    *ret_from_ns = mapping->from_ns;
+    return mapping->to_ns == TIME_OPEN_NS ? FRAME_DEFINED : FRAME_TRANSIENT;
+}
+
+enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
+{
+    if (modules->kernel == NULL) {
+        struct shown_mapping shown = {
+            .pid = 0,
+            .module_id = KERNEL_MODULE_ID,
+            .start = KERNEL_START,
+            .size_bytes = UINT64_MAX - KERNEL_START,
+        };
+        if (!write_definition(modules, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
+            return FRAME_RETRY;
+        }
+        modules->kernel =
+            new_file(modules, KERNEL_NAME, module_cache_request_kernel(modules->cache));
+    }
+    if (modules->kernel == NULL) {
+        return FRAME_RETRY;
+    }
+    return name_address(modules, modules->kernel, address) ? FRAME_DEFINED : FRAME_RETRY;
+}
+
+/* Writes again what the file's table has shown to be different. False: no room, go on later. */
+static bool correct_definitions(struct trace_modules *modules, struct trace_file *file)
+{
+    const struct symbol_scope *scope = file->scope;
+    bool renamed =
+        strcmp(scope->name, file->name) != 0 || scope->build_id_bytes != file->build_id_bytes;
+    while (file->shown_count > 0) {
+        const struct shown_mapping *shown = &file->shown[file->shown_count - 1];
+        uint64_t vaddr =
+            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes);
+        if ((renamed || vaddr != shown->file_offset) &&
+            !write_definition(modules, shown, vaddr, scope->name, scope->build_id,
+                              scope->build_id_bytes)) {
+            return false;
+        }
+        file->shown_count--;
+    }
+    return true;
+}
+
+/* Takes a pending file as far as it goes. True: it is not pending any more. */
+static bool settle(struct trace_modules *modules, struct trace_file *file)
+{
+    if (file->scope == NULL) {
+        enum module_state state = module_ticket_state(file->ticket);
+        if (state == MODULE_PENDING) {
+            return false;
+        }
+        if (state == MODULE_READY) {
+            const struct symbol_table *table = &module_ticket_module(file->ticket)->symbols;
+            bool own = file->build_id_bytes > 0;
+            file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), file->name,
+                                              own ? file->build_id : table->build_id,
+                                              own ? file->build_id_bytes : table->build_id_bytes);
+        }
+        if (file->scope == NULL) {
+            module_ticket_release(take_ptr(file->ticket));
+            file->state = TRACE_FILE_FAILED;
+            modules->unread_count++;
+            return true;
+        }
+    }
+    if (!correct_definitions(modules, file)) {
+        return false;
+    }
+    file->state = TRACE_FILE_READY;
+    while (file->address_count > 0) {
+        if (!name_address(modules, file, file->addresses[file->address_count - 1])) {
+            file->state = TRACE_FILE_PENDING;
+            return false;
+        }
+        file->address_count--;
+    }
+    return true;
+}
+
+void trace_modules_poll(struct trace_modules *modules)
+{
+    struct trace_file **link = &modules->pending;
+    while (*link != NULL) {
+        struct trace_file *file = *link;
+        if (!settle(modules, file)) {
+            link = &file->next;
+            continue;
+        }
+        *link = file->next;
+        drop_notes(file);
+        if (file->orphan) {
+            (void)free_file(file);
+        }
+    }
+    (void)trace_symbols_flush(modules->symbols);
+}
+
+bool trace_modules_pending(const struct trace_modules *modules)
+{
+    return modules->pending != NULL;
+}
+
+uint64_t trace_modules_unread_count(const struct trace_modules *modules)
+{
+    return modules->unread_count;
+}
+
+void trace_modules_file_gone(struct mapped_file *mapped)
+{
+    struct trace_file *file = mapped->trace_file;
+    mapped->trace_file = NULL;
+    if (file == NULL) {
+        return;
+    }
+    if (file->state == TRACE_FILE_PENDING) {
+        file->orphan = true;
+        return;
+    }
+    (void)free_file(file);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Modules and mappings on their way into the file. The first sample in a mapping writes its Module
+ * and Mmap records, as far as they are known by then, and asks the module cache for the file; when
+ * the answer comes, what it corrects is written again (same process, same range, same time: the
+ * later record wins), and the functions that were sampled meanwhile get their names. Belongs to the
+ * collector thread.
+ */
+
+#include "module_cache.h"
+#include "process_table.h"
+#include "trace_buffer.h"
+#include "trace_symbols.h"
+
+struct trace_modules;
+
+/* Returned; NULL when there is no memory. All borrowed. */
+struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct module_cache *cache,
+                                        struct trace_symbols *symbols);
+struct trace_modules *trace_modules_free(struct trace_modules *modules);
+
+enum frame_outcome {
+    FRAME_DEFINED,
+    FRAME_UNKNOWN,   /* in no mapping that is known */
+    FRAME_TRANSIENT, /* dealt with for this moment only: the address stands for something else by
+                        now */
+    FRAME_RETRY,     /* no room in the definitions lane: ask again with the next sample */
+};
+
+/*
+ * Sees to it that `address` of the process, at `time_ns`, is defined and will be named. Where the
+ * outcome is FRAME_DEFINED or FRAME_UNKNOWN, it holds for all samples from `*ret_from_ns` on, as
+ * long as the process keeps its generation.
+ */
+enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
+                                       uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns);
+/* The same for an address of the kernel. */
+enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address);
+
+/* Takes up the answers that have come. */
+void trace_modules_poll(struct trace_modules *modules);
+bool trace_modules_pending(const struct trace_modules *modules);
+uint64_t trace_modules_unread_count(const struct trace_modules *modules);
+
+/* The process table lets go of a file; what is pending for it stays here. */
+void trace_modules_file_gone(struct mapped_file *file);

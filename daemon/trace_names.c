@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A process's name is that of its leader, the thread whose tid is the pid; it is written as both.
+ * Texts are interned: the segment's string table has a place for 32,767, what comes after stands
+ * inline in its record.
+ */
+#include "trace_names.h"
+
+#include "cleanup.h"
+#include "fxt_writer.h"
+#include "utf8.h"
+
+#include <string.h>
+
+#define NAME_BYTES  64 /* a comm of 15 bytes, each possibly replaced by three */
+#define BUCKETS     65536
+#define GROUP_WORDS 64
+
+struct interned {
+    uint16_t index; /* 0: free */
+    char text[NAME_BYTES];
+};
+
+struct trace_names {
+    struct trace_buffer *buffer;
+    uint16_t next_index;
+    struct interned table[BUCKETS]; /* open addressing; half full at the most */
+};
+
+struct trace_names *trace_names_new(struct trace_buffer *buffer)
+{
+    struct trace_names *names = calloc(1, sizeof *names);
+    if (names != NULL) {
+        names->buffer = buffer;
+        names->next_index = FXT_STRING_FIRST_FREE;
+    }
+    return names;
+}
+
+struct trace_names *trace_names_free(struct trace_names *names)
+{
+    free(names);
+    return NULL;
+}
+
+static struct interned *find_place(struct trace_names *names, const char *text)
+{
+    uint32_t hash = 2166136261U;
+    for (const char *c = text; *c != '\0'; c++) {
+        hash = (hash ^ (uint8_t)*c) * 16777619U;
+    }
+    for (size_t i = hash % BUCKETS;; i = (i + 1) % BUCKETS) {
+        if (names->table[i].index == 0 || strcmp(names->table[i].text, text) == 0) {
+            return &names->table[i];
+        }
+    }
+}
+
+/* Writes one name with, where it is new, its string; for the leader the process's name too. */
+static bool write_name(struct trace_names *names, struct fxt_name name, const char *text,
+                       bool as_process)
+{
+    uint64_t group[GROUP_WORDS];
+    struct fxt_writer writer;
+    struct interned *place = find_place(names, text);
+    bool defines = place->index == 0 && names->next_index <= FXT_STRING_INDEX_MAX;
+
+    name.name.index = defines ? names->next_index : place->index;
+    name.name.text = text;
+    name.name.text_bytes = strlen(text);
+    fxt_writer_init(&writer, group, sizeof group);
+    if (defines) {
+        fxt_write_string(&writer, name.name.index, text, strlen(text));
+    }
+    if (as_process) {
+        struct fxt_name process = name;
+        process.tid = 0;
+        fxt_write_name(&writer, &process);
+    }
+    if (name.tid != 0) {
+        fxt_write_name(&writer, &name);
+    }
+    if (!fxt_writer_ok(&writer) ||
+        !trace_buffer_put(names->buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes)) {
+        return false;
+    }
+    if (defines) {
+        place->index = names->next_index++;
+        memcpy(place->text, text, name.name.text_bytes + 1);
+    }
+    return true;
+}
+
+bool trace_names_fixed(struct trace_names *names)
+{
+    return write_name(names, (struct fxt_name){.pid = 0}, "[outside]", true) &&
+           write_name(names, (struct fxt_name){.pid = UINT64_MAX}, "[exited]", true);
+}
+
+static bool write_thread(struct trace_names *names, const struct process *process,
+                         struct thread *thread)
+{
+    uint32_t i = thread->written_name_count;
+    if (thread->name_count - i > NAMES_KEPT) {
+        i = thread->name_count - NAMES_KEPT;
+    }
+    for (; i < thread->name_count; i++) {
+        const struct name *known = &thread->names[i % NAMES_KEPT];
+        char text[NAME_BYTES];
+        (void)utf8_clean(text, sizeof text, known->text, strnlen(known->text, sizeof known->text));
+        struct fxt_name name = {
+            .pid = (uint64_t)process->pid,
+            .tid = (uint64_t)thread->tid,
+            .since_ns = known->from_ns,
+        };
+        if (!write_name(names, name, text, thread->tid == process->pid)) {
+            return false;
+        }
+        thread->written_name_count = i + 1;
+    }
+    return true;
+}
+
+bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
+                       uint64_t time_ns)
+{
+    struct thread *thread = process_find_thread(process, tid, time_ns);
+    if (thread != NULL && !write_thread(names, process, thread)) {
+        return false;
+    }
+    if (tid == process->pid) {
+        return true;
+    }
+    struct thread *leader = process_find_thread(process, process->pid, time_ns);
+    return leader == NULL || write_thread(names, process, leader);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Names of processes and threads on their way into the file: each name with the time from which it
+ * holds, once, before the first sample that can bear it. Belongs to the collector thread.
+ */
+
+#include "process_table.h"
+#include "trace_buffer.h"
+
+#include <stdbool.h>
+
+struct trace_names;
+
+/* Returned; NULL when there is no memory. `buffer` is borrowed. */
+struct trace_names *trace_names_new(struct trace_buffer *buffer);
+struct trace_names *trace_names_free(struct trace_names *names);
+
+/* Names that belong to no task: pid 0 is outside this pid namespace, -1 has exited. */
+bool trace_names_fixed(struct trace_names *names);
+
+/* Writes what is not written yet of the thread's and its process's names. False: no room now. */
+bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
+                       uint64_t time_ns);

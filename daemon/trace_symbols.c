@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Collects `cpu-profilerd.symbols` lines into Data blobs of whole lines. A line is
+ *     {"build_id":"...","module":"...","start":"0x...","size":N,"name":"..."}
+ * with addresses as the module itself counts them: texts, since many JSON readers know only
+ * doubles. A function is marked as written when its line is in the staging area, which is never
+ * thrown away: what cannot be published yet waits there.
+ */
+#include "trace_symbols.h"
+
+#include "cleanup.h"
+#include "fxt_writer.h"
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCOPES_MAX           16384
+#define SCOPE_BUCKETS        1024
+#define ESCAPED_NAME_BYTES   ((size_t)4097) /* a name in a line is cut here */
+#define ESCAPED_MODULE_BYTES ((size_t)MODULE_NAME_BYTES * 6)
+#define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)
+
+struct trace_symbols {
+    struct trace_buffer *buffer;
+    struct symbol_scope *buckets[SCOPE_BUCKETS]; /* by wanted name */
+    size_t scope_count;
+    size_t staged_bytes;
+    char staging[FXT_DATA_BYTES_MAX];
+    char line[LINE_BYTES_MAX];
+    uint64_t group[FXT_DATA_BYTES_MAX / sizeof(uint64_t) + 8];
+};
+
+struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer)
+{
+    struct trace_symbols *symbols = calloc(1, sizeof *symbols);
+    if (symbols != NULL) {
+        symbols->buffer = buffer;
+    }
+    return symbols;
+}
+
+static struct symbol_scope *free_scope(struct symbol_scope *scope)
+{
+    module_ticket_release(scope->ticket);
+    free(scope->written);
+    free(scope);
+    return NULL;
+}
+
+struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols)
+{
+    if (symbols == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < SCOPE_BUCKETS; i++) {
+        while (symbols->buckets[i] != NULL) {
+            struct symbol_scope *scope = symbols->buckets[i];
+            symbols->buckets[i] = scope->next;
+            (void)free_scope(scope);
+        }
+    }
+    free(symbols);
+    return NULL;
+}
+
+static size_t hash_name(const char *name)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char *c = name; *c != '\0'; c++) {
+        hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    }
+    return hash % SCOPE_BUCKETS;
+}
+
+static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build_id, size_t bytes)
+{
+    return scope->build_id_bytes == bytes && memcmp(scope->build_id, build_id, bytes) == 0;
+}
+
+/* Chooses the scope's name: as wanted, or numbered when other files with its build-id have it. */
+static void choose_name(const struct symbol_scope *bucket, struct symbol_scope *scope)
+{
+    unsigned others = 0;
+    for (const struct symbol_scope *other = bucket; other != NULL; other = other->next) {
+        if (strcmp(other->wanted_name, scope->wanted_name) == 0 &&
+            same_build_id(other, scope->build_id, scope->build_id_bytes)) {
+            others++;
+        }
+    }
+    if (others == 0) {
+        memcpy(scope->name, scope->wanted_name, sizeof scope->name);
+        return;
+    }
+    (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name, others + 1);
+}
+
+static struct symbol_scope *new_scope(const struct module *module, const char *name,
+                                      const uint8_t *build_id, size_t build_id_bytes)
+{
+    struct symbol_scope *scope = calloc(1, sizeof *scope);
+    if (scope == NULL) {
+        return NULL;
+    }
+    scope->module = module;
+    (void)snprintf(scope->wanted_name, sizeof scope->wanted_name, "%s", name);
+    scope->build_id_bytes =
+        build_id_bytes < sizeof scope->build_id ? build_id_bytes : sizeof scope->build_id;
+    memcpy(scope->build_id, build_id, scope->build_id_bytes);
+    scope->written = calloc(module->symbols.symbol_count / 64 + 1, sizeof *scope->written);
+    if (scope->written == NULL) {
+        free(scope);
+        return NULL;
+    }
+    return scope;
+}
+
+struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
+                                         struct module_ticket *ticket, const char *name,
+                                         const uint8_t *build_id, size_t build_id_bytes)
+{
+    const struct module *module = module_ticket_module(ticket);
+    struct symbol_scope **bucket = &symbols->buckets[hash_name(name)];
+    for (struct symbol_scope *scope = *bucket; scope != NULL; scope = scope->next) {
+        if (scope->module == module && strcmp(scope->wanted_name, name) == 0) {
+            module_ticket_release(ticket);
+            return scope;
+        }
+    }
+    struct symbol_scope *scope = NULL;
+    if (symbols->scope_count < SCOPES_MAX) {
+        scope = new_scope(module, name, build_id, build_id_bytes);
+    }
+    if (scope == NULL) {
+        module_ticket_release(ticket);
+        return NULL;
+    }
+    scope->ticket = ticket;
+    choose_name(*bucket, scope);
+    scope->next = *bucket;
+    *bucket = scope;
+    symbols->scope_count++;
+    return scope;
+}
+
+bool trace_symbols_flush(struct trace_symbols *symbols)
+{
+    struct fxt_writer writer;
+    if (symbols->staged_bytes == 0) {
+        return true;
+    }
+    fxt_writer_init(&writer, symbols->group, sizeof symbols->group);
+    fxt_write_data(&writer, FXT_STRING_SYMBOLS, symbols->staging, symbols->staged_bytes);
+    if (!fxt_writer_ok(&writer) || !trace_buffer_put(symbols->buffer, TRACE_LANE_DEFINITIONS,
+                                                     symbols->group, writer.used_bytes)) {
+        return false;
+    }
+    symbols->staged_bytes = 0;
+    return true;
+}
+
+/* Prints the line of one function into symbols->line. Returns its bytes. */
+static size_t print_line(struct trace_symbols *symbols, const struct symbol_scope *scope,
+                         size_t index)
+{
+    const struct symbol *symbol = &scope->module->symbols.symbols[index];
+    const char *name = symbol_table_name(&scope->module->symbols, index);
+    char build_id[SYMBOL_BUILD_ID_BYTES_MAX * 2 + 1] = "";
+    char module[ESCAPED_MODULE_BYTES];
+    char function[ESCAPED_NAME_BYTES];
+
+    for (size_t i = 0; i < scope->build_id_bytes; i++) {
+        (void)snprintf(build_id + 2 * i, 3, "%02x", scope->build_id[i]);
+    }
+    (void)utf8_json(module, sizeof module, scope->name, strlen(scope->name));
+    (void)utf8_json(function, sizeof function, name, strlen(name));
+    int bytes = snprintf(symbols->line, sizeof symbols->line,
+                         "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
+                         "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
+                         build_id, module, symbol->start, symbol->size_bytes, function);
+    return (size_t)bytes;
+}
+
+bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr)
+{
+    ptrdiff_t found = symbol_table_find(&scope->module->symbols, vaddr);
+    if (found < 0) {
+        return true;
+    }
+    size_t index = (size_t)found;
+    uint64_t bit = UINT64_C(1) << (index % 64);
+    if ((scope->written[index / 64] & bit) != 0) {
+        return true;
+    }
+    size_t bytes = print_line(symbols, scope, index);
+    if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
+        return false;
+    }
+    memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
+    symbols->staged_bytes += bytes;
+    scope->written[index / 64] |= bit;
+    return true;
+}

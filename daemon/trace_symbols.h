@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Function names on their way into the file: each once for each module name that it is known by. A
+ * scope is one file (by identity) under one module name; no two files share a (build-id, module
+ * name), so that a file which lends itself another's build-id and path names nobody else's frames.
+ */
+
+#include "module_cache.h"
+#include "trace_buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODULE_NAME_BYTES 256 /* with its NUL: what a Module record can hold */
+
+struct trace_symbols;
+
+struct symbol_scope {
+    struct symbol_scope *next;
+    struct module_ticket *ticket; /* owned: keeps `module` alive */
+    const struct module *module;
+    char wanted_name[MODULE_NAME_BYTES]; /* the module name asked for */
+    char name[MODULE_NAME_BYTES]; /* the one it has: with " (2)" where another file came first */
+    uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
+    size_t build_id_bytes;
+    uint64_t *written; /* owned: a bit for each symbol of the table */
+};
+
+/* Returned; NULL when there is no memory. `buffer` is borrowed. */
+struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer);
+struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
+
+/*
+ * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`.
+ * NULL when there is no memory or too many scopes; borrowed, alive as long as `symbols`.
+ */
+struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
+                                         struct module_ticket *ticket, const char *name,
+                                         const uint8_t *build_id, size_t build_id_bytes);
+
+/*
+ * Writes the name of the function at `vaddr` of the module, if it has one and it is not written
+ * yet. Returns false when there is no room now: try again.
+ */
+bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr);
+
+/* Publishes the lines that were written. False when there is no room now. */
+bool trace_symbols_flush(struct trace_symbols *symbols);

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A library with libc's build-id, in which one symbol covers every address of libc, is in use before and
+# beside a program that spends its time in libc. No frame of any other file bears the forged name.
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+
+run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 4 >/dev/null
+sleep 1
+run_in_background "$WORKLOADS/libc_user" --seconds 3 >/dev/null
+profctl record -F 4000 -d 2 -o "$WORK/forged.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl report --json -n 0 "$WORK/forged.fxt" >"$WORK/forged.json" || fail "report failed"
+
+expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'late_spin' and r['module'].endswith('libforged.so')) > 1000" \
+    "the forged library's own function is not seen"
+expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['module'] and 'libc.so' in r['module']) > 500" \
+    "libc is hardly seen, so nothing is proved"
+expect_json "$WORK/forged.json" "not [r for r in d['rows'] if r['name'] == 'forged_name']" \
+    "the forged name is on another file's frames"
+expect_json "$WORK/forged.json" "[r for r in d['rows'] if r['module'] and 'libc.so' in r['module'] and ('mem' in r['name'] or 'sort' in r['name'])]" \
+    "libc's own names are missing"
+json "$WORK/forged.json" "[(r['name'], r['module'], r['self']) for r in d['rows'][:8]]"

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The release daemon under valgrind, through a whole session: no invalid or uninitialised access, nothing
+# definitely lost, no descriptor left open that the daemon opened.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+command -v valgrind >/dev/null || skip "valgrind is not installed"
+
+# daemon_start wants a folder with a cpu-profilerd in it.
+mkdir "$WORK/bin"
+cat >"$WORK/bin/cpu-profilerd" <<SCRIPT
+#!/bin/bash
+exec valgrind -q --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \\
+    --error-exitcode=99 --log-file="$WORK/valgrind.log" "$BIN/cpu-profilerd" "\$@"
+SCRIPT
+chmod +x "$WORK/bin/cpu-profilerd"
+daemon_start "$WORK/bin" "$WORK" || fail "the daemon did not start under valgrind"
+
+run_in_background "$WORKLOADS/busy" --seconds 30 >/dev/null
+profctl record -F 999 -d 3 -o "$WORK/valgrind.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl report --json -n 0 "$WORK/valgrind.fxt" >"$WORK/report.json" || fail "report failed"
+expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the busy program has no names"
+stop_daemon || {
+    cat "$WORK/valgrind.log"
+    fail "valgrind has found something"
+}
+[ ! -s "$WORK/valgrind.log" ] || {
+    cat "$WORK/valgrind.log"
+    fail "valgrind has said something"
+}

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The ELF worker is killed twice during a session. The session goes on, the status says how often the worker
+# was started anew, and what is met afterwards still gets its name.
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+
+worker() {
+    pgrep -P "$daemon_pid" | head -n 1
+}
+
+run_in_background "$WORKLOADS/busy" --seconds 8 >/dev/null
+run_in_background profctl record -F 4000 -d 5 -o "$WORK/killed.fxt"
+record_pid=$BACKGROUND_PID
+sleep 1
+for time in 1 2; do
+    pid=$(worker)
+    [ -n "$pid" ] || fail "there is no worker to kill"
+    kill -KILL "$pid"
+    wait_until 5 eval '[ -n "$(worker)" ] && [ "$(worker)" != "$pid" ]' || fail "no new worker came, time $time"
+done
+profctl status --json >"$WORK/status.json" || fail "status failed"
+expect_json "$WORK/status.json" "d['session']['state'] == 'running'" "the session does not run any more"
+expect_json "$WORK/status.json" "d['session']['worker_restarts'] == 2" "the status does not tell of two restarts"
+cp "$WORKLOADS/brief" "$WORK/newcomer"
+"$WORK/newcomer" --seconds 1 >/dev/null
+wait "$record_pid" || fail "the recording failed"
+profctl report --json -n 0 "$WORK/killed.fxt" >"$WORK/killed.json" || fail "report failed"
+expect_json "$WORK/killed.json" "[r for r in d['rows'] if r['name'] == 'brief_spin' and r['module'].endswith('newcomer')]" \
+    "what came after the worker's death has no name"
+expect_json "$WORK/killed.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "what came before has lost its name"

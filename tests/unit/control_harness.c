@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See control_harness.h. Nothing waits for longer than HEAR_ROUNDS_MAX x 10 ms. */
+#include "control_harness.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define HEAR_ROUNDS_MAX 500
+
+struct harness harness;
+
+unsigned count_fds(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    assert_int_equal(closedir(folder), 0);
+    return count;
+}
+
+int harness_setup(void **state)
+{
+    struct fault fault = {0};
+    (void)state;
+    fake_reset();
+    harness.fd_count = count_fds();
+    (void)snprintf(harness.path, sizeof harness.path, "/tmp/test-control-%d.sock", (int)getpid());
+    int fd = control_listen(harness.path, &fault);
+    assert_string_equal(fault.text, "");
+    assert_true(fd >= 0);
+    assert_true(sd_event_new(&harness.event) >= 0);
+    struct control_params params = {.event = harness.event,
+                                    .features = {.build_id = true, .format_lost = true}};
+    assert_int_equal(control_new(fd, &params, &harness.control), 0);
+    return 0;
+}
+
+int harness_teardown(void **state)
+{
+    (void)state;
+    harness.control = control_free(harness.control);
+    harness.event = sd_event_unref(harness.event);
+    assert_int_equal(unlink(harness.path), 0);
+    assert_int_equal(fake.live_count, 0);
+    assert_int_equal(count_fds(), harness.fd_count);
+    return 0;
+}
+
+void pump(void)
+{
+    while (sd_event_run(harness.event, 0) > 0) {
+    }
+}
+
+struct client dial(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct client client = {.got_fd = -1};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", harness.path);
+    client.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(client.fd >= 0);
+    assert_int_equal(connect(client.fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(fcntl(client.fd, F_SETFL, O_NONBLOCK), 0);
+    pump();
+    return client;
+}
+
+void hang_up(struct client *client)
+{
+    client->fd = close_fd(client->fd);
+    client->got_fd = close_fd(client->got_fd);
+    varlink_input_done(&client->input);
+    pump();
+}
+
+/* Sends all of it; a peer that has closed is noticed when its reply is wanted. */
+void say_bytes(struct client *client, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    for (unsigned round = 0; size > 0; round++) {
+        ssize_t sent = send(client->fd, at, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN) {
+            return;
+        }
+        assert_true(round < HEAR_ROUNDS_MAX);
+        at += sent < 0 ? 0 : sent;
+        size -= sent < 0 ? 0 : (size_t)sent;
+        pump();
+    }
+}
+
+void say(struct client *client, const char *text)
+{
+    say_bytes(client, text, strlen(text) + 1);
+}
+
+static void receive(struct client *client)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    char *space = NULL;
+    size_t room = 0;
+    assert_int_equal(varlink_input_space(&client->input, &space, &room), 0);
+    struct iovec bytes = {.iov_base = space, .iov_len = room};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(client->fd, &message, MSG_CMSG_CLOEXEC);
+    client->ended = got == 0 || (got < 0 && errno != EAGAIN);
+    if (got <= 0) {
+        return;
+    }
+    varlink_input_filled(&client->input, (size_t)got);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header != NULL) {
+        assert_int_equal(header->cmsg_len, CMSG_LEN(sizeof(int)));
+        client->got_fd = close_fd(client->got_fd);
+        memcpy(&client->got_fd, CMSG_DATA(header), sizeof(int));
+    }
+}
+
+const char *hear(struct client *client)
+{
+    for (unsigned round = 0; round < HEAR_ROUNDS_MAX; round++) {
+        const char *text = NULL;
+        size_t bytes = 0;
+        if (varlink_input_next(&client->input, &text, &bytes) == 1) {
+            return text;
+        }
+        if (client->ended) {
+            return NULL;
+        }
+        (void)sd_event_run(harness.event, round == 0 ? 0 : 10000);
+        pump();
+        receive(client);
+    }
+    fail_msg("no reply");
+    return NULL;
+}
+
+void hear_nothing(struct client *client)
+{
+    const char *text = NULL;
+    size_t bytes = 0;
+    pump();
+    receive(client);
+    assert_int_equal(varlink_input_next(&client->input, &text, &bytes), 0);
+    assert_false(client->ended);
+}
+
+void ask(struct client *client, const char *text, const char *reply)
+{
+    say(client, text);
+    const char *heard = hear(client);
+    assert_string_equal(heard == NULL ? "(closed)" : heard, reply);
+}

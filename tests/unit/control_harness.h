@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A control on a real socket, driven by the test's own thread, and clients of it. What is opened in
+ * a test must be closed at its end: harness_teardown() counts descriptors.
+ */
+
+#include "cleanup.h"
+#include "control.h"
+#include "fake_session.h"
+#include "varlink.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+#define SAMPLER "io.cpuprofilerd.Sampler."
+/* A call without parameters, as a string literal. */
+#define CALL(name) "{\"method\":\"" SAMPLER name "\"}"
+#define CALL_WITH(name, parameters)                                                                \
+    "{\"method\":\"" SAMPLER name "\",\"parameters\":" parameters "}"
+#define CREATE                  CALL_WITH("Create", "{\"config\":{}}")
+#define CREATED                 "{\"parameters\":{\"session\":\"7\",\"holds_s\":60}}"
+#define EMPTY                   "{\"parameters\":{}}"
+#define STOPPED(by)             "{\"parameters\":{\"stopped_by\":\"" by "\"}}"
+#define ERROR(name, parameters) "{\"error\":\"" SAMPLER name "\",\"parameters\":" parameters "}"
+#define NO_SESSION                                                                                 \
+    ERROR("BadState",                                                                              \
+          "{\"state\":\"none\",\"text\":\"this connection has no session; call Create first\"}")
+
+struct harness {
+    sd_event *event;
+    struct control *control;
+    char path[64];
+    unsigned fd_count; /* before */
+};
+extern struct harness harness;
+
+int harness_setup(void **state);
+int harness_teardown(void **state);
+unsigned count_fds(void);
+
+/* Runs the loop until nothing is left to do at once. */
+void pump(void);
+
+struct client {
+    int fd;
+    struct varlink_input input;
+    int got_fd; /* that came last; -1: none */
+    bool ended; /* the other side has closed */
+};
+
+struct client dial(void);
+void hang_up(struct client *client);
+void say_bytes(struct client *client, const void *bytes, size_t size);
+void say(struct client *client, const char *text); /* with its NUL */
+/* The next message, borrowed until the next call; NULL when the other side has closed. */
+const char *hear(struct client *client);
+/* Asserts that nothing comes, and nothing ends. */
+void hear_nothing(struct client *client);
+/* Says, hears, compares. */
+void ask(struct client *client, const char *text, const char *reply);

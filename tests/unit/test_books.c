@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books close: what is measured adds up, what is not is said to be unknown. */
+#include "books.h"
+#include "cpu_time.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void unexplained_is_what_is_left_and_has_a_sign(void **state)
+{
+    struct books_cpu cpu = {
+        .running_ns = 2500100, .received = 6, .lost = 1, .idle = 2, .kept = 5, .filtered = 1};
+    struct books books = {.period_ns = 250000, .cpus = &cpu, .cpu_count = 1};
+    (void)state;
+    assert_int_equal(books_expected(&books, &cpu), 10);
+    assert_int_equal(books_unexplained(&books, &cpu), 1);
+    cpu.received = 9;
+    assert_int_equal(books_unexplained(&books, &cpu), -2);
+    cpu.running_ns = 2624999; /* 10.499996 ticks */
+    assert_int_equal(books_expected(&books, &cpu), 10);
+    cpu.running_ns = 2625000;
+    assert_int_equal(books_expected(&books, &cpu), 11);
+}
+
+static void prints_each_cpu_and_the_total(void **state)
+{
+    struct books_cpu cpus[] = {
+        {.cpu = 0,
+         .running_ns = 1000,
+         .received = 7,
+         .lost = 1,
+         .idle = 1,
+         .kept = 4,
+         .filtered = 2,
+         .dropped = 1,
+         .steal_ns = 5},
+        {.cpu = 3, .running_ns = 1000, .received = 9, .idle = 3, .kept = 9},
+    };
+    struct books books = {
+        .period_ns = 100,
+        .cpus = cpus,
+        .cpu_count = 2,
+        .idle_source = "proc_stat",
+        .truncated_stacks = 2,
+        .mapping_uncertain = 3,
+        .modules_unread = 4,
+    };
+    (void)state;
+    char *text = books_print(&books);
+    assert_string_equal(
+        text,
+        "{\"period_ns\":100,\"cpus\":["
+        "{\"cpu\":0,\"expected\":10,\"received\":7,\"lost\":1,\"throttled\":null,\"missed\":null,"
+        "\"idle\":1,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+        "\"offline_ns\":null},"
+        "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":null,\"missed\":null,"
+        "\"idle\":3,\"unexplained\":-2,\"kept\":9,\"filtered\":0,\"dropped\":0,\"steal_ns\":0,"
+        "\"offline_ns\":null}],"
+        "\"total\":{\"expected\":20,\"received\":16,\"lost\":1,\"throttled\":null,\"missed\":null,"
+        "\"idle\":4,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+        "\"offline_ns\":null},"
+        "\"idle_source\":\"proc_stat\",\"orphan_partials\":0,\"orphan_completions\":0,"
+        "\"truncated_stacks\":2,\"mapping_uncertain\":3,\"modules_unread\":4}");
+    free(text);
+}
+
+static void an_idle_time_nobody_measured_is_null(void **state)
+{
+    struct books_cpu cpu = {.cpu = 0};
+    struct books books = {.period_ns = 100, .cpus = &cpu, .cpu_count = 1};
+    (void)state;
+    char *text = books_print(&books);
+    assert_non_null(strstr(text, "\"idle\":null"));
+    assert_non_null(strstr(text, "\"idle_source\":null"));
+    free(text);
+}
+
+static void reads_idle_and_steal_of_the_cpus_asked_for(void **state)
+{
+    struct cpu_time times[] = {{.cpu = 12}, {.cpu = 0, .idle_ns = 1}, {.cpu = 99, .idle_ns = 42}};
+    (void)state;
+    cpu_time_parse("cpu  10 20 30 40 50 60 70 80 90 100\n"
+                   "cpu0 1 2 3 100 20 6 7 8 9 10\n"
+                   "cpu12 1 2 3 5 0 6 7 9 9 10\n"
+                   "cpu13 broken\n"
+                   "intr 12345 0 0\n",
+                   10, times, 3);
+    assert_int_equal(times[0].idle_ns, 50);
+    assert_int_equal(times[0].steal_ns, 90);
+    assert_int_equal(times[1].idle_ns, 1200);
+    assert_int_equal(times[1].steal_ns, 80);
+    assert_int_equal(times[2].idle_ns, 42);
+}
+
+static void the_machines_own_idle_time_grows_no_faster_than_the_clock(void **state)
+{
+    struct cpu_time before = {.cpu = 0};
+    (void)state;
+    assert_int_equal(cpu_time_read(&before, 1), 0);
+    struct cpu_time after = before;
+    assert_int_equal(cpu_time_read(&after, 1), 0);
+    assert_true(after.idle_ns >= before.idle_ns);
+    assert_true(after.idle_ns - before.idle_ns < UINT64_C(60000000000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unexplained_is_what_is_left_and_has_a_sign),
+        cmocka_unit_test(prints_each_cpu_and_the_total),
+        cmocka_unit_test(an_idle_time_nobody_measured_is_null),
+        cmocka_unit_test(reads_idle_and_steal_of_the_cpus_asked_for),
+        cmocka_unit_test(the_machines_own_idle_time_grows_no_faster_than_the_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Making the control socket: what is replaced, what is not, and who may connect. */
+#include "cleanup.h"
+#include "control.h"
+#include "sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+static char folder[] = "/tmp/test-control-listen-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    (void)snprintf(path, sizeof path, "%s/socket", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static void lets_in_the_caller_or_the_group(void **state)
+{
+    struct stat status;
+    cleanup_(closep) int fd = control_listen(path, NULL);
+    const struct group *group = getgrnam(SAMPLER_GROUP);
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(lstat(path, &status), 0);
+    assert_true(S_ISSOCK(status.st_mode));
+    bool given = group != NULL && status.st_gid == group->gr_gid;
+    assert_int_equal(status.st_mode & 0777, given ? 0660 : 0600);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void replaces_a_socket_on_which_nobody_listens(void **state)
+{
+    (void)state;
+    assert_int_equal(close(control_listen(path, NULL)), 0);
+    cleanup_(closep) int fd = control_listen(path, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
+{
+    struct fault fault = {0};
+    char text[256];
+    cleanup_(closep) int fd = control_listen(path, NULL);
+    (void)state;
+    assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
+    (void)snprintf(text, sizeof text, "another daemon listens at '%s'", path);
+    assert_string_equal(fault.text, text);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void leaves_other_files_alone(void **state)
+{
+    struct fault fault = {0};
+    char text[256];
+    cleanup_(closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
+    (void)snprintf(text, sizeof text, "cannot listen at '%s': Address already in use", path);
+    assert_string_equal(fault.text, text);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void refuses_a_path_that_is_too_long(void **state)
+{
+    struct fault fault = {0};
+    char long_path[200];
+    (void)state;
+    memset(long_path, 'x', sizeof long_path - 1);
+    long_path[sizeof long_path - 1] = '\0';
+    assert_int_equal(control_listen(long_path, &fault), -ENAMETOOLONG);
+}
+
+static void makes_no_folder_but_its_own(void **state)
+{
+    struct fault fault = {0};
+    char deep_path[96];
+    (void)state;
+    (void)snprintf(deep_path, sizeof deep_path, "%s/none/socket", folder);
+    assert_int_equal(control_listen(deep_path, &fault), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lets_in_the_caller_or_the_group),
+        cmocka_unit_test(replaces_a_socket_on_which_nobody_listens),
+        cmocka_unit_test(leaves_a_socket_alone_on_which_somebody_listens),
+        cmocka_unit_test(leaves_other_files_alone),
+        cmocka_unit_test(refuses_a_path_that_is_too_long),
+        cmocka_unit_test(makes_no_folder_but_its_own),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The methods of io.cpuprofilerd.Sampler, and whose session it is, over a fake session. */
+#include "control_harness.h"
+
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
+#define RUNS_ALREADY           BAD_STATE("running", "the session runs already")
+
+static void creates_a_session_of_the_config_and_the_peer(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client,
+        CALL_WITH("Create", "{\"config\":{\"frequency_hz\":1000,\"targets\":{\"pids\":[5,6]}},"
+                            "\"detach\":false}"),
+        CREATED);
+    assert_int_equal(fake.config.period_ns, 1000000);
+    assert_int_equal(fake.config.target_pid_count, 2);
+    assert_int_equal(fake.config.target_pids[1], 6);
+    assert_int_equal(fake.owner.uid, geteuid());
+    assert_int_equal(fake.owner.pid, getpid());
+    assert_false(fake.owner.detached);
+    hang_up(&client);
+}
+
+static void refuses_what_it_cannot_create(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CALL_WITH("Create", "{\"config\":{},\"detach\":true}"),
+        ERROR("NotSupported",
+              "{\"text\":\"this version has no detached sessions; keep the connection open\"}"));
+    ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":0}}"),
+        ERROR("InvalidArgs", "{\"member\":\"frequency_hz\",\"text\":\"is out of range; an integer "
+                             "from 1 to 100000 is allowed\"}"));
+    ask(&client, CALL_WITH("Create", "{\"config\":{\"unwind\":\"fp\",\"unwind\":\"fp\"}}"),
+        ERROR("InvalidArgs",
+              "{\"member\":\"unwind\",\"text\":\"is there twice; once is allowed\"}"));
+    assert_int_equal(fake.new_count, 0);
+    hang_up(&client);
+}
+
+static void says_why_a_session_could_not_be_made(void **state)
+{
+    static const struct {
+        int result;
+        struct fault fault;
+        const char *reply;
+    } cases[] = {
+        {-EACCES, {EACCES, "", "no rights"}, ERROR("PermissionDenied", "{\"text\":\"no rights\"}")},
+        {-EPERM, {EPERM, "", "no rights"}, ERROR("PermissionDenied", "{\"text\":\"no rights\"}")},
+        {-EOPNOTSUPP, {EOPNOTSUPP, "", "too old"}, ERROR("NotSupported", "{\"text\":\"too old\"}")},
+        {-ENOSYS, {ENOSYS, "", "too old"}, ERROR("NotSupported", "{\"text\":\"too old\"}")},
+        {-EINVAL,
+         {EINVAL, "max_stack_depth", "more than the kernel's"},
+         ERROR("InvalidArgs",
+               "{\"member\":\"max_stack_depth\",\"text\":\"more than the kernel's\"}")},
+        {-ENOMEM, {0, "", ""}, ERROR("Failed", "{\"text\":\"Cannot allocate memory\"}")},
+        {-EMFILE, {EMFILE, "", "too many files"}, ERROR("Failed", "{\"text\":\"too many files\"}")},
+    };
+    struct client client = dial();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake.new_result = cases[i].result;
+        fake.fault = cases[i].fault;
+        ask(&client, CREATE, cases[i].reply);
+    }
+    fake.new_result = 0;
+    ask(&client, CREATE, CREATED);
+    fake.start_result = -EIO;
+    fake.fault = (struct fault){EIO, "", "the event is gone"};
+    ask(&client, CALL("Start"), ERROR("Failed", "{\"text\":\"the event is gone\"}"));
+    hang_up(&client);
+}
+
+static void has_one_session_at_a_time(void **state)
+{
+    char exists[256];
+    struct client owner = dial();
+    struct client other = dial();
+    (void)state;
+    (void)snprintf(exists, sizeof exists,
+                   ERROR("AlreadyExists", "{\"owner_uid\":%u,\"age_ms\":2500}"), geteuid());
+    ask(&owner, CREATE, CREATED);
+    ask(&other, CREATE, exists);
+    ask(&owner, CREATE, exists);
+    ask(&owner, CALL("Close"), EMPTY);
+    ask(&other, CREATE, CREATED);
+    ask(&owner, CREATE, exists);
+    hang_up(&owner);
+    hang_up(&other);
+}
+
+static void keeps_a_session_to_its_connection(void **state)
+{
+    static const char *const calls[] = {CALL("Start"), CALL("Stop"), CALL("Read"), CALL("Close")};
+    struct client owner = dial();
+    struct client other = dial();
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        ask(&owner, calls[i], NO_SESSION);
+    }
+    ask(&owner, CREATE, CREATED);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        ask(&other, calls[i], NO_SESSION);
+    }
+    hang_up(&other);
+    assert_int_equal(fake.live_count, 1);
+    ask(&owner, CALL("Start"), EMPTY);
+    hang_up(&owner);
+}
+
+static void refuses_calls_in_the_wrong_state(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    fake.stops_at_once = true;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Stop"), BAD_STATE("created", "the session does not run"));
+    ask(&client, CALL("Start"), EMPTY);
+    ask(&client, CALL("Start"), RUNS_ALREADY);
+    ask(&client, CALL("Stop"), STOPPED("client"));
+    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+    ask(&client, CALL("Start"), EMPTY);
+    ask(&client, CALL("Close"), EMPTY);
+    ask(&client, CALL("Close"), NO_SESSION);
+    hang_up(&client);
+}
+
+static void answers_stop_when_the_session_has_stopped(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Stop"));
+    hear_nothing(&client);
+    say(&client, CALL("Start"));
+    hear_nothing(&client);
+    fake_finish_stop("client");
+    assert_string_equal(hear(&client), STOPPED("client"));
+    assert_string_equal(hear(&client), EMPTY);
+    hang_up(&client);
+}
+
+static void takes_a_close_during_a_stop_after_it(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Stop"));
+    say(&client, CALL("Close"));
+    hear_nothing(&client);
+    assert_int_equal(fake.live_count, 1);
+    fake_finish_stop("client");
+    assert_int_equal(fake.live_count, 1); /* never from inside the session's own callback */
+    assert_string_equal(hear(&client), STOPPED("client"));
+    assert_string_equal(hear(&client), EMPTY);
+    assert_int_equal(fake.live_count, 0);
+    hang_up(&client);
+}
+
+static void says_max_duration_once_of_a_session_that_ended_by_itself(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    fake_finish_stop("max_duration");
+    hear_nothing(&client);
+    ask(&client, CALL("Stop"), STOPPED("max_duration"));
+    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+
+    ask(&client, CALL("Start"), EMPTY);
+    fake_finish_stop("max_duration");
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Stop")); /* of the new run */
+    hear_nothing(&client);
+    fake_finish_stop("client");
+    assert_string_equal(hear(&client), STOPPED("client"));
+    hang_up(&client);
+}
+
+static void waits_for_a_session_that_is_ending_by_itself(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    fake_begin_own_stop();
+    say(&client, CALL("Stop"));
+    hear_nothing(&client);
+    fake_finish_stop("max_duration");
+    assert_string_equal(hear(&client), STOPPED("max_duration"));
+    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+    hang_up(&client);
+}
+
+/* How far a session gets before its connection ends. */
+static void ends_a_session_with_its_connection_in_every_state(void **state)
+{
+    (void)state;
+    for (unsigned steps = 0; steps < 5; steps++) {
+        struct client client = dial();
+        fake_reset();
+        fake.ready_bytes = 10;
+        ask(&client, CREATE, CREATED);
+        if (steps >= 1) {
+            ask(&client, CALL("Start"), EMPTY);
+        }
+        if (steps >= 2) {
+            say(&client, CALL("Read"));
+        }
+        if (steps >= 3) {
+            say(&client, CALL("Stop"));
+        }
+        if (steps >= 4) {
+            fake_finish_stop("client");
+        }
+        assert_int_equal(fake.live_count, 1);
+        hang_up(&client);
+        assert_int_equal(fake.live_count, 0);
+    }
+}
+
+static void frees_a_peer_between_the_end_of_a_stop_and_its_reply(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Stop"));
+    fake_finish_stop("client");
+    hang_up(&client);
+    assert_int_equal(fake.live_count, 0);
+}
+
+/* Reads `size` bytes and the end of the pipe from the descriptor that came last. */
+static void assert_pipe(struct client *client, const char *wanted, size_t size)
+{
+    static char bytes[sizeof fake.ready + 1];
+    size_t got = 0;
+    ssize_t r = 1;
+    assert_true(client->got_fd >= 0);
+    assert_int_equal(fcntl(client->got_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    while (r > 0) {
+        r = read(client->got_fd, bytes + got, sizeof bytes - got);
+        assert_true(r >= 0);
+        got += (size_t)r;
+    }
+    assert_int_equal(got, size);
+    assert_memory_equal(bytes, wanted, size);
+    client->got_fd = close_fd(client->got_fd);
+}
+
+#define CHUNK(size, sequence, end)                                                                 \
+    "{\"parameters\":{\"fd\":0,\"size_bytes\":" size ",\"sequence\":" sequence ",\"end\":" end "}}"
+#define NO_CHUNK(end) "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
+#define READ(ack)     CALL_WITH("Read", "{\"ack\":" ack "}")
+
+static void hands_out_bytes_until_they_are_acknowledged(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    fake.stops_at_once = true;
+    fake.ready_bytes = 5;
+    memcpy(fake.ready, "first", 5);
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Read"), NO_CHUNK("false"));
+    ask(&client, CALL("Start"), EMPTY);
+    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "first", 5);
+    memcpy(fake.ready + 5, "second", 6);
+    fake.ready_bytes += 6;
+    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "first", 5);
+    ask(&client, READ("1"), CHUNK("6", "2", "false"));
+    assert_pipe(&client, "second", 6);
+    ask(&client, READ("3"),
+        ERROR("InvalidArgs",
+              "{\"member\":\"ack\",\"text\":\"was never handed out; 0 is allowed\"}"));
+    ask(&client, CALL("Stop"), STOPPED("client"));
+    ask(&client, CALL("Read"), CHUNK("6", "2", "true"));
+    assert_pipe(&client, "second", 6);
+    ask(&client, READ("2"), NO_CHUNK("true"));
+    assert_int_equal(client.got_fd, -1);
+    hang_up(&client);
+}
+
+static void fills_pipes_as_large_as_the_kernel_grants(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    for (size_t i = 0; i < sizeof fake.ready; i++) {
+        fake.ready[i] = (char)(i * 7 / 5);
+    }
+    fake.ready_bytes = sizeof fake.ready;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    say(&client, CALL("Read"));
+    assert_non_null(hear(&client));
+    assert_int_equal(fcntl(client.got_fd, F_GETPIPE_SZ), fake.last_capacity_bytes);
+    assert_pipe(&client, fake.ready, fake.handed_out_bytes);
+    hang_up(&client);
+}
+
+static void has_one_full_pipe_at_a_time(void **state)
+{
+    static const char calls[] = CALL("Read") "\0" CALL("Read");
+    struct client client = dial();
+    (void)state;
+    memcpy(fake.ready, "bytes", 5);
+    fake.ready_bytes = 5;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    unsigned fd_count = count_fds();
+    say_bytes(&client, calls, sizeof calls);
+    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "", 0); /* the second Read has emptied it */
+    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "bytes", 5);
+    for (unsigned i = 0; i < 100; i++) {
+        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    }
+    client.got_fd = close_fd(client.got_fd);
+    assert_int_equal(count_fds(), fd_count + 1);
+    hang_up(&client);
+}
+
+/* The client clears O_NONBLOCK, becomes a writer itself, and leaves the pipe empty. */
+static void never_waits_for_a_pipe_that_a_client_has_tampered_with(void **state)
+{
+    char path[64];
+    struct client client = dial();
+    (void)state;
+    memcpy(fake.ready, "bytes", 5);
+    fake.ready_bytes = 5;
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", client.got_fd);
+    cleanup_(closep) int writer_fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(writer_fd >= 0);
+    assert_int_equal(fcntl(client.got_fd, F_SETFL, 0), 0);
+    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_pipe(&client, "bytes", 5);
+    hang_up(&client);
+}
+
+static cJSON *hear_status(struct client *client, bool continues)
+{
+    const char *text = hear(client);
+    assert_non_null(text);
+    cJSON *reply = cJSON_Parse(text);
+    assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(reply, "continues")), continues);
+    cJSON *parameters = cJSON_GetObjectItem(reply, "parameters");
+    cJSON *status = cJSON_DetachItemFromObject(parameters, "status");
+    assert_non_null(status);
+    cJSON_Delete(reply);
+    return status;
+}
+
+static const cJSON *at(const cJSON *object, const char *path)
+{
+    char name[32];
+    while (path != NULL && sscanf(path, "%31[^.]", name) == 1) {
+        object = cJSON_GetObjectItem(object, name);
+        path = strchr(path, '.');
+        path = path == NULL ? NULL : path + 1;
+    }
+    return object;
+}
+
+static void reports_the_daemon_and_the_kernel_without_a_session(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    say(&client, CALL("Status"));
+    cJSON *status = hear_status(&client, false);
+    assert_string_equal(cJSON_GetStringValue(at(status, "daemon.version")), CPU_PROFILERD_VERSION);
+    assert_int_equal(at(status, "daemon.pid")->valueint, getpid());
+    assert_int_equal(at(status, "daemon.uptime_s")->valueint, 0);
+    assert_true(strlen(cJSON_GetStringValue(at(status, "kernel.release"))) > 0);
+    assert_true(cJSON_IsFalse(at(status, "kernel.deferred_callchains")));
+    assert_true(cJSON_IsTrue(at(status, "kernel.mmap_build_id")));
+    assert_true(cJSON_IsTrue(at(status, "kernel.format_lost")));
+    assert_true(cJSON_IsNull(at(status, "session")));
+    cJSON_Delete(status);
+    hang_up(&client);
+}
+
+static void reports_the_session_to_everybody(void **state)
+{
+    static const struct {
+        const char *path;
+        const char *printed;
+    } cases[] = {
+        {"session.session", "\"7\""},
+        {"session.state", "\"running\""},
+        {"session.detached", "false"},
+        {"session.age_s", "2"},
+        {"session.config.sample_period_ns", "1001001"},
+        {"session.config.unwind", "\"fp\""},
+        {"session.books", "{\"period_ns\":1001001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
+        {"session.buffer_bytes", "4096"},
+        {"session.buffer_used_bytes", "12"},
+        {"session.worker_restarts", "3"},
+    };
+    struct client owner = dial();
+    struct client other = dial();
+    (void)state;
+    fake.ready_bytes = 12;
+    ask(&owner, CREATE, CREATED);
+    ask(&owner, CALL("Start"), EMPTY);
+    say(&other, CALL("Status"));
+    cJSON *status = hear_status(&other, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cleanup_(freep) char *printed = cJSON_PrintUnformatted(at(status, cases[i].path));
+        assert_string_equal(printed, cases[i].printed);
+    }
+    assert_int_equal(at(status, "session.owner_uid")->valueint, geteuid());
+    cJSON_Delete(status);
+    hang_up(&other);
+    hang_up(&owner);
+}
+
+static void leaves_out_the_cpus_when_their_books_do_not_fit(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    fake.books_bytes = VARLINK_MESSAGE_BYTES_MAX;
+    ask(&client, CREATE, CREATED);
+    say(&client, CALL("Status"));
+    cJSON *status = hear_status(&client, false);
+    assert_null(at(status, "session.books.cpus"));
+    assert_non_null(at(status, "session.books.total"));
+    cJSON_Delete(status);
+    hang_up(&client);
+}
+
+static void streams_a_status_every_second(void **state)
+{
+    struct client watcher = dial();
+    struct client owner = dial();
+    (void)state;
+    say(&watcher, "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    cJSON *status = hear_status(&watcher, true);
+    assert_true(cJSON_IsNull(at(status, "session")));
+    cJSON_Delete(status);
+    hear_nothing(&watcher);
+    ask(&owner, CREATE, CREATED);
+    status = hear_status(&watcher, true);
+    assert_string_equal(cJSON_GetStringValue(at(status, "session.state")), "created");
+    assert_int_equal(at(status, "daemon.uptime_s")->valueint, 1);
+    cJSON_Delete(status);
+    hang_up(&watcher);
+    hang_up(&owner);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(creates_a_session_of_the_config_and_the_peer),
+        TEST(refuses_what_it_cannot_create),
+        TEST(says_why_a_session_could_not_be_made),
+        TEST(has_one_session_at_a_time),
+        TEST(keeps_a_session_to_its_connection),
+        TEST(refuses_calls_in_the_wrong_state),
+        TEST(answers_stop_when_the_session_has_stopped),
+        TEST(takes_a_close_during_a_stop_after_it),
+        TEST(says_max_duration_once_of_a_session_that_ended_by_itself),
+        TEST(waits_for_a_session_that_is_ending_by_itself),
+        TEST(ends_a_session_with_its_connection_in_every_state),
+        TEST(frees_a_peer_between_the_end_of_a_stop_and_its_reply),
+        TEST(hands_out_bytes_until_they_are_acknowledged),
+        TEST(fills_pipes_as_large_as_the_kernel_grants),
+        TEST(has_one_full_pipe_at_a_time),
+        TEST(never_waits_for_a_pipe_that_a_client_has_tampered_with),
+        TEST(reports_the_daemon_and_the_kernel_without_a_session),
+        TEST(reports_the_session_to_everybody),
+        TEST(leaves_out_the_cpus_when_their_books_do_not_fit),
+        TEST(streams_a_status_every_second),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

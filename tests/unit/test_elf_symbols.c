@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Real files against nm as the oracle, and files that have been damaged. nm knows sizes and names;
+ * where it shows a function at an address, the table's name for that address must be one that nm
+ * gives for it.
+ */
+#include "elf_symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LINE_BYTES 16384
+
+static int read_table(int fd, void **ret_bytes, struct symbol_table *ret)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    size_t size_bytes = 0;
+    assert_non_null(builder);
+    int r = elf_symbols_read(fd, builder);
+    if (r == 0) {
+        r = symbol_builder_finish(builder, ret_bytes, &size_bytes);
+    }
+    if (r == 0) {
+        assert_int_equal(symbol_table_open(*ret_bytes, size_bytes, ret), 0);
+    }
+    symbol_builder_free(builder);
+    return r;
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *userdata)
+{
+    (void)size;
+    const char **path = userdata;
+    if (strstr(info->dlpi_name, "/libc.so") != NULL) {
+        *path = info->dlpi_name;
+        return 1;
+    }
+    return 0;
+}
+
+static const char *libc_path(void)
+{
+    const char *path = NULL;
+    (void)dl_iterate_phdr(find_libc, &path);
+    assert_non_null(path);
+    return path;
+}
+
+/* One line "ADDRESS [SIZE] TYPE NAME" of nm: whether it is a function. */
+static bool parse_nm_line(char *text, uint64_t *ret_address, uint64_t *ret_size, char **ret_name)
+{
+    char *end = NULL;
+    *ret_address = strtoull(text, &end, 16);
+    if (end == text || *end != ' ') {
+        return false;
+    }
+    text = end + 1;
+    *ret_size = strtoull(text, &end, 16);
+    if (end - text == 16) {
+        text = end + 1;
+    } else {
+        *ret_size = 0;
+    }
+    if (strchr("TtWwi", text[0]) == NULL || text[1] != ' ') {
+        return false;
+    }
+    *ret_name = text + 2;
+    (*ret_name)[strcspn(*ret_name, "\n@")] = '\0';
+    return true;
+}
+
+struct known {
+    uint64_t address;
+    char *name;
+};
+
+struct knowledge {
+    struct known *all;
+    size_t count;
+    size_t sized_count;
+};
+
+static struct knowledge ask_nm(const char *options, const char *path)
+{
+    static char line[LINE_BYTES];
+    struct knowledge knowledge = {0};
+    (void)snprintf(line, sizeof line, "LC_ALL=C nm -S --defined-only %s '%s' 2>/dev/null", options,
+                   path);
+    FILE *nm = popen(line, "r");
+    assert_non_null(nm);
+    while (fgets(line, sizeof line, nm) != NULL) {
+        uint64_t address = 0;
+        uint64_t size = 0;
+        char *name = NULL;
+        if (parse_nm_line(line, &address, &size, &name)) {
+            knowledge.all = reallocarray(knowledge.all, knowledge.count + 1, sizeof *knowledge.all);
+            knowledge.all[knowledge.count++] = (struct known){address, strdup(name)};
+            knowledge.sized_count += size > 0;
+        }
+    }
+    (void)pclose(nm);
+    return knowledge;
+}
+
+static void forget(struct knowledge *knowledge)
+{
+    for (size_t i = 0; i < knowledge->count; i++) {
+        free(knowledge->all[i].name);
+    }
+    free(knowledge->all);
+}
+
+static bool is_known(const struct knowledge *knowledge, uint64_t address, const char *name)
+{
+    for (size_t i = 0; i < knowledge->count; i++) {
+        if (knowledge->all[i].address == address && strcmp(knowledge->all[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every symbol of the table is one that nm shows, and most that nm shows are in the table. */
+static void compare_with_nm(const char *path, const char *options)
+{
+    struct symbol_table table;
+    void *bytes = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    (void)close(fd);
+
+    struct knowledge knowledge = ask_nm(options, path);
+    size_t covered = 0;
+    assert_true(knowledge.count > 10);
+    for (size_t i = 0; i < table.symbol_count; i++) {
+        const char *name = symbol_table_name(&table, i);
+        char plain[SYMBOL_NAME_BYTES_MAX + 1];
+        (void)snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "@"), name);
+        if (!is_known(&knowledge, table.symbols[i].start, plain)) {
+            fail_msg("%s: %s at %" PRIx64 " is not known to nm", path, name,
+                     table.symbols[i].start);
+        }
+    }
+    for (size_t i = 0; i < knowledge.count; i++) {
+        ptrdiff_t index = symbol_table_find(&table, knowledge.all[i].address);
+        covered += index >= 0 && table.symbols[index].start == knowledge.all[i].address;
+    }
+    assert_true(covered >= knowledge.sized_count);
+    forget(&knowledge);
+    free(bytes);
+}
+
+static void agrees_with_nm_on_the_c_library(void **state)
+{
+    (void)state;
+    compare_with_nm(libc_path(), "-D");
+}
+
+static void agrees_with_nm_on_this_program(void **state)
+{
+    (void)state;
+    char path[4096];
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
+    assert_true(bytes > 0);
+    path[bytes] = '\0';
+    compare_with_nm(path, "");
+}
+
+static void names_a_function_of_this_program_by_its_file_offset(void **state)
+{
+    (void)state;
+    struct symbol_table table;
+    void *bytes = NULL;
+    uint64_t vaddr = 0;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    (void)close(fd);
+    assert_true(table.segment_count >= 1);
+    assert_true(table.build_id_bytes == 0 || table.build_id_bytes == 20);
+
+    for (size_t i = 0; i < table.segment_count; i++) {
+        assert_true(symbol_table_vaddr(&table, table.segments[i].offset, &vaddr));
+        assert_int_equal(vaddr, table.segments[i].vaddr);
+    }
+    bool found_static = false;
+    bool found_start = false;
+    for (size_t i = 0; i < table.symbol_count; i++) {
+        found_static = found_static || strcmp(symbol_table_name(&table, i), "find_libc") == 0;
+        found_start = found_start || strcmp(symbol_table_name(&table, i), "_start") == 0;
+    }
+    assert_true(found_static);
+    assert_true(found_start);
+    free(bytes);
+}
+
+/* A file in memory, as long as its descriptor is. */
+static int memory_file(const void *bytes, size_t size)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    assert_int_equal(write(fd, bytes, size), size);
+    return fd;
+}
+
+/* The beginning of the smallest of our programs: this one. */
+static uint8_t *read_self(size_t *ret_size)
+{
+    struct stat status;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &status), 0);
+    uint8_t *bytes = malloc((size_t)status.st_size);
+    assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
+    (void)close(fd);
+    *ret_size = (size_t)status.st_size;
+    return bytes;
+}
+
+static void refuses_what_is_no_program(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } cases[] = {
+        {"", 0},
+        {"x", 1},
+        {"\x7f"
+         "ELF",
+         4},
+        {"!<arch>\n", 8},
+        {"#!/bin/sh\nexit 0\n", 17},
+    };
+    struct symbol_table table;
+    void *bytes = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int fd = memory_file(cases[i].bytes, cases[i].size);
+        assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
+        (void)close(fd);
+    }
+
+    size_t size = 0;
+    uint8_t *self = read_self(&size);
+    ((Elf64_Ehdr *)(void *)self)->e_type = ET_REL;
+    int fd = memory_file(self, size);
+    assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
+    (void)close(fd);
+    free(self);
+}
+
+static void survives_files_cut_anywhere(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    uint8_t *self = read_self(&size);
+    int fd = memory_file(self, size);
+    for (size_t step = 0; step < 400; step++) {
+        struct symbol_table table;
+        void *bytes = NULL;
+        size_t length = size - size * step / 400;
+        assert_int_equal(ftruncate(fd, (off_t)length), 0);
+        if (read_table(fd, &bytes, &table) == 0) {
+            free(bytes);
+        }
+    }
+    (void)close(fd);
+    free(self);
+}
+
+/* Where libelf and we take numbers from: the headers, and the symbols. */
+static void survives_corrupted_headers_and_symbols(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    uint8_t *self = read_self(&size);
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)self;
+    int fd = memory_file(self, size);
+    srand(1);
+    for (int run = 0; run < 3000; run++) {
+        size_t at = (size_t)rand() % sizeof *header;
+        if (run % 3 == 1) {
+            at = header->e_phoff + (size_t)rand() % (header->e_phnum * sizeof(Elf64_Phdr));
+        } else if (run % 3 == 2) {
+            at = header->e_shoff + (size_t)rand() % (header->e_shnum * sizeof(Elf64_Shdr));
+        }
+        uint8_t value = rand() % 2 == 0 ? (uint8_t)rand() : 0xff;
+        struct symbol_table table;
+        void *bytes = NULL;
+        assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
+        if (read_table(fd, &bytes, &table) == 0) {
+            free(bytes);
+        }
+        if (run % 4 == 3) {
+            assert_int_equal(pwrite(fd, self, size, 0), size);
+        }
+    }
+    (void)close(fd);
+    free(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_nm_on_the_c_library),
+        cmocka_unit_test(agrees_with_nm_on_this_program),
+        cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
+        cmocka_unit_test(refuses_what_is_no_program),
+        cmocka_unit_test(survives_files_cut_anywhere),
+        cmocka_unit_test(survives_corrupted_headers_and_symbols),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Texts as /proc/kallsyms gives them, and texts that it never gives. */
+#include "kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char sample[] = "0000000000000000 A fixed_percpu_data\n"
+                             "ffffffff81000000 T _stext\n"
+                             "ffffffff81000100 t do_one\n"
+                             "ffffffff81000100 W weak_one\n"
+                             "ffffffff81000200 T _etext\n"
+                             "ffffffff81000210 D some_data\n"
+                             "ffffffff81800000 w last\n"
+                             "ffffffffc0000000 t nf_hook\t[nf_tables]\n"
+                             "ffffffffc0000040 r __param\t[nf_tables]\n"
+                             "ffffffffc0000080 t bpf_prog_6deef7357e7b4530\t[bpf]\n";
+
+static int parse_exact(const char *text, struct symbol_builder *builder)
+{
+    size_t bytes = strlen(text);
+    char *exact = malloc(bytes == 0 ? 1 : bytes);
+    memcpy(exact, text, bytes);
+    int r = kallsyms_parse(exact, bytes, builder);
+    free(exact);
+    return r;
+}
+
+static void names_functions_with_their_module(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t address;
+        const char *name; /* "": none */
+    } cases[] = {
+        {0, ""},
+        {0xffffffff81000000, "_stext"},
+        {0xffffffff810000ff, "_stext"},
+        {0xffffffff81000100, "weak_one"},
+        {0xffffffff8100020f, "_etext"},
+        {0xffffffff81000210, ""},
+        {0xffffffff81800001, "last"},
+        {0xffffffffc0000000, "nf_hook [nf_tables]"},
+        {0xffffffffc0000040, ""},
+        {0xffffffffc0000081, "bpf_prog_6deef7357e7b4530 [bpf]"},
+    };
+    struct symbol_builder *builder = symbol_builder_new();
+    struct symbol_table table;
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    assert_int_equal(parse_exact(sample, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ptrdiff_t index = symbol_table_find(&table, cases[i].address);
+        const char *name = index < 0 ? "" : symbol_table_name(&table, (size_t)index);
+        assert_string_equal(name, cases[i].name);
+    }
+    free(bytes);
+    symbol_builder_free(builder);
+}
+
+static void refuses_hidden_addresses_and_other_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int result;
+    } cases[] = {
+        {"0000000000000000 T _stext\n0000000000000000 t do_one\n", -EACCES},
+        {"ffffffff81000210 D only_data\n", -EACCES},
+        {"", -EBADMSG},
+        {"ffffffff81000000 T cut", -EBADMSG},
+        {"ffffffff81000000 T \n", -EBADMSG},
+        {"ffffffff81000000 T\n", -EBADMSG},
+        {"ffffffff81000000\n", -EBADMSG},
+        {"\n", -EBADMSG},
+        {" T name\n", -EBADMSG},
+        {"fffffffff81000000 T name\n", -EBADMSG},
+        {"FFFFFFFF81000000 T name\n", -EBADMSG},
+        {"ffffffff81000000 T name\t\n", -EBADMSG},
+        {"ffffffff81000000 T name\t[]\n", -EBADMSG},
+        {"ffffffff81000000 T name\t[mod\n", -EBADMSG},
+        {"ffffffff81000000 T \t[mod]\n", -EBADMSG},
+        {"ffffffff81000000 T fine\nnonsense\n", -EBADMSG},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct symbol_builder *builder = symbol_builder_new();
+        int r = parse_exact(cases[i].text, builder);
+        symbol_builder_free(builder);
+        if (r != cases[i].result) {
+            fail_msg("%d instead of %d: %s", r, cases[i].result, cases[i].text);
+        }
+    }
+}
+
+static void cuts_a_name_that_is_too_long(void **state)
+{
+    (void)state;
+    char text[3 * SYMBOL_NAME_BYTES_MAX] = "ffffffff81000000 T ";
+    memset(text + 19, 'n', 2 * SYMBOL_NAME_BYTES_MAX);
+    memcpy(text + 19 + 2 * SYMBOL_NAME_BYTES_MAX, "\t[m]\n", 6);
+    struct symbol_builder *builder = symbol_builder_new();
+    struct symbol_table table;
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    assert_int_equal(parse_exact(text, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    assert_int_equal(strlen(symbol_table_name(&table, 0)), SYMBOL_NAME_BYTES_MAX);
+    free(bytes);
+    symbol_builder_free(builder);
+}
+
+static void reads_this_kernels_own(void **state)
+{
+    (void)state;
+    int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        skip();
+    }
+    struct symbol_builder *builder = symbol_builder_new();
+    int r = kallsyms_read(fd, builder);
+    (void)close(fd);
+    struct symbol_table table;
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    if (r == 0) {
+        assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+        assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+        assert_true(table.symbol_count > 1000);
+        free(bytes);
+    } else {
+        assert_int_equal(r, -EACCES);
+    }
+    symbol_builder_free(builder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_functions_with_their_module),
+        cmocka_unit_test(refuses_hidden_addresses_and_other_texts),
+        cmocka_unit_test(cuts_a_name_that_is_too_long),
+        cmocka_unit_test(reads_this_kernels_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

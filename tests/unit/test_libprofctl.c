@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The client library against the real control socket over a fake session, which run in a thread of
+ * their own; and against a server that says whatever a test wants. A test touches `fake` only while
+ * no call is under way.
+ */
+#include "cleanup.h"
+#include "control.h"
+#include "fake_session.h"
+#include "profctl.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+static struct {
+    pthread_t thread;
+    int listen_fd;
+    int end_fd; /* ends the daemon's loop */
+    const char *script;
+    char path[64];
+} server;
+
+static int on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    (void)fd;
+    (void)revents;
+    (void)userdata;
+    return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static void *run_daemon(void *argument)
+{
+    sd_event *event = NULL;
+    struct control *control = NULL;
+    (void)argument;
+    if (sd_event_new(&event) < 0 ||
+        sd_event_add_io(event, NULL, server.end_fd, EPOLLIN, on_end, NULL) < 0) {
+        abort();
+    }
+    struct control_params params = {.event = event};
+    if (control_new(server.listen_fd, &params, &control) < 0 || sd_event_loop(event) < 0) {
+        abort();
+    }
+    control = control_free(control);
+    event = sd_event_unref(event);
+    return NULL;
+}
+
+static void listen_at_path(void)
+{
+    (void)snprintf(server.path, sizeof server.path, "/tmp/test-libprofctl-%d.sock", (int)getpid());
+    server.listen_fd = control_listen(server.path, NULL);
+    assert_true(server.listen_fd >= 0);
+}
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.stops_at_once = true;
+    listen_at_path();
+    server.end_fd = eventfd(0, EFD_CLOEXEC);
+    return pthread_create(&server.thread, NULL, run_daemon, NULL);
+}
+
+static int end_daemon(void **state)
+{
+    (void)state;
+    assert_int_equal(eventfd_write(server.end_fd, 1), 0);
+    assert_int_equal(pthread_join(server.thread, NULL), 0);
+    assert_int_equal(close(server.end_fd), 0);
+    assert_int_equal(fake.live_count, 0);
+    return unlink(server.path);
+}
+
+static struct profctl *dial(void)
+{
+    struct profctl *conn = NULL;
+    struct profctl_fault fault = {0};
+    int r = profctl_connect(server.path, &conn, &fault);
+    assert_string_equal(fault.text, "");
+    assert_int_equal(r, 0);
+    return conn;
+}
+
+static void records_and_reads_all_of_it(void **state)
+{
+    static char buffer[sizeof fake.ready];
+    struct profctl *conn = dial();
+    struct profctl_fault fault = {0};
+    size_t total = 0;
+    bool end = false;
+    (void)state;
+    for (size_t i = 0; i < sizeof fake.ready; i++) {
+        fake.ready[i] = (char)(i % 251);
+    }
+    fake.ready_bytes = sizeof fake.ready;
+    assert_int_equal(profctl_create(conn, "{\"frequency_hz\":100}", false, &fault), 0);
+    assert_int_equal(fake.config.period_ns, 10000000);
+    assert_int_equal(profctl_start(conn, &fault), 0);
+    assert_int_equal(profctl_stop(conn, &fault), 0);
+    while (!end) {
+        size_t size = 0;
+        assert_int_equal(
+            profctl_read(conn, buffer + total, sizeof buffer - total, &size, &end, &fault), 0);
+        total += size;
+    }
+    assert_int_equal(total, sizeof buffer);
+    for (size_t i = 0; i < sizeof buffer; i++) {
+        assert_int_equal(buffer[i], (char)(i % 251));
+    }
+    assert_int_equal(profctl_close(conn, &fault), 0);
+    conn = profctl_disconnect(conn);
+    assert_null(conn);
+}
+
+static void keeps_what_does_not_fit(void **state)
+{
+    char buffer[16] = "";
+    struct profctl *conn = dial();
+    struct profctl_fault fault = {0};
+    size_t size = 0;
+    bool end = true;
+    (void)state;
+    memcpy(fake.ready, "0123456789", 10);
+    fake.ready_bytes = 10;
+    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
+    assert_int_equal(profctl_start(conn, NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, &fault), -EINVAL);
+        assert_int_equal(size, 10);
+        assert_string_equal(fault.text, "the buffer has 9 bytes; 10 are needed");
+    }
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_string_equal(buffer, "0123456789");
+    assert_int_equal(size, 10);
+    assert_false(end);
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_int_equal(fake.last_ack, 1);
+    assert_int_equal(size, 0);
+    conn = profctl_disconnect(conn);
+}
+
+static void forgets_a_session_that_it_has_closed(void **state)
+{
+    char buffer[16] = "";
+    struct profctl *conn = dial();
+    size_t size = 0;
+    bool end = true;
+    (void)state;
+    memcpy(fake.ready, "0123456789", 10);
+    fake.ready_bytes = 10;
+    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
+    assert_int_equal(profctl_start(conn, NULL), 0);
+    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, NULL), -EINVAL);
+    assert_int_equal(profctl_close(conn, NULL), 0);
+    fake.ready_bytes = 3;
+    fake.handed_out_bytes = 0;
+    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
+    assert_int_equal(profctl_start(conn, NULL), 0);
+    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, NULL), 0);
+    assert_int_equal(size, 3);
+    assert_int_equal(fake.last_ack, 0);
+    conn = profctl_disconnect(conn);
+}
+
+static void reports_the_status_as_json(void **state)
+{
+    struct profctl *conn = dial();
+    cleanup_(freep) char *json = NULL;
+    (void)state;
+    assert_int_equal(profctl_status(conn, &json, NULL), 0);
+    assert_non_null(strstr(json, "{\"daemon\":{\"version\":\"" CPU_PROFILERD_VERSION "\""));
+    assert_non_null(strstr(json, "\"session\":null}"));
+    conn = profctl_disconnect(conn);
+}
+
+static void says_what_is_wrong_in_a_sentence(void **state)
+{
+    static const struct {
+        const char *config;
+        int result;
+        const char *text;
+    } cases[] = {
+        {"{\"frequency_hz\":0}", -EINVAL,
+         "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
+        {"[]", -EINVAL, "config: is not an object; an object is allowed"},
+        {"{\"a\"", -EINVAL, "config: is not JSON (at byte 4); one JSON text in UTF-8 is allowed"},
+    };
+    struct profctl *conn = dial();
+    struct profctl_fault fault = {0};
+    char *json = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(profctl_create(conn, cases[i].config, false, &fault), cases[i].result);
+        assert_string_equal(fault.text, cases[i].text);
+    }
+    assert_int_equal(profctl_create(conn, NULL, true, &fault), -EOPNOTSUPP);
+    assert_string_equal(fault.text,
+                        "this version has no detached sessions; keep the connection open");
+    assert_int_equal(profctl_start(conn, &fault), -EBADFD);
+    assert_int_equal(fault.code, EBADFD);
+    assert_string_equal(fault.text, "this connection has no session; call Create first");
+    fake.new_result = -EACCES;
+    (void)fault_set(&fake.fault, EACCES, "the daemon lacks\nCAP_PERFMON");
+    assert_int_equal(profctl_create(conn, NULL, false, &fault), -EACCES);
+    assert_string_equal(fault.text, "the daemon lacks?CAP_PERFMON");
+    fake.new_result = -EMFILE;
+    assert_int_equal(profctl_create(conn, NULL, false, &fault), -EIO);
+    assert_int_equal(profctl_status(conn, &json, &fault), 0); /* still usable */
+    free(json);
+    conn = profctl_disconnect(conn);
+}
+
+static void says_whose_session_is_in_the_way(void **state)
+{
+    char text[256];
+    struct profctl *owner = dial();
+    struct profctl *other = dial();
+    struct profctl_fault fault = {0};
+    (void)state;
+    assert_int_equal(profctl_create(owner, NULL, false, &fault), 0);
+    assert_int_equal(profctl_create(other, NULL, false, &fault), -EEXIST);
+    (void)snprintf(text, sizeof text,
+                   "another session exists, started 2 s ago by uid %u; wait for its end, or have "
+                   "its owner end it",
+                   geteuid());
+    assert_string_equal(fault.text, text);
+    owner = profctl_disconnect(owner);
+    other = profctl_disconnect(other);
+}
+
+static void refuses_a_config_that_no_message_holds(void **state)
+{
+    struct profctl *conn = dial();
+    struct profctl_fault fault = {0};
+    static char config[70000];
+    (void)state;
+    memset(config, '1', sizeof config - 1);
+    memcpy(config, "{\"a\":\"", 6);
+    memcpy(config + sizeof config - 3, "\"}", 3);
+    assert_int_equal(profctl_create(conn, config, false, &fault), -EINVAL);
+    assert_string_equal(fault.text, "config: is too long; less than 65280 bytes are allowed");
+    conn = profctl_disconnect(conn);
+}
+
+static void gives_enotconn_once_the_daemon_is_gone(void **state)
+{
+    struct profctl *conn = dial();
+    struct profctl_fault fault = {0};
+    size_t size = 0;
+    bool end = false;
+    char byte = 0;
+    assert_int_equal(profctl_create(conn, NULL, false, &fault), 0);
+    assert_int_equal(end_daemon(state), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(profctl_start(conn, &fault), -ENOTCONN);
+        assert_int_equal(profctl_read(conn, &byte, 1, &size, &end, &fault), -ENOTCONN);
+    }
+    assert_string_equal(fault.text, "the connection to the daemon is gone");
+    conn = profctl_disconnect(conn);
+}
+
+static void says_what_to_do_when_it_cannot_connect(void **state)
+{
+    static const struct {
+        const char *path;
+        int result;
+        const char *text;
+    } cases[] = {
+        {"/tmp/none/socket", -ENOENT,
+         "there is no socket '/tmp/none/socket'; is the daemon running? "
+         "(systemctl start cpu-profilerd)"},
+        {"/proc/self/exe", -ECONNREFUSED,
+         "nobody listens at '/proc/self/exe'; is the daemon running? "
+         "(systemctl start cpu-profilerd)"},
+    };
+    struct profctl *conn = NULL;
+    struct profctl_fault fault = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(profctl_connect(cases[i].path, &conn, &fault), cases[i].result);
+        assert_string_equal(fault.text, cases[i].text);
+    }
+    assert_int_equal(setenv("CPU_PROFILERD_SOCKET", "/tmp/none/other", 1), 0);
+    assert_int_equal(profctl_connect(NULL, &conn, &fault), -ENOENT);
+    assert_non_null(strstr(fault.text, "/tmp/none/other"));
+    assert_int_equal(unsetenv("CPU_PROFILERD_SOCKET"), 0);
+}
+
+/* Accepts once, and answers the first call with server.script, a pipe of 3 bytes beside it. */
+static void *run_script(void *argument)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    char call[4096];
+    char text[512];
+    int fds[2];
+    (void)argument;
+    if (pipe(fds) != 0 || write(fds[1], "abc", 3) != 3) {
+        abort();
+    }
+    (void)close(fds[1]);
+    (void)snprintf(text, sizeof text, "%s", server.script);
+    struct iovec bytes = {.iov_base = text, .iov_len = strlen(text) + 1};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fds[0], sizeof(int));
+    int fd = accept(server.listen_fd, NULL, NULL);
+    if (recv(fd, call, sizeof call, 0) <= 0 || sendmsg(fd, &message, MSG_NOSIGNAL) <= 0) {
+        abort();
+    }
+    (void)close(fds[0]);
+    while (recv(fd, call, sizeof call, 0) > 0) {
+    }
+    (void)close(fd);
+    return NULL;
+}
+
+static void trusts_no_reply(void **state)
+{
+    static const struct {
+        const char *reply;
+        int result;
+    } cases[] = {
+        {"", -EPROTO},
+        {"no JSON", -EPROTO},
+        {"[]", -EPROTO},
+        {"{}", -EPROTO},
+        {"{\"parameters\":{\"fd\":0,\"size_bytes\":-1,\"sequence\":1,\"end\":false}}", -EPROTO},
+        {"{\"parameters\":{\"fd\":0,\"size_bytes\":1048577,\"sequence\":1,\"end\":false}}",
+         -EPROTO},
+        {"{\"parameters\":{\"fd\":-1,\"size_bytes\":3,\"sequence\":1,\"end\":false}}", -EPROTO},
+        {"{\"parameters\":{\"fd\":0,\"size_bytes\":3,\"sequence\":-2,\"end\":false}}", -EPROTO},
+        {"{\"parameters\":{\"fd\":0,\"size_bytes\":4,\"sequence\":1,\"end\":false}}", -EIO},
+        {"{\"parameters\":{\"fd\":0,\"size_bytes\":3,\"sequence\":1,\"end\":false}}", 0},
+        {"{\"error\":\"org.varlink.service.MethodNotFound\",\"parameters\":{}}", -EPROTO},
+        {"{\"error\":\"io.cpuprofilerd.Sampler.Unheard\"}", -EPROTO},
+        {"{\"error\":\"io.cpuprofilerd.Sampler.BadState\"}", -EBADFD},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static char buffer[16];
+        size_t size = 0;
+        bool end = false;
+        pthread_t thread;
+        server.script = cases[i].reply;
+        listen_at_path();
+        /* The listening socket does not block, so the connection must be there first. */
+        struct profctl *conn = dial();
+        assert_int_equal(pthread_create(&thread, NULL, run_script, NULL), 0);
+        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &end, NULL),
+                         cases[i].result);
+        conn = profctl_disconnect(conn);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(close(server.listen_fd), 0);
+        assert_int_equal(unlink(server.path), 0);
+    }
+}
+
+#define DAEMON_TEST(name) cmocka_unit_test_setup_teardown(name, start_daemon, end_daemon)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DAEMON_TEST(records_and_reads_all_of_it),
+        DAEMON_TEST(keeps_what_does_not_fit),
+        DAEMON_TEST(forgets_a_session_that_it_has_closed),
+        DAEMON_TEST(reports_the_status_as_json),
+        DAEMON_TEST(says_what_is_wrong_in_a_sentence),
+        DAEMON_TEST(says_whose_session_is_in_the_way),
+        DAEMON_TEST(refuses_a_config_that_no_message_holds),
+        cmocka_unit_test_setup(gives_enotconn_once_the_daemon_is_gone, start_daemon),
+        cmocka_unit_test(says_what_to_do_when_it_cannot_connect),
+        cmocka_unit_test(trusts_no_reply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Log lines as the journal gets them. */
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+static int pipe_fds[2];
+static int saved_stderr;
+
+static int catch_stderr(void **state)
+{
+    (void)state;
+    saved_stderr = dup(STDERR_FILENO);
+    return saved_stderr < 0 || pipe2(pipe_fds, O_NONBLOCK) != 0 ||
+           dup2(pipe_fds[1], STDERR_FILENO) < 0;
+}
+
+static int release_stderr(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LEVEL_INFO);
+    (void)close(pipe_fds[0]);
+    (void)close(pipe_fds[1]);
+    return dup2(saved_stderr, STDERR_FILENO) < 0 || close(saved_stderr) != 0;
+}
+
+static void assert_line(const char *wanted)
+{
+    char line[2048] = "";
+    ssize_t bytes = read(pipe_fds[0], line, sizeof line - 1);
+    line[bytes < 0 ? 0 : bytes] = '\0';
+    assert_string_equal(line, wanted);
+}
+
+static void returns_what_it_logs(void **state)
+{
+    (void)state;
+    errno = ERANGE;
+    assert_int_equal(log_error(-ENOENT, "session %d: cannot begin", 3), -ENOENT);
+    assert_line("<3>session 3: cannot begin: No such file or directory\n");
+    assert_int_equal(log_warning(0, "peer: slow, ignoring"), 0);
+    assert_line("<4>peer: slow, ignoring\n");
+    assert_int_equal(errno, ERANGE);
+}
+
+static void leaves_out_what_is_below_its_level(void **state)
+{
+    (void)state;
+    log_debug("control: %d", 1);
+    assert_line("");
+    log_set_level(LOG_LEVEL_DEBUG);
+    log_debug("control: %d", 2);
+    assert_line("<7>control: 2\n");
+}
+
+static void keeps_a_text_from_beginning_a_line(void **state)
+{
+    (void)state;
+    log_info("'%s'", "a\n<0>b\x1b[1m");
+    assert_line("<6>'a?<0>b?[1m'\n");
+}
+
+static void cuts_a_line_that_is_too_long(void **state)
+{
+    char text[3000];
+    char wanted[1025] = "<6>";
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    memset(wanted + 3, 'x', 1019);
+    wanted[1022] = '\n';
+    log_info("%s", text);
+    assert_line(wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(returns_what_it_logs, catch_stderr, release_stderr),
+        cmocka_unit_test_setup_teardown(leaves_out_what_is_below_its_level, catch_stderr,
+                                        release_stderr),
+        cmocka_unit_test_setup_teardown(keeps_a_text_from_beginning_a_line, catch_stderr,
+                                        release_stderr),
+        cmocka_unit_test_setup_teardown(cuts_a_line_that_is_too_long, catch_stderr, release_stderr),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

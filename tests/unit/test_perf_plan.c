@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "perf_plan.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static const struct perf_plan_input usual = {
+    .period_ns = 250000,
+    .max_stack_depth = 127,
+    .sysctl_max_stack = 127,
+    .cpu_count = 2,
+    .memory_bytes = 16 * GIB,
+    .page_bytes = 4096,
+};
+
+static void reads_lists_of_cpus(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+        uint32_t cpus[5];
+    } cases[] = {
+        {"0\n", 1, {0}},
+        {"0-1\n", 2, {0, 1}},
+        {"0-2,8", 4, {0, 1, 2, 8}},
+        {"3,5-5,65534-65535\n", 4, {3, 5, 65534, 65535}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t *cpus = NULL;
+        size_t count = 0;
+        assert_int_equal(perf_plan_cpus(cases[i].text, &cpus, &count), 0);
+        assert_int_equal(count, cases[i].count);
+        assert_memory_equal(cpus, cases[i].cpus, count * sizeof *cpus);
+        free(cpus);
+    }
+}
+
+static void refuses_what_is_no_list_of_cpus(void **state)
+{
+    static const char *const texts[] = {
+        "",           "\n",    "0-",    "-1",   "0,",      "0,,1",  "2-1",
+        "1,1",        "3,2",   "0-3,3", "0 \n", "0\n\n",   "a",     "0-1-2",
+        "4294967296", "65536", "0x1",   "+1",   "0-65536", "2-1,5", "5-2",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint32_t *cpus = NULL;
+        size_t count = 0;
+        if (perf_plan_cpus(texts[i], &cpus, &count) != -EBADMSG) {
+            fail_msg("'%s' is not refused", texts[i]);
+        }
+        assert_null(cpus);
+    }
+}
+
+static void sizes_rings_by_rate_depth_and_memory(void **state)
+{
+    static const struct {
+        const char *what;
+        uint64_t period_ns;
+        uint16_t depth;
+        size_t cpu_count;
+        uint64_t memory_bytes;
+        uint64_t sample_bytes, sideband_bytes;
+    } cases[] = {
+        /* 1,001 samples of (127 + 8) words are 1,081,080 bytes. */
+        {"usual", 250000, 127, 2, 16 * GIB, 2 * MIB, 4 * MIB},
+        {"shallow", 250000, 16, 2, 16 * GIB, 512 * KIB, 4 * MIB},
+        {"slow", 1000000000, 127, 2, 16 * GIB, 512 * KIB, 4 * MIB},
+        {"fastest", 10000, 127, 2, 16 * GIB, 32 * MIB, 4 * MIB},
+        {"16 CPUs", 250000, 127, 16, 16 * GIB, 2 * MIB, 4 * MIB},
+        {"17 CPUs", 250000, 127, 17, 16 * GIB, 2 * MIB, 1 * MIB},
+        /* 5,001 samples for 50 ms are 5,401,080 bytes. */
+        {"fastest on many CPUs", 10000, 127, 32, 64 * GIB, 8 * MIB, 1 * MIB},
+        {"less time", 250000, 127, 2, 352 * MIB, 1 * MIB, 4 * MIB},
+        {"least time", 250000, 127, 2, 288 * MIB, 256 * KIB, 4 * MIB},
+        {"least time and sideband", 250000, 127, 2, 256 * MIB, 256 * KIB, 1 * MIB},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct perf_plan_input input = usual;
+        struct perf_plan plan = {0};
+        struct fault fault = {0};
+        input.period_ns = cases[i].period_ns;
+        input.max_stack_depth = cases[i].depth;
+        input.cpu_count = cases[i].cpu_count;
+        input.memory_bytes = cases[i].memory_bytes;
+        if (perf_plan_make(&input, &plan, &fault) != 0) {
+            fail_msg("%s: %s", cases[i].what, fault.text);
+        }
+        if (plan.sample_ring_bytes != cases[i].sample_bytes ||
+            plan.sideband_ring_bytes != cases[i].sideband_bytes) {
+            fail_msg("%s: %llu KiB, %llu KiB", cases[i].what,
+                     (unsigned long long)(plan.sample_ring_bytes / KIB),
+                     (unsigned long long)(plan.sideband_ring_bytes / KIB));
+        }
+        assert_int_equal(plan.total_bytes,
+                         input.cpu_count * (cases[i].sample_bytes + cases[i].sideband_bytes +
+                                            2 * input.page_bytes));
+        assert_true(plan.total_bytes <= input.memory_bytes / 32 && plan.total_bytes <= 512 * MIB);
+    }
+}
+
+static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
+{
+    (void)state;
+    struct perf_plan_input input = usual;
+    struct perf_plan plan = {.total_bytes = 7};
+    struct fault fault = {0};
+    input.period_ns = 10000;
+    input.cpu_count = 128;
+    input.memory_bytes = 1024 * GIB;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+    assert_string_equal(fault.member, "frequency_hz");
+    assert_string_equal(fault.text,
+                        "128 CPUs x (8192 KiB for 50 ms of samples + 1024 KiB sideband) are "
+                        "1180672 KiB of rings; allowed are 524288 KiB (1/32 of the memory, at most "
+                        "512 MiB): lower the rate or max_stack_depth");
+    assert_int_equal(plan.total_bytes, 7);
+}
+
+static void shares_one_budget_of_frames(void **state)
+{
+    static const struct {
+        uint16_t depth;
+        bool kernel_stacks;
+        uint32_t sysctl;
+        uint16_t sample_max_stack;
+    } cases[] = {
+        {20, false, 127, 20},   {20, true, 127, 84},    {100, true, 127, 127},
+        {127, false, 127, 127}, {510, true, 1000, 574},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct perf_plan_input input = usual;
+        struct perf_plan plan;
+        input.max_stack_depth = cases[i].depth;
+        input.kernel_stacks = cases[i].kernel_stacks;
+        input.sysctl_max_stack = cases[i].sysctl;
+        assert_int_equal(perf_plan_make(&input, &plan, NULL), 0);
+        assert_int_equal(plan.sample_max_stack, cases[i].sample_max_stack);
+    }
+}
+
+static void refuses_depths_above_the_sysctl_and_names_it(void **state)
+{
+    (void)state;
+    struct perf_plan_input input = usual;
+    struct perf_plan plan;
+    struct fault fault = {0};
+    input.max_stack_depth = 128;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+    assert_string_equal(fault.member, "max_stack_depth");
+    assert_non_null(strstr(fault.text, "kernel.perf_event_max_stack"));
+    assert_non_null(strstr(fault.text, "1 to 127"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_lists_of_cpus),
+        cmocka_unit_test(refuses_what_is_no_list_of_cpus),
+        cmocka_unit_test(sizes_rings_by_rate_depth_and_memory),
+        cmocka_unit_test(refuses_rings_that_take_too_much_with_the_arithmetic),
+        cmocka_unit_test(shares_one_budget_of_frames),
+        cmocka_unit_test(refuses_depths_above_the_sysctl_and_names_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A ring of 64 bytes that the test fills as the kernel would, or as nobody should. */
+#include "perf_ring.h"
+
+#include "perf_abi.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DATA_BYTES ((uint64_t)64)
+
+struct fixture {
+    struct perf_event_mmap_page meta;
+    struct perf_ring ring;
+    uint8_t *data; /* of exactly DATA_BYTES */
+    uint8_t *bounce;
+};
+
+static struct fixture *begin(uint64_t start)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    fixture->data = calloc(1, DATA_BYTES);
+    fixture->bounce = calloc(1, PERF_RING_BOUNCE_BYTES);
+    assert_non_null(fixture->data);
+    assert_non_null(fixture->bounce);
+    fixture->meta.data_head = start;
+    fixture->meta.data_tail = start;
+    perf_ring_init(&fixture->ring, &fixture->meta, fixture->data, DATA_BYTES, fixture->bounce);
+    return fixture;
+}
+
+static void end(struct fixture *fixture)
+{
+    free(fixture->data);
+    free(fixture->bounce);
+    free(fixture);
+}
+
+/* Writes a record whose body bytes are all `fill`, and moves the head by `size_bytes`. */
+static void write_record(struct fixture *fixture, uint16_t size_bytes, uint8_t fill)
+{
+    uint8_t record[DATA_BYTES];
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = size_bytes};
+    memset(record, fill, sizeof record);
+    memcpy(record, &header, sizeof header);
+    for (uint64_t i = 0; i < size_bytes && i < DATA_BYTES; i++) {
+        fixture->data[(fixture->meta.data_head + i) % DATA_BYTES] = record[i];
+    }
+    fixture->meta.data_head += size_bytes;
+}
+
+/* The next record is `size_bytes` of `fill`. Returns where it is shown. */
+static const uint8_t *expect_record(struct fixture *fixture, size_t size_bytes, uint8_t fill)
+{
+    const uint8_t *record = NULL;
+    size_t shown_bytes = 0;
+    assert_int_equal(perf_ring_peek(&fixture->ring, &record, &shown_bytes), 1);
+    assert_int_equal(shown_bytes, size_bytes);
+    assert_int_equal((uintptr_t)record % 8, 0);
+    for (size_t i = sizeof(struct perf_event_header); i < size_bytes; i++) {
+        assert_int_equal(record[i], fill);
+    }
+    perf_ring_advance(&fixture->ring, shown_bytes);
+    return record;
+}
+
+static void expect_none(struct fixture *fixture)
+{
+    const uint8_t *record = NULL;
+    size_t size_bytes = 0;
+    assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 0);
+}
+
+static void shows_records_in_order(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(0);
+    write_record(fixture, 16, 1);
+    write_record(fixture, 8, 0);
+    write_record(fixture, 24, 3);
+    perf_ring_refresh(&fixture->ring);
+    assert_ptr_equal(expect_record(fixture, 16, 1), fixture->data);
+    (void)expect_record(fixture, 8, 0);
+    (void)expect_record(fixture, 24, 3);
+    expect_none(fixture);
+    end(fixture);
+}
+
+static void peeking_consumes_nothing(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(0);
+    const uint8_t *record = NULL;
+    size_t size_bytes = 0;
+    write_record(fixture, 16, 1);
+    perf_ring_refresh(&fixture->ring);
+    assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 1);
+    (void)expect_record(fixture, 16, 1);
+    end(fixture);
+}
+
+static void sees_nothing_newer_than_the_noted_head(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(0);
+    write_record(fixture, 16, 1);
+    perf_ring_refresh(&fixture->ring);
+    write_record(fixture, 16, 2);
+    (void)expect_record(fixture, 16, 1);
+    expect_none(fixture);
+    perf_ring_refresh(&fixture->ring);
+    (void)expect_record(fixture, 16, 2);
+    end(fixture);
+}
+
+static void gives_space_back_only_when_published(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(0);
+    write_record(fixture, 16, 1);
+    perf_ring_refresh(&fixture->ring);
+    (void)expect_record(fixture, 16, 1);
+    assert_int_equal(fixture->meta.data_tail, 0);
+    perf_ring_publish(&fixture->ring);
+    assert_int_equal(fixture->meta.data_tail, 16);
+    end(fixture);
+}
+
+static void puts_a_wrapping_record_together(void **state)
+{
+    (void)state;
+    for (uint64_t start = 8; start < DATA_BYTES; start += 8) {
+        struct fixture *fixture = begin(start);
+        write_record(fixture, DATA_BYTES, 7);
+        perf_ring_refresh(&fixture->ring);
+        assert_ptr_equal(expect_record(fixture, DATA_BYTES, 7), fixture->bounce);
+        expect_none(fixture);
+        assert_int_equal(fixture->ring.bad_count, 0);
+        end(fixture);
+    }
+}
+
+static void shows_a_record_that_ends_with_the_ring_in_place(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(40);
+    write_record(fixture, 24, 5);
+    perf_ring_refresh(&fixture->ring);
+    assert_ptr_equal(expect_record(fixture, 24, 5), fixture->data + 40);
+    end(fixture);
+}
+
+static void shows_a_record_that_fills_the_ring(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(DATA_BYTES * 1000);
+    write_record(fixture, DATA_BYTES, 9);
+    perf_ring_refresh(&fixture->ring);
+    assert_ptr_equal(expect_record(fixture, DATA_BYTES, 9), fixture->data);
+    end(fixture);
+}
+
+static void counts_past_the_end_of_64_bits(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(UINT64_MAX - 15);
+    write_record(fixture, 32, 4);
+    assert_int_equal(fixture->meta.data_head, 16);
+    perf_ring_refresh(&fixture->ring);
+    (void)expect_record(fixture, 32, 4);
+    expect_none(fixture);
+    end(fixture);
+}
+
+static void throws_away_what_makes_no_sense_and_goes_on(void **state)
+{
+    static const struct {
+        const char *what;
+        uint64_t tail, head;
+        uint16_t record_size;
+    } cases[] = {
+        {"record without room for its header", 0, 32, 4},
+        {"record of size 0", 0, 32, 0},
+        {"record of unaligned size", 0, 32, 12},
+        {"record longer than what is there", 0, 32, 40},
+        {"record of the largest size", 0, 64, UINT16_MAX & ~7},
+        {"head before tail", 64, 32, 16},
+        {"head more than a ring ahead", 0, 72, 16},
+        {"head at the end of all numbers", 0, UINT64_MAX, 16},
+        {"unaligned head", 0, 17, 16},
+        {"head within a header", 0, 4, 16},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *fixture = begin(cases[i].tail);
+        const uint8_t *record = NULL;
+        size_t size_bytes = 0;
+        write_record(fixture, cases[i].record_size, 1);
+        fixture->meta.data_head = cases[i].head;
+        perf_ring_refresh(&fixture->ring);
+        if (perf_ring_peek(&fixture->ring, &record, &size_bytes) != -EBADMSG) {
+            fail_msg("%s is not refused", cases[i].what);
+        }
+        expect_none(fixture);
+        assert_int_equal(fixture->ring.bad_count, 1);
+
+        perf_ring_publish(&fixture->ring);
+        assert_int_equal(fixture->meta.data_tail, cases[i].head & ~(uint64_t)7);
+        fixture->meta.data_head = fixture->meta.data_tail;
+        write_record(fixture, 24, 2);
+        perf_ring_refresh(&fixture->ring);
+        (void)expect_record(fixture, 24, 2);
+        end(fixture);
+    }
+}
+
+static void starts_at_an_aligned_tail(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(21);
+    assert_int_equal(fixture->ring.tail, 16);
+    expect_none(fixture);
+    end(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_records_in_order),
+        cmocka_unit_test(peeking_consumes_nothing),
+        cmocka_unit_test(sees_nothing_newer_than_the_noted_head),
+        cmocka_unit_test(gives_space_back_only_when_published),
+        cmocka_unit_test(puts_a_wrapping_record_together),
+        cmocka_unit_test(shows_a_record_that_ends_with_the_ring_in_place),
+        cmocka_unit_test(shows_a_record_that_fills_the_ring),
+        cmocka_unit_test(counts_past_the_end_of_64_bits),
+        cmocka_unit_test(throws_away_what_makes_no_sense_and_goes_on),
+        cmocka_unit_test(starts_at_an_aligned_tail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Session configs: the files of tests/data/session_config, the examples that are shipped, the
+ * defaults, and that the shipped schema says what the parser does.
+ */
+#include "cleanup.h"
+#include "json.h"
+#include "session_config.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+#define CONFIG_DIR TEST_DATA_DIR "/../../config"
+
+static char *read_file(const char *path, size_t *ret_bytes)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *text = calloc(1, SESSION_CONFIG_BYTES_MAX + 1);
+    assert_non_null(text);
+    *ret_bytes = fread(text, 1, SESSION_CONFIG_BYTES_MAX, file);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static int parse(const char *text, struct session_config *config, struct fault *fault)
+{
+    return session_config_parse(text, strlen(text), false, config, fault);
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const char *suffix = strstr(entry->d_name, ".json");
+    return suffix != NULL && strcmp(suffix, ".json") == 0;
+}
+
+/* Calls `check` with the path, less its suffix, and the text of every .json file of a folder. */
+static void walk(const char *folder,
+                 void (*check)(const char *path, const char *text, size_t bytes))
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_json, alphasort);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        char path[512];
+        size_t bytes = 0;
+        assert_true(snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) <
+                    (int)sizeof path);
+        char *text = read_file(path, &bytes);
+        path[strlen(path) - strlen(".json")] = '\0';
+        check(path, text, bytes);
+        free(text);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void assert_equal_configs(const struct session_config *a, const struct session_config *b)
+{
+    assert_int_equal(a->period_ns, b->period_ns);
+    assert_int_equal(a->max_stack_depth, b->max_stack_depth);
+    assert_int_equal(a->kernel_stacks, b->kernel_stacks);
+    assert_int_equal(a->kernel_threads, b->kernel_threads);
+    assert_int_equal(a->exclude_self, b->exclude_self);
+    assert_int_equal(a->buffer_kib_per_cpu, b->buffer_kib_per_cpu);
+    assert_int_equal(a->max_duration_s, b->max_duration_s);
+    assert_int_equal(a->target_pid_count, b->target_pid_count);
+    assert_memory_equal(a->target_pids, b->target_pids,
+                        a->target_pid_count * sizeof a->target_pids[0]);
+}
+
+static void check_accepted(const char *path, const char *text, size_t bytes)
+{
+    struct session_config config;
+    struct session_config again;
+    struct fault fault = {0};
+    int r = session_config_parse(text, bytes, false, &config, &fault);
+    if (r < 0) {
+        print_error("%s: %s: %s\n", path, fault.member, fault.text);
+    }
+    assert_int_equal(r, 0);
+    cleanup_(freep) char *printed = session_config_print(&config);
+    assert_non_null(printed);
+    assert_int_equal(parse(printed, &again, &fault), 0);
+    assert_equal_configs(&config, &again);
+}
+
+static void check_refused(const char *path, const char *text, size_t bytes)
+{
+    struct session_config config;
+    struct fault fault = {0};
+    char expected_path[512];
+    char line[512];
+    size_t expected_bytes = 0;
+    (void)snprintf(expected_path, sizeof expected_path, "%.500s.expected", path);
+    cleanup_(freep) char *expected = read_file(expected_path, &expected_bytes);
+    if (session_config_parse(text, bytes, false, &config, &fault) != -EINVAL) {
+        fail_msg("%s is accepted", path);
+    }
+    (void)snprintf(line, sizeof line, "%s: %s\n", fault.member, fault.text);
+    assert_string_equal(line, expected);
+    assert_int_equal(fault.code, EINVAL);
+}
+
+static void accepts_the_accepted(void **state)
+{
+    (void)state;
+    walk(TEST_DATA_DIR "/session_config/accepted", check_accepted);
+}
+
+static void refuses_the_refused_with_the_expected_line(void **state)
+{
+    (void)state;
+    walk(TEST_DATA_DIR "/session_config/refused", check_refused);
+}
+
+static void accepts_the_examples_that_are_shipped(void **state)
+{
+    (void)state;
+    walk(CONFIG_DIR "/examples", check_accepted);
+}
+
+static void fills_in_defaults(void **state)
+{
+    struct session_config config;
+    (void)state;
+    assert_int_equal(parse("{}", &config, NULL), 0);
+    assert_int_equal(config.period_ns, 1001001);
+    assert_int_equal(config.max_stack_depth, 127);
+    assert_false(config.kernel_stacks);
+    assert_true(config.kernel_threads);
+    assert_true(config.exclude_self);
+    assert_int_equal(config.buffer_kib_per_cpu, 14985);
+    assert_int_equal(config.max_duration_s, 0);
+    assert_int_equal(config.target_pid_count, 0);
+}
+
+static void limits_detached_sessions_by_default(void **state)
+{
+    struct session_config config;
+    (void)state;
+    assert_int_equal(session_config_parse("{}", 2, true, &config, NULL), 0);
+    assert_int_equal(config.max_duration_s, 600);
+    assert_int_equal(session_config_parse("{\"max_duration_s\":601}", 22, true, &config, NULL), 0);
+    assert_int_equal(config.max_duration_s, 601);
+}
+
+static void reads_every_member(void **state)
+{
+    struct session_config config;
+    (void)state;
+    assert_int_equal(parse("{\"frequency_hz\":3,\"max_stack_depth\":20,\"unwind\":\"fp\","
+                           "\"kernel_stacks\":true,\"kernel_threads\":false,"
+                           "\"targets\":{\"pids\":[11,12]},\"exclude_self\":false,"
+                           "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}",
+                           &config, NULL),
+                     0);
+    assert_int_equal(config.period_ns, 333333333);
+    assert_int_equal(config.max_stack_depth, 20);
+    assert_true(config.kernel_stacks);
+    assert_false(config.kernel_threads);
+    assert_false(config.exclude_self);
+    assert_int_equal(config.buffer_kib_per_cpu, 777);
+    assert_int_equal(config.max_duration_s, 9);
+    assert_int_equal(config.target_pid_count, 2);
+    assert_int_equal(config.target_pids[0], 11);
+    assert_int_equal(config.target_pids[1], 12);
+}
+
+static void sizes_the_default_buffer_by_rate_and_duration(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t kib;
+    } cases[] = {
+        {"{\"frequency_hz\":4000}", 60000},
+        {"{\"frequency_hz\":4000,\"max_duration_s\":30}", 30000},
+        {"{\"frequency_hz\":4000,\"max_duration_s\":61}", 60000},
+        {"{\"frequency_hz\":100000}", 1500000},
+        {"{\"frequency_hz\":1}", 8192},
+        {"{\"max_duration_s\":1}", 8192},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct session_config config;
+        assert_int_equal(parse(cases[i].text, &config, NULL), 0);
+        assert_int_equal(config.buffer_kib_per_cpu, cases[i].kib);
+    }
+}
+
+static void leaves_the_output_alone_when_it_refuses(void **state)
+{
+    struct session_config config;
+    struct session_config before;
+    (void)state;
+    memset(&config, 0x5a, sizeof config);
+    memset(&before, 0x5a, sizeof before);
+    assert_int_equal(parse("{\"targets\":{\"pids\":[1,2,0]}}", &config, NULL), -EINVAL);
+    assert_memory_equal(&config, &before, sizeof config);
+}
+
+static void refuses_a_text_that_is_too_long(void **state)
+{
+    size_t bytes = SESSION_CONFIG_BYTES_MAX + 1;
+    char *text = malloc(bytes);
+    struct session_config config;
+    struct fault fault = {0};
+    (void)state;
+    assert_non_null(text);
+    memset(text, ' ', bytes);
+    memcpy(text, "{}", 2);
+    assert_int_equal(session_config_parse(text, bytes, false, &config, &fault), -EINVAL);
+    assert_string_equal(fault.text, "has 65537 bytes; at most 65536 are allowed");
+    assert_int_equal(session_config_parse(text, bytes - 1, false, &config, &fault), 0);
+    free(text);
+}
+
+static cJSON *read_schema(void)
+{
+    size_t bytes = 0;
+    cJSON *schema = NULL;
+    char *text = read_file(CONFIG_DIR "/session.schema.json", &bytes);
+    assert_int_equal(json_parse(text, bytes, 16, &schema, NULL), 0);
+    free(text);
+    return schema;
+}
+
+static bool takes_integer(const char *member, double value)
+{
+    struct session_config config;
+    char text[128];
+    (void)snprintf(text, sizeof text, "{\"%s\":%.0f}", member, value);
+    return parse(text, &config, NULL) == 0;
+}
+
+static void takes_the_ranges_of_the_schema(void **state)
+{
+    cleanup_(json_freep) cJSON *schema = read_schema();
+    const cJSON *member = NULL;
+    unsigned count = 0;
+    (void)state;
+    cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
+    {
+        const cJSON *minimum = cJSON_GetObjectItem(member, "minimum");
+        const cJSON *maximum = cJSON_GetObjectItem(member, "maximum");
+        if (minimum == NULL) {
+            continue;
+        }
+        count++;
+        assert_true(takes_integer(member->string, minimum->valuedouble));
+        assert_false(takes_integer(member->string, minimum->valuedouble - 1));
+        assert_true(takes_integer(member->string, maximum->valuedouble));
+        assert_false(takes_integer(member->string, maximum->valuedouble + 1));
+    }
+    assert_int_equal(count, 5);
+}
+
+static void knows_the_members_of_the_schema_and_no_other(void **state)
+{
+    cleanup_(json_freep) cJSON *schema = read_schema();
+    const cJSON *member = NULL;
+    struct session_config config;
+    struct fault fault = {0};
+    char list[320] = "is not a member of the config; allowed are ";
+    (void)state;
+    cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
+    {
+        (void)strncat(list, member->string, sizeof list - strlen(list) - 1);
+        (void)strncat(list, member->next == NULL ? "" : ", ", sizeof list - strlen(list) - 1);
+    }
+    assert_int_equal(parse("{\"other\":1}", &config, &fault), -EINVAL);
+    assert_string_equal(fault.text, list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accepts_the_accepted),
+        cmocka_unit_test(refuses_the_refused_with_the_expected_line),
+        cmocka_unit_test(accepts_the_examples_that_are_shipped),
+        cmocka_unit_test(fills_in_defaults),
+        cmocka_unit_test(limits_detached_sessions_by_default),
+        cmocka_unit_test(reads_every_member),
+        cmocka_unit_test(sizes_the_default_buffer_by_rate_and_duration),
+        cmocka_unit_test(leaves_the_output_alone_when_it_refuses),
+        cmocka_unit_test(refuses_a_text_that_is_too_long),
+        cmocka_unit_test(takes_the_ranges_of_the_schema),
+        cmocka_unit_test(knows_the_members_of_the_schema_and_no_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Records come out once, whole, in the order of their time, and not before the horizon reaches
+ * them. */
+#include "sideband.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void add(struct sideband *sideband, uint64_t time_ns, uint64_t number)
+{
+    uint64_t record[3] = {number, ~number, time_ns};
+    assert_true(sideband_add(sideband, time_ns, (const uint8_t *)record, sizeof record));
+}
+
+static void expect(struct sideband *sideband, uint64_t horizon_ns, uint64_t number)
+{
+    size_t size_bytes = 0;
+    uint64_t record[3];
+    const uint8_t *bytes = sideband_next(sideband, horizon_ns, &size_bytes);
+    assert_non_null(bytes);
+    assert_int_equal(size_bytes, sizeof record);
+    memcpy(record, bytes, sizeof record);
+    assert_int_equal(record[0], number);
+    assert_int_equal(record[1], ~number);
+}
+
+static void sorts_by_time_and_keeps_equal_times_in_order(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    size_t size_bytes = 0;
+    (void)state;
+    add(sideband, 30, 1);
+    add(sideband, 10, 2);
+    add(sideband, 20, 3);
+    add(sideband, 10, 4);
+    sideband_sort(sideband);
+    expect(sideband, 100, 2);
+    expect(sideband, 100, 4);
+    expect(sideband, 100, 3);
+    expect(sideband, 100, 1);
+    assert_null(sideband_next(sideband, 100, &size_bytes));
+    (void)sideband_free(sideband);
+}
+
+static void keeps_what_is_newer_than_the_horizon(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    size_t size_bytes = 0;
+    (void)state;
+    add(sideband, 30, 1);
+    add(sideband, 10, 2);
+    sideband_sort(sideband);
+    expect(sideband, 29, 2);
+    assert_null(sideband_next(sideband, 29, &size_bytes));
+    add(sideband, 25, 3); /* late, but not too late */
+    sideband_sort(sideband);
+    expect(sideband, 30, 3);
+    expect(sideband, 30, 1);
+    assert_null(sideband_next(sideband, UINT64_MAX, &size_bytes));
+    (void)sideband_free(sideband);
+}
+
+static void many_rounds_need_no_more_memory_than_what_waits(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    uint64_t seed = 88172645463325252U;
+    uint64_t handed_out = 0;
+    uint64_t last_ns = 0;
+    size_t size_bytes = 0;
+    (void)state;
+    /* 72 MB in all: past the bound of 64 MiB if anything that was handed out were kept. */
+    for (uint64_t round = 1; round <= 3000; round++) {
+        for (uint64_t i = 0; i < 1000; i++) {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            add(sideband, round * 1000 + seed % 1500, i);
+        }
+        sideband_sort(sideband);
+        const uint8_t *bytes = NULL;
+        while ((bytes = sideband_next(sideband, round * 1000 + 999, &size_bytes)) != NULL) {
+            uint64_t record[3];
+            memcpy(record, bytes, sizeof record);
+            assert_true(record[2] >= last_ns);
+            last_ns = record[2];
+            handed_out++;
+        }
+    }
+    sideband_sort(sideband);
+    while (sideband_next(sideband, UINT64_MAX, &size_bytes) != NULL) {
+        handed_out++;
+    }
+    assert_int_equal(handed_out, 3000000);
+    (void)sideband_free(sideband);
+}
+
+static void refuses_what_is_past_its_bound(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    static uint8_t record[65536];
+    size_t size_bytes = 0;
+    size_t added = 0;
+    (void)state;
+    while (sideband_add(sideband, added, record, sizeof record)) {
+        added++;
+    }
+    assert_int_equal(added, ((size_t)64 << 20) / sizeof record);
+    sideband_sort(sideband);
+    for (size_t i = 0; i < added; i++) {
+        assert_non_null(sideband_next(sideband, UINT64_MAX, &size_bytes));
+    }
+    sideband_sort(sideband);
+    assert_true(sideband_add(sideband, 1, record, sizeof record));
+    (void)sideband_free(sideband);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sorts_by_time_and_keeps_equal_times_in_order),
+        cmocka_unit_test(keeps_what_is_newer_than_the_horizon),
+        cmocka_unit_test(many_rounds_need_no_more_memory_than_what_waits),
+        cmocka_unit_test(refuses_what_is_past_its_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
