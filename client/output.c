@@ -236,12 +236,16 @@ int output_finish(struct output *output, struct fault *reterr)
 
 const char *output_keep(struct output *output)
 {
-    if (output->temporary_path != NULL) {
-        free(output->path);
-        output->path = take_ptr(output->temporary_path);
-        return output->path;
+    if (output->temporary_path == NULL) {
+        return NULL;
     }
-    return NULL;
+    if (output->is_compressed) {
+        /* So that it can be decompressed to its end, if there is room for that. */
+        (void)write_deflated(output, NULL, 0, Z_FINISH, NULL);
+    }
+    free(output->path);
+    output->path = take_ptr(output->temporary_path);
+    return output->path;
 }
 
 const char *output_temporary_name(const struct output *output)

@@ -17,15 +17,16 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MILLISECOND_NS     UINT64_C(1000000)
-#define SIDEBAND_PERIOD_MS 10
-#define IDLE_PERIOD_MS     100
-#define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
-#define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS         (1000 * MILLISECOND_NS)
-#define WALK_BUDGET_NS     (5 * MILLISECOND_NS)
-#define NAMES_LIMIT_NS     (5000 * MILLISECOND_NS)
-#define WAKE_COLLECTOR     UINT64_MAX
+#define MILLISECOND_NS      UINT64_C(1000000)
+#define SIDEBAND_PERIOD_MS  10
+#define IDLE_PERIOD_MS      100
+#define SAMPLE_PERIOD_NS    (100 * MILLISECOND_NS)
+#define HORIZON_LAG_NS      MILLISECOND_NS /* between a record's time stamp and its being visible */
+#define HISTORY_NS          (1000 * MILLISECOND_NS)
+#define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
+#define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
+#define FIRST_WALK_LIMIT_MS 100
+#define WAKE_COLLECTOR      UINT64_MAX
 
 enum request {
     REQUEST_RESUME = 1,
@@ -42,6 +43,8 @@ struct collector {
     int event_fd;   /* eventfd: collector -> main */
 
     pthread_mutex_t mutex; /* over what both threads touch: the block below */
+    pthread_cond_t walked;
+    bool first_walk_done;
     unsigned requests;
     char *books_json;
     enum collector_event event;
@@ -173,6 +176,19 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     }
 }
 
+/* All of /proc, while the sideband goes on being drained. */
+static void walk_first(struct collector *collector)
+{
+    while (proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) >
+           0) {
+        drain_sideband(collector->drain, now_ns() - HORIZON_LAG_NS);
+    }
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->first_walk_done = true;
+    (void)pthread_cond_signal(&collector->walked);
+    (void)pthread_mutex_unlock(&collector->mutex);
+}
+
 static void *run_thread(void *userdata)
 {
     struct collector *collector = userdata;
@@ -180,7 +196,7 @@ static void *run_thread(void *userdata)
     /* A late drain costs samples, so this thread goes first where the daemon may say so. */
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
 
-    collector->walking = true;
+    walk_first(collector);
     for (;;) {
         bool sample_ring = wait_for_work(collector);
         unsigned requests = take_requests(collector);
@@ -189,6 +205,23 @@ static void *run_thread(void *userdata)
         }
         run_round(collector, requests, sample_ring);
     }
+}
+
+/* So that a session that is started at once knows who was there before it. */
+static void await_first_walk(struct collector *collector)
+{
+    struct timespec limit;
+    (void)clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_nsec += (long)(FIRST_WALK_LIMIT_MS * MILLISECOND_NS);
+    limit.tv_sec += limit.tv_nsec / 1000000000;
+    limit.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&collector->mutex);
+    while (!collector->first_walk_done) {
+        if (pthread_cond_timedwait(&collector->walked, &collector->mutex, &limit) != 0) {
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&collector->mutex);
 }
 
 static int watch(const struct collector *collector, int fd, uint64_t tag)
@@ -215,6 +248,7 @@ static struct collector *free_parts(struct collector *collector)
     (void)close_fd(collector->epoll_fd);
     (void)close_fd(collector->request_fd);
     (void)close_fd(collector->event_fd);
+    (void)pthread_cond_destroy(&collector->walked);
     (void)pthread_mutex_destroy(&collector->mutex);
     (void)drain_free(collector->drain);
     free(collector->books_json);
@@ -233,6 +267,7 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     size_t cpu_count = config->source->cpu_count;
     collector->config = *config;
     (void)pthread_mutex_init(&collector->mutex, NULL);
+    (void)pthread_cond_init(&collector->walked, NULL);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -254,6 +289,7 @@ int collector_start(const struct drain_config *config, struct collector **ret)
         (void)free_parts(collector);
         return r;
     }
+    await_first_walk(collector);
     *ret = collector;
     return 0;
 }

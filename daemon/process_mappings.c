@@ -365,7 +365,7 @@ static void replace_scanned(struct process_account *account, struct process *pro
             return;
         }
         at = other->end;
-        if (!other->scanned || other->from_ns > begin_ns || is_same(other, description)) {
+        if (!other->scanned || is_same(other, description)) {
             continue;
         }
         struct mapping part = part_of(mapping, later(mapping->start, other->start),

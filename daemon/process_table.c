@@ -188,7 +188,6 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
         return;
     }
     child->forked = true;
-    child->threads_known = true;
     child->parent_pid = parent_pid;
     if (child->start_time_ns == START_UNKNOWN_NS) {
         child->start_time_ns = time_ns;
@@ -233,7 +232,6 @@ static void exec_process(struct process_table *table, struct process *process, i
     process_mappings_exec(&table->account, process, time_ns);
     process->exec_ns = time_ns;
     process->scanned = true;
-    process->threads_known = true;
     process->leader_exited = false;
     process->kernel_thread = false;
 }

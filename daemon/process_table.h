@@ -90,7 +90,7 @@ struct process {
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
-    bool threads_known; /* no thread of it lives that was not told of */
+    bool threads_known; /* /proc listed them: none lives that was not told of */
     bool leader_exited;
     bool listed;            /* on the list of what prune looks at */
     uint64_t known_ns;      /* the time of the first word of it */

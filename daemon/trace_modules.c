@@ -266,11 +266,11 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
         return write_definition(modules, shown, shown->file_offset, file->name, file->build_id,
                                 file->build_id_bytes);
     }
-    /* No file behind it: its addresses are its own, and its name is the kernel's word for it. */
+    /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
     (void)utf8_clean(name, sizeof name, path, strlen(path));
-    return write_definition(
-        modules, shown, shown->file_offset != 0 ? shown->file_offset : shown->start, name, NULL, 0);
+    uint64_t vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
+    return write_definition(modules, shown, vaddr, name, NULL, 0);
 }
 
 /*

@@ -65,7 +65,7 @@ for letter in "ab":
         bound = 5 * math.sqrt(p * (1 - p) / max(count, 1))
         theirs = perf.get((program, name), 0) / max(1, sum(perf.get((program, f), 0) for f in functions))
         print(f"{program} {name}: truth {p:.4f} ours {share:.4f} (n {count}, bound {bound:.4f}) perf {theirs:.4f}")
-        bad |= abs(share - p) > bound or count < 20000
+        bad |= abs(share - p) > bound or count < 1000
 for cpu in report["books"]["cpus"] + [report["books"]["total"]]:
     unexplained = cpu["unexplained"] / cpu["expected"]
     print(f"cpu {cpu.get('cpu', 'total')}: expected {cpu['expected']} received {cpu['received']} lost {cpu['lost']} "

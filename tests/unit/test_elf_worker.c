@@ -223,21 +223,17 @@ static void inherits_nothing_but_its_socket(void **state)
     (void)state;
     char path[64];
     char target[256] = "";
+    int leak = open("/proc/self/status", O_RDONLY); /* without O_CLOEXEC */
+    struct elf_worker *first = start(&honest);
     struct elf_worker *worker = start(&honest);
-    int fd = open_libc();
     void *map = NULL;
     size_t bytes = 0;
     int count = 0;
-    int leak = dup(fd); /* without O_CLOEXEC */
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), 0);
-    assert_int_equal(receive(worker, &map, &bytes), 0);
-    (void)munmap(map, bytes);
+    /* An answer without a table: when it is there, the worker has closed all that it opened. */
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, leak), 0);
+    assert_int_equal(receive(worker, &map, &bytes), -EBADMSG);
 
-    struct elf_worker *second = start(&honest);
-    assert_int_equal(elf_worker_send(second, ELF_WORKER_SYMBOLS, fd), 0);
-    assert_int_equal(receive(second, &map, &bytes), 0);
-    (void)munmap(map, bytes);
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(second));
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(worker));
     DIR *folder = opendir(path);
     if (folder == NULL) {
         assert_int_not_equal(geteuid(), 0);
@@ -251,15 +247,16 @@ static void inherits_nothing_but_its_socket(void **state)
         assert_true(readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1) > 0);
         bool expected = strcmp(entry->d_name, "3") == 0 ? strncmp(target, "socket:", 7) == 0
                                                         : strcmp(target, "/dev/null") == 0;
-        assert_true(expected);
+        if (!expected) {
+            fail_msg("descriptor %s is %s", entry->d_name, target);
+        }
         count++;
     }
     assert_int_equal(count, 4);
     (void)closedir(folder);
     (void)close(leak);
-    (void)close(fd);
-    elf_worker_free(second);
     elf_worker_free(worker);
+    elf_worker_free(first);
 }
 
 static void try_open(void)

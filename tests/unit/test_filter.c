@@ -75,8 +75,12 @@ static void takes_a_new_thread_for_no_process(void **state)
     assert_int_equal(filter_fork(filter, 10, 10), 0);
     assert_int_equal(filter_fork(filter, 30, 30), 0);
     assert_true(filter_matches(filter, 10, false));
+    assert_null(filter_free(filter));
+    filter = new_filter(0, 30, true);
+    assert_int_equal(filter_fork(filter, 30, 30), 0);
     assert_int_equal(filter_fork(filter, 31, 30), 0);
     assert_false(filter_matches(filter, 30, false));
+    assert_true(filter_matches(filter, 31, false));
     assert_null(filter_free(filter));
 }
 

@@ -1,141 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Small stories told to the process table, and what a sample of each time must then find.
+ * Small stories told to the process table: which process and which mapping a sample of each time
+ * finds.
  */
-#include "process_table.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define PAGE ((uint64_t)0x1000)
-
-struct story {
-    struct process_table *table;
-    size_t tagged_count; /* files that carry a mark of the test and are not freed yet */
-};
-
-static void on_file_free(struct mapped_file *file, void *userdata)
-{
-    struct story *story = userdata;
-    assert_int_equal(file->reference_count, 0);
-    if (file->trace_file != NULL) {
-        free(file->trace_file);
-        file->trace_file = NULL;
-        story->tagged_count--;
-    }
-}
-
-static int set_up(void **state)
-{
-    struct story *story = calloc(1, sizeof *story);
-    assert_non_null(story);
-    story->table = process_table_new(on_file_free, story);
-    assert_non_null(story->table);
-    *state = story;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct story *story = *state;
-    story->table = process_table_free(story->table);
-    assert_int_equal(story->tagged_count, 0);
-    free(story);
-    return 0;
-}
-
-static void map(struct story *story, int32_t pid, uint64_t first_page, uint64_t page_count,
-                const char *path, uint64_t time_ns)
-{
-    const struct mapping_description description = {
-        .start = first_page * PAGE,
-        .end = (first_page + page_count) * PAGE,
-        .file_offset = 0x100 * PAGE,
-        .path = path,
-    };
-    process_table_mmap(story->table, pid, &description, time_ns);
-}
-
-static void fork_process(struct story *story, int32_t pid, int32_t parent_pid, uint64_t time_ns)
-{
-    process_table_fork(story->table, pid, parent_pid, pid, parent_pid, time_ns);
-}
-
-static void exec_process(struct story *story, int32_t pid, const char *comm, uint64_t time_ns)
-{
-    process_table_comm(story->table, pid, pid, comm, true, time_ns);
-}
-
-/* The path at a page, "none" without a mapping, "nobody" without a process. */
-static const char *path_at(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
-{
-    struct process *process = process_table_find(story->table, pid, time_ns);
-    if (process == NULL) {
-        return "nobody";
-    }
-    const struct mapping *mapping = process_find_mapping(process, page * PAGE + 7, time_ns);
-    if (mapping == NULL) {
-        return "none";
-    }
-    /* Whatever was trimmed: offsets follow from where the file was mapped at first. */
-    assert_true(mapping->start <= page * PAGE && page * PAGE < mapping->end);
-    assert_true(mapping->from_ns <= time_ns && time_ns < mapping->to_ns);
-    return mapping->file->path;
-}
-
-static uint64_t offset_at(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
-{
-    struct process *process = process_table_find(story->table, pid, time_ns);
-    assert_non_null(process);
-    const struct mapping *mapping = process_find_mapping(process, page * PAGE, time_ns);
-    assert_non_null(mapping);
-    return mapping->file_offset + (page * PAGE - mapping->start);
-}
-
-/* The newest name of a thread, "nobody" without a thread. */
-static const char *name_of(struct story *story, int32_t pid, int32_t tid, uint64_t time_ns)
-{
-    struct process *process = process_table_find(story->table, pid, time_ns);
-    const struct thread *thread =
-        process == NULL ? NULL : process_find_thread(process, tid, time_ns);
-    if (thread == NULL) {
-        return "nobody";
-    }
-    return thread->name_count == 0 ? "" : thread->names[(thread->name_count - 1) % NAMES_KEPT].text;
-}
-
-struct scan_line {
-    uint64_t first_page;
-    uint64_t page_count;
-    const char *path;
-    uint64_t inode;
-};
-
-static void scan(struct story *story, struct process_scan reading, const struct scan_line *lines,
-                 size_t line_count)
-{
-    struct mapping_description mappings[8] = {0};
-    assert_true(line_count <= 8);
-    for (size_t i = 0; i < line_count; i++) {
-        mappings[i] = (struct mapping_description){
-            .start = lines[i].first_page * PAGE,
-            .end = (lines[i].first_page + lines[i].page_count) * PAGE,
-            .file_offset = lines[i].first_page * PAGE,
-            .path = lines[i].path,
-            .device_major = 8,
-            .inode = lines[i].inode,
-        };
-    }
-    reading.mappings = mappings;
-    reading.mapping_count = line_count;
-    process_table_scan(story->table, &reading);
-}
+#include "process_story.h"
 
 static void tells_before_from_after_an_exec(void **state)
 {
@@ -299,6 +168,17 @@ static void keeps_a_scan_that_is_newer_than_a_late_exec(void **state)
     assert_string_equal(path_at(story, 10, 5, 140), "/new");
 }
 
+static void takes_no_scan_of_the_parent_for_one_of_the_child(void **state)
+{
+    struct story *story = *state;
+    static const struct scan_line lines[] = {{1, 1, "/parent", 7}};
+    scan(story, (struct process_scan){.pid = 10, .begin_ns = 200, .end_ns = 201}, lines, 1);
+    fork_process(story, 11, 10, 180);
+    exec_process(story, 11, "x", 190);
+    assert_string_equal(path_at(story, 11, 1, 189), "/parent");
+    assert_string_equal(path_at(story, 11, 1, 190), "none");
+}
+
 static void takes_a_scan_for_the_fork_that_is_told_after_it(void **state)
 {
     struct story *story = *state;
@@ -335,101 +215,22 @@ static void finds_a_new_process_by_its_start_time(void **state)
     process_table_gone(story->table, 10, 200);
     assert_string_equal(path_at(story, 10, 1, 199), "/second");
     assert_string_equal(path_at(story, 10, 1, 200), "nobody");
-}
 
-static void follows_the_names_of_threads(void **state)
-{
-    struct story *story = *state;
-    process_table_comm(story->table, 10, 10, "leader-with-a-long-name", false, 100);
-    process_table_fork(story->table, 10, 10, 12, 10, 200);
-    assert_string_equal(name_of(story, 10, 10, 200), "leader-with-a-l");
-    assert_string_equal(name_of(story, 10, 12, 199), "nobody");
-    assert_string_equal(name_of(story, 10, 12, 200), "leader-with-a-l");
-    process_table_comm(story->table, 10, 12, "worker", false, 210);
-    process_table_comm(story->table, 10, 12, "worker", false, 220);
-    fork_process(story, 20, 10, 205);
-    process_table_fork(story->table, 21, 10, 21, 12, 230);
-    assert_string_equal(name_of(story, 20, 20, 230), "leader-with-a-l");
-    assert_string_equal(name_of(story, 21, 21, 230), "worker");
-    const struct thread *thread =
-        process_find_thread(process_table_find(story->table, 10, 230), 12, 230);
-    assert_int_equal(thread->name_count, 2);
-    assert_int_equal(thread->names[1].from_ns, 210);
-    for (unsigned i = 0; i < 5; i++) {
-        char name[COMM_BYTES];
-        (void)snprintf(name, sizeof name, "n%u", i);
-        process_table_comm(story->table, 10, 12, name, false, 300 + i);
-    }
-    assert_int_equal(thread->name_count, 7);
-    assert_string_equal(thread->names[6 % NAMES_KEPT].text, "n4");
-    process_table_comm(story->table, 10, 12, "late", false, 250);
-    assert_int_equal(thread->name_count, 7);
-    assert_string_equal(name_of(story, 10, 12, 400), "n4");
-}
+    /* Start times are cut to clock ticks: what is known of the end stands. */
+    fork_process(story, 20, 10, 100);
+    map(story, 20, 1, 1, "/short", 110);
+    process_table_exit(story->table, 20, 20, 200);
+    scan(story, (struct process_scan){.pid = 20, .start_time_ns = 195, .begin_ns = 250}, second, 1);
+    assert_string_equal(path_at(story, 20, 1, 199), "/short");
+    assert_string_equal(path_at(story, 20, 1, 200), "/second");
 
-static void ends_a_process_with_its_last_thread(void **state)
-{
-    struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 11, 200); /* the leader first */
-    assert_string_equal(name_of(story, 11, 11, 200), "nobody");
-    assert_string_equal(path_at(story, 11, 1, 250), "none");
-    process_table_exit(story->table, 11, 12, 300);
-    assert_string_equal(path_at(story, 11, 1, 299), "none");
-    assert_string_equal(path_at(story, 11, 1, 300), "nobody");
-    /* Of a process that was never read some threads are unknown; its leader's exit decides. */
-    process_table_comm(story->table, 50, 51, "t", false, 100);
-    process_table_exit(story->table, 50, 51, 110);
-    assert_non_null(process_table_find(story->table, 50, 110));
-    process_table_exit(story->table, 50, 50, 120);
-    assert_null(process_table_find(story->table, 50, 120));
-}
-
-static void ends_the_other_threads_at_an_exec(void **state)
-{
-    struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    /* Thread 12 execs: the leader exits, and 12 takes its number. */
-    process_table_exit(story->table, 11, 11, 190);
-    exec_process(story, 11, "new", 200);
-    assert_string_equal(name_of(story, 11, 12, 199), "");
-    assert_string_equal(name_of(story, 11, 12, 200), "nobody");
-    assert_string_equal(name_of(story, 11, 11, 200), "new");
-    process_table_exit(story->table, 11, 11, 300);
-    assert_null(process_table_find(story->table, 11, 300));
-}
-
-static void leaves_a_zombie_leader_out_of_a_scan(void **state)
-{
-    struct story *story = *state;
-    const struct scanned_thread threads[] = {{.tid = 11}, {.tid = 12}};
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 11, 120);
-    scan(story,
-         (struct process_scan){
-             .pid = 11, .begin_ns = 150, .end_ns = 151, .threads = threads, .thread_count = 2},
-         NULL, 0);
-    process_table_exit(story->table, 11, 12, 200);
-    assert_null(process_table_find(story->table, 11, 200));
-}
-
-static void knows_the_kernels_own_threads(void **state)
-{
-    struct story *story = *state;
-    scan(story, (struct process_scan){.pid = 2, .kernel_thread = true, .begin_ns = 10}, NULL, 0);
-    fork_process(story, 30, 2, 100);
-    fork_process(story, 31, 30, 110); /* a helper of the kernel, on its way to an exec */
-    assert_true(process_table_find(story->table, 30, 100)->kernel_thread);
-    assert_true(process_table_find(story->table, 31, 110)->kernel_thread);
-    exec_process(story, 31, "modprobe", 120);
-    assert_false(process_table_find(story->table, 31, 120)->kernel_thread);
-    /* In a pid namespace of its own, 2 is anybody. */
-    scan(story, (struct process_scan){.pid = 2, .start_time_ns = 200, .begin_ns = 300}, NULL, 0);
-    fork_process(story, 32, 2, 310);
-    assert_false(process_table_find(story->table, 32, 310)->kernel_thread);
+    /* Of the older one only the end is known. */
+    process_table_exit(story->table, 30, 30, 200);
+    scan(story, (struct process_scan){.pid = 30, .start_time_ns = 190, .begin_ns = 210}, first, 1);
+    assert_string_equal(path_at(story, 30, 1, 230), "nobody");
+    scan(story, (struct process_scan){.pid = 30, .start_time_ns = 220, .begin_ns = 250}, second, 1);
+    assert_string_equal(path_at(story, 30, 1, 219), "nobody");
+    assert_string_equal(path_at(story, 30, 1, 220), "/second");
 }
 
 static void lets_newer_records_stand_before_late_ones(void **state)
@@ -490,6 +291,8 @@ static void forgets_only_what_the_horizon_has_passed(void **state)
     process_table_exit(story->table, 11, 12, 150);
     map(story, 11, 1, 1, "/a", 110);
     map(story, 11, 1, 1, "/b", 160);
+    map(story, 11, 1, 1, "/b", 160); /* what held for no time is not kept */
+    assert_int_equal(process_table_counts(story->table).mapping_count, 2);
     process_table_prune(story->table, 149);
     assert_string_equal(path_at(story, 11, 1, 149), "/a");
     assert_string_equal(name_of(story, 11, 12, 149), "");
@@ -575,8 +378,6 @@ static void counts_what_finds_no_place(void **state)
     assert_int_equal(process_table_counts(story->table).thread_count, 0);
 }
 
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,13 +390,9 @@ int main(void)
         STORY(lets_a_newer_scan_replace_an_older_one),
         STORY(drops_a_scan_that_records_have_overtaken),
         STORY(keeps_a_scan_that_is_newer_than_a_late_exec),
+        STORY(takes_no_scan_of_the_parent_for_one_of_the_child),
         STORY(takes_a_scan_for_the_fork_that_is_told_after_it),
         STORY(finds_a_new_process_by_its_start_time),
-        STORY(follows_the_names_of_threads),
-        STORY(ends_a_process_with_its_last_thread),
-        STORY(ends_the_other_threads_at_an_exec),
-        STORY(leaves_a_zombie_leader_out_of_a_scan),
-        STORY(knows_the_kernels_own_threads),
         STORY(lets_newer_records_stand_before_late_ones),
         STORY(ignores_what_has_no_pid),
         STORY(forgets_only_what_the_horizon_has_passed),

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Small recordings in memory for tests, written with the project's writer, whose bytes other tests
+ * prove.
+ */
+
+#include "fxt_writer.h"
+#include "profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPLETE  UINT64_C(1) /* qualities */
+#define TRUNCATED UINT64_C(2)
+
+struct recording {
+    uint64_t memory[16384];
+    struct fxt_writer writer;
+};
+
+static inline struct recording *recording_new(void)
+{
+    struct recording *recording = calloc(1, sizeof *recording);
+    assert_non_null(recording);
+    fxt_writer_init(&recording->writer, recording->memory, sizeof recording->memory);
+    fxt_write_segment_begin(&recording->writer, 1, "test");
+    return recording;
+}
+
+static inline void add_name(struct recording *recording, uint64_t pid, uint64_t tid,
+                            uint64_t since_ns, const char *name)
+{
+    fxt_write_name(&recording->writer,
+                   &(struct fxt_name){.pid = pid,
+                                      .tid = tid,
+                                      .since_ns = since_ns,
+                                      .name = {.text = name, .text_bytes = strlen(name)}});
+}
+
+/* The build-id is the single byte `build_id`, 0: none. */
+static inline void add_module(struct recording *recording, uint64_t pid, uint16_t id,
+                              const char *name, uint8_t build_id)
+{
+    fxt_write_module(&recording->writer, &(struct fxt_module){.pid = pid,
+                                                              .module_id = id,
+                                                              .name = name,
+                                                              .name_bytes = strlen(name),
+                                                              .build_id = &build_id,
+                                                              .build_id_bytes = build_id != 0});
+}
+
+static inline void add_mmap(struct recording *recording, uint64_t time_ns, uint64_t pid,
+                            uint16_t id, uint64_t start, uint64_t size_bytes, uint64_t vaddr)
+{
+    fxt_write_mmap(&recording->writer, &(struct fxt_mmap){.time_ns = time_ns,
+                                                          .pid = pid,
+                                                          .module_id = id,
+                                                          .flags = 5,
+                                                          .start = start,
+                                                          .size_bytes = size_bytes,
+                                                          .vaddr = vaddr});
+}
+
+/* A sample of CPU 1 with a user stack of `count` addresses, leaf first. */
+static inline struct fxt_sample user_sample(uint64_t time_ns, uint64_t pid, uint64_t quality,
+                                            const uint64_t *stack, size_t count)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS |
+                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_CPU |
+                                         FXT_SAMPLE_QUALITY,
+                               .pid = pid,
+                               .tid = pid,
+                               .boot_ts_ns = time_ns,
+                               .cpu = 1,
+                               .quality = quality,
+                               .user_stack = stack,
+                               .user_count = count};
+}
+
+#define ADDRESSES(...)                                                                             \
+    (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+
+static inline void add_sample(struct recording *recording, uint64_t time_ns, uint64_t pid,
+                              uint64_t quality, const uint64_t *stack, size_t count)
+{
+    struct fxt_sample sample = user_sample(time_ns, pid, quality, stack, count);
+    fxt_write_sample(&recording->writer, &sample);
+}
+
+static inline void add_data(struct recording *recording, enum fxt_known_string name,
+                            const char *lines)
+{
+    fxt_write_data(&recording->writer, name, lines, strlen(lines));
+}
+
+/* Loads and frees the recording. */
+static inline struct profile *load_recording(struct recording *recording)
+{
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    assert_true(fxt_writer_ok(&recording->writer));
+    int r = profile_load_memory((const uint8_t *)recording->memory, recording->writer.used_bytes,
+                                &profile, &fault);
+    free(recording);
+    if (r < 0) {
+        fail_msg("%s", fault.text);
+    }
+    return profile;
+}

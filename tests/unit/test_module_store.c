@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The store with tables that are nothing but headers, and with a clock of its own. */
+#include "module_store.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+static struct file_identity identity(uint64_t number)
+{
+    return (struct file_identity){.device = 1, .inode = number, .size_bytes = 100};
+}
+
+static void *map_table(size_t *ret_bytes)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    void *bytes = NULL;
+    assert_int_equal(symbol_builder_finish(builder, &bytes, ret_bytes), 0);
+    symbol_builder_free(builder);
+    void *map = mmap(NULL, *ret_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    memcpy(map, bytes, *ret_bytes);
+    free(bytes);
+    return map;
+}
+
+static int add(struct module_store *store, uint64_t number, struct module_entry **ret)
+{
+    struct file_identity key = identity(number);
+    size_t bytes = 0;
+    void *map = map_table(&bytes);
+    int r = module_store_add(store, &key, map, bytes, ret);
+    if (r < 0) {
+        (void)munmap(map, bytes);
+    }
+    return r;
+}
+
+static bool has(struct module_store *store, uint64_t number)
+{
+    struct file_identity key = identity(number);
+    struct module_entry *entry = module_store_find(store, &key);
+    if (entry != NULL) {
+        module_entry_release(entry);
+    }
+    return entry != NULL;
+}
+
+static void finds_by_every_part_of_the_identity(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct module_entry *entry = NULL;
+    struct file_identity others[5];
+    assert_int_equal(add(store, 7, &entry), 0);
+    assert_int_equal(entry->module.inode, 7);
+    assert_true(has(store, 7));
+    for (size_t i = 0; i < 5; i++) {
+        others[i] = identity(7);
+    }
+    others[0].device++;
+    others[1].inode++;
+    others[2].size_bytes++;
+    others[3].changed_s++;
+    others[4].changed_ns++;
+    for (size_t i = 0; i < 5; i++) {
+        assert_null(module_store_find(store, &others[i]));
+    }
+    module_store_free(store);
+}
+
+static void trims_what_was_idle_for_a_minute_and_nothing_else(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct module_entry *idle = NULL;
+    struct module_entry *used = NULL;
+    assert_int_equal(add(store, 1, &idle), 0);
+    assert_int_equal(add(store, 2, &used), 0);
+    module_entry_use(used);
+    module_store_trim(store, 1000);
+    module_store_trim(store, 1000 + MODULE_IDLE_NS - 1);
+    assert_int_equal(module_store_count(store), 2);
+    module_store_trim(store, 1000 + MODULE_IDLE_NS);
+    assert_int_equal(module_store_count(store), 1);
+    assert_false(has(store, 1));
+    module_store_trim(store, 1000 + 10 * MODULE_IDLE_NS);
+    assert_true(has(store, 2));
+
+    module_entry_release(used);
+    module_store_trim(store, 1000 + 20 * MODULE_IDLE_NS);
+    assert_int_equal(module_store_count(store), 1);
+    module_store_trim(store, 1000 + 21 * MODULE_IDLE_NS);
+    assert_int_equal(module_store_count(store), 0);
+    assert_int_equal(module_store_bytes(store), 0);
+    module_store_free(store);
+}
+
+static void removes_the_longest_unused_when_full_and_never_a_used_one(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct module_entry *entry = NULL;
+    struct module_entry *oldest = NULL;
+    for (uint64_t i = 0; i < MODULE_STORE_ENTRIES_MAX; i++) {
+        assert_int_equal(add(store, i, &entry), 0);
+        module_entry_use(entry);
+        oldest = i == 100 ? entry : oldest;
+    }
+    assert_int_equal(add(store, MODULE_STORE_ENTRIES_MAX, &entry), -ENOSPC);
+
+    module_entry_release(oldest);
+    module_store_trim(store, 1);
+    module_entry_release(entry);
+    module_store_trim(store, 2);
+    assert_int_equal(add(store, MODULE_STORE_ENTRIES_MAX, &entry), 0);
+    assert_int_equal(module_store_count(store), MODULE_STORE_ENTRIES_MAX);
+    assert_false(has(store, 100));
+    assert_true(has(store, MODULE_STORE_ENTRIES_MAX - 1));
+    module_store_free(store);
+}
+
+static void forgets_failures_after_a_while(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct file_identity one = identity(1);
+    struct file_identity two = identity(2);
+    module_store_fail(store, &one, MODULE_FAILURE_UNREADABLE, 50);
+    assert_int_equal(module_store_failure(store, &one, 50 + MODULE_FAILURE_NS - 1),
+                     MODULE_FAILURE_UNREADABLE);
+    assert_int_equal(module_store_failure(store, &one, 50 + MODULE_FAILURE_NS),
+                     MODULE_FAILURE_NONE);
+    assert_int_equal(module_store_failure(store, &two, 50), MODULE_FAILURE_NONE);
+    module_store_free(store);
+}
+
+static void never_finds_the_kernel_again(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    const struct file_identity none = {0};
+    struct module_entry *entry = NULL;
+    size_t bytes = 0;
+    void *map = map_table(&bytes);
+    assert_int_equal(module_store_add(store, NULL, map, bytes, &entry), 0);
+    assert_null(module_store_find(store, &none));
+    module_store_free(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_by_every_part_of_the_identity),
+        cmocka_unit_test(trims_what_was_idle_for_a_minute_and_nothing_else),
+        cmocka_unit_test(removes_the_longest_unused_when_full_and_never_a_used_one),
+        cmocka_unit_test(forgets_failures_after_a_while),
+        cmocka_unit_test(never_finds_the_kernel_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

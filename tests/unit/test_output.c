@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What becomes of a file that is written beside and renamed, whatever happens on the way.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static char folder[64];
+
+static const char *in_folder(const char *name, char *into)
+{
+    (void)snprintf(into, 128, "%s/%s", folder, name);
+    return into;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/test_output-XXXXXX");
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+/* Counts the folder's files, and removes them and it. */
+static size_t remove_folder(void)
+{
+    size_t count = 0;
+    char path[128];
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (entry->d_name[0] != '.') {
+            count++;
+            assert_true(unlink(in_folder(entry->d_name, path)) == 0);
+        }
+    }
+    assert_int_equal(closedir(listing), 0);
+    assert_int_equal(rmdir(folder), 0);
+    return count;
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+    char text[64] = "";
+    gzFile file = gzopen(path, "rb"); /* reads what is not compressed too */
+    assert_non_null(file);
+    assert_int_equal(gzread(file, text, sizeof text - 1), strlen(expected));
+    assert_int_equal(gzclose(file), Z_OK);
+    assert_string_equal(text, expected);
+}
+
+static void names_a_file_only_when_it_is_whole(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    struct stat status;
+    assert_int_equal(output_open(in_folder("a", path), false, &output, NULL), 0);
+    assert_int_equal(output_write(output, "hello", 5, NULL), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(output_finish(output, NULL), 0);
+    (void)output_free(output);
+    assert_content(path, "hello");
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void leaves_the_old_file_when_it_is_given_up(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    FILE *old = fopen(in_folder("a", path), "w");
+    assert_non_null(old);
+    assert_true(fputs("old", old) >= 0);
+    assert_int_equal(fclose(old), 0);
+    assert_int_equal(output_open(path, false, &output, NULL), 0);
+    assert_int_equal(output_write(output, "new", 3, NULL), 0);
+    (void)output_free(output);
+    assert_content(path, "old");
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void replaces_what_a_link_means_and_keeps_its_mode(void **state)
+{
+    (void)state;
+    char path[128];
+    char link[128];
+    struct output *output = NULL;
+    struct stat status;
+    FILE *old = fopen(in_folder("a", path), "w");
+    assert_non_null(old);
+    assert_int_equal(fclose(old), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("a", in_folder("link", link)), 0);
+    assert_int_equal(output_open(link, false, &output, NULL), 0);
+    assert_int_equal(output_write(output, "new", 3, NULL), 0);
+    assert_int_equal(output_finish(output, NULL), 0);
+    (void)output_free(output);
+    assert_content(path, "new");
+    assert_int_equal(lstat(link, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    assert_int_equal(remove_folder(), 2);
+}
+
+static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
+{
+    (void)state;
+    char path[128];
+    char kept[128];
+    struct output *output = NULL;
+    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    assert_int_equal(output_write(output, "hello", 5, NULL), 0);
+    const char *name = output_keep(output);
+    assert_non_null(name);
+    (void)snprintf(kept, sizeof kept, "%s", name);
+    (void)output_free(output);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_content(kept, "hello");
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void compresses(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(output_write(output, "hello ", 6, NULL), 0);
+    }
+    assert_int_equal(output_finish(output, NULL), 0);
+    assert_in_range(output_size_bytes(output), 18, 1000);
+    (void)output_free(output);
+    assert_content(path, "hello hello hello hello hello ");
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fgetc(file), 0x1f);
+    assert_int_equal(fgetc(file), 0x8b);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void tells_of_a_full_disk(void **state)
+{
+    (void)state;
+    struct output *output = NULL;
+    struct fault fault = {0};
+    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_int_equal(output_write(output, "hello", 5, &fault), -ENOSPC);
+    assert_non_null(strstr(fault.text, "No space left on device"));
+    assert_null(output_keep(output));
+    (void)output_free(output);
+    /* And through a stream, which has a buffer. */
+    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_true(fputs("hello", output_stream(output)) >= 0);
+    fault = (struct fault){0};
+    assert_int_equal(output_finish(output, &fault), -ENOSPC);
+    assert_non_null(strstr(fault.text, "No space left on device"));
+    (void)output_free(output);
+    assert_int_equal(access("/dev/full", F_OK), 0);
+    assert_int_equal(remove_folder(), 0);
+}
+
+static void refuses_folders_and_missing_folders(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    struct fault fault = {0};
+    assert_int_equal(output_open(folder, false, &output, &fault), -EISDIR);
+    assert_non_null(strstr(fault.text, "is a directory"));
+    assert_int_equal(output_open(in_folder("missing/a", path), false, &output, &fault), -ENOENT);
+    assert_non_null(strstr(fault.text, "missing/a: cannot be written"));
+    assert_null(output);
+    assert_int_equal(remove_folder(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(names_a_file_only_when_it_is_whole, make_folder),
+        cmocka_unit_test_setup(leaves_the_old_file_when_it_is_given_up, make_folder),
+        cmocka_unit_test_setup(replaces_what_a_link_means_and_keeps_its_mode, make_folder),
+        cmocka_unit_test_setup(keeps_what_it_has_under_a_name_that_it_tells, make_folder),
+        cmocka_unit_test_setup(compresses, make_folder),
+        cmocka_unit_test_setup(tells_of_a_full_disk, make_folder),
+        cmocka_unit_test_setup(refuses_folders_and_missing_folders, make_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Small stories of threads: their names, and when they and their process have ended.
+ */
+#include "process_story.h"
+
+static void follows_the_names_of_threads(void **state)
+{
+    struct story *story = *state;
+    process_table_comm(story->table, 10, 10, "leader-with-a-long-name", false, 100);
+    process_table_fork(story->table, 10, 10, 12, 10, 200);
+    assert_string_equal(name_of(story, 10, 10, 200), "leader-with-a-l");
+    assert_string_equal(name_of(story, 10, 12, 199), "nobody");
+    assert_string_equal(name_of(story, 10, 12, 200), "leader-with-a-l");
+    process_table_comm(story->table, 10, 12, "worker", false, 210);
+    process_table_comm(story->table, 10, 12, "worker", false, 220);
+    fork_process(story, 20, 10, 205);
+    process_table_fork(story->table, 21, 10, 21, 12, 230);
+    assert_string_equal(name_of(story, 20, 20, 230), "leader-with-a-l");
+    assert_string_equal(name_of(story, 21, 21, 230), "worker");
+    const struct thread *thread =
+        process_find_thread(process_table_find(story->table, 10, 230), 12, 230);
+    assert_int_equal(thread->name_count, 2);
+    assert_int_equal(thread->names[1].from_ns, 210);
+    process_table_fork(story->table, 10, 10, 13, 12, 205); /* late: before its parent's new name */
+    assert_string_equal(name_of(story, 10, 13, 230), "leader-with-a-l");
+
+    const struct scanned_thread scanned = {.tid = 30, .comm = "scanned"};
+    scan(story,
+         (struct process_scan){
+             .pid = 30, .begin_ns = 200, .end_ns = 201, .threads = &scanned, .thread_count = 1},
+         NULL, 0);
+    assert_int_equal(
+        process_find_thread(process_table_find(story->table, 30, 9), 30, 9)->names[0].from_ns, 0);
+
+    for (unsigned i = 0; i < 5; i++) {
+        char name[COMM_BYTES];
+        (void)snprintf(name, sizeof name, "n%u", i);
+        process_table_comm(story->table, 10, 12, name, false, 300 + i);
+    }
+    assert_int_equal(thread->name_count, 7);
+    assert_string_equal(thread->names[6 % NAMES_KEPT].text, "n4");
+    process_table_comm(story->table, 10, 12, "late", false, 250);
+    assert_int_equal(thread->name_count, 7);
+    assert_string_equal(name_of(story, 10, 12, 400), "n4");
+}
+
+static void ends_a_process_with_its_last_thread(void **state)
+{
+    struct story *story = *state;
+    fork_process(story, 11, 10, 100);
+    process_table_fork(story->table, 11, 11, 12, 11, 110);
+    process_table_exit(story->table, 11, 11, 200); /* the leader first */
+    assert_string_equal(name_of(story, 11, 11, 200), "nobody");
+    assert_string_equal(path_at(story, 11, 1, 250), "none");
+    process_table_exit(story->table, 11, 12, 300);
+    assert_string_equal(path_at(story, 11, 1, 299), "none");
+    assert_string_equal(path_at(story, 11, 1, 300), "nobody");
+    /* Of a process that was never read some threads are unknown; its leader's exit decides. */
+    process_table_comm(story->table, 50, 51, "t", false, 100);
+    process_table_exit(story->table, 50, 51, 110);
+    assert_non_null(process_table_find(story->table, 50, 110));
+    process_table_exit(story->table, 50, 50, 120);
+    assert_null(process_table_find(story->table, 50, 120));
+}
+
+static void ends_the_other_threads_at_an_exec(void **state)
+{
+    struct story *story = *state;
+    fork_process(story, 11, 10, 100);
+    process_table_fork(story->table, 11, 11, 12, 11, 110);
+    /* Thread 12 execs: the leader exits, and 12 takes its number. */
+    process_table_exit(story->table, 11, 11, 190);
+    exec_process(story, 11, "new", 200);
+    assert_string_equal(name_of(story, 11, 12, 199), "");
+    assert_string_equal(name_of(story, 11, 12, 200), "nobody");
+    assert_string_equal(name_of(story, 11, 11, 200), "new");
+    const struct scanned_thread renamed = {.tid = 11, .comm = "renamed"};
+    scan(story,
+         (struct process_scan){
+             .pid = 11, .begin_ns = 210, .end_ns = 211, .threads = &renamed, .thread_count = 1},
+         NULL, 0);
+    assert_string_equal(name_of(story, 11, 11, 210), "renamed");
+    process_table_fork(story->table, 11, 11, 13, 11, 230);
+    exec_process(story, 11, "late", 220);
+    assert_string_equal(name_of(story, 11, 13, 240), "renamed");
+    process_table_exit(story->table, 11, 13, 250);
+    process_table_exit(story->table, 11, 11, 300);
+    assert_null(process_table_find(story->table, 11, 300));
+}
+
+static void leaves_a_zombie_leader_out_of_a_scan(void **state)
+{
+    struct story *story = *state;
+    const struct scanned_thread threads[] = {{.tid = 11}, {.tid = 12}};
+    fork_process(story, 11, 10, 100);
+    process_table_fork(story->table, 11, 11, 12, 11, 110);
+    process_table_exit(story->table, 11, 11, 120);
+    scan(story,
+         (struct process_scan){
+             .pid = 11, .begin_ns = 150, .end_ns = 151, .threads = threads, .thread_count = 2},
+         NULL, 0);
+    process_table_exit(story->table, 11, 12, 200);
+    assert_null(process_table_find(story->table, 11, 200));
+    /* /proc shows only the one that lives. */
+    scan(story,
+         (struct process_scan){
+             .pid = 21, .begin_ns = 150, .end_ns = 151, .threads = &threads[1], .thread_count = 1},
+         NULL, 0);
+    process_table_exit(story->table, 21, 12, 200);
+    assert_null(process_table_find(story->table, 21, 200));
+}
+
+static void leaves_what_exited_since_out_of_a_scan(void **state)
+{
+    struct story *story = *state;
+    const struct scanned_thread threads[] = {{.tid = 11, .comm = "a"}, {.tid = 12, .comm = "b"}};
+    fork_process(story, 11, 10, 100);
+    process_table_fork(story->table, 11, 11, 12, 11, 110);
+    process_table_exit(story->table, 11, 12, 155);
+    scan(story,
+         (struct process_scan){
+             .pid = 11, .begin_ns = 150, .end_ns = 160, .threads = threads, .thread_count = 2},
+         NULL, 0);
+    assert_string_equal(name_of(story, 11, 12, 160), "nobody");
+    assert_string_equal(name_of(story, 11, 11, 160), "a");
+    process_table_exit(story->table, 11, 11, 200);
+    assert_null(process_table_find(story->table, 11, 200));
+}
+
+static void knows_the_kernels_own_threads(void **state)
+{
+    struct story *story = *state;
+    scan(story, (struct process_scan){.pid = 2, .kernel_thread = true, .begin_ns = 10}, NULL, 0);
+    fork_process(story, 30, 2, 100);
+    fork_process(story, 31, 30, 110); /* a helper of the kernel, on its way to an exec */
+    assert_true(process_table_find(story->table, 30, 100)->kernel_thread);
+    assert_true(process_table_find(story->table, 31, 110)->kernel_thread);
+    exec_process(story, 31, "modprobe", 120);
+    assert_false(process_table_find(story->table, 31, 120)->kernel_thread);
+    /* In a pid namespace of its own, 2 is anybody. */
+    scan(story, (struct process_scan){.pid = 2, .start_time_ns = 200, .begin_ns = 300}, NULL, 0);
+    fork_process(story, 32, 2, 310);
+    assert_false(process_table_find(story->table, 32, 310)->kernel_thread);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(follows_the_names_of_threads),           STORY(ends_a_process_with_its_last_thread),
+        STORY(ends_the_other_threads_at_an_exec),      STORY(leaves_a_zombie_leader_out_of_a_scan),
+        STORY(leaves_what_exited_since_out_of_a_scan), STORY(knows_the_kernels_own_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a recording means: which name, mapping and function a sample gets, as the folded stacks that
+ * come out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "folded.h"
+#include "recording.h"
+
+#include <stdio.h>
+#include <zlib.h>
+
+/* Loads and frees the recording. */
+static void assert_folded(struct recording *recording, const char *expected)
+{
+    struct profile *profile = load_recording(recording);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(folded_print(file, profile), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, expected);
+    free(text);
+    (void)profile_free(profile);
+}
+
+/* A process "app" with /bin/app at 0x10000, its own addresses from 0x1000 on, and three functions.
+ */
+static struct recording *app_recording(void)
+{
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "app");
+    add_module(recording, 7, 1, "/bin/app", 0xab);
+    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0x1000);
+    add_data(recording, FXT_STRING_SYMBOLS,
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4096,\"size\":16,"
+             "\"name\":\"main\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4112,\"size\":16,"
+             "\"name\":\"work\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4128,\"size\":16,"
+             "\"name\":\"leaf\"}\n");
+    return recording;
+}
+
+static void finds_functions_by_the_modules_own_addresses(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10018, 0x10008));
+    assert_folded(recording, "app;main;work;leaf 1\n");
+}
+
+static void looks_callers_up_one_byte_before_their_return_address(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    /* A call that ends a function returns to the first byte of the next one. */
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10020, 0x10010));
+    assert_folded(recording, "app;main;work;leaf 1\n");
+}
+
+static void names_what_has_no_function_by_module_and_address(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10800, 0x10900, 0x99999));
+    assert_folded(recording, "app;[unknown];app+0x1900;app+0x1800 1\n");
+}
+
+static void shows_anonymous_memory_without_its_addresses(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "jit");
+    add_module(recording, 7, 1, "[anon]", 0);
+    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0);
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10001));
+    add_sample(recording, 11, 7, COMPLETE, ADDRESSES(0x10002));
+    assert_folded(recording, "jit;[anon] 2\n");
+}
+
+static void takes_symbols_of_the_same_build_only(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_name(recording, 8, 0, 0, "other");
+    add_module(recording, 8, 1, "/bin/app", 0xcd);
+    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0x1000);
+    add_sample(recording, 10, 8, COMPLETE, ADDRESSES(0x10000));
+    assert_folded(recording, "other;app+0x1000 1\n");
+}
+
+static void gives_each_sample_the_name_of_its_time(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    /* The file tells them in any order. */
+    add_name(recording, 7, 0, 30, "third");
+    add_name(recording, 7, 0, 20, "second");
+    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10000));
+    add_sample(recording, 29, 7, COMPLETE, ADDRESSES(0x10000));
+    add_sample(recording, 19, 7, COMPLETE, ADDRESSES(0x10000));
+    assert_folded(recording, "app;main 1\nsecond;main 1\nthird;main 1\n");
+}
+
+static void lets_the_later_of_two_names_of_one_time_win(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_name(recording, 7, 0, 0, "corrected");
+    add_sample(recording, 5, 7, COMPLETE, ADDRESSES(0x10000));
+    assert_folded(recording, "corrected;main 1\n");
+}
+
+static void has_no_name_for_the_time_before_the_first(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 20, "late");
+    add_sample(recording, 19, 7, COMPLETE, ADDRESSES(0x1));
+    add_sample(recording, 20, 7, COMPLETE, ADDRESSES(0x1));
+    assert_folded(recording, "[unknown];[unknown] 1\nlate;[unknown] 1\n");
+}
+
+static void keeps_the_processes_of_a_reused_pid_apart(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_name(recording, 7, 0, 100, "new");
+    add_module(recording, 7, 2, "/bin/new", 0);
+    add_mmap(recording, 100, 7, 2, 0x10000, 0x1000, 0);
+    add_sample(recording, 50, 7, COMPLETE, ADDRESSES(0x10000));
+    add_sample(recording, 150, 7, COMPLETE, ADDRESSES(0x10000));
+    add_sample(recording, 60, 7, COMPLETE, ADDRESSES(0x10000));
+    assert_folded(recording, "app;main 2\nnew;new+0x0 1\n");
+}
+
+static void lets_the_newest_mapping_not_later_than_the_sample_win(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t time_ns;
+        uint64_t address;
+        const char *expected;
+    } cases[] = {
+        {9, 0x10010, "p;[unknown] 1\n"}, /* before all */
+        {10, 0x10010, "p;wide+0x10 1\n"},   {20, 0x10010, "p;narrow+0x10 1\n"},
+        {20, 0x10100, "p;wide+0x100 1\n"}, /* beside the narrow one */
+        {29, 0x1001f, "p;narrow+0x1f 1\n"}, {30, 0x1001f, "p;last+0xf 1\n"},
+        {99, 0x1000f, "p;narrow+0xf 1\n"},  {99, 0x11000, "p;[unknown] 1\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct recording *recording = recording_new();
+        add_name(recording, 7, 0, 0, "p");
+        add_module(recording, 7, 1, "wide", 0);
+        add_module(recording, 7, 2, "narrow", 0);
+        add_module(recording, 7, 3, "last", 0);
+        add_mmap(recording, 30, 7, 3, 0x10010, 0x10, 0);
+        add_mmap(recording, 10, 7, 1, 0x10000, 0x1000, 0);
+        add_mmap(recording, 20, 7, 2, 0x10000, 0x20, 0);
+        add_sample(recording, cases[i].time_ns, 7, COMPLETE, &cases[i].address, 1);
+        assert_folded(recording, cases[i].expected);
+    }
+}
+
+static void lets_a_correction_in_the_file_win_over_what_it_corrects(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "p");
+    add_module(recording, 7, 1, "guess", 0);
+    add_mmap(recording, 10, 7, 1, 0x10000, 0x1000, 0);
+    add_sample(recording, 20, 7, COMPLETE, ADDRESSES(0x10000));
+    add_module(recording, 7, 2, "right", 0);
+    add_mmap(recording, 10, 7, 2, 0x10000, 0x1000, 0);
+    assert_folded(recording, "p;right+0x0 1\n");
+}
+
+static void sees_a_change_of_mappings_between_equal_stacks(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_module(recording, 7, 2, "plugin", 0);
+    add_mmap(recording, 50, 7, 2, 0x10020, 0x10, 0);
+    for (uint64_t time_ns = 40; time_ns < 60; time_ns += 5) {
+        add_sample(recording, time_ns, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
+        add_sample(recording, 100 - time_ns, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
+    }
+    assert_folded(recording, "app;main;leaf 3\napp;main;plugin+0x0 5\n");
+}
+
+static void holds_a_mapping_to_the_top_of_the_address_space(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "p");
+    add_module(recording, 7, 1, "top", 0);
+    add_mmap(recording, 0, 7, 1, UINT64_MAX - 0xf, UINT64_MAX, 0);
+    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(UINT64_MAX));
+    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x5));
+    assert_folded(recording, "p;[unknown] 1\np;top+0xf 1\n");
+}
+
+static void add_kernel(struct recording *recording)
+{
+    add_module(recording, 0, 1, "[kernel]", 0);
+    add_mmap(recording, 0, 0, 1, UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63);
+    /* A double has 53 bits: as numbers these two would be one. */
+    add_data(recording, FXT_STRING_SYMBOLS,
+             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000001\","
+             "\"size\":1,\"name\":\"sys_read\"}\n"
+             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000002\","
+             "\"size\":1,\"name\":\"copy_to_user\"}\n");
+}
+
+static void puts_the_kernels_frames_inside_and_marks_them(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_kernel(recording);
+    struct fxt_sample sample = user_sample(10, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
+    const uint64_t kernel_stack[] = {0xffffffff81000002, 0xffffffff81000002, 0xffffffff81000100};
+    sample.fields |= FXT_SAMPLE_KERNEL_STACK;
+    sample.kernel_stack = kernel_stack;
+    sample.kernel_count = 3;
+    fxt_write_sample(&recording->writer, &sample);
+    assert_folded(recording, "app;main;leaf;[kernel]+0xffffffff81000100_[k];sys_read_[k];"
+                             "copy_to_user_[k] 1\n");
+}
+
+static void marks_stacks_that_are_missing_or_cut(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_sample(recording, 10, 7, TRUNCATED, ADDRESSES(0x10020));
+    add_sample(recording, 11, 7, 0, NULL, 0);
+    add_name(recording, 3, 0, 0, "kworker");
+    add_sample(recording, 12, 3, 0, NULL, 0);
+    add_sample(recording, 12, 3, 2 << 8, NULL, 0); /* its task was gone */
+    add_sample(recording, 13, PROFILE_PID_EXITED, 0, NULL, 0);
+    add_sample(recording, 14, PROFILE_PID_OUTSIDE, COMPLETE, ADDRESSES(0x1));
+    assert_folded(recording, "[exited];[unknown] 1\n[outside];[unknown] 1\n"
+                             "app;[unknown] 1\napp;[truncated];leaf 1\n"
+                             "kworker;[kernel thread] 1\nkworker;[unknown] 1\n");
+}
+
+/* A part of group `id`, and what completes it. */
+static struct fxt_sample partial(uint64_t time_ns, uint64_t id)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID |
+                                         FXT_SAMPLE_BOOT_TS,
+                               .continuation = id,
+                               .pid = 7,
+                               .tid = 7,
+                               .boot_ts_ns = time_ns};
+}
+
+static struct fxt_sample completion(uint64_t id, const uint64_t *stack, size_t count)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION_COMPLETION |
+                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
+                               .continuation_completion = id,
+                               .user_stack = stack,
+                               .user_count = count,
+                               .quality = COMPLETE};
+}
+
+static void gives_every_part_the_stack_of_its_completion(void **state)
+{
+    (void)state;
+    const uint64_t id = UINT64_C(3) << 48 | 9;
+    const struct fxt_sample samples[] = {
+        partial(10, id),
+        partial(11, id),
+        completion(id, ADDRESSES(0x10020, 0x10008)),
+        completion(id + 1, ADDRESSES(0x10010)), /* told before its part */
+        partial(12, id + 1),
+    };
+    struct recording *recording = app_recording();
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        fxt_write_sample(&recording->writer, &samples[i]);
+    }
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->sample_count, 3);
+    assert_int_equal(profile->orphan_partial_count, 0);
+    assert_int_equal(profile->orphan_completion_count, 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(profile->samples[i].cpu, 3);
+        assert_int_equal(profile_rooted(&profile->samples[i]), PROFILE_STACK_COMPLETE);
+    }
+    size_t count = 0;
+    assert_int_equal(profile->samples[0].chain, profile->samples[1].chain);
+    (void)profile_chain(profile, profile->samples[0].chain, &count);
+    assert_int_equal(count, 2);
+    (void)profile_chain(profile, profile->samples[2].chain, &count);
+    assert_int_equal(count, 1);
+    (void)profile_free(profile);
+}
+
+static void counts_parts_and_completions_without_the_other(void **state)
+{
+    (void)state;
+    const struct fxt_sample samples[] = {
+        partial(10, 1),
+        completion(2, ADDRESSES(0x1)),
+        partial(11, 3),
+        completion(3, ADDRESSES(0x1)),
+        completion(3, ADDRESSES(0x2)), /* the second one completes nothing */
+    };
+    struct recording *recording = app_recording();
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        fxt_write_sample(&recording->writer, &samples[i]);
+    }
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->orphan_partial_count, 1);
+    assert_int_equal(profile->orphan_completion_count, 2);
+    (void)profile_free(profile);
+}
+
+static void keeps_numbers_of_different_segments_apart(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    struct fxt_sample first = partial(10, 5);
+    fxt_write_sample(&recording->writer, &first);
+    fxt_write_segment_begin(&recording->writer, 2, "test");
+    /* Here module 1 is another one, and so is continuation 5. */
+    add_module(recording, 7, 1, "/bin/second", 0);
+    add_mmap(recording, 20, 7, 1, 0x20000, 0x1000, 0);
+    struct fxt_sample second = completion(5, ADDRESSES(0x10020));
+    fxt_write_sample(&recording->writer, &second);
+    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x20001));
+    assert_folded(recording, "app;[unknown] 1\napp;second+0x1;leaf 1\n");
+}
+
+static void keeps_the_last_books_and_the_session(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_data(recording, FXT_STRING_SESSION, "{\"config\":{\"frequency_hz\":1000}}\n");
+    add_data(recording, FXT_STRING_BOOKS, "{\"period_ns\":1}\n{\"period_ns\":2}\n");
+    add_data(recording, FXT_STRING_BOOKS, "{\"period_ns\":3}\n{\"period_ns\":4}\n");
+    add_data(recording, FXT_STRING_BOOKS, "not JSON\n");
+    struct profile *profile = load_recording(recording);
+    assert_string_equal(profile->books_json, "{\"period_ns\":4}");
+    assert_string_equal(profile->session_json, "{\"config\":{\"frequency_hz\":1000}}");
+    assert_int_equal(profile_period_ns(profile), 4);
+    (void)profile_free(profile);
+}
+
+static void takes_the_period_from_the_session_without_books(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_data(recording, FXT_STRING_SESSION, "{\"config\":{\"frequency_hz\":4000}}\n");
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile_period_ns(profile), 250000);
+    (void)profile_free(profile);
+}
+
+static void counts_symbols_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_data(recording, FXT_STRING_SYMBOLS,
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":-1,\"size\":1,"
+             "\"name\":\"negative\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":1.5,\"size\":1,"
+             "\"name\":\"broken\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":\"0x1z\",\"size\":1,"
+             "\"name\":\"text\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":1,\"size\":1}\n"
+             "[]\nnonsense\n");
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->symbols.malformed_count, 6);
+    assert_int_equal(profile->symbols.count, 3);
+    (void)profile_free(profile);
+}
+
+static void adds_up_what_was_dropped(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    fxt_write_drop_stats(&recording->writer,
+                         &(struct fxt_drop_stats){.record_count = 2, .size_bytes = 100});
+    fxt_write_drop_stats(&recording->writer,
+                         &(struct fxt_drop_stats){.cpu = 1, .record_count = 3, .size_bytes = 1});
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->dropped_record_count, 5);
+    assert_int_equal(profile->dropped_bytes, 101);
+    (void)profile_free(profile);
+}
+
+static void reads_up_to_where_a_recording_is_cut(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
+    size_t whole_bytes = recording->writer.used_bytes;
+    add_sample(recording, 11, 7, COMPLETE, ADDRESSES(0x10000));
+    for (size_t cut = whole_bytes; cut <= recording->writer.used_bytes; cut++) {
+        struct profile *profile = NULL;
+        assert_int_equal(
+            profile_load_memory((const uint8_t *)recording->memory, cut, &profile, NULL), 0);
+        bool is_whole = cut == whole_bytes || cut == recording->writer.used_bytes;
+        assert_int_equal(profile->input.truncated, !is_whole);
+        assert_int_equal(profile->sample_count, cut == recording->writer.used_bytes ? 2 : 1);
+        (void)profile_free(profile);
+    }
+    free(recording);
+}
+
+static void assert_refused(const char *bytes, size_t size_bytes, const char *expected)
+{
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    assert_int_equal(profile_load_memory((const uint8_t *)bytes, size_bytes, &profile, &fault),
+                     -EBADMSG);
+    assert_null(profile);
+    assert_non_null(strstr(fault.text, expected));
+}
+
+static void refuses_what_is_no_recording(void **state)
+{
+    (void)state;
+    assert_refused("", 0, "is empty");
+    assert_refused("#!", 2, "is not a recording");
+    assert_refused("#!/bin/sh\necho hello\n", 21, "is not a recording");
+    assert_refused("\x1f\x8b\x08 and no gzip after it", 24, "gzip");
+    struct recording *recording = app_recording();
+    uint64_t *after = &recording->memory[recording->writer.used_bytes / 8];
+    *after = 0; /* a record of no size */
+    assert_refused((const char *)recording->memory, recording->writer.used_bytes + 8,
+                   "is damaged: offset");
+    free(recording);
+}
+
+/* Compresses `bytes` as one gzip member; returns its size. */
+static size_t compress_bytes(const void *bytes, size_t size_bytes, uint8_t *into, size_t capacity)
+{
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    memcpy(&stream.next_in, &bytes, sizeof bytes);
+    stream.avail_in = (uInt)size_bytes;
+    stream.next_out = into;
+    stream.avail_out = (uInt)capacity;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(deflateEnd(&stream), Z_OK);
+    return capacity - stream.avail_out;
+}
+
+static void reads_gzip_of_several_members_and_sees_it_cut(void **state)
+{
+    (void)state;
+    static uint8_t bytes[65536];
+    struct recording *recording = app_recording();
+    size_t half_bytes = recording->writer.used_bytes - 8; /* within a record */
+    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
+    const uint8_t *from = (const uint8_t *)recording->memory;
+    size_t first = compress_bytes(from, half_bytes, bytes, sizeof bytes);
+    size_t second = compress_bytes(from + half_bytes, recording->writer.used_bytes - half_bytes,
+                                   bytes + first, sizeof bytes - first);
+    struct profile *profile = NULL;
+    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_int_equal(profile->sample_count, 1);
+    assert_false(profile->input.truncated);
+    profile = profile_free(profile);
+    assert_int_equal(profile_load_memory(bytes, first + second - 1, &profile, NULL), 0);
+    assert_true(profile->input.truncated);
+    (void)profile_free(profile);
+    free(recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_functions_by_the_modules_own_addresses),
+        cmocka_unit_test(looks_callers_up_one_byte_before_their_return_address),
+        cmocka_unit_test(names_what_has_no_function_by_module_and_address),
+        cmocka_unit_test(shows_anonymous_memory_without_its_addresses),
+        cmocka_unit_test(takes_symbols_of_the_same_build_only),
+        cmocka_unit_test(gives_each_sample_the_name_of_its_time),
+        cmocka_unit_test(lets_the_later_of_two_names_of_one_time_win),
+        cmocka_unit_test(has_no_name_for_the_time_before_the_first),
+        cmocka_unit_test(keeps_the_processes_of_a_reused_pid_apart),
+        cmocka_unit_test(lets_the_newest_mapping_not_later_than_the_sample_win),
+        cmocka_unit_test(lets_a_correction_in_the_file_win_over_what_it_corrects),
+        cmocka_unit_test(sees_a_change_of_mappings_between_equal_stacks),
+        cmocka_unit_test(holds_a_mapping_to_the_top_of_the_address_space),
+        cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
+        cmocka_unit_test(marks_stacks_that_are_missing_or_cut),
+        cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
+        cmocka_unit_test(counts_parts_and_completions_without_the_other),
+        cmocka_unit_test(keeps_numbers_of_different_segments_apart),
+        cmocka_unit_test(keeps_the_last_books_and_the_session),
+        cmocka_unit_test(takes_the_period_from_the_session_without_books),
+        cmocka_unit_test(counts_symbols_that_cannot_be_read),
+        cmocka_unit_test(adds_up_what_was_dropped),
+        cmocka_unit_test(reads_up_to_where_a_recording_is_cut),
+        cmocka_unit_test(refuses_what_is_no_recording),
+        cmocka_unit_test(reads_gzip_of_several_members_and_sees_it_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
