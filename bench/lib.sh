@@ -89,7 +89,11 @@ rows = [["median (least - most)", *contenders, *(f"{contenders[0]}/{c}" for c in
 for metric in metrics:
     row, medians = [metric], []
     for contender in contenders:
-        runs = values[contender, metric]
+        runs = values.get((contender, metric))
+        if runs is None:
+            medians.append(0)
+            row.append("-")
+            continue
         medians.append(statistics.median(runs))
         row.append(f"{medians[-1]:.5g} ({min(runs):.5g} - {max(runs):.5g})")
     row += [f"{medians[0] / other:.3f}" if other else "-" for other in medians[1:]]

@@ -50,7 +50,8 @@ print("received_percent", 100 * total["received"] / (total["expected"] - total["
 print("samples", report["samples"])
 print("unexplained_percent", 100 * abs(total["unexplained"]) / total["expected"])
 for name in ("lost", "throttled", "missed", "idle", "unexplained", "dropped"):
-    print(name, total[name])
+    if total[name] is not None:  # not measured
+        print(name, total[name])
 PYTHON
     per_sample "$trace" "$(python3 -c 'import json, sys
 print(json.load(open(sys.argv[1]))["samples"])' "$report")"

@@ -3,7 +3,7 @@
 #
 # Who may include what. The first line of `layers` whose pattern matches a file's path holds for it: the
 # groups of our own headers that it may include, then the groups of library headers beside libc's. A header
-# belongs to the group that header_group() finds; docs/architecture.md has the picture.
+# belongs to the group that set_header_group() finds; docs/architecture.md has the picture.
 #
 # Before it judges the sources the check judges itself: in a small tree of its own it must accept what is
 # allowed and find one forbidden include of each kind.
@@ -30,37 +30,38 @@ daemon/*                      common config daemon symbolize          | kernel
 client/*                      common json config client fxt symbolize | cjson zlib
 '
 
-header_group() {
+# Both leave their answer in `group`: a subshell for each include would take seconds.
+set_header_group() {
     case $1 in
-    common/json.h) echo json ;;
-    common/*) echo common ;;
-    daemon/log.h) echo log ;;
-    daemon/fxt/*) echo fxt ;;
-    daemon/symbolize/*) echo symbolize ;;
-    daemon/config/*) echo config ;;
-    daemon/*) echo daemon ;;
-    client/*) echo client ;;
+    common/json.h) group=json ;;
+    common/*) group=common ;;
+    daemon/log.h) group=log ;;
+    daemon/fxt/*) group=fxt ;;
+    daemon/symbolize/*) group=symbolize ;;
+    daemon/config/*) group=config ;;
+    daemon/*) group=daemon ;;
+    client/*) group=client ;;
     esac
 }
 
 # Everything that is not named here is unknown and so forbidden: a new dependency is a decision.
-library_group() {
+set_library_group() {
     case $1 in
-    systemd/*) echo systemd ;;
-    cjson/* | cJSON.h) echo cjson ;;
-    gelf.h | libelf.h | dwarf.h | elfutils/*) echo elf ;;
-    seccomp.h) echo seccomp ;;
-    zlib.h) echo zlib ;;
-    linux/perf_event.h) echo perf_event ;;
-    linux/* | asm/*) echo kernel ;;
-    sys/* | netinet/* | arpa/*) echo libc ;;
+    systemd/*) group=systemd ;;
+    cjson/* | cJSON.h) group=cjson ;;
+    gelf.h | libelf.h | dwarf.h | elfutils/*) group=elf ;;
+    seccomp.h) group=seccomp ;;
+    zlib.h) group=zlib ;;
+    linux/perf_event.h) group=perf_event ;;
+    linux/* | asm/*) group=kernel ;;
+    sys/* | netinet/* | arpa/*) group=libc ;;
     assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
         getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | locale.h | malloc.h | \
         math.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | signal.h | spawn.h | \
         stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \
         stdnoreturn.h | string.h | strings.h | syscall.h | termios.h | threads.h | time.h | uchar.h | \
-        unistd.h | utime.h | wchar.h | wctype.h | x86intrin.h) echo libc ;;
-    *) echo unknown ;;
+        unistd.h | utime.h | wchar.h | wctype.h | x86intrin.h) group=libc ;;
+    *) group=unknown ;;
     esac
 }
 
@@ -82,11 +83,18 @@ check_tree() {
     local -A group_of=() rule_of=()
     local path file line text header group bad=0
     while read -r path; do
-        group_of[${path##*/}]+=$(header_group "$path")
-    done < <(find common daemon client -name '*.h')
+        set_header_group "$path"
+        header=${path##*/}
+        if [ -n "${group_of[$header]+taken}" ]; then
+            echo "$path: another header has this name, and which of them is included is up to chance"
+            bad=1
+        fi
+        group_of[$header]=$group
+    done < <(find common daemon client -name '*.h' | sort)
 
     while IFS=: read -r file line text; do
-        header=$(sed -E 's/^[^"<]*["<]([^">]*)[">].*/\1/' <<<"$text")
+        header=${text#*[\"<]}
+        header=${header%%[\">]*}
         if [[ $header == */../* || $header == ../* ]]; then
             echo "$file:$line: ../ in an include; a target's include folders say who is visible"
             bad=1
@@ -102,7 +110,7 @@ check_tree() {
             group=${group_of[$header]:-unknown}
             [[ " ${rule_of[$file]%%|*} " == *" $group "* ]] && continue
         else
-            group=$(library_group "$header")
+            set_library_group "$header"
             [[ $group == libc || " ${rule_of[$file]##*|} " == *" $group "* ]] && continue
         fi
         echo "$file:$line: may not include $header (group $group); allowed: ${rule_of[$file]}"
@@ -174,6 +182,10 @@ bad client/export/x.c      "../include/profctl.h"
 ok  tests/unit/x.c         "sample.h"
 bad tests/unit/x.c         "../../daemon/sample.h"
 CASES
+    : >client/fault.h
+    if check_tree >/dev/null; then
+        complain "the check itself: two headers of one name are accepted"
+    fi
     cd "$SOURCE_DIR"
     rm -rf "$trial" "$trial.found"
 }

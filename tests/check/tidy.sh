@@ -17,7 +17,8 @@ for file in $(find common daemon client -name '*.c'); do
     grep -qxF "$file" <<<"$sources" || complain "$file: no target compiles it"
 done
 
+# One file a run: with several, version 14 takes every va_list after the first file for uninitialised.
 # Its own count of suppressed warnings is not a finding.
-xargs -P 2 -n 2 clang-tidy --quiet -p "$BUILD_DIR" <<<"$sources" 2>&1 |
+xargs -P 2 -n 1 clang-tidy --quiet -p "$BUILD_DIR" <<<"$sources" 2>&1 |
     { grep -v '^[0-9]* warnings\? generated' || true; } || failed=1
 exit "$failed"

@@ -12,7 +12,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 use_build release
-cpus=($(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])'))
+read -ra cpus < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')
 [ "${#cpus[@]}" -eq 2 ] || skip "two CPUs are needed"
 
 # start_busy: both programs, for long enough; their truth goes to $WORK/busy_a.truth and busy_b.truth.

@@ -18,6 +18,8 @@ BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}
 RELEASE_DIR=${RELEASE_DIR:-$SOURCE_DIR/build/release}
 WORKLOADS=$BUILD_DIR/bin/workloads
 BIN=$BUILD_DIR/bin
+search_path=$PATH
+PATH=$BIN:$search_path
 WORK=$(mktemp -d)
 background_pids=()
 
@@ -63,13 +65,15 @@ require_perf() {
     why=$("$WORKLOADS/perf_probe") || skip "$why"
 }
 
-# use_build dev|release: whose programs the rest of the test runs.
+# use_build dev|release: whose programs the rest of the test runs. profctl is found by PATH: a function of
+# that name would put a shell between `profctl ... &` and its pid.
 use_build() {
     case $1 in
     dev) BIN=$BUILD_DIR/bin ;;
     release) BIN=$RELEASE_DIR/bin ;;
     *) fail "no build '$1'" ;;
     esac
+    PATH=$BIN:$search_path
     if [ ! -x "$BIN/cpu-profilerd" ] || [ ! -x "$BIN/profctl" ]; then
         skip "no programs in $BIN: build the preset '$1' first"
     fi
@@ -88,10 +92,6 @@ stop_daemon() {
         echo "FAIL: the daemon ended with status $status"
         return 1
     fi
-}
-
-profctl() {
-    "$BIN/profctl" "$@"
 }
 
 # run_in_background COMMAND...: stopped at the end of the test; its pid is in BACKGROUND_PID.

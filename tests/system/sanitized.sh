@@ -11,8 +11,7 @@ nm "$BIN/cpu-profilerd" | grep -q __asan_init || skip "the build in $BIN has no 
 start_daemon
 
 storm() {
-    local i
-    for i in $(seq 60); do
+    for _ in $(seq 60); do
         "$WORKLOADS/brief" --seconds 0.005 >/dev/null
         python3 -c 'import json, zlib' || true
     done

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Spends its time in libc: sort_in_libc() in qsort and what it calls (the comparison is ours),
- * copy_in_libc() in memcpy. Debian's libc has no frame pointers.
+ * Spends its time in libc, in three ways: sort_in_libc() in what qsort calls (the comparison is
+ * ours), copy_in_libc() in memcpy, draw_in_libc() in rand_r. Debian's libc has no frame pointers,
+ * and of its functions only the exported ones have names.
  *
- * A profiler must see: libc's own symbols on top of sort_in_libc and copy_in_libc, with main and
- * the root beneath them. Prints the CPU time of both as `name nanoseconds`.
+ * A profiler must see: rand_r by name; module+offset for the inner functions of qsort and memcpy,
+ * which are not exported; our functions, main and the root beneath them. Prints the CPU time of the
+ * three as `name nanoseconds`.
  */
 #include "workload.h"
 
@@ -37,12 +39,23 @@ static WORKLOAD_NOINLINE void copy_in_libc(char *to, const char *from)
     }
 }
 
+static WORKLOAD_NOINLINE unsigned draw_in_libc(void)
+{
+    unsigned state = 1;
+    unsigned sum = 0;
+    for (int i = 0; i < 500000; i++) {
+        sum += (unsigned)rand_r(&state);
+    }
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
     struct workload_options options = workload_options(argc, argv, 2);
     uint64_t deadline_ns = workload_deadline_ns(options.seconds);
     uint64_t sort_cpu_ns = 0;
     uint64_t copy_cpu_ns = 0;
+    uint64_t draw_cpu_ns = 0;
     uint32_t *numbers = calloc(NUMBERS_COUNT, sizeof numbers[0]);
     char *from = calloc(1, COPY_BYTES);
     char *to = calloc(1, COPY_BYTES);
@@ -55,10 +68,14 @@ int main(int argc, char **argv)
         uint64_t between_ns = workload_cpu_ns();
         copy_in_libc(to, from);
         sort_cpu_ns += between_ns - began_ns;
-        copy_cpu_ns += workload_cpu_ns() - between_ns;
+        uint64_t copied_ns = workload_cpu_ns();
+        (void)draw_in_libc();
+        copy_cpu_ns += copied_ns - between_ns;
+        draw_cpu_ns += workload_cpu_ns() - copied_ns;
     }
     workload_tell("sort_in_libc", sort_cpu_ns);
     workload_tell("copy_in_libc", copy_cpu_ns);
+    workload_tell("draw_in_libc", draw_cpu_ns);
     free(numbers);
     free(from);
     free(to);
