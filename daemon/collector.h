@@ -15,7 +15,8 @@
 struct collector;
 
 /*
- * Starts the thread, and returns when it has read all of /proc, or after 100 ms. Returns 0 or -errno.
+ * Starts the thread, and returns when it has read all of /proc, or after 100 ms. Returns 0 or
+ * -errno.
  */
 int collector_start(const struct drain_config *config, struct collector **ret);
 /* Ends the thread, within the time of one drain. */

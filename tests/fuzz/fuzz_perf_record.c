@@ -4,8 +4,8 @@
  * Any bytes, in any layout, give a view inside the record or -EBADMSG. Four bytes choose the ids
  * and the rest of sample_type, eight the registers; what follows is the record.
  */
-#include "perf_record_views.h"
 #include "fuzz_target.h"
+#include "perf_record_views.h"
 
 #include "perf_abi.h"
 
