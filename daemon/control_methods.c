@@ -132,17 +132,20 @@ static int reply_created(struct peer *peer)
 static int create_session(struct peer *peer, const struct session_config *config)
 {
     struct control *control = peer->control;
-    struct session_owner owner = {.uid = peer->cred.uid, .pid = peer->cred.pid};
-    struct session_callbacks callbacks = {.userdata = control, .on_stopped = on_stopped};
+    struct session_params params = {
+        .event = control->params.event,
+        .cache = control->params.cache,
+        .owner = {.uid = peer->cred.uid, .pid = peer->cred.pid},
+        .callbacks = {.userdata = control, .on_stopped = on_stopped},
+    };
     struct fault fault = {0};
-    int r = session_new(control->params.event, control->params.cache, config, &owner, &callbacks,
-                        &control->session, &fault);
+    int r = session_new(&params, config, &control->session, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
     control->session_peer = peer;
-    log_info("session %s: created for pid %d uid %u", session_id(control->session), (int)owner.pid,
-             owner.uid);
+    log_info("session %s: created for pid %d uid %u", session_id(control->session),
+             (int)peer->cred.pid, peer->cred.uid);
     return reply_created(peer);
 }
 

@@ -10,26 +10,33 @@
 #include "cleanup.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define STAT_BYTES_MAX ((size_t)1 << 20)
 
+/* Columns of a line, after the CPU's number. */
+enum {
+    COLUMN_IDLE = 3,
+    COLUMN_IOWAIT = 4,
+    COLUMN_STEAL = 7,
+    COLUMN_COUNT,
+};
+
 static void parse_line(const char *line, uint64_t tick_ns, struct cpu_time *times, size_t count)
 {
-    uint32_t cpu = 0;
-    uint64_t idle = 0;
-    uint64_t iowait = 0;
-    uint64_t steal = 0;
-    if (sscanf(line, "cpu%" SCNu32 " %*u %*u %*u %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64, &cpu,
-               &idle, &iowait, &steal) != 4) {
-        return;
+    uint64_t columns[COLUMN_COUNT];
+    char *end = NULL;
+    uint64_t cpu = strtoull(line + 3, &end, 10);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (*end != ' ') {
+            return;
+        }
+        columns[i] = strtoull(end, &end, 10);
     }
     for (size_t i = 0; i < count; i++) {
         if (times[i].cpu == cpu) {
-            times[i].idle_ns = (idle + iowait) * tick_ns;
-            times[i].steal_ns = steal * tick_ns;
+            times[i].idle_ns = (columns[COLUMN_IDLE] + columns[COLUMN_IOWAIT]) * tick_ns;
+            times[i].steal_ns = columns[COLUMN_STEAL] * tick_ns;
         }
     }
 }

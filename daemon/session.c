@@ -44,8 +44,7 @@ struct cpu_account {
 struct session {
     char id[SESSION_ID_BYTES];
     struct session_config config;
-    struct session_owner owner;
-    struct session_callbacks callbacks;
+    struct session_params params;
     enum session_state state;
     const char *stopped_by;
     uint64_t created_ns;
@@ -57,7 +56,6 @@ struct session {
     struct trace_buffer *buffer;
     struct trace *trace;
     struct collector *collector;
-    sd_event *event; /* borrowed */
     sd_event_source *collector_source;
     sd_event_source *duration_source;
 
@@ -100,10 +98,11 @@ static char *print_session(const struct session *session)
     return r < 0 ? NULL : text;
 }
 
-static int make_filter(struct session *session, struct module_cache *cache)
+static int make_filter(struct session *session)
 {
     const struct session_config *config = &session->config;
-    int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(cache), session->owner.pid};
+    int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(session->params.cache),
+                      session->params.owner.pid};
     struct filter_config filter = {
         .target_pids = config->target_pids,
         .target_pid_count = config->target_pid_count,
@@ -115,7 +114,7 @@ static int make_filter(struct session *session, struct module_cache *cache)
     return session->filter == NULL ? -ENOMEM : 0;
 }
 
-static int make_trace(struct session *session, struct module_cache *cache)
+static int make_trace(struct session *session)
 {
     size_t cpu_count = session->source->cpu_count;
     cleanup_(freep) char *json = print_session(session);
@@ -131,7 +130,7 @@ static int make_trace(struct session *session, struct module_cache *cache)
     return trace_new(
         &(struct trace_config){
             .buffer = session->buffer,
-            .cache = cache,
+            .cache = session->params.cache,
             .cpus = cpus,
             .cpu_count = cpu_count,
             .session_json = json,
@@ -140,10 +139,10 @@ static int make_trace(struct session *session, struct module_cache *cache)
 }
 
 /* Everything that only takes memory. */
-static int make_parts(struct session *session, struct module_cache *cache)
+static int make_parts(struct session *session)
 {
     size_t cpu_count = session->source->cpu_count;
-    int r = make_trace(session, cache);
+    int r = make_trace(session);
     if (r < 0) {
         return r;
     }
@@ -159,7 +158,7 @@ static int make_parts(struct session *session, struct module_cache *cache)
     for (size_t i = 0; i < cpu_count; i++) {
         session->running_since[i].cpu = session->source->cpus[i].cpu;
     }
-    return make_filter(session, cache);
+    return make_filter(session);
 }
 
 static void finish_stop(struct session *session)
@@ -172,7 +171,8 @@ static void finish_stop(struct session *session)
     } else {
         collector_finish(session->collector, books);
     }
-    session->callbacks.on_stopped(session, session->stopped_by, session->callbacks.userdata);
+    session->params.callbacks.on_stopped(session, session->stopped_by,
+                                         session->params.callbacks.userdata);
 }
 
 static int on_collector_event(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -212,7 +212,7 @@ static int begin_collecting(struct session *session)
     if (r < 0) {
         return r;
     }
-    r = sd_event_add_io(session->event, &session->collector_source,
+    r = sd_event_add_io(session->params.event, &session->collector_source,
                         collector_fd(session->collector), EPOLLIN, on_collector_event, session);
     if (r < 0) {
         return r;
@@ -230,8 +230,7 @@ static int open_source(struct session *session, struct fault *reterr)
     return perf_source_open(&config, &session->source, reterr);
 }
 
-int session_new(sd_event *event, struct module_cache *cache, const struct session_config *config,
-                const struct session_owner *owner, const struct session_callbacks *callbacks,
+int session_new(const struct session_params *params, const struct session_config *config,
                 struct session **ret, struct fault *reterr)
 {
     uint64_t id = 0;
@@ -241,15 +240,13 @@ int session_new(sd_event *event, struct module_cache *cache, const struct sessio
         return fault_set(reterr, ENOMEM, "there is no memory for a session");
     }
     (void)snprintf(session->id, sizeof session->id, "%016" PRIx64, id);
-    session->event = event;
     session->config = *config;
-    session->owner = *owner;
-    session->callbacks = *callbacks;
+    session->params = *params;
     session->created_ns = now_ns(CLOCK_BOOTTIME);
 
     int r = open_source(session, reterr);
     if (r == 0) {
-        r = make_parts(session, cache);
+        r = make_parts(session);
         if (r == 0) {
             r = begin_collecting(session);
         }
@@ -338,9 +335,9 @@ int session_start(struct session *session, struct fault *reterr)
     session->idle_known = cpu_time_read(session->running_since, session->source->cpu_count) == 0;
     int r = perf_source_enable_sampling(session->source);
     if (r == 0 && session->config.max_duration_s > 0) {
-        r = sd_event_add_time_relative(session->event, &session->duration_source, CLOCK_BOOTTIME,
-                                       (uint64_t)session->config.max_duration_s * 1000000, 0,
-                                       on_max_duration, session);
+        r = sd_event_add_time_relative(
+            session->params.event, &session->duration_source, CLOCK_BOOTTIME,
+            (uint64_t)session->config.max_duration_s * 1000000, 0, on_max_duration, session);
     }
     if (r < 0) {
         (void)perf_source_disable_sampling(session->source);
@@ -467,7 +464,7 @@ const char *session_id(const struct session *session)
 
 const struct session_owner *session_owner(const struct session *session)
 {
-    return &session->owner;
+    return &session->params.owner;
 }
 
 const struct session_config *session_config(const struct session *session)

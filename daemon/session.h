@@ -36,13 +36,18 @@ struct session_callbacks {
     void (*on_stopped)(struct session *session, const char *by, void *userdata);
 };
 
+struct session_params {
+    sd_event *event; /* borrowed for the session's life, as the next */
+    struct module_cache *cache;
+    struct session_owner owner;
+    struct session_callbacks callbacks;
+};
+
 /*
- * What can fail for want of rights, memory or a kernel fails here, with a fault. `cache` and
- * `event` are borrowed for the session's life. Returns 0 and a session to release with
- * session_free(), which ends sampling whatever the state.
+ * What can fail for want of rights, memory or a kernel fails here, with a fault. Returns 0 and a
+ * session to release with session_free(), which ends sampling whatever the state.
  */
-int session_new(sd_event *event, struct module_cache *cache, const struct session_config *config,
-                const struct session_owner *owner, const struct session_callbacks *callbacks,
+int session_new(const struct session_params *params, const struct session_config *config,
                 struct session **ret, struct fault *reterr);
 struct session *session_free(struct session *session);
 

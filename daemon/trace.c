@@ -17,6 +17,7 @@
 #include "trace_names.h"
 #include "trace_symbols.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -55,17 +56,15 @@ struct trace {
 static bool write_json(struct trace *trace, enum fxt_known_string name, const char *json)
 {
     struct fxt_writer writer;
-    size_t bytes = strlen(json);
     size_t capacity_bytes = FXT_DATA_BYTES_MAX + 64;
     cleanup_(freep) uint64_t *group = malloc(capacity_bytes);
-    cleanup_(freep) char *line = malloc(bytes + 2);
-    if (group == NULL || line == NULL || bytes + 1 > FXT_DATA_BYTES_MAX) {
+    cleanup_(freep) char *line = NULL;
+    int bytes = asprintf(&line, "%s\n", json);
+    if (group == NULL || bytes < 0 || (size_t)bytes > FXT_DATA_BYTES_MAX) {
         return false;
     }
-    memcpy(line, json, bytes);
-    line[bytes] = '\n';
     fxt_writer_init(&writer, group, capacity_bytes);
-    fxt_write_data(&writer, name, line, bytes + 1);
+    fxt_write_data(&writer, name, line, (size_t)bytes);
     return fxt_writer_ok(&writer) &&
            trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
 }

@@ -41,24 +41,23 @@ static int on_stop(sd_event_source *source, void *userdata)
     return 0;
 }
 
-int session_new(sd_event *event, struct module_cache *cache, const struct session_config *config,
-                const struct session_owner *owner, const struct session_callbacks *callbacks,
+int session_new(const struct session_params *params, const struct session_config *config,
                 struct session **ret, struct fault *reterr)
 {
-    (void)cache;
     fake.new_count++;
     if (fake.new_result < 0) {
         *reterr = fake.fault;
         return fake.new_result;
     }
     struct session *session = calloc(1, sizeof *session);
-    if (session == NULL || sd_event_add_defer(event, &session->stop_source, on_stop, NULL) < 0 ||
+    if (session == NULL ||
+        sd_event_add_defer(params->event, &session->stop_source, on_stop, NULL) < 0 ||
         sd_event_source_set_enabled(session->stop_source, SD_EVENT_OFF) < 0) {
         abort();
     }
-    session->callbacks = *callbacks;
+    session->callbacks = params->callbacks;
     fake.config = *config;
-    fake.owner = *owner;
+    fake.owner = params->owner;
     fake.live_count++;
     fake.last = session;
     *ret = session;
