@@ -17,6 +17,7 @@
 #include "symbol_table.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,6 +31,7 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
+#define SELF            "/proc/self/exe"
 #define CHILD_SOCKET_FD 3
 #define SEALS           (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define END_WAIT_MS     1000
@@ -75,6 +77,20 @@ static int fill_attributes(posix_spawnattr_t *attributes)
     return -r;
 }
 
+/*
+ * This program, by its path: under valgrind /proc/self/exe is the tool, and only what the link says
+ * is us. A file that has been replaced since says so by a path that is not there; then the link
+ * itself is right.
+ */
+static void find_program(char ret[PATH_MAX])
+{
+    ssize_t bytes = readlink(SELF, ret, PATH_MAX - 1);
+    ret[bytes > 0 ? bytes : 0] = '\0';
+    if (bytes <= 0 || access(ret, X_OK) != 0) {
+        memcpy(ret, SELF, sizeof SELF);
+    }
+}
+
 /* Executes this program anew with `socket_fd` (borrowed) as its only descriptor. */
 static int spawn(int socket_fd, pid_t *ret_pid)
 {
@@ -104,7 +120,9 @@ static int spawn(int socket_fd, pid_t *ret_pid)
             r = fill_attributes(&attributes);
         }
         if (r == 0) {
-            r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, environment);
+            char program[PATH_MAX];
+            find_program(program);
+            r = -posix_spawn(ret_pid, program, &actions, &attributes, argv, environment);
         }
         (void)posix_spawnattr_destroy(&attributes);
     }
