@@ -34,8 +34,8 @@ static bool add_kernel(cJSON *status, const struct perf_features *features)
 /* Adds a JSON text (taken, may be NULL) as the object that it is. */
 static cJSON *add_text(cJSON *object, const char *name, char *text)
 {
-    cleanup_(freep) char *owned = text;
     cJSON *value = text == NULL ? NULL : cJSON_Parse(text);
+    free(text);
     if (!cJSON_AddItemToObject(object, name, value)) {
         cJSON_Delete(value);
         return NULL;

@@ -71,4 +71,4 @@ busy_pid=$!
 step "the 20 hottest functions, and the books"
 "$bin/profctl" report "$output"
 
-step "done; look further with: $bin/profctl report profile.fxt, or open it in https://ui.perfetto.dev"
+step "done; look further with: $bin/profctl report --help"

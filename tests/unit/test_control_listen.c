@@ -66,6 +66,7 @@ static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
     char text[256];
     cleanup_(closep) int fd = control_listen(path, NULL);
     (void)state;
+    assert_true(fd >= 0);
     assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
     (void)snprintf(text, sizeof text, "another daemon listens at '%s'", path);
     assert_string_equal(fault.text, text);

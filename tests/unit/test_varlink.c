@@ -74,7 +74,7 @@ static void hands_out_messages_that_came_in_two_pieces(void **state)
         while (varlink_input_next(&input, &text, &bytes) == 1) {
             count++;
         }
-        assert_int_equal(put(&input, STREAM + cut, STREAM_BYTES - cut), 0);
+        assert_int_equal(put(&input, &STREAM[cut], STREAM_BYTES - cut), 0);
         while (varlink_input_next(&input, &text, &bytes) == 1) {
             count++;
         }

@@ -15,7 +15,11 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __clang__
+#define WORKLOAD_NOINLINE __attribute__((noinline))
+#else
 #define WORKLOAD_NOINLINE __attribute__((noinline, noclone))
+#endif
 
 struct workload_options {
     double seconds;
