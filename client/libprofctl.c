@@ -30,6 +30,7 @@
 
 struct profctl {
     int fd; /* -1 once the connection is broken */
+    bool was_answered;
     struct varlink_input input;
     int reply_fd; /* that came with the reply being read; -1: none */
     /* What a Read handed out and the caller has not taken. */
@@ -164,6 +165,7 @@ static int receive_text(struct profctl *conn, int64_t deadline_ms, const char **
     for (;;) {
         int r = varlink_input_next(&conn->input, ret_text, ret_bytes);
         if (r != 0) {
+            conn->was_answered = conn->was_answered || r > 0;
             return r < 0 ? r : 0;
         }
         r = wait_for(conn->fd, POLLIN, deadline_ms);
@@ -188,7 +190,10 @@ static int fail_transport(struct profctl *conn, struct profctl_fault *fault, int
         return break_off(conn, fault, EPROTO, "the daemon's answer is not one");
     default:
         return break_off(conn, fault, ENOTCONN,
-                         "the daemon closed the connection (it serves at most 8 of a user)");
+                         conn->was_answered
+                             ? "the daemon closed the connection, or has ended; see its log"
+                             : "the daemon closed the connection at once: it serves at most 8 of a "
+                               "user; end another client");
     }
 }
 
