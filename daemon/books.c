@@ -49,8 +49,11 @@ static void print_all(FILE *out, const struct books *books)
     (void)fprintf(out, "{\"period_ns\":%" PRIu64 ",\"cpus\":[", books->period_ns);
     for (size_t i = 0; i < books->cpu_count; i++) {
         const struct books_cpu *cpu = &books->cpus[i];
-        (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", i == 0 ? "" : ",", cpu->cpu);
-        print_counts(out, books, cpu, books_expected(books, cpu), books_unexplained(books, cpu));
+        if (!books->totals_only) {
+            (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", i == 0 ? "" : ",", cpu->cpu);
+            print_counts(out, books, cpu, books_expected(books, cpu),
+                         books_unexplained(books, cpu));
+        }
         expected += books_expected(books, cpu);
         unexplained += books_unexplained(books, cpu);
         total.received += cpu->received;

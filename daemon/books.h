@@ -29,6 +29,7 @@ struct books {
     uint64_t period_ns;
     struct books_cpu *cpus; /* owned by whoever made the books */
     size_t cpu_count;
+    bool totals_only;        /* print no CPU by itself, for machines with very many */
     const char *idle_source; /* "proc_stat", or NULL: idle is not measured */
     uint64_t truncated_stacks;
     uint64_t mapping_uncertain;

@@ -47,13 +47,15 @@ struct collector {
     bool first_walk_done;
     unsigned requests;
     char *books_json;
-    enum collector_event event;
+    unsigned events; /* a bit for each enum collector_event */
     struct collector_counts published;
     struct drain_cpu_counts *published_cpus;
+    struct perf_count *published_kernel;
 
     /* The thread's own from here on. */
     struct drain *drain;
-    char *finishing_json; /* not NULL: finishing */
+    struct perf_count *kernel; /* as of the last drain of samples */
+    char *finishing_json;      /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
     bool running;
@@ -75,6 +77,8 @@ static void publish(struct collector *collector)
     collector->published.modules_unread = modules_unread;
     memcpy(collector->published_cpus, drain_cpu_counts(collector->drain),
            collector->config.source->cpu_count * sizeof *collector->published_cpus);
+    memcpy(collector->published_kernel, collector->kernel,
+           collector->config.source->cpu_count * sizeof *collector->published_kernel);
     (void)pthread_mutex_unlock(&collector->mutex);
 }
 
@@ -87,7 +91,7 @@ static void signal_fd(int fd)
 static void post_event(struct collector *collector, enum collector_event event)
 {
     (void)pthread_mutex_lock(&collector->mutex);
-    collector->event = event;
+    collector->events |= 1U << event;
     (void)pthread_mutex_unlock(&collector->mutex);
     signal_fd(collector->event_fd);
 }
@@ -117,24 +121,41 @@ static unsigned take_requests(struct collector *collector)
     unsigned requests = collector->requests;
     collector->requests = 0;
     if ((requests & REQUEST_FINISH) != 0) {
+        free(collector->finishing_json);
         collector->finishing_json = take_ptr(collector->books_json);
     }
     (void)pthread_mutex_unlock(&collector->mutex);
     return requests;
 }
 
-/* The end of a recording: names that are on their way, then the books. */
+/* The end of a recording: names that are on their way, for a while, then the books, however long it
+ * takes. */
 static void try_finish(struct collector *collector, uint64_t time_ns)
 {
-    bool late = time_ns >= collector->finish_limit_ns;
-    if (trace_names_pending(collector->config.trace) && !late) {
+    if (trace_names_pending(collector->config.trace) && time_ns < collector->finish_limit_ns) {
         return;
     }
-    if (!trace_finish(collector->config.trace, collector->finishing_json) && !late) {
-        return;
+    if (trace_finish(collector->config.trace, collector->finishing_json)) {
+        free(take_ptr(collector->finishing_json));
+        post_event(collector, COLLECTOR_FINISHED);
     }
-    free(take_ptr(collector->finishing_json));
-    post_event(collector, COLLECTOR_FINISHED);
+}
+
+/* The kernel's counts, as they were at the horizon: what it has counted since is not drained yet.
+ */
+static void read_counts(struct collector *collector, uint64_t horizon_ns)
+{
+    for (size_t i = 0; i < collector->config.source->cpu_count; i++) {
+        struct perf_count count;
+        if (perf_source_read_count(collector->config.source, i, &count) < 0) {
+            continue;
+        }
+        uint64_t time_ns = now_ns();
+        uint64_t since_ns = time_ns > horizon_ns ? time_ns - horizon_ns : 0;
+        count.time_running_ns -=
+            since_ns < count.time_running_ns ? since_ns : count.time_running_ns;
+        collector->kernel[i] = count;
+    }
 }
 
 static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
@@ -145,12 +166,15 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     if ((requests & REQUEST_RESUME) != 0) {
         collector->running = true;
         collector->next_samples_ns = time_ns;
+        free(take_ptr(collector->finishing_json)); /* the recording has not ended after all */
     }
     if ((requests & REQUEST_DRAIN) != 0) {
         drain_all(collector->drain, UINT64_MAX);
+        read_counts(collector, UINT64_MAX);
         collector->running = false;
     } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
         drain_all(collector->drain, horizon_ns);
+        read_counts(collector, horizon_ns);
         collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
         process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
     } else {
@@ -254,6 +278,8 @@ static struct collector *free_parts(struct collector *collector)
     free(collector->books_json);
     free(collector->finishing_json);
     free(collector->published_cpus);
+    free(collector->published_kernel);
+    free(collector->kernel);
     free(collector);
     return NULL;
 }
@@ -272,12 +298,15 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->published_cpus = calloc(cpu_count, sizeof *collector->published_cpus);
+    collector->published_kernel = calloc(cpu_count, sizeof *collector->published_kernel);
+    collector->kernel = calloc(cpu_count, sizeof *collector->kernel);
     collector->drain = drain_new(config);
 
     int r = 0;
     if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
         r = -EMFILE;
-    } else if (collector->published_cpus == NULL || collector->drain == NULL) {
+    } else if (collector->published_cpus == NULL || collector->published_kernel == NULL ||
+               collector->kernel == NULL || collector->drain == NULL) {
         r = -ENOMEM;
     } else {
         r = watch_all(collector);
@@ -338,20 +367,30 @@ int collector_fd(const struct collector *collector)
 
 enum collector_event collector_take_event(struct collector *collector)
 {
+    /* A drain is told before its finish is asked for: where both are there, the finish is an older
+     * one. */
+    static const enum collector_event order[] = {COLLECTOR_FINISHED, COLLECTOR_DRAINED};
+    enum collector_event taken = COLLECTOR_NOTHING;
     uint64_t ignored = 0;
     (void)!read(collector->event_fd, &ignored, sizeof ignored);
     (void)pthread_mutex_lock(&collector->mutex);
-    enum collector_event event = collector->event;
-    collector->event = COLLECTOR_NOTHING;
+    for (size_t i = 0; i < sizeof order / sizeof order[0] && taken == COLLECTOR_NOTHING; i++) {
+        if ((collector->events & 1U << order[i]) != 0) {
+            collector->events &= ~(1U << order[i]);
+            taken = order[i];
+        }
+    }
     (void)pthread_mutex_unlock(&collector->mutex);
-    return event;
+    return taken;
 }
 
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct drain_cpu_counts *cpus)
+                        struct drain_cpu_counts *cpus, struct perf_count *kernel)
 {
+    size_t cpu_count = collector->config.source->cpu_count;
     (void)pthread_mutex_lock(&collector->mutex);
     *ret = collector->published;
-    memcpy(cpus, collector->published_cpus, collector->config.source->cpu_count * sizeof *cpus);
+    memcpy(cpus, collector->published_cpus, cpu_count * sizeof *cpus);
+    memcpy(kernel, collector->published_kernel, cpu_count * sizeof *kernel);
     (void)pthread_mutex_unlock(&collector->mutex);
 }

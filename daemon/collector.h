@@ -33,6 +33,7 @@ void collector_drain(struct collector *collector);
  */
 void collector_finish(struct collector *collector, char *books_json);
 
+/* To be taken until there is nothing. A resume ends a finish that is under way. */
 enum collector_event {
     COLLECTOR_NOTHING,
     COLLECTOR_DRAINED,
@@ -46,6 +47,9 @@ struct collector_counts {
     uint64_t modules_unread; /* files whose functions stay without names */
 };
 
-/* As of the last drain. `cpus` has one element for each CPU of the source, in its order. */
+/*
+ * As of the last drain of samples; `cpus` and `kernel` (the kernel's own counts at the same moment)
+ * have one element for each CPU of the source, in its order.
+ */
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct drain_cpu_counts *cpus);
+                        struct drain_cpu_counts *cpus, struct perf_count *kernel);

@@ -84,6 +84,10 @@ static int open_to_group(const char *path, struct fault *reterr)
 int control_listen(const char *path, struct fault *reterr)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path[0] == '\0') {
+        /* The kernel would take it for an abstract name, which everybody may connect to. */
+        return fault_set(reterr, EINVAL, "the socket's path is empty; give a path");
+    }
     if (strlen(path) >= sizeof address.sun_path) {
         return fault_set(reterr, ENAMETOOLONG, "the socket's path has more than %zu bytes: '%.60s'",
                          sizeof address.sun_path - 1, path);

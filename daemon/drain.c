@@ -232,7 +232,7 @@ static void handle_sample(struct drain *drain, size_t cpu_index, const struct pe
         counts->dropped++;
         break;
     }
-    if (sample.quality == STACK_DEPTH) {
+    if (sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE) {
         drain->counts.truncated_stacks++;
     }
     if (uncertain) {

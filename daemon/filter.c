@@ -15,6 +15,7 @@
 struct filter {
     bool has_targets;
     bool kernel_threads;
+    int32_t excluded_parent_pid;
     uint64_t targets[FILTER_PIDS_MAX / WORD_BITS];
     uint64_t excluded[FILTER_PIDS_MAX / WORD_BITS];
 };
@@ -40,6 +41,7 @@ struct filter *filter_new(const struct filter_config *config)
     }
     filter->has_targets = config->target_pid_count > 0;
     filter->kernel_threads = config->kernel_threads;
+    filter->excluded_parent_pid = config->excluded_parent_pid;
     for (size_t i = 0; i < config->target_pid_count; i++) {
         put(filter->targets, config->target_pids[i], true);
     }
@@ -62,7 +64,7 @@ int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid)
     }
     if (pid != parent_pid) {
         put(filter->targets, pid, contains(filter->targets, parent_pid));
-        put(filter->excluded, pid, false);
+        put(filter->excluded, pid, parent_pid == filter->excluded_parent_pid);
     }
     return 0;
 }

@@ -19,7 +19,8 @@ struct filter_config {
     size_t target_pid_count;
     const int32_t *excluded_pids; /* borrowed; for exclude_self */
     size_t excluded_pid_count;
-    bool kernel_threads; /* false: their samples are filtered */
+    int32_t excluded_parent_pid; /* whose later children are excluded too; 0: nobody's */
+    bool kernel_threads;         /* false: their samples are filtered */
 };
 
 /* Returned; NULL when there is no memory. */

@@ -40,7 +40,10 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
         return;
     }
     size_t room_bytes = sizeof line - 1; /* one is for the newline */
-    size_t bytes = written_bytes(snprintf(line, room_bytes, "<%d>", (int)level), room_bytes);
+    size_t bytes = 0;
+    if (isatty(STDERR_FILENO) == 0) { /* the journal wants the priority, a person does not */
+        bytes = written_bytes(snprintf(line, room_bytes, "<%d>", (int)level), room_bytes);
+    }
     bytes += written_bytes(vsnprintf(line + bytes, room_bytes - bytes, format, args),
                            room_bytes - bytes);
     if (r < 0) {

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * One line to standard error, with the priority in front as the journal wants it ("<3>"). Only
- * main.c, daemon.c, control*.c and session.c log; a line starts with its subject ("session 3:",
- * "peer pid 812 uid 1000:"), and what a client can trigger at will is logged at debug.
+ * One line to standard error, with the priority in front as the journal wants it ("<3>"), but on a
+ * terminal. Only main.c, daemon.c, control*.c and session.c log; a line starts with its subject
+ * ("session 3:", "peer pid 812 uid 1000:"), and what a client can trigger at will is logged at
+ * debug.
  */
 
 enum log_level {

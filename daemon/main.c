@@ -64,7 +64,8 @@ static int obtain_socket(const char *path, const char **ret_address)
     }
     int fd = control_listen(path, &fault);
     if (fd < 0) {
-        return log_error(fd, "%s", fault.text);
+        (void)log_error(0, "%s", fault.text);
+        return fd;
     }
     *ret_address = path;
     return fd;

@@ -108,6 +108,7 @@ static int make_filter(struct session *session)
         .target_pid_count = config->target_pid_count,
         .excluded_pids = self,
         .excluded_pid_count = config->exclude_self ? sizeof self / sizeof self[0] : 0,
+        .excluded_parent_pid = config->exclude_self ? self[0] : 0,
         .kernel_threads = config->kernel_threads,
     };
     session->filter = filter_new(&filter);
@@ -161,10 +162,88 @@ static int make_parts(struct session *session)
     return make_filter(session);
 }
 
+/* The kernel's columns may go back by a tick; time does not. */
+static uint64_t difference(uint64_t now_ns, uint64_t since_ns)
+{
+    return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+/* Adds what the CPUs did since the last start to `accounts`. */
+static void add_cpu_time(const struct session *session, struct cpu_account *accounts)
+{
+    size_t cpu_count = session->source->cpu_count;
+    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
+    if (now == NULL) {
+        return;
+    }
+    memcpy(now, session->running_since, cpu_count * sizeof *now);
+    if (cpu_time_read(now, cpu_count) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < cpu_count; i++) {
+        const struct cpu_time *since = &session->running_since[i];
+        accounts[i].idle_ns += difference(now[i].idle_ns, since->idle_ns);
+        accounts[i].steal_ns += difference(now[i].steal_ns, since->steal_ns);
+    }
+}
+
+static struct books_cpu account_cpu(const struct session *session, size_t index,
+                                    const struct cpu_account *account,
+                                    const struct drain_cpu_counts *counts,
+                                    const struct perf_count *kernel)
+{
+    return (struct books_cpu){
+        .cpu = session->source->cpus[index].cpu,
+        .running_ns = kernel->time_running_ns,
+        .received = counts->received,
+        .lost = kernel->lost_count > counts->lost ? kernel->lost_count : counts->lost,
+        .idle = session->idle_known ? account->idle_ns / session->config.period_ns : 0,
+        .kept = counts->kept,
+        .filtered = counts->filtered,
+        .dropped = counts->dropped,
+        .steal_ns = account->steal_ns,
+    };
+}
+
+static char *print_books(struct session *session, bool totals_only)
+{
+    size_t cpu_count = session->source->cpu_count;
+    struct collector_counts counts;
+    cleanup_(freep) struct drain_cpu_counts *drained = calloc(cpu_count, sizeof *drained);
+    cleanup_(freep) struct perf_count *kernel = calloc(cpu_count, sizeof *kernel);
+    cleanup_(freep) struct books_cpu *cpus = calloc(cpu_count, sizeof *cpus);
+    cleanup_(freep) struct cpu_account *accounts = calloc(cpu_count, sizeof *accounts);
+    if (drained == NULL || kernel == NULL || cpus == NULL || accounts == NULL) {
+        return NULL;
+    }
+    memcpy(accounts, session->accounts, cpu_count * sizeof *accounts);
+    if (session->state == SESSION_RUNNING) {
+        add_cpu_time(session, accounts);
+    }
+    collector_snapshot(session->collector, &counts, drained, kernel);
+    for (size_t i = 0; i < cpu_count; i++) {
+        cpus[i] = account_cpu(session, i, &accounts[i], &drained[i], &kernel[i]);
+    }
+    return books_print(&(struct books){
+        .period_ns = session->config.period_ns,
+        .cpus = cpus,
+        .cpu_count = cpu_count,
+        .totals_only = totals_only,
+        .idle_source = session->idle_known ? "proc_stat" : NULL,
+        .truncated_stacks = counts.drain.truncated_stacks,
+        .mapping_uncertain = counts.drain.mapping_uncertain,
+        .modules_unread = counts.modules_unread,
+    });
+}
+
 static void finish_stop(struct session *session)
 {
     session->state = SESSION_STOPPED;
-    char *books = session_books(session);
+    char *books = print_books(session, false);
+    if (books != NULL && strlen(books) > TRACE_JSON_BYTES_MAX) {
+        free(books);
+        books = print_books(session, true);
+    }
     if (books == NULL) {
         log_warning(-ENOMEM, "session %s: no memory for the books, ignoring", session->id);
         session->finished = true;
@@ -181,17 +260,19 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
     (void)source;
     (void)fd;
     (void)revents;
-    switch (collector_take_event(session->collector)) {
-    case COLLECTOR_DRAINED:
-        finish_stop(session);
-        break;
-    case COLLECTOR_FINISHED:
-        session->finished = true;
-        break;
-    case COLLECTOR_NOTHING:
-        break;
+    for (;;) {
+        switch (collector_take_event(session->collector)) {
+        case COLLECTOR_DRAINED:
+            finish_stop(session);
+            break;
+        case COLLECTOR_FINISHED:
+            /* In any other state it is that of a stop which a start has overtaken. */
+            session->finished = session->state == SESSION_STOPPED;
+            break;
+        case COLLECTOR_NOTHING:
+            return 0;
+        }
     }
-    return 0;
 }
 
 static int begin_collecting(struct session *session)
@@ -286,24 +367,6 @@ struct session *session_free(struct session *session)
     return NULL;
 }
 
-/* Adds what the CPUs did since the last start to `accounts`. */
-static void add_cpu_time(const struct session *session, struct cpu_account *accounts)
-{
-    size_t cpu_count = session->source->cpu_count;
-    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
-    if (now == NULL) {
-        return;
-    }
-    memcpy(now, session->running_since, cpu_count * sizeof *now);
-    if (cpu_time_read(now, cpu_count) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < cpu_count; i++) {
-        accounts[i].idle_ns += now[i].idle_ns - session->running_since[i].idle_ns;
-        accounts[i].steal_ns += now[i].steal_ns - session->running_since[i].steal_ns;
-    }
-}
-
 static int begin_stop(struct session *session, const char *by)
 {
     int r = perf_source_disable_sampling(session->source);
@@ -391,51 +454,9 @@ int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
     return 0;
 }
 
-static void fill_cpu(const struct session *session, size_t index, const struct cpu_account *account,
-                     const struct drain_cpu_counts *counts, struct books_cpu *ret)
-{
-    struct perf_count kernel = {0};
-    (void)perf_source_read_count(session->source, index, &kernel);
-    *ret = (struct books_cpu){
-        .cpu = session->source->cpus[index].cpu,
-        .running_ns = kernel.time_running_ns,
-        .received = counts->received,
-        .lost = kernel.lost_count > counts->lost ? kernel.lost_count : counts->lost,
-        .idle = session->idle_known ? account->idle_ns / session->config.period_ns : 0,
-        .kept = counts->kept,
-        .filtered = counts->filtered,
-        .dropped = counts->dropped,
-        .steal_ns = account->steal_ns,
-    };
-}
-
 char *session_books(struct session *session)
 {
-    size_t cpu_count = session->source->cpu_count;
-    struct collector_counts counts;
-    cleanup_(freep) struct drain_cpu_counts *drained = calloc(cpu_count, sizeof *drained);
-    cleanup_(freep) struct books_cpu *cpus = calloc(cpu_count, sizeof *cpus);
-    cleanup_(freep) struct cpu_account *accounts = calloc(cpu_count, sizeof *accounts);
-    if (drained == NULL || cpus == NULL || accounts == NULL) {
-        return NULL;
-    }
-    memcpy(accounts, session->accounts, cpu_count * sizeof *accounts);
-    if (session->state == SESSION_RUNNING) {
-        add_cpu_time(session, accounts);
-    }
-    collector_snapshot(session->collector, &counts, drained);
-    for (size_t i = 0; i < cpu_count; i++) {
-        fill_cpu(session, i, &accounts[i], &drained[i], &cpus[i]);
-    }
-    return books_print(&(struct books){
-        .period_ns = session->config.period_ns,
-        .cpus = cpus,
-        .cpu_count = cpu_count,
-        .idle_source = session->idle_known ? "proc_stat" : NULL,
-        .truncated_stacks = counts.drain.truncated_stacks,
-        .mapping_uncertain = counts.drain.mapping_uncertain,
-        .modules_unread = counts.modules_unread,
-    });
+    return print_books(session, false);
 }
 
 enum session_state session_state(const struct session *session)

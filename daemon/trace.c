@@ -172,6 +172,9 @@ static bool define_sample(struct trace *trace, const struct sample *sample, stru
         return sample->user_count == 0;
     }
     (void)trace_names_write(trace->names, process, sample->tid, sample->time_ns);
+    if (!process->kernel_thread) {
+        (void)trace_modules_process(trace->modules, process);
+    }
     for (size_t i = 0; i < sample->user_count; i++) {
         uint64_t address = sample->user_stack[i] - (i == 0 ? 0 : 1);
         if (!define_frame(trace, process, address, sample->time_ns) && i == 0) {
@@ -265,21 +268,30 @@ bool trace_names_pending(const struct trace *trace)
     return trace_modules_pending(trace->modules);
 }
 
+/* Tells what a CPU's lane had no room for. False: it still has none. */
+static bool settle_dropped(struct trace *trace, size_t cpu_index)
+{
+    struct dropped *dropped = &trace->dropped[cpu_index];
+    struct fxt_writer writer;
+    fxt_writer_init(&writer, trace->group, sizeof trace->group);
+    write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
+    if (writer.used_bytes > 0 && !trace_buffer_put(trace->config.buffer, TRACE_LANE_CPU(cpu_index),
+                                                   trace->group, writer.used_bytes)) {
+        return false;
+    }
+    dropped->record_count = 0;
+    dropped->size_bytes = 0;
+    return true;
+}
+
 bool trace_finish(struct trace *trace, const char *books_json)
 {
-    struct fxt_writer writer;
+    bool settled = true;
     for (size_t i = 0; i < trace->config.cpu_count; i++) {
-        struct dropped *dropped = &trace->dropped[i];
-        fxt_writer_init(&writer, trace->group, sizeof trace->group);
-        write_drop_stats(&writer, trace->cpus[i], dropped);
-        if (writer.used_bytes > 0 && !trace_buffer_put(trace->config.buffer, TRACE_LANE_CPU(i),
-                                                       trace->group, writer.used_bytes)) {
-            return false;
-        }
-        dropped->record_count = 0;
-        dropped->size_bytes = 0;
+        settled = settle_dropped(trace, i) && settled;
     }
-    return trace_symbols_flush(trace->symbols) && write_json(trace, FXT_STRING_BOOKS, books_json);
+    return settled && trace_symbols_flush(trace->symbols) &&
+           write_json(trace, FXT_STRING_BOOKS, books_json);
 }
 
 void trace_file_gone(struct mapped_file *file, void *userdata)

@@ -19,6 +19,8 @@
 
 struct trace;
 
+#define TRACE_JSON_BYTES_MAX ((size_t)32000)
+
 struct trace_config {
     struct trace_buffer *buffer; /* borrowed, as are all below */
     struct module_cache *cache;

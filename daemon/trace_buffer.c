@@ -2,9 +2,9 @@
 
 /*
  * Rings of whole groups. A group lies in its lane as one word with its size and then its bytes,
- * wrapping at the lane's end; `head` (the writer's) and `tail` (the reader's) only grow, and their
- * distance is what the lane holds. Publication is the store-release of head, so a group is there
- * whole or not at all.
+ * wrapping at the lane's end; `head` (the writer's), `read` and `tail` (the reader's) only grow;
+ * from tail to head is what the writer must leave alone. Publication is the store-release of head,
+ * so a group is there whole or not at all.
  *
  * The reader gives memory back to the system once it has read past it, so a recording that is read
  * as it goes keeps little more than what is unread, however long it runs.
@@ -26,7 +26,8 @@ struct lane {
     uint8_t *bytes;
     uint64_t capacity_bytes;
     _Atomic uint64_t head;
-    _Atomic uint64_t tail;
+    _Atomic uint64_t tail; /* `read`, rounded down to a page: what the writer may use again */
+    uint64_t read;         /* the reader's own: the next byte to hand out */
 };
 
 struct trace_buffer {
@@ -125,21 +126,19 @@ bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void
     return true;
 }
 
-/*
- * Gives back the whole pages between the published tail and the new one. Only those are surely not
- * being written to: what lies before the published tail belongs to the writer again.
- */
-static void release_consumed(const struct lane *lane, uint64_t published_tail, uint64_t new_tail)
+/* Gives back the whole pages that have been read, and then lets the writer have them again. */
+static void release_consumed(struct lane *lane)
 {
-    uint64_t from = (published_tail + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    uint64_t to = new_tail / PAGE_BYTES * PAGE_BYTES;
-    while (from < to) {
-        uint64_t offset = from % lane->capacity_bytes;
+    uint64_t from = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+    uint64_t to = lane->read / PAGE_BYTES * PAGE_BYTES;
+    for (uint64_t at = from; at < to;) {
+        uint64_t offset = at % lane->capacity_bytes;
         uint64_t bytes = lane->capacity_bytes - offset;
-        bytes = bytes > to - from ? to - from : bytes;
+        bytes = bytes > to - at ? to - at : bytes;
         (void)madvise(lane->bytes + offset, bytes, MADV_DONTNEED);
-        from += bytes;
+        at += bytes;
     }
+    atomic_store_explicit(&lane->tail, to, memory_order_release);
 }
 
 /* Moves groups up to `head`. Returns the bytes moved; `*ret_emptied` says whether all of them were.
@@ -147,22 +146,19 @@ static void release_consumed(const struct lane *lane, uint64_t published_tail, u
 static size_t take_lane(struct lane *lane, uint64_t head, uint8_t *bytes, size_t capacity_bytes,
                         bool *ret_emptied)
 {
-    uint64_t published_tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
-    uint64_t tail = published_tail;
     size_t taken = 0;
-    while (tail != head) {
+    while (lane->read != head) {
         uint64_t size = 0;
-        copy_out(lane, tail, &size, sizeof size);
+        copy_out(lane, lane->read, &size, sizeof size);
         if (size > capacity_bytes - taken) {
             break;
         }
-        copy_out(lane, tail + GROUP_HEADER_BYTES, bytes + taken, size);
+        copy_out(lane, lane->read + GROUP_HEADER_BYTES, bytes + taken, size);
         taken += size;
-        tail += GROUP_HEADER_BYTES + size;
+        lane->read += GROUP_HEADER_BYTES + size;
     }
-    release_consumed(lane, published_tail, tail);
-    atomic_store_explicit(&lane->tail, tail, memory_order_release);
-    *ret_emptied = tail == head;
+    release_consumed(lane);
+    *ret_emptied = lane->read == head;
     return taken;
 }
 
@@ -195,8 +191,7 @@ size_t trace_buffer_used_bytes(const struct trace_buffer *buffer)
     size_t used = 0;
     for (size_t i = 0; i < buffer->lane_count; i++) {
         const struct lane *lane = &buffer->lanes[i];
-        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
-        used += atomic_load_explicit(&lane->head, memory_order_acquire) - tail;
+        used += atomic_load_explicit(&lane->head, memory_order_acquire) - lane->read;
     }
     return used;
 }

@@ -37,6 +37,7 @@ bool trace_buffer_put(struct trace_buffer *buffer, size_t lane, const void *grou
  * ready. */
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes);
 
-/* Either side: bytes that wait, and bytes there are. */
+/* Reader: bytes that wait, their groups' headers included. */
 size_t trace_buffer_used_bytes(const struct trace_buffer *buffer);
+/* Either side. */
 size_t trace_buffer_capacity_bytes(const struct trace_buffer *buffer);

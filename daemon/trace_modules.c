@@ -17,6 +17,8 @@
 #include "fxt_writer.h"
 #include "utf8.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
@@ -24,6 +26,7 @@
 #define SHOWN_MAX          ((size_t)65536)
 #define KERNEL_START       UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID   1
+#define LAST_MODULE_ID     UINT16_MAX
 #define KERNEL_NAME        "[kernel]"
 #define UNKNOWN_NAME       "[unknown]"
 #define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
@@ -263,8 +266,8 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
             scope->name, scope->build_id, scope->build_id_bytes);
     }
     if (file != NULL) {
-        return write_definition(modules, shown, shown->file_offset, file->name, file->build_id,
-                                file->build_id_bytes);
+        /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
+        return write_definition(modules, shown, shown->file_offset, file->name, NULL, 0);
     }
     /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
@@ -278,23 +281,23 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
  * not defined after it is not some older process's or program's mapping that had this pid. False:
  * no room.
  */
-static bool define_process(struct trace_modules *modules, struct process *process)
+bool trace_modules_process(struct trace_modules *modules, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
-    if ((process->next_module_id != 0 && process->defined_ns == image_ns) ||
-        process->next_module_id == UINT16_MAX) {
+    if (process->next_module_id != 0 && process->defined_ns == image_ns) {
         return true;
     }
+    bool full = process->next_module_id >= LAST_MODULE_ID - 1;
     struct shown_mapping shown = {
         .pid = process->pid,
-        .module_id = (uint16_t)(process->next_module_id + 1),
+        .module_id = full ? LAST_MODULE_ID : (uint16_t)(process->next_module_id + 1),
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
     if (!write_definition(modules, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
         return false;
     }
-    process->next_module_id = shown.module_id;
+    process->next_module_id = full ? process->next_module_id : shown.module_id;
     process->defined_ns = image_ns;
     return true;
 }
@@ -307,9 +310,6 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     if (file == NULL && is_file(mapping->file->path)) {
         file = meet_file(modules, process, mapping);
     }
-    if (process->next_module_id == UINT16_MAX) {
-        return true; /* no id is left: the reader finds no Mmap and says [unknown] */
-    }
     struct shown_mapping shown = {
         .pid = process->pid,
         .module_id = (uint16_t)(process->next_module_id + 1),
@@ -318,6 +318,12 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
         .from_ns = mapping->from_ns,
         .file_offset = mapping->file_offset,
     };
+    if (process->next_module_id >= LAST_MODULE_ID - 1) {
+        /* No id is left: the last one is for all that comes now. */
+        shown.module_id = mapping->module_id = LAST_MODULE_ID;
+        modules->unread_count++;
+        return write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+    }
     if (!define_known(modules, file, &shown, mapping->file->path)) {
         return false;
     }
@@ -352,7 +358,7 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
-    if (!define_process(modules, process)) {
+    if (!trace_modules_process(modules, process)) {
         return FRAME_RETRY;
     }
     struct mapping *mapping = process_find_mapping(process, address, time_ns);
@@ -395,24 +401,49 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
     return name_address(modules, modules->kernel, address) ? FRAME_DEFINED : FRAME_RETRY;
 }
 
-/* Writes again what the file's table has shown to be different. False: no room, go on later. */
+/* Writes again, with what is known now, what was written before. False: no room, go on later. */
 static bool correct_definitions(struct trace_modules *modules, struct trace_file *file)
 {
     const struct symbol_scope *scope = file->scope;
-    bool renamed =
-        strcmp(scope->name, file->name) != 0 || scope->build_id_bytes != file->build_id_bytes;
     while (file->shown_count > 0) {
         const struct shown_mapping *shown = &file->shown[file->shown_count - 1];
         uint64_t vaddr =
             mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes);
-        if ((renamed || vaddr != shown->file_offset) &&
-            !write_definition(modules, shown, vaddr, scope->name, scope->build_id,
+        if (!write_definition(modules, shown, vaddr, scope->name, scope->build_id,
                               scope->build_id_bytes)) {
             return false;
         }
         file->shown_count--;
     }
     return true;
+}
+
+/*
+ * A definition whose file was never read stands under its path and no build-id. So that no other
+ * file's functions can be taken for that one's, a file that has no build-id is known by its inode
+ * instead.
+ */
+static void name_without_build_id(char ret[MODULE_NAME_BYTES], const char *name,
+                                  const struct module *module)
+{
+    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
+                   module->device, module->inode);
+}
+
+/* The file has been read: the scope under which its functions stand. */
+static void take_scope(struct trace_modules *modules, struct trace_file *file)
+{
+    const struct module *module = module_ticket_module(file->ticket);
+    const struct symbol_table *table = &module->symbols;
+    bool own = file->build_id_bytes > 0;
+    size_t build_id_bytes = own ? file->build_id_bytes : table->build_id_bytes;
+    char name[MODULE_NAME_BYTES];
+    (void)snprintf(name, sizeof name, "%s", file->name);
+    if (build_id_bytes == 0 && file != modules->kernel) {
+        name_without_build_id(name, file->name, module);
+    }
+    file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), name,
+                                      own ? file->build_id : table->build_id, build_id_bytes);
 }
 
 /* Takes a pending file as far as it goes. True: it is not pending any more. */
@@ -424,11 +455,7 @@ static bool settle(struct trace_modules *modules, struct trace_file *file)
             return false;
         }
         if (state == MODULE_READY) {
-            const struct symbol_table *table = &module_ticket_module(file->ticket)->symbols;
-            bool own = file->build_id_bytes > 0;
-            file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), file->name,
-                                              own ? file->build_id : table->build_id,
-                                              own ? file->build_id_bytes : table->build_id_bytes);
+            take_scope(modules, file);
         }
         if (file->scope == NULL) {
             module_ticket_release(take_ptr(file->ticket));

@@ -21,6 +21,12 @@ struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct modu
                                         struct trace_symbols *symbols);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
+/*
+ * Says, once for each program that a process executes, that what is not defined after it is
+ * unknown. False when there is no room in the definitions lane: ask again with the next sample.
+ */
+bool trace_modules_process(struct trace_modules *modules, struct process *process);
+
 enum frame_outcome {
     FRAME_DEFINED,
     FRAME_UNKNOWN,   /* in no mapping that is known */

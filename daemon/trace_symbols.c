@@ -25,7 +25,8 @@
 
 struct trace_symbols {
     struct trace_buffer *buffer;
-    struct symbol_scope *buckets[SCOPE_BUCKETS]; /* by wanted name */
+    struct symbol_scope *buckets[SCOPE_BUCKETS];       /* by wanted name */
+    struct symbol_scope *named_buckets[SCOPE_BUCKETS]; /* by the name they have */
     size_t scope_count;
     size_t staged_bytes;
     char staging[FXT_DATA_BYTES_MAX];
@@ -80,21 +81,24 @@ static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build
     return scope->build_id_bytes == bytes && memcmp(scope->build_id, build_id, bytes) == 0;
 }
 
-/* Chooses the scope's name: as wanted, or numbered when other files with its build-id have it. */
-static void choose_name(const struct symbol_scope *bucket, struct symbol_scope *scope)
+/* Whether a scope with this build-id stands under this name already. */
+static bool is_name_taken(const struct trace_symbols *symbols, const struct symbol_scope *wanted)
 {
-    unsigned others = 0;
-    for (const struct symbol_scope *other = bucket; other != NULL; other = other->next) {
-        if (strcmp(other->wanted_name, scope->wanted_name) == 0 &&
-            same_build_id(other, scope->build_id, scope->build_id_bytes)) {
-            others++;
-        }
+    const struct symbol_scope *other = symbols->named_buckets[hash_name(wanted->name)];
+    while (other != NULL && (strcmp(other->name, wanted->name) != 0 ||
+                             !same_build_id(other, wanted->build_id, wanted->build_id_bytes))) {
+        other = other->next_named;
     }
-    if (others == 0) {
-        memcpy(scope->name, scope->wanted_name, sizeof scope->name);
-        return;
+    return other != NULL;
+}
+
+/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. */
+static void choose_name(const struct trace_symbols *symbols, struct symbol_scope *scope)
+{
+    memcpy(scope->name, scope->wanted_name, sizeof scope->name);
+    for (unsigned number = 2; is_name_taken(symbols, scope); number++) {
+        (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name, number);
     }
-    (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name, others + 1);
 }
 
 static struct symbol_scope *new_scope(const struct module *module, const char *name,
@@ -138,9 +142,12 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
         return NULL;
     }
     scope->ticket = ticket;
-    choose_name(*bucket, scope);
+    choose_name(symbols, scope);
     scope->next = *bucket;
     *bucket = scope;
+    struct symbol_scope **named = &symbols->named_buckets[hash_name(scope->name)];
+    scope->next_named = *named;
+    *named = scope;
     symbols->scope_count++;
     return scope;
 }

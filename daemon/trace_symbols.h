@@ -19,8 +19,9 @@
 struct trace_symbols;
 
 struct symbol_scope {
-    struct symbol_scope *next;
-    struct module_ticket *ticket; /* owned: keeps `module` alive */
+    struct symbol_scope *next;       /* of one wanted name's bucket */
+    struct symbol_scope *next_named; /* of one name's bucket */
+    struct module_ticket *ticket;    /* owned: keeps `module` alive */
     const struct module *module;
     char wanted_name[MODULE_NAME_BYTES]; /* the module name asked for */
     char name[MODULE_NAME_BYTES]; /* the one it has: with " (2)" where another file came first */

@@ -60,6 +60,14 @@ static void replaces_a_socket_on_which_nobody_listens(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void refuses_a_name_without_permissions(void **state)
+{
+    struct fault fault = {0};
+    (void)state;
+    assert_int_equal(control_listen("", &fault), -EINVAL);
+    assert_string_equal(fault.text, "the socket's path is empty; give a path");
+}
+
 static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
 {
     struct fault fault = {0};
@@ -110,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lets_in_the_caller_or_the_group),
         cmocka_unit_test(replaces_a_socket_on_which_nobody_listens),
+        cmocka_unit_test(refuses_a_name_without_permissions),
         cmocka_unit_test(leaves_a_socket_alone_on_which_somebody_listens),
         cmocka_unit_test(leaves_other_files_alone),
         cmocka_unit_test(refuses_a_path_that_is_too_long),

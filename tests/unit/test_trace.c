@@ -248,7 +248,7 @@ static void defines_before_the_sample_and_once(void **state)
                         "name 42/42 prog since 50\n"
                         "module 42:1 [unknown] build-id 0 bytes\n"
                         "mmap 42:1 0+100000000000000 = 0 at 50\n"
-                        "module 42:2 /bin/prog build-id 4 bytes\n"
+                        "module 42:2 /bin/prog build-id 0 bytes\n"
                         "mmap 42:2 7000000+10000 = 0 at 60\n"
                         "sample cpu 5 42/42 at 100, 2 user 0 kernel, quality 200000004\n"
                         "sample cpu 5 42/42 at 200, 2 user 0 kernel, quality 200000004\n");
@@ -318,6 +318,36 @@ static void a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own(void *
     assert_non_null(strstr(text, "\"module\":\"/lib/libc.so.6\""));
     assert_non_null(strstr(text, "\"module\":\"/lib/libc.so.6 (2)\""));
     assert_non_null(strstr(text, ":2 /lib/libc.so.6 (2) build-id 4 bytes\n"));
+}
+
+/* A file that was never read stands under no build-id; a file without one is known by its inode. */
+static void nothing_names_the_functions_of_a_file_that_was_not_read(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    struct module nameless = TEST_MODULE;
+    nameless.symbols.build_id_bytes = 0;
+    nameless.device = 0x801;
+    nameless.inode = 77;
+    for (int32_t pid = 42; pid < 44; pid++) {
+        struct mapping_description mapping = {
+            .start = 0x7000000, .end = 0x7010000, .path = "/tmp/prog", .inode = 77};
+        process_table_comm(world->processes, pid, pid, "prog", true, 50);
+        process_table_mmap(world->processes, pid, &mapping, 60);
+        (void)take_sample(world, pid, 100, stack, 1);
+    }
+    const char *text = read_all(world);
+    assert_non_null(strstr(text, "module 42:2 /tmp/prog build-id 0 bytes\n"));
+    assert_non_null(strstr(text, "module 43:2 /tmp/prog build-id 0 bytes\n"));
+    tickets[0].state = MODULE_FAILED;
+    tickets[1].module = &nameless;
+    tickets[1].state = MODULE_READY;
+    trace_poll(world->trace);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    text = read_all(world);
+    assert_non_null(strstr(text, "module 43:2 /tmp/prog (inode 801:77) build-id 0 bytes\n"));
+    assert_non_null(strstr(text, "\"module\":\"/tmp/prog (inode 801:77)\""));
+    assert_null(strstr(text, "\"module\":\"/tmp/prog\""));
 }
 
 static void a_reused_address_is_defined_anew_even_in_one_drain(void **state)
@@ -426,6 +456,8 @@ static void names_change_with_time(void **state)
                                          "name 42/43 thread\xEF\xBF\xBD since 70\n"
                                          "name 42/0 before since 50\n"
                                          "name 42/42 before since 50\n"
+                                         "module 42:1 [unknown] build-id 0 bytes\n"
+                                         "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                          "name 42/0 after since 150\n"
                                          "name 42/42 after since 150\n"
                                          "sample cpu 5 42/43 at 100, 0 user 0 kernel, quality 0\n"
@@ -450,6 +482,7 @@ int main(void)
         TEST(a_table_corrects_addresses_and_names_what_was_sampled),
         TEST(a_process_that_is_gone_still_gets_its_names),
         TEST(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own),
+        TEST(nothing_names_the_functions_of_a_file_that_was_not_read),
         TEST(a_reused_address_is_defined_anew_even_in_one_drain),
         TEST(an_address_in_no_mapping_is_unknown_and_uncertain),
         TEST(memory_without_a_file_is_anon_and_asks_nobody),
