@@ -37,11 +37,25 @@ enum module_failure {
     MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
 };
 
-/* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
- * is. The kernel has device and inode 0. */
-struct module {
+/* What the cache knows a file by. Equal identity, equal contents. */
+struct file_identity {
     uint64_t device;
     uint64_t inode;
+    uint64_t size_bytes;
+    int64_t changed_s; /* st_ctim */
+    int64_t changed_ns;
+};
+
+static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+}
+
+/* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
+ * is. */
+struct module {
+    struct file_identity identity; /* all zero: the kernel */
     struct symbol_table symbols;
 };
 

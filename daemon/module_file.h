@@ -11,15 +11,6 @@
 
 #include <sys/types.h>
 
-/* What the cache knows a file by. Equal identity, equal contents. */
-struct file_identity {
-    uint64_t device;
-    uint64_t inode;
-    uint64_t size_bytes;
-    int64_t changed_s; /* st_ctim */
-    int64_t changed_ns;
-};
-
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;

@@ -33,12 +33,6 @@ struct module_store *module_store_new(void)
     return calloc(1, sizeof(struct module_store));
 }
 
-bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
-}
-
 static struct module_entry **bucket_of(struct module_store *store,
                                        const struct file_identity *identity)
 {
@@ -90,7 +84,7 @@ struct module_entry *module_store_find(struct module_store *store,
 {
     for (struct module_entry *entry = *bucket_of(store, identity); entry != NULL;
          entry = entry->next) {
-        if (!entry->kernel && file_identity_equal(&entry->identity, identity)) {
+        if (!entry->kernel && file_identity_equal(&entry->module.identity, identity)) {
             module_entry_use(entry);
             return entry;
         }
@@ -139,12 +133,10 @@ int module_store_add(struct module_store *store, const struct file_identity *ide
     }
 
     entry->kernel = identity == NULL;
-    entry->identity = identity == NULL ? kernel : *identity;
-    entry->module.device = entry->identity.device;
-    entry->module.inode = entry->identity.inode;
+    entry->module.identity = identity == NULL ? kernel : *identity;
     entry->map = map;
     entry->map_bytes = map_bytes;
-    struct module_entry **bucket = bucket_of(store, &entry->identity);
+    struct module_entry **bucket = bucket_of(store, &entry->module.identity);
     entry->next = *bucket;
     *bucket = entry;
     store->entry_count++;

@@ -17,7 +17,6 @@
 
 struct module_entry {
     struct module module;
-    struct file_identity identity;
     bool kernel; /* never found again: what the kernel has loaded changes */
     void *map;   /* owned */
     size_t map_bytes;
@@ -30,8 +29,6 @@ struct module_store;
 
 struct module_store *module_store_new(void);
 struct module_store *module_store_free(struct module_store *store);
-
-bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
 
 /* The entry of a file, with a new user that module_entry_release() takes away again; or NULL. */
 struct module_entry *module_store_find(struct module_store *store,

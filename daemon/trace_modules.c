@@ -55,7 +55,7 @@ struct trace_file {
     uint8_t build_id[BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
     struct module_ticket *ticket; /* owned while pending */
-    struct symbol_scope *scope;   /* borrowed, once ready */
+    struct symbol_scope *scope;   /* once ready; this is a user of it */
     uint64_t *addresses;          /* file offsets (the kernel: addresses) that want a name */
     size_t address_count;
     size_t address_capacity;
@@ -96,6 +96,9 @@ static void drop_notes(struct trace_file *file)
 static struct trace_file *free_file(struct trace_file *file)
 {
     if (file != NULL) {
+        if (file->scope != NULL) {
+            trace_symbols_leave(file->scope);
+        }
         module_ticket_release(file->ticket);
         drop_notes(file);
         free(file);
@@ -427,7 +430,7 @@ static void name_without_build_id(char ret[MODULE_NAME_BYTES], const char *name,
                                   const struct module *module)
 {
     (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
-                   module->device, module->inode);
+                   module->identity.device, module->identity.inode);
 }
 
 /* The file has been read: the scope under which its functions stand. */

@@ -108,7 +108,8 @@ static struct symbol_scope *new_scope(const struct module *module, const char *n
     if (scope == NULL) {
         return NULL;
     }
-    scope->module = module;
+    scope->identity = module->identity;
+    scope->symbol_count = module->symbols.symbol_count;
     (void)snprintf(scope->wanted_name, sizeof scope->wanted_name, "%s", name);
     scope->build_id_bytes =
         build_id_bytes < sizeof scope->build_id ? build_id_bytes : sizeof scope->build_id;
@@ -121,6 +122,24 @@ static struct symbol_scope *new_scope(const struct module *module, const char *n
     return scope;
 }
 
+static void enter(struct symbol_scope *scope, struct module_ticket *ticket)
+{
+    if (scope->user_count++ > 0) {
+        module_ticket_release(ticket);
+        return;
+    }
+    scope->ticket = ticket;
+    scope->module = module_ticket_module(ticket);
+}
+
+void trace_symbols_leave(struct symbol_scope *scope)
+{
+    if (--scope->user_count == 0) {
+        scope->module = NULL;
+        module_ticket_release(take_ptr(scope->ticket));
+    }
+}
+
 struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
                                          struct module_ticket *ticket, const char *name,
                                          const uint8_t *build_id, size_t build_id_bytes)
@@ -128,8 +147,10 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
     const struct module *module = module_ticket_module(ticket);
     struct symbol_scope **bucket = &symbols->buckets[hash_name(name)];
     for (struct symbol_scope *scope = *bucket; scope != NULL; scope = scope->next) {
-        if (scope->module == module && strcmp(scope->wanted_name, name) == 0) {
-            module_ticket_release(ticket);
+        if (file_identity_equal(&scope->identity, &module->identity) &&
+            scope->symbol_count == module->symbols.symbol_count &&
+            strcmp(scope->wanted_name, name) == 0) {
+            enter(scope, ticket);
             return scope;
         }
     }
@@ -141,7 +162,7 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
         module_ticket_release(ticket);
         return NULL;
     }
-    scope->ticket = ticket;
+    enter(scope, ticket);
     choose_name(symbols, scope);
     scope->next = *bucket;
     *bucket = scope;

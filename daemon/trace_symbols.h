@@ -21,12 +21,15 @@ struct trace_symbols;
 struct symbol_scope {
     struct symbol_scope *next;       /* of one wanted name's bucket */
     struct symbol_scope *next_named; /* of one name's bucket */
-    struct module_ticket *ticket;    /* owned: keeps `module` alive */
-    const struct module *module;
+    struct file_identity identity;
+    size_t user_count;
+    struct module_ticket *ticket;        /* owned while there are users: keeps `module` alive */
+    const struct module *module;         /* NULL while there are none */
     char wanted_name[MODULE_NAME_BYTES]; /* the module name asked for */
     char name[MODULE_NAME_BYTES]; /* the one it has: with " (2)" where another file came first */
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
+    size_t symbol_count;
     uint64_t *written; /* owned: a bit for each symbol of the table */
 };
 
@@ -35,12 +38,16 @@ struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
 
 /*
- * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`.
- * NULL when there is no memory or too many scopes; borrowed, alive as long as `symbols`.
+ * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`,
+ * with one more user that trace_symbols_leave() takes away again. NULL when there is no memory or
+ * too many scopes; borrowed.
  */
 struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
                                          struct module_ticket *ticket, const char *name,
                                          const uint8_t *build_id, size_t build_id_bytes);
+
+/* The last user's leaving lets go of the module; what has been written of it stays known. */
+void trace_symbols_leave(struct symbol_scope *scope);
 
 /*
  * Writes the name of the function at `vaddr` of the module, if it has one and it is not written

@@ -478,7 +478,7 @@ static void resolves_a_path_inside_the_root_of_its_process(void **state)
     target.query.path = "/link.so";
     struct module_ticket *ticket = expect(fixture, &target.query, MODULE_FAILURE_NONE);
     assert_true(has_symbol(module_ticket_module(ticket), "gtrfry"));
-    assert_int_equal(module_ticket_module(ticket)->inode, target.query.inode);
+    assert_int_equal(module_ticket_module(ticket)->identity.inode, target.query.inode);
     module_ticket_release(ticket);
     stop_process(pid);
 }
@@ -562,7 +562,7 @@ static void names_the_kernel_or_says_why_not(void **state)
     struct module_ticket *ticket = module_cache_request_kernel(fixture->cache);
     if (wait_for(fixture->cache, ticket) == MODULE_READY) {
         assert_true(module_ticket_module(ticket)->symbols.symbol_count > 1000);
-        assert_int_equal(module_ticket_module(ticket)->inode, 0);
+        assert_int_equal(module_ticket_module(ticket)->identity.inode, 0);
     } else {
         assert_int_equal(module_ticket_failure(ticket), MODULE_FAILURE_UNREADABLE);
     }

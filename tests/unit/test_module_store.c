@@ -60,7 +60,7 @@ static void finds_by_every_part_of_the_identity(void **state)
     struct module_entry *entry = NULL;
     struct file_identity others[5];
     assert_int_equal(add(store, 7, &entry), 0);
-    assert_int_equal(entry->module.inode, 7);
+    assert_int_equal(entry->module.identity.inode, 7);
     assert_true(has(store, 7));
     for (size_t i = 0; i < 5; i++) {
         others[i] = identity(7);

@@ -92,7 +92,7 @@ static const uint8_t test_build_id[4] = {0xab, 0xcd, 0xef, 1};
                     .build_id_bytes = 4},                                                          \
     }
 static const struct module test_module = TEST_MODULE;
-static const struct module other_module = TEST_MODULE;
+static struct module other_module = TEST_MODULE;
 
 struct world {
     struct trace_buffer *buffer;
@@ -311,6 +311,7 @@ static void a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own(void *
     }
     (void)read_all(world);
     tickets[0].module = &test_module;
+    other_module.identity.inode = 99;
     tickets[1].module = &other_module;
     tickets[0].state = tickets[1].state = MODULE_READY;
     trace_poll(world->trace);
@@ -327,8 +328,8 @@ static void nothing_names_the_functions_of_a_file_that_was_not_read(void **state
     uint64_t stack[] = {0x7001010};
     struct module nameless = TEST_MODULE;
     nameless.symbols.build_id_bytes = 0;
-    nameless.device = 0x801;
-    nameless.inode = 77;
+    nameless.identity.device = 0x801;
+    nameless.identity.inode = 77;
     for (int32_t pid = 42; pid < 44; pid++) {
         struct mapping_description mapping = {
             .start = 0x7000000, .end = 0x7010000, .path = "/tmp/prog", .inode = 77};
