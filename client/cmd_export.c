@@ -77,6 +77,9 @@ int cmd_export(int argc, char **argv)
     while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
         switch (option) {
         case 'o':
+            if (optarg[0] == '\0') {
+                return options_refuse(&line, "-o: is empty; name a file");
+            }
             output_path = optarg;
             break;
         case OPTION_OF_VERB:

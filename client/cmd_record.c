@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FREQUENCY_HZ_MAX UINT64_C(100000)
 #define DURATION_S_MAX   1e9
@@ -75,6 +76,9 @@ static int take_option(int option, struct record_request *request)
         }
         return EXIT_DONE;
     case 'o':
+        if (optarg[0] == '\0') {
+            return options_refuse(&line, "-o: is empty; name a file");
+        }
         request->output_path = optarg;
         return EXIT_DONE;
     case 'a':
@@ -94,10 +98,26 @@ static int take_option(int option, struct record_request *request)
     }
 }
 
+/* Takes what follows the options; `has_dashes`: it was "--" that ended them. */
+static int take_command(int argc, char **argv, bool has_dashes, struct record_request *request)
+{
+    if (optind < argc && !has_dashes) {
+        return options_refuse(&line, "%s: is not an option; a command goes after --", argv[optind]);
+    }
+    if (optind == argc && has_dashes) {
+        return options_refuse(&line, "--: a command must follow '--'");
+    }
+    if (optind < argc) {
+        request->command = argv + optind;
+    }
+    return EXIT_DONE;
+}
+
 int cmd_record(int argc, char **argv)
 {
     struct record_request request = {.output_path = "profile.fxt"};
     int option = 0;
+    int taken = optind; /* the arguments that options are made of */
     while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
         if (option == OPTIONS_HELP) {
             return EXIT_DONE;
@@ -105,16 +125,17 @@ int cmd_record(int argc, char **argv)
         if (take_option(option, &request) != EXIT_DONE) {
             return EXIT_WRONG_USAGE;
         }
+        taken = optind;
     }
-    if (optind < argc) {
-        if (strcmp(argv[optind - 1], "--") != 0) {
-            return options_refuse(&line, "%s: is not an option; a command goes after --",
-                                  argv[optind]);
-        }
-        request.command = argv + optind;
+    if (take_command(argc, argv, optind > taken, &request) != EXIT_DONE) {
+        return EXIT_WRONG_USAGE;
     }
-    if (request.command != NULL && strcmp(request.output_path, "-") == 0) {
+    bool is_stdout = strcmp(request.output_path, "-") == 0;
+    if (is_stdout && request.command != NULL) {
         return options_refuse(&line, "-o -: standard output is the command's; name a file");
+    }
+    if (is_stdout && isatty(STDOUT_FILENO)) {
+        return options_refuse(&line, "-o -: standard output is a terminal; name a file, or a pipe");
     }
     return record_run(&request);
 }

@@ -71,6 +71,14 @@ expect 2 '-d: inf: ' record -d inf
 expect 2 '-d: 1e400: ' record -d 1e400
 expect 2 'a command goes after --' record sleep 1
 expect 2 'name a file' record -o - -- true
+expect 2 "a command must follow '--'" record -d 1 --
+expect 2 'a command goes after --' record -o -- sleep 1
+expect 2 '-o: is empty' record -d 1 -o ''
+expect 2 '-o: is empty' export a --format folded -o ''
+script -qec "'$PROFCTL' record -d 1 -o -" /dev/null >"$WORK/out" </dev/null
+status=$?
+[ "$status" -eq 2 ] || fail "record -o - to a terminal: status $status"
+grep -q 'standard output is a terminal' "$WORK/out" || fail "record -o - to a terminal: $(cat "$WORK/out")"
 
 # Files that cannot be read, or are something else.
 echo 'hello, world: this is a text' >"$WORK/text"
