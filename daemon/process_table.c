@@ -60,13 +60,18 @@ static struct process **bucket_of(struct process_table *table, int32_t pid)
 
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns)
 {
-    for (struct process *process = *bucket_of(table, pid); process != NULL;
-         process = process->next_in_bucket) {
-        if (process->pid == pid && process->from_ns <= time_ns && time_ns < process->to_ns) {
-            return process;
-        }
+    struct process *process = *bucket_of(table, pid);
+    while (process != NULL && (process->pid != pid || process->from_ns > time_ns)) {
+        process = process->next_in_bucket;
     }
-    return NULL;
+    return process;
+}
+
+/* Only one that lived at `time_ns`. */
+static struct process *find_living(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct process *process = process_table_find(table, pid, time_ns);
+    return process != NULL && time_ns < process->to_ns ? process : NULL;
 }
 
 static struct process *find_newest(struct process_table *table, int32_t pid)
@@ -131,7 +136,7 @@ static struct process *process_of_record(struct process_table *table, int32_t pi
     if (pid <= 0) {
         return NULL;
     }
-    struct process *process = process_table_find(table, pid, time_ns);
+    struct process *process = find_living(table, pid, time_ns);
     if (process != NULL) {
         return process;
     }
@@ -198,7 +203,7 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
         child->kernel_thread = is_kernel_child(parent);
     }
     process_threads_fork(&table->account, child, tid,
-                         parent == NULL ? NULL : process_find_thread(parent, parent_tid, time_ns),
+                         parent == NULL ? NULL : process_threads_find(parent, parent_tid, time_ns),
                          time_ns);
     revive(table, child);
 }
@@ -216,7 +221,7 @@ void process_table_fork(struct process_table *table, int32_t pid, int32_t parent
     struct process *process = process_of_record(table, pid, time_ns);
     if (process != NULL) {
         process_threads_fork(&table->account, process, tid,
-                             process_find_thread(process, parent_tid, time_ns), time_ns);
+                             process_threads_find(process, parent_tid, time_ns), time_ns);
         revive(table, process);
         list(table, process);
     }

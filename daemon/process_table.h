@@ -170,12 +170,14 @@ void process_table_scan(struct process_table *table, const struct process_scan *
 /* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
-/* The process that had this pid at `time_ns`, or NULL. */
+/* The process that had this pid at `time_ns` or, when none lived then, the last one that had it
+ * before and is not forgotten yet: a task is sampled until it is reaped. NULL without either. */
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns);
 /* The mapping in which `pc` fell at `time_ns`, or NULL. Valid until the next call that changes the
  * process. */
 struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns);
-/* The thread `tid` at `time_ns`, or NULL. */
+/* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
+ */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
 
 /* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */

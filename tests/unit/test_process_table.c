@@ -260,9 +260,9 @@ static void lets_newer_records_stand_before_late_ones(void **state)
     fork_process(story, 13, 11, 500);
     process_table_exit(story->table, 13, 13, 520);
     process_table_fork(story->table, 13, 13, 14, 13, 510); /* it had a second thread */
-    assert_non_null(process_table_find(story->table, 13, 530));
+    assert_non_null(living(story, 13, 530));
     process_table_exit(story->table, 13, 14, 540);
-    assert_null(process_table_find(story->table, 13, 540));
+    assert_null(living(story, 13, 540));
 }
 
 static void ignores_what_has_no_pid(void **state)
@@ -279,7 +279,7 @@ static void ignores_what_has_no_pid(void **state)
     scan(story, (struct process_scan){.pid = 0, .begin_ns = 10}, NULL, 0);
     assert_int_equal(process_table_counts(story->table).process_count, 0);
     fork_process(story, 7, 0, 20); /* its parent is in another pid namespace */
-    assert_non_null(process_table_find(story->table, 7, 20));
+    assert_non_null(living(story, 7, 20));
     assert_int_equal(process_table_counts(story->table).process_count, 1);
 }
 
@@ -367,7 +367,7 @@ static void counts_what_finds_no_place(void **state)
         process_table_comm(story->table, 100000 + i, 100000 + i, "x", false, 110);
     }
     assert_int_equal(process_table_counts(story->table).process_count, PROCESS_TABLE_PROCESSES_MAX);
-    assert_null(process_table_find(story->table, 99 + 100000 + PROCESS_TABLE_PROCESSES_MAX, 110));
+    assert_null(living(story, 99 + 100000 + PROCESS_TABLE_PROCESSES_MAX, 110));
     for (int32_t i = 1; i < (int32_t)PROCESS_TABLE_PROCESSES_MAX + 100; i++) {
         process_table_gone(story->table, i, 120);
         process_table_gone(story->table, 100000 + i, 120);
