@@ -19,6 +19,7 @@
 struct process_table {
     struct process_account account;
     struct process *listed;
+    uint64_t walk_number; /* of the walk that goes on, or of the last one */
     struct process *buckets[BUCKET_COUNT];
 };
 
@@ -99,6 +100,7 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
     process->from_ns = from_ns;
     process->to_ns = TIME_OPEN_NS;
     process->known_ns = known_ns;
+    process->met_walk = table->walk_number;
     process->start_time_ns = START_UNKNOWN_NS;
     process->generation = ++table->account.last_generation;
     process->next_in_bucket = *bucket;
@@ -332,6 +334,32 @@ void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_
     struct process *newest = pid <= 0 ? NULL : find_newest(table, pid);
     if (newest != NULL && newest->to_ns == TIME_OPEN_NS && newest->from_ns <= time_ns) {
         end_process(table, newest, time_ns);
+    }
+}
+
+void process_table_walk_begin(struct process_table *table)
+{
+    table->walk_number++;
+}
+
+void process_table_walk_meet(struct process_table *table, int32_t pid)
+{
+    struct process *newest = pid <= 0 ? NULL : find_newest(table, pid);
+    if (newest != NULL) {
+        newest->met_walk = table->walk_number;
+    }
+}
+
+void process_table_walk_end(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
+{
+    for (size_t i = 0; i < BUCKET_COUNT; i++) {
+        for (struct process *process = table->buckets[i]; process != NULL;
+             process = process->next_in_bucket) {
+            if (process->met_walk != table->walk_number && process->to_ns == TIME_OPEN_NS &&
+                process->known_ns < begin_ns && process->from_ns < begin_ns) {
+                end_process(table, process, end_ns);
+            }
+        }
     }
 }
 

@@ -179,7 +179,6 @@ int main(void)
         STORY(ends_a_process_with_its_last_thread),
         STORY(ends_the_other_threads_at_an_exec),
         STORY(leaves_a_zombie_leader_out_of_a_scan),
-
         STORY(keeps_what_has_exited_until_it_is_forgotten),
         STORY(leaves_what_exited_since_out_of_a_scan),
         STORY(knows_the_kernels_own_threads),
