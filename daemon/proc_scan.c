@@ -36,6 +36,7 @@ struct text {
 struct proc_scan {
     int proc_fd;
     DIR *walk; /* NULL between walks */
+    uint64_t walk_begin_ns;
     uint64_t tick_ns;
     struct text line;
     struct text maps;
@@ -495,9 +496,11 @@ int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t
     const uint64_t begin_ns = now_ns();
     if (scan->walk == NULL) {
         scan->walk = open_folder(scan->proc_fd, ".");
-    }
-    if (scan->walk == NULL) {
-        return -errno;
+        if (scan->walk == NULL) {
+            return -errno;
+        }
+        scan->walk_begin_ns = begin_ns;
+        process_table_walk_begin(table);
     }
     int r = 0;
     while (r == 0) {
@@ -505,10 +508,14 @@ int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t
         const struct dirent *entry = readdir(scan->walk);
         if (entry == NULL) {
             r = -errno;
+            if (r == 0) {
+                process_table_walk_end(table, scan->walk_begin_ns, now_ns());
+            }
             end_walk(scan);
             break;
         }
         int32_t pid = parse_id(entry->d_name);
+        process_table_walk_meet(table, pid);
         if (pid > 0 && proc_scan_process(scan, table, pid) == -ENOMEM) {
             r = -ENOMEM;
         } else if (pid > 0 && now_ns() - begin_ns >= budget_ns) {

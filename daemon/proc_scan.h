@@ -24,7 +24,8 @@ int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32
 
 /*
  * Walks all of /proc in pieces: reads processes for about `budget_ns`, then returns 1 while there
- * are more, 0 when the walk is complete, or -errno. The next call after 0 begins a new walk.
+ * are more, 0 when the walk is complete, or -errno. The next call after 0 begins a new walk. A
+ * complete one has ended the processes that were known before it and that /proc did not list.
  */
 int proc_scan_walk(struct proc_scan *scan, struct process_table *table, uint64_t budget_ns);
 

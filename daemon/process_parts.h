@@ -16,7 +16,9 @@ struct process_account {
     uint64_t last_generation;
 };
 
-/* The thread `tid` at `time_ns`, made when it was not known. NULL when the record is too late to
+/* The thread `tid` that lived at `time_ns`, or NULL. */
+struct thread *process_threads_find(struct process *process, int32_t tid, uint64_t time_ns);
+/* The same, made when it was not known. NULL when the record is too late to
  * say anything, or there is no place. */
 struct thread *process_threads_get(struct process_account *account, struct process *process,
                                    int32_t tid, uint64_t time_ns);

@@ -19,6 +19,7 @@
 struct process_table {
     struct process_account account;
     struct process *listed;
+    uint64_t walk_number; /* of the walk that goes on, or of the last one */
     struct process *buckets[BUCKET_COUNT];
 };
 
@@ -60,13 +61,18 @@ static struct process **bucket_of(struct process_table *table, int32_t pid)
 
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns)
 {
-    for (struct process *process = *bucket_of(table, pid); process != NULL;
-         process = process->next_in_bucket) {
-        if (process->pid == pid && process->from_ns <= time_ns && time_ns < process->to_ns) {
-            return process;
-        }
+    struct process *process = *bucket_of(table, pid);
+    while (process != NULL && (process->pid != pid || process->from_ns > time_ns)) {
+        process = process->next_in_bucket;
     }
-    return NULL;
+    return process;
+}
+
+/* Only one that lived at `time_ns`. */
+static struct process *find_living(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct process *process = process_table_find(table, pid, time_ns);
+    return process != NULL && time_ns < process->to_ns ? process : NULL;
 }
 
 static struct process *find_newest(struct process_table *table, int32_t pid)
@@ -94,6 +100,7 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
     process->from_ns = from_ns;
     process->to_ns = TIME_OPEN_NS;
     process->known_ns = known_ns;
+    process->met_walk = table->walk_number;
     process->start_time_ns = START_UNKNOWN_NS;
     process->generation = ++table->account.last_generation;
     process->next_in_bucket = *bucket;
@@ -131,7 +138,7 @@ static struct process *process_of_record(struct process_table *table, int32_t pi
     if (pid <= 0) {
         return NULL;
     }
-    struct process *process = process_table_find(table, pid, time_ns);
+    struct process *process = find_living(table, pid, time_ns);
     if (process != NULL) {
         return process;
     }
@@ -198,7 +205,7 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
         child->kernel_thread = is_kernel_child(parent);
     }
     process_threads_fork(&table->account, child, tid,
-                         parent == NULL ? NULL : process_find_thread(parent, parent_tid, time_ns),
+                         parent == NULL ? NULL : process_threads_find(parent, parent_tid, time_ns),
                          time_ns);
     revive(table, child);
 }
@@ -216,7 +223,7 @@ void process_table_fork(struct process_table *table, int32_t pid, int32_t parent
     struct process *process = process_of_record(table, pid, time_ns);
     if (process != NULL) {
         process_threads_fork(&table->account, process, tid,
-                             process_find_thread(process, parent_tid, time_ns), time_ns);
+                             process_threads_find(process, parent_tid, time_ns), time_ns);
         revive(table, process);
         list(table, process);
     }
@@ -327,6 +334,32 @@ void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_
     struct process *newest = pid <= 0 ? NULL : find_newest(table, pid);
     if (newest != NULL && newest->to_ns == TIME_OPEN_NS && newest->from_ns <= time_ns) {
         end_process(table, newest, time_ns);
+    }
+}
+
+void process_table_walk_begin(struct process_table *table)
+{
+    table->walk_number++;
+}
+
+void process_table_walk_meet(struct process_table *table, int32_t pid)
+{
+    struct process *newest = pid <= 0 ? NULL : find_newest(table, pid);
+    if (newest != NULL) {
+        newest->met_walk = table->walk_number;
+    }
+}
+
+void process_table_walk_end(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
+{
+    for (size_t i = 0; i < BUCKET_COUNT; i++) {
+        for (struct process *process = table->buckets[i]; process != NULL;
+             process = process->next_in_bucket) {
+            if (process->met_walk != table->walk_number && process->to_ns == TIME_OPEN_NS &&
+                process->known_ns < begin_ns && process->from_ns < begin_ns) {
+                end_process(table, process, end_ns);
+            }
+        }
     }
 }
 

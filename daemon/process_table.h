@@ -96,6 +96,7 @@ struct process {
     uint64_t known_ns;      /* the time of the first word of it */
     uint64_t start_time_ns; /* as /proc or the fork says, TIME_OPEN_NS while unknown */
     uint64_t last_exit_ns;  /* the newest exit of a thread */
+    uint64_t met_walk;      /* the number of the last walk that met it, or during which it came */
     struct mapping_set mappings;
     struct mapping *history; /* mappings that were ended, sorted by to_ns; owned */
     size_t history_count;
@@ -170,12 +171,23 @@ void process_table_scan(struct process_table *table, const struct process_scan *
 /* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
-/* The process that had this pid at `time_ns`, or NULL. */
+/*
+ * A walk of all of /proc, one at a time: begin, each pid that /proc lists, and, unless it was cut
+ * short, its end. What was known before `begin_ns` and was not met is gone at `end_ns`: an exit
+ * that is told late may still set an earlier time. What comes during a walk counts as met.
+ */
+void process_table_walk_begin(struct process_table *table);
+void process_table_walk_meet(struct process_table *table, int32_t pid);
+void process_table_walk_end(struct process_table *table, uint64_t begin_ns, uint64_t end_ns);
+
+/* The process that had this pid at `time_ns` or, when none lived then, the last one that had it
+ * before and is not forgotten yet: a task is sampled until it is reaped. NULL without either. */
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns);
 /* The mapping in which `pc` fell at `time_ns`, or NULL. Valid until the next call that changes the
  * process. */
 struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns);
-/* The thread `tid` at `time_ns`, or NULL. */
+/* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
+ */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
 
 /* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */

@@ -40,6 +40,11 @@ static struct thread *find_last(const struct process *process, int32_t tid, uint
 
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns)
 {
+    return find_last(process, tid, time_ns);
+}
+
+struct thread *process_threads_find(struct process *process, int32_t tid, uint64_t time_ns)
+{
     struct thread *thread = find_last(process, tid, time_ns);
     return thread != NULL && time_ns < thread->to_ns ? thread : NULL;
 }
@@ -100,7 +105,7 @@ static void end(struct process *process, struct thread *thread, uint64_t time_ns
 struct thread *process_threads_get(struct process_account *account, struct process *process,
                                    int32_t tid, uint64_t time_ns)
 {
-    struct thread *thread = process_find_thread(process, tid, time_ns);
+    struct thread *thread = process_threads_find(process, tid, time_ns);
     if (thread != NULL) {
         return thread;
     }
@@ -151,7 +156,7 @@ static const struct name *name_at(const struct thread *thread, uint64_t time_ns)
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
                           const struct thread *parent, uint64_t time_ns)
 {
-    struct thread *thread = process_find_thread(process, tid, time_ns);
+    struct thread *thread = process_threads_find(process, tid, time_ns);
     /* A thread of which nothing older is known is this one; one that is live was not seen to end.
      */
     if (thread != NULL && thread->known_ns < time_ns && thread->to_ns == TIME_OPEN_NS) {
@@ -174,7 +179,7 @@ void process_threads_fork(struct process_account *account, struct process *proce
 void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t time_ns)
 {
-    struct thread *thread = process_find_thread(process, tid, time_ns);
+    struct thread *thread = process_threads_find(process, tid, time_ns);
     if (thread == NULL && find_last(process, tid, TIME_OPEN_NS) == NULL) {
         thread = add(account, process, tid, process->from_ns, time_ns);
     }

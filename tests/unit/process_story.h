@@ -75,10 +75,17 @@ static inline void exec_process(struct story *story, int32_t pid, const char *co
     process_table_comm(story->table, pid, pid, comm, true, time_ns);
 }
 
-/* The path at a page, "none" without a mapping, "nobody" without a process. */
-static inline const char *path_at(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
+/* The process that lived then, or NULL. */
+static inline struct process *living(struct story *story, int32_t pid, uint64_t time_ns)
 {
     struct process *process = process_table_find(story->table, pid, time_ns);
+    return process != NULL && time_ns < process->to_ns ? process : NULL;
+}
+
+/* The path at a page, "none" without a mapping, "nobody" when no process lived then. */
+static inline const char *path_at(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
+{
+    struct process *process = living(story, pid, time_ns);
     if (process == NULL) {
         return "nobody";
     }
@@ -94,20 +101,20 @@ static inline const char *path_at(struct story *story, int32_t pid, uint64_t pag
 
 static inline uint64_t offset_at(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
 {
-    struct process *process = process_table_find(story->table, pid, time_ns);
+    struct process *process = living(story, pid, time_ns);
     assert_non_null(process);
     const struct mapping *mapping = process_find_mapping(process, page * PAGE, time_ns);
     assert_non_null(mapping);
     return mapping->file_offset + (page * PAGE - mapping->start);
 }
 
-/* The newest name of a thread, "nobody" without a thread. */
+/* The newest name of a thread, "nobody" when no such thread lived then. */
 static inline const char *name_of(struct story *story, int32_t pid, int32_t tid, uint64_t time_ns)
 {
-    struct process *process = process_table_find(story->table, pid, time_ns);
+    struct process *process = living(story, pid, time_ns);
     const struct thread *thread =
         process == NULL ? NULL : process_find_thread(process, tid, time_ns);
-    if (thread == NULL) {
+    if (thread == NULL || thread->to_ns <= time_ns) {
         return "nobody";
     }
     return thread->name_count == 0 ? "" : thread->names[(thread->name_count - 1) % NAMES_KEPT].text;

@@ -259,6 +259,53 @@ static void walks_all_processes_in_pieces(void **state)
     assert_null(process_table_free(table));
 }
 
+static void ends_what_a_whole_walk_did_not_meet(void **state)
+{
+    (void)state;
+    enum {
+        CHILD_COUNT = 3
+    };
+    struct process_table *table = process_table_new(NULL, NULL);
+    struct proc_scan *scan = proc_scan_new();
+    assert_non_null(table);
+    assert_non_null(scan);
+    pid_t children[CHILD_COUNT];
+    for (size_t i = 0; i < CHILD_COUNT; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            (void)pause();
+            _exit(0);
+        }
+        assert_int_equal(proc_scan_process(scan, table, children[i]), 0);
+    }
+    for (size_t i = 1; i < CHILD_COUNT; i++) {
+        assert_int_equal(kill(children[i], SIGKILL), 0);
+        assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
+    }
+    const uint64_t begin_ns = boot_ns();
+    assert_int_equal(proc_scan_walk(scan, table, 0), 1);
+    /* Not in /proc, but its first word came during the walk, whatever its time is. */
+    process_table_comm(table, INT32_MAX, INT32_MAX, "new", false, begin_ns - 1);
+    assert_int_equal(process_table_find(table, children[1], begin_ns)->to_ns, TIME_OPEN_NS);
+    while (proc_scan_walk(scan, table, 0) == 1) {
+    }
+    assert_int_equal(process_table_find(table, children[0], begin_ns)->to_ns, TIME_OPEN_NS);
+    assert_int_equal(process_table_find(table, getpid(), boot_ns())->to_ns, TIME_OPEN_NS);
+    assert_int_equal(process_table_find(table, INT32_MAX, begin_ns)->to_ns, TIME_OPEN_NS);
+    for (size_t i = 1; i < CHILD_COUNT; i++) {
+        const struct process *gone = process_table_find(table, children[i], begin_ns);
+        assert_in_range(gone->to_ns, begin_ns, boot_ns());
+        assert_int_equal(gone->live_thread_count, 0);
+    }
+    assert_int_equal(proc_scan_walk(scan, table, UINT64_MAX), 0);
+    assert_in_range(process_table_find(table, INT32_MAX, begin_ns)->to_ns, begin_ns, boot_ns());
+    assert_int_equal(kill(children[0], SIGKILL), 0);
+    assert_int_equal(waitpid(children[0], NULL, 0), children[0]);
+    assert_null(proc_scan_free(scan));
+    assert_null(process_table_free(table));
+}
+
 static void says_that_a_process_is_gone_or_a_zombie(void **state)
 {
     (void)state;
@@ -274,11 +321,12 @@ static void says_that_a_process_is_gone_or_a_zombie(void **state)
     }
     assert_int_equal(proc_scan_process(scan, table, child), 0);
     assert_non_null(process_table_find(table, child, boot_ns()));
+    uint64_t begin_ns = boot_ns();
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
     assert_int_equal(proc_scan_process(scan, table, child), -ESRCH); /* a zombie */
-    assert_null(process_table_find(table, child, boot_ns()));
+    assert_in_range(process_table_find(table, child, boot_ns())->to_ns, begin_ns, boot_ns());
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(proc_scan_process(scan, table, child), -ESRCH);
     assert_int_equal(proc_scan_process(scan, table, 0), -ESRCH);
@@ -325,6 +373,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_stat),
         cmocka_unit_test(finds_its_own_code_and_threads),
         cmocka_unit_test(walks_all_processes_in_pieces),
+        cmocka_unit_test(ends_what_a_whole_walk_did_not_meet),
         cmocka_unit_test(says_that_a_process_is_gone_or_a_zombie),
         cmocka_unit_test(reads_a_process_with_very_many_mappings),
     };

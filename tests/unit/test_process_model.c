@@ -85,6 +85,20 @@ static struct life *life_at(struct model *model, unsigned pid, uint64_t time_ns)
     return NULL;
 }
 
+/* The one that lived then, else the last one before that is not forgotten. */
+static struct life *life_until(struct model *model, unsigned pid, uint64_t time_ns)
+{
+    struct life *life = life_at(model, pid, time_ns);
+    size_t count = model->life_counts[pid];
+    for (size_t i = 1; life == NULL && i <= LIVES_KEPT && i <= count; i++) {
+        struct life *older = model->lives[pid][(count - i) % LIVES_KEPT];
+        if (older->from_ns <= time_ns && older->to_ns > model->horizon_ns) {
+            life = older;
+        }
+    }
+    return life;
+}
+
 static struct life *new_life(struct model *model, unsigned pid, uint64_t from_ns, uint64_t known_ns)
 {
     struct life **slot = &model->lives[pid][model->life_counts[pid] % LIVES_KEPT];
@@ -355,7 +369,7 @@ static void compare(struct model *model)
     uint64_t page = draw(model, PAGE_COUNT);
     uint64_t time_ns = model->horizon_ns + draw(model, model->now_ns - model->horizon_ns + 2);
 
-    struct life *life = life_at(model, pid, time_ns);
+    struct life *life = life_until(model, pid, time_ns);
     struct process *process = process_table_find(model->table, (int32_t)pid + 1, time_ns);
     assert_int_equal(process != NULL, life != NULL);
     if (life == NULL || process == NULL) {
@@ -462,10 +476,11 @@ static void check_answers(struct model *model)
     size_t live_count = 0;
     for (int32_t tid = pid; tid <= pid + 200; tid += 100) {
         const struct thread *thread = process_find_thread(process, tid, TIME_OPEN_NS - 1);
-        live_count += thread != NULL ? 1 : 0;
+        live_count += thread != NULL && thread->to_ns == TIME_OPEN_NS ? 1 : 0;
         thread = process_find_thread(process, tid, time_ns);
         if (thread != NULL) {
-            assert_in_range(time_ns, thread->from_ns, thread->to_ns - 1);
+            assert_int_equal(thread->tid, tid);
+            assert_in_range(time_ns, thread->from_ns, TIME_OPEN_NS - 1);
         }
     }
     assert_int_equal(process->live_thread_count, live_count);

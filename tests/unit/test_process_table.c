@@ -233,6 +233,31 @@ static void finds_a_new_process_by_its_start_time(void **state)
     assert_string_equal(path_at(story, 30, 1, 220), "/second");
 }
 
+static void lets_a_late_exit_stand_before_the_end_of_a_walk(void **state)
+{
+    struct story *story = *state;
+    fork_process(story, 11, 10, 100);
+    fork_process(story, 12, 10, 100);
+    fork_process(story, 13, 10, 250); /* told before, but it began later */
+    map(story, 11, 1, 1, "/a", 110);
+    process_table_walk_begin(story->table);
+    process_table_walk_meet(story->table, 12);
+    process_table_walk_meet(story->table, -1);
+    process_table_walk_end(story->table, 200, 300);
+    assert_null(living(story, 11, 300));
+    assert_non_null(living(story, 12, 300));
+    assert_non_null(living(story, 13, 300));
+    size_t process_count = process_table_counts(story->table).process_count;
+    process_table_exit(story->table, 11, 11, 220);
+    assert_int_equal(process_table_counts(story->table).process_count, process_count);
+    assert_string_equal(path_at(story, 11, 1, 219), "/a");
+    assert_null(living(story, 11, 220));
+    /* The next walk is another one. */
+    process_table_walk_begin(story->table);
+    process_table_walk_end(story->table, 400, 500);
+    assert_null(living(story, 12, 500));
+}
+
 static void lets_newer_records_stand_before_late_ones(void **state)
 {
     struct story *story = *state;
@@ -260,9 +285,9 @@ static void lets_newer_records_stand_before_late_ones(void **state)
     fork_process(story, 13, 11, 500);
     process_table_exit(story->table, 13, 13, 520);
     process_table_fork(story->table, 13, 13, 14, 13, 510); /* it had a second thread */
-    assert_non_null(process_table_find(story->table, 13, 530));
+    assert_non_null(living(story, 13, 530));
     process_table_exit(story->table, 13, 14, 540);
-    assert_null(process_table_find(story->table, 13, 540));
+    assert_null(living(story, 13, 540));
 }
 
 static void ignores_what_has_no_pid(void **state)
@@ -279,7 +304,7 @@ static void ignores_what_has_no_pid(void **state)
     scan(story, (struct process_scan){.pid = 0, .begin_ns = 10}, NULL, 0);
     assert_int_equal(process_table_counts(story->table).process_count, 0);
     fork_process(story, 7, 0, 20); /* its parent is in another pid namespace */
-    assert_non_null(process_table_find(story->table, 7, 20));
+    assert_non_null(living(story, 7, 20));
     assert_int_equal(process_table_counts(story->table).process_count, 1);
 }
 
@@ -367,7 +392,7 @@ static void counts_what_finds_no_place(void **state)
         process_table_comm(story->table, 100000 + i, 100000 + i, "x", false, 110);
     }
     assert_int_equal(process_table_counts(story->table).process_count, PROCESS_TABLE_PROCESSES_MAX);
-    assert_null(process_table_find(story->table, 99 + 100000 + PROCESS_TABLE_PROCESSES_MAX, 110));
+    assert_null(living(story, 99 + 100000 + PROCESS_TABLE_PROCESSES_MAX, 110));
     for (int32_t i = 1; i < (int32_t)PROCESS_TABLE_PROCESSES_MAX + 100; i++) {
         process_table_gone(story->table, i, 120);
         process_table_gone(story->table, 100000 + i, 120);
@@ -393,6 +418,7 @@ int main(void)
         STORY(takes_no_scan_of_the_parent_for_one_of_the_child),
         STORY(takes_a_scan_for_the_fork_that_is_told_after_it),
         STORY(finds_a_new_process_by_its_start_time),
+        STORY(lets_a_late_exit_stand_before_the_end_of_a_walk),
         STORY(lets_newer_records_stand_before_late_ones),
         STORY(ignores_what_has_no_pid),
         STORY(forgets_only_what_the_horizon_has_passed),

@@ -60,9 +60,9 @@ static void ends_a_process_with_its_last_thread(void **state)
     /* Of a process that was never read some threads are unknown; its leader's exit decides. */
     process_table_comm(story->table, 50, 51, "t", false, 100);
     process_table_exit(story->table, 50, 51, 110);
-    assert_non_null(process_table_find(story->table, 50, 110));
+    assert_non_null(living(story, 50, 110));
     process_table_exit(story->table, 50, 50, 120);
-    assert_null(process_table_find(story->table, 50, 120));
+    assert_null(living(story, 50, 120));
 }
 
 static void ends_the_other_threads_at_an_exec(void **state)
@@ -87,7 +87,7 @@ static void ends_the_other_threads_at_an_exec(void **state)
     assert_string_equal(name_of(story, 11, 13, 240), "renamed");
     process_table_exit(story->table, 11, 13, 250);
     process_table_exit(story->table, 11, 11, 300);
-    assert_null(process_table_find(story->table, 11, 300));
+    assert_null(living(story, 11, 300));
 }
 
 static void leaves_a_zombie_leader_out_of_a_scan(void **state)
@@ -102,14 +102,14 @@ static void leaves_a_zombie_leader_out_of_a_scan(void **state)
              .pid = 11, .begin_ns = 150, .end_ns = 151, .threads = threads, .thread_count = 2},
          NULL, 0);
     process_table_exit(story->table, 11, 12, 200);
-    assert_null(process_table_find(story->table, 11, 200));
+    assert_null(living(story, 11, 200));
     /* /proc shows only the one that lives. */
     scan(story,
          (struct process_scan){
              .pid = 21, .begin_ns = 150, .end_ns = 151, .threads = &threads[1], .thread_count = 1},
          NULL, 0);
     process_table_exit(story->table, 21, 12, 200);
-    assert_null(process_table_find(story->table, 21, 200));
+    assert_null(living(story, 21, 200));
 }
 
 static void leaves_what_exited_since_out_of_a_scan(void **state)
@@ -126,7 +126,7 @@ static void leaves_what_exited_since_out_of_a_scan(void **state)
     assert_string_equal(name_of(story, 11, 12, 160), "nobody");
     assert_string_equal(name_of(story, 11, 11, 160), "a");
     process_table_exit(story->table, 11, 11, 200);
-    assert_null(process_table_find(story->table, 11, 200));
+    assert_null(living(story, 11, 200));
 }
 
 static void knows_the_kernels_own_threads(void **state)
@@ -145,12 +145,43 @@ static void knows_the_kernels_own_threads(void **state)
     assert_false(process_table_find(story->table, 32, 310)->kernel_thread);
 }
 
+static void keeps_what_has_exited_until_it_is_forgotten(void **state)
+{
+    struct story *story = *state;
+    fork_process(story, 11, 10, 100);
+    process_table_fork(story->table, 11, 11, 12, 11, 110);
+    process_table_exit(story->table, 11, 12, 150);
+    process_table_fork(story->table, 11, 11, 12, 11, 170);
+    process_table_exit(story->table, 11, 12, 190);
+    process_table_exit(story->table, 11, 11, 200);
+    fork_process(story, 11, 10, 300);
+
+    /* In their exits, and afterwards. */
+    struct process *first = process_table_find(story->table, 11, 100);
+    assert_ptr_equal(process_table_find(story->table, 11, 200), first);
+    assert_ptr_equal(process_table_find(story->table, 11, 299), first);
+    assert_ptr_not_equal(process_table_find(story->table, 11, 300), first);
+    assert_int_equal(process_find_thread(first, 12, 169)->from_ns, 110);
+    assert_int_equal(process_find_thread(first, 12, 170)->from_ns, 170);
+    assert_int_equal(process_find_thread(first, 12, 299)->from_ns, 170);
+    assert_int_equal(process_find_thread(first, 11, 299)->from_ns, 100);
+    assert_null(process_find_thread(first, 12, 109));
+    assert_null(process_table_find(story->table, 11, 99));
+    process_table_prune(story->table, 200);
+    assert_null(process_table_find(story->table, 11, 299));
+    assert_int_equal(process_table_find(story->table, 11, 300)->from_ns, 300);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(follows_the_names_of_threads),           STORY(ends_a_process_with_its_last_thread),
-        STORY(ends_the_other_threads_at_an_exec),      STORY(leaves_a_zombie_leader_out_of_a_scan),
-        STORY(leaves_what_exited_since_out_of_a_scan), STORY(knows_the_kernels_own_threads),
+        STORY(follows_the_names_of_threads),
+        STORY(ends_a_process_with_its_last_thread),
+        STORY(ends_the_other_threads_at_an_exec),
+        STORY(leaves_a_zombie_leader_out_of_a_scan),
+        STORY(keeps_what_has_exited_until_it_is_forgotten),
+        STORY(leaves_what_exited_since_out_of_a_scan),
+        STORY(knows_the_kernels_own_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
