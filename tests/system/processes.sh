@@ -46,7 +46,7 @@ for thread in alpha bravo charlie; do
     # A thread runs nothing but its function (and what starts and ends it).
     function_count=$(folded_count threads threads "$function")
     thread_count=$(json "$WORK/threads.threads.json" "sum(r['self'] for r in d['rows'] if r['name'] == '$thread')")
-    [ "$function_count" -le "$((thread_count * 101 / 100))" ] && [ "$thread_count" -le "$((function_count * 105 / 100 + 20))" ] ||
+    [ "$function_count" -le "$thread_count" ] && [ "$thread_count" -le "$((function_count * 105 / 100 + 20))" ] ||
         fail "$function has $function_count samples, its thread $thread_count"
 done
 

@@ -20,7 +20,9 @@ struct spinner {
     pthread_t id;
 };
 
+/* A thread names itself before it spins, so no sample of its function bears another name. */
 #define SPIN_UNTIL_DEADLINE(spinner)                                                               \
+    (void)pthread_setname_np(pthread_self(), (spinner)->thread);                                   \
     while (!workload_time_is_up((spinner)->deadline_ns)) {                                         \
         (void)workload_spin(100000);                                                               \
     }                                                                                              \
@@ -59,8 +61,7 @@ int main(int argc, char **argv)
 
     for (size_t i = 0; i < count; i++) {
         spinners[i].deadline_ns = workload_deadline_ns(options.seconds);
-        if (pthread_create(&spinners[i].id, NULL, spinners[i].run, &spinners[i]) != 0 ||
-            pthread_setname_np(spinners[i].id, spinners[i].thread) != 0) {
+        if (pthread_create(&spinners[i].id, NULL, spinners[i].run, &spinners[i]) != 0) {
             perror("cannot start a thread");
             return 1;
         }
