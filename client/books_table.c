@@ -2,7 +2,7 @@
 
 /*
  * The object may come from a file that anybody wrote: members that are missing, or not numbers, are
- * printed as "-".
+ * printed as "-". A column that has nothing else is left out.
  */
 #include "books_table.h"
 
@@ -34,23 +34,32 @@ static const struct {
     {"orphan_completions", "stacks belong to no sample"},
 };
 
-static void print_cell(const cJSON *row, const char *member, char *into)
+/* Returns whether there is a number. */
+static bool print_cell(const cJSON *row, const char *member, char *into)
 {
     int64_t number = 0;
     if (json_read_integer(cJSON_GetObjectItemCaseSensitive(row, member), -JSON_INTEGER_MAX,
                           JSON_INTEGER_MAX, &number)) {
         (void)snprintf(into, CELL_BYTES, "%" PRId64, number);
-    } else {
-        (void)snprintf(into, CELL_BYTES, "-");
+        return true;
     }
+    (void)snprintf(into, CELL_BYTES, "-");
+    return false;
 }
 
+static size_t greater(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A column without a number keeps the width 0. */
 static void widen(const cJSON *row, size_t *widths)
 {
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         char cell[CELL_BYTES];
-        print_cell(row, columns[i], cell);
-        widths[i] = strlen(cell) > widths[i] ? strlen(cell) : widths[i];
+        if (print_cell(row, columns[i], cell)) {
+            widths[i] = greater(widths[i], greater(strlen(columns[i]), strlen(cell)));
+        }
     }
 }
 
@@ -59,8 +68,10 @@ static void print_row(FILE *file, const char *label, const cJSON *row, const siz
     (void)fprintf(file, "%5s", label);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         char cell[CELL_BYTES];
-        print_cell(row, columns[i], cell);
-        (void)fprintf(file, "  %*s", (int)widths[i], cell);
+        (void)print_cell(row, columns[i], cell);
+        if (widths[i] > 0) {
+            (void)fprintf(file, "  %*s", (int)widths[i], cell);
+        }
     }
     (void)fputc('\n', file);
 }
@@ -85,7 +96,7 @@ static void print_remarks(FILE *file, const cJSON *books)
 void books_table_print(FILE *file, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = NULL;
-    size_t widths[COLUMN_COUNT];
+    size_t widths[COLUMN_COUNT] = {0};
     if (books_json == NULL ||
         json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0 ||
         !cJSON_IsObject(books)) {
@@ -95,9 +106,6 @@ void books_table_print(FILE *file, const char *books_json)
     const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     const cJSON *cpu = NULL;
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        widths[i] = strlen(columns[i]);
-    }
     cJSON_ArrayForEach(cpu, cpus)
     {
         widen(cpu, widths);
@@ -105,13 +113,15 @@ void books_table_print(FILE *file, const char *books_json)
     widen(total, widths);
     (void)fprintf(file, "%5s", "cpu");
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        (void)fprintf(file, "  %*s", (int)widths[i], columns[i]);
+        if (widths[i] > 0) {
+            (void)fprintf(file, "  %*s", (int)widths[i], columns[i]);
+        }
     }
     (void)fputc('\n', file);
     cJSON_ArrayForEach(cpu, cpus)
     {
         char label[CELL_BYTES];
-        print_cell(cpu, "cpu", label);
+        (void)print_cell(cpu, "cpu", label);
         print_row(file, label, cpu, widths);
     }
     print_row(file, "total", total, widths);

@@ -40,7 +40,9 @@ static const struct command_line line = {
         "      --config FILE       a session config, JSON; the options above go over it\n"
         "      --socket PATH       the daemon's socket\n"
         "  -h, --help              this text\n\n"
-        "A second Ctrl-C ends profctl without waiting for the daemon.\n",
+        "A second Ctrl-C ends profctl without waiting for the daemon.\n"
+        "The exit status is 127 when CMD is not found, and 126 when it cannot be executed for\n"
+        "another reason. The status that CMD itself ends with is printed, not returned.\n",
     .short_options = "+:hF:d:o:a",
     .long_options = long_options,
 };

@@ -40,6 +40,32 @@ void text_print(FILE *file, const char *text)
     text_print_bytes(file, text, strlen(text));
 }
 
+static bool is_plain(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || (uint8_t)byte >= 0x80 ||
+           (byte != '\0' && strchr("%+,-./:=@_", byte) != NULL);
+}
+
+void text_print_argument(FILE *file, const char *text)
+{
+    const char *at = text;
+    while (is_plain(*at)) {
+        at++;
+    }
+    if (*at == '\0' && at != text) {
+        text_print(file, text);
+        return;
+    }
+    (void)fputc('\'', file);
+    for (const char *quote = NULL; (quote = strchr(text, '\'')) != NULL; text = quote + 1) {
+        text_print_bytes(file, text, (size_t)(quote - text));
+        (void)fputs("'\\''", file);
+    }
+    text_print(file, text);
+    (void)fputc('\'', file);
+}
+
 size_t text_width(const char *text)
 {
     size_t width = 0;

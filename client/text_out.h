@@ -13,6 +13,9 @@
 void text_print(FILE *file, const char *text);
 void text_print_bytes(FILE *file, const char *text, size_t text_bytes);
 
+/* Prints the text as a shell takes it: in quotes where it needs them. */
+void text_print_argument(FILE *file, const char *text);
+
 /* Prints the text and pads it with spaces to `width` characters. */
 void text_print_padded(FILE *file, const char *text, size_t width);
 

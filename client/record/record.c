@@ -18,6 +18,7 @@
 #include "record_config.h"
 #include "record_scan.h"
 #include "record_signals.h"
+#include "session_config.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -27,7 +28,6 @@
 #include <time.h>
 
 #define NS_PER_S            UINT64_C(1000000000)
-#define CONFIG_BYTES_MAX    ((size_t)65536)
 #define CHUNK_BYTES         ((size_t)1 << 20) /* the most that one Read gives */
 #define CHUNKS_AT_ONCE      16                /* between two looks at the signals */
 #define FETCH_INTERVAL_MS   200
@@ -72,7 +72,8 @@ static uint64_t now_ns(void)
 static void show_progress(struct recording *recording)
 {
     char size[32];
-    if (isatty(STDERR_FILENO)) {
+    /* A command may write to the same terminal. */
+    if (recording->request->command == NULL && isatty(STDERR_FILENO)) {
         recording->has_progress = true;
         (void)fprintf(stderr, "\r%.1f s  %" PRIu64 " samples  %s\033[K",
                       (double)(now_ns() - recording->started_ns) / (double)NS_PER_S,
@@ -121,8 +122,15 @@ static int build_config(const struct recording *recording, char **ret)
     cleanup_(freep) char *base = NULL;
     size_t base_bytes = 0;
     struct fault fault = {0};
-    if (path != NULL && read_text(path, CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
-        return complain("%s", fault.text);
+    if (path != NULL) {
+        struct session_config config;
+        if (read_text(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
+            return complain("%s", fault.text);
+        }
+        /* The daemon would say the same, but not of which file. */
+        if (session_config_parse(base, base_bytes, false, &config, &fault) < 0) {
+            return complain("%s: %s: %s", path, fault.member, fault.text);
+        }
     }
     if (record_config_build(base, recording->request, recording->child.pid, ret, &fault) < 0) {
         return complain("%s: %s", path == NULL ? "config" : path, fault.text);
@@ -158,6 +166,16 @@ static int begin(struct recording *recording)
     return EXIT_DONE;
 }
 
+/* Where there is no summary, a command that goes on is told of here. */
+static void tell_what_still_runs(struct recording *recording)
+{
+    char text[RECORD_CHILD_TEXT_BYTES];
+    if (recording->request->command != NULL && !record_child_has_ended(&recording->child)) {
+        (void)complain("%s: %s", recording->request->command[0],
+                       record_child_describe(&recording->child, text));
+    }
+}
+
 /* Tells where the bytes are that are already there. */
 static int fail_half_way(struct recording *recording, const char *text)
 {
@@ -165,9 +183,12 @@ static int fail_half_way(struct recording *recording, const char *text)
     const char *kept =
         recording->scan.feed.record_count == 0 ? NULL : output_keep(recording->output);
     if (kept == NULL) {
-        return complain("%s", text);
+        (void)complain("%s", text);
+    } else {
+        (void)complain("%s; what was recorded so far is kept in %s", text, kept);
     }
-    return complain("%s; what was recorded so far is kept in %s", text, kept);
+    tell_what_still_runs(recording);
+    return EXIT_FAILED;
 }
 
 /* Moves what is ready into the file. `*ret_count` is how many pieces that were. */
@@ -253,7 +274,9 @@ static int finish(struct recording *recording)
     }
     if (profctl_close(recording->conn, &fault) < 0) {
         clear_progress(recording);
-        return complain("session: %s; the recording is whole", fault.text);
+        (void)complain("session: %s; the recording is whole", fault.text);
+        tell_what_still_runs(recording);
+        return EXIT_FAILED;
     }
     clear_progress(recording);
     return EXIT_DONE;
@@ -286,7 +309,7 @@ static void summarise(struct recording *recording)
     books_table_print(to, recording->scan.books_json);
     if (is_file) {
         (void)fputs("\nprofctl report ", to);
-        text_print(to, path);
+        text_print_argument(to, path);
         (void)fputs(" shows where the time went\n", to);
     }
 }

@@ -136,7 +136,8 @@ expect 1 'text: config: ' check "$WORK/text"
 expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
 expect 1 'missing: cannot be opened: No such file' \
     record -o "$WORK/profile.fxt" --config "$WORK/missing"
-expect 1 'text: is not JSON' record -o "$WORK/profile.fxt" --config "$WORK/text"
+expect 1 'text: config: ' record -o "$WORK/profile.fxt" --config "$WORK/text"
+expect 1 'bad.json: frequency_hz: ' record -o "$WORK/profile.fxt" --config "$WORK/bad.json"
 
 left=$(find "$WORK" -name 'profile.fxt*' -o -name '*.partial-*')
 [ -z "$left" ] || fail "files are left behind: $left"

@@ -142,12 +142,9 @@ static void prints_a_table_with_the_books_below(void **state)
         "  28.57         2    28.57         2  [kernel thread]  -\n"
         "... and 2 more; -n 0 shows all\n"
         "\n"
-        "  cpu  expected  received  lost  throttled  missed  idle  unexplained  kept  filtered  "
-        "dropped\n"
-        "    1        12         8     0          0       -     -            4     7         1  "
-        "      0\n"
-        "total        12         8     0          0       -     -            4     7         1  "
-        "      0\n"
+        "  cpu  expected  received  lost  throttled  unexplained  kept  filtered  dropped\n"
+        "    1        12         8     0          0            4     7         1        0\n"
+        "total        12         8     0          0            4     7         1        0\n"
         "1 stacks do not reach their root\n";
     struct profile *profile = load_example();
     struct report report;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Texts as they reach a person, or a person's shell. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "text_out.h"
+
+#include <stdlib.h>
+
+static void quotes_what_a_shell_would_take_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"profile.fxt", "profile.fxt"},
+        {"/tmp/a-b_c.gz", "/tmp/a-b_c.gz"},
+        {"my file", "'my file'"},
+        {"it's", "'it'\\''s'"},
+        {"$HOME", "'$HOME'"},
+        {"", "''"},
+        {"a\033b", "'a?b'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *file = open_memstream(&text, &text_bytes);
+        assert_non_null(file);
+        text_print_argument(file, cases[i].text);
+        assert_int_equal(fclose(file), 0);
+        assert_string_equal(text, cases[i].expected);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quotes_what_a_shell_would_take_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
