@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is particular to x86-64: how DWARF (System V ABI, table 3.36) and the kernel
+ * (<asm/perf_regs.h>) number the registers, and where a frame pointer's neighbours are.
+ */
+
+#include <stdint.h>
+
+#define ARCH_REGISTERS_COUNT 16 /* the general ones, by DWARF's numbers */
+#define ARCH_DWARF_BX        3
+#define ARCH_DWARF_BP        6
+#define ARCH_DWARF_SP        7
+#define ARCH_DWARF_RA        16 /* the column of the return address */
+
+/* attr.sample_regs_user: AX to IP, and R8 to R15. The words come in the order of the bits. */
+#define ARCH_PERF_REGS_MASK  (UINT64_C(0x1ff) | UINT64_C(0xff) << 16)
+#define ARCH_PERF_REGS_COUNT 17
+#define ARCH_PERF_IP_WORD    8 /* the word that holds the instruction pointer */
+
+/* The word of PERF_SAMPLE_REGS_USER that holds the register with this DWARF number. */
+static const uint8_t arch_perf_word[ARCH_REGISTERS_COUNT] = {
+    0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16,
+};
+
+/* From where the frame pointer points: the caller's frame pointer, the return address, the CFA. */
+#define ARCH_FRAME_BP_OFFSET  0
+#define ARCH_FRAME_RA_OFFSET  8
+#define ARCH_FRAME_CFA_OFFSET 16

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How to go from a frame to its caller, for every address of one module: the rows of its .eh_frame
+ * as a flat table that two processes can share. The worker builds it, the daemon checks every
+ * offset once and then only looks things up. Addresses are the module's own (ELF) addresses. The
+ * layout is private to one build of the program; it is never stored.
+ */
+
+#include "symbol_table.h"
+
+#define CFI_TABLE_BYTES_MAX ((size_t)64 << 20)
+
+enum cfi_kind {
+    CFI_NONE,        /* the module says nothing of this address */
+    CFI_UNSUPPORTED, /* it says something that no rule of ours can */
+    CFI_ROOT,   /* nobody called this: the return address is undefined, or the function is known
+                   to be the outermost of its kind of stack */
+    CFI_OFFSET, /* CFA = register + cfa_offset */
+    CFI_DEREF,  /* CFA = *(register + cfa_offset) + cfa_addend */
+    CFI_PLT,    /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
+};
+
+/* Where the caller's value of a register is. */
+enum cfi_saved {
+    CFI_SAME,   /* in the register itself */
+    CFI_AT_CFA, /* *(CFA + offset) */
+    CFI_AT_SP,  /* *(rsp + offset), as in signal frames */
+    CFI_LOST,   /* nowhere */
+};
+
+struct cfi_rule {
+    uint8_t kind;         /* enum cfi_kind */
+    uint8_t cfa_register; /* DWARF number, below ARCH_REGISTERS_COUNT */
+    uint8_t signal_frame; /* 1: the caller was interrupted, not calling */
+    uint8_t ra_saved;     /* enum cfi_saved, of the return address: CFI_AT_CFA or CFI_AT_SP */
+    uint8_t bp_saved;     /* of rbp and rbx, on which CFAs can rest in frames that are not leaves */
+    uint8_t bx_saved;
+    uint8_t zero[2];
+    int32_t cfa_offset;
+    int32_t cfa_addend;
+    int32_t ra_offset;
+    int32_t bp_offset;
+    int32_t bx_offset;
+};
+
+struct cfi_stats {
+    uint64_t row_count;
+    uint64_t rule_count;
+    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow */
+    uint64_t unsupported_bytes; /* by rows that are CFI_UNSUPPORTED */
+};
+
+/* Views into the serialised bytes; cfi_format.h says how they lie there. */
+struct cfi_page;
+struct cfi_row;
+struct cfi_table {
+    uint64_t base; /* the address of the first page, a multiple of its size */
+    const struct cfi_page *pages;
+    size_t page_count;
+    const struct cfi_row *rows;
+    size_t row_count;
+    const struct cfi_rule *rules; /* rules[0] is CFI_NONE */
+    size_t rule_count;
+    const struct symbol_segment *segments;
+    size_t segment_count;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
+    struct cfi_stats stats;
+};
+
+/*
+ * Makes `ret` a view of serialised bytes (borrowed, 8-byte aligned), after checking all of them.
+ * Returns 0, or -EBADMSG.
+ */
+int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret);
+
+/* The rule for `vaddr`: never NULL, CFI_NONE where the table has none. */
+const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr);
+
+/* The module's address of a file offset, if an executable segment has it. */
+bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr);
+
+/*
+ * Collects rows and serialises them. Ranges may come in any order; where two overlap, the one that
+ * came first stays. All return 0, -ENOMEM, or -E2BIG past CFI_TABLE_BYTES_MAX or another limit of
+ * the table.
+ */
+struct cfi_builder;
+struct cfi_builder *cfi_builder_new(void);
+struct cfi_builder *cfi_builder_free(struct cfi_builder *builder);
+/* As symbol_builder_segment() and symbol_builder_build_id(). */
+int cfi_builder_segment(struct cfi_builder *builder, const struct symbol_segment *segment);
+int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, size_t bytes);
+/* The rule (copied) for [start, end); an empty range is left out. */
+int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
+                    const struct cfi_rule *rule);
+/* Returned bytes: release with free(). */
+int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);
