@@ -4,7 +4,8 @@
  * Reads a perf ring. head and tail are free-running byte counts; the place in the ring is the count
  * modulo its size, a power of two. Invariants: tail is a multiple of 8, as every record's size is,
  * so a record's header never wraps; tail never passes the noted head; a record that is shown lies
- * wholly between the two.
+ * wholly between the two; what is written is between the two as well, where the kernel does not
+ * write until the tail is published.
  *
  * The kernel keeps these rules, so content that breaks them means that the ring's memory cannot be
  * trusted at all: everything noted is thrown away and counted, and reading goes on behind it.
@@ -27,7 +28,7 @@ static uint64_t align_down(uint64_t count)
     return count & ~(RECORD_ALIGN - 1);
 }
 
-void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, const uint8_t *data,
+void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, uint8_t *data,
                     uint64_t data_bytes, uint8_t *bounce)
 {
     assert(data_bytes >= RECORD_ALIGN && (data_bytes & (data_bytes - 1)) == 0);
@@ -87,6 +88,24 @@ int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *r
     *ret_record = in_one_piece(ring, header.size);
     *ret_size_bytes = header.size;
     return 1;
+}
+
+void perf_ring_wipe(struct perf_ring *ring, const uint8_t *bytes, size_t size_bytes)
+{
+    if (size_bytes == 0) {
+        return;
+    }
+    size_t at = (size_t)((uintptr_t)bytes - (uintptr_t)ring->data);
+    if (at >= ring->data_bytes) { /* shown elsewhere */
+        size_t offset = (size_t)(bytes - ring->bounce);
+        explicit_bzero(ring->bounce + offset, size_bytes);
+        at = (size_t)((ring->tail + offset) & (ring->data_bytes - 1));
+    }
+    assert(((at - ring->tail) & (ring->data_bytes - 1)) + size_bytes <= ring->head - ring->tail);
+    size_t until_end = (size_t)ring->data_bytes - at;
+    size_t first_bytes = size_bytes < until_end ? size_bytes : until_end;
+    explicit_bzero(ring->data + at, first_bytes);
+    explicit_bzero(ring->data, size_bytes - first_bytes);
 }
 
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)

@@ -16,7 +16,7 @@ struct perf_event_mmap_page;
 
 struct perf_ring {
     struct perf_event_mmap_page *meta; /* borrowed */
-    const uint8_t *data;               /* borrowed; data_bytes of it, a power of two */
+    uint8_t *data;                     /* borrowed; data_bytes of it, a power of two */
     uint64_t data_bytes;
     uint64_t head; /* as of the last perf_ring_refresh() */
     uint64_t tail; /* next byte to read; published by perf_ring_publish() */
@@ -25,7 +25,7 @@ struct perf_ring {
     uint64_t bad_count; /* times that the ring's content made no sense and was thrown away */
 };
 
-void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, const uint8_t *data,
+void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, uint8_t *data,
                     uint64_t data_bytes, uint8_t *bounce);
 
 /* Takes note of what the kernel has written by now (load-acquire of data_head). */
@@ -38,6 +38,13 @@ void perf_ring_refresh(struct perf_ring *ring);
  * record's size is impossible: everything noted is skipped and counted.
  */
 int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *ret_size_bytes);
+
+/*
+ * Overwrites bytes of the record that perf_ring_peek() showed last with zeros, in the ring and
+ * where they were shown: for copies of memory that shall not outlive their use. `bytes` to
+ * `bytes + size_bytes` lies in that record, or there are none. Before perf_ring_advance().
+ */
+void perf_ring_wipe(struct perf_ring *ring, const uint8_t *bytes, size_t size_bytes);
 
 /* Goes past the record that perf_ring_peek() showed. */
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes);
