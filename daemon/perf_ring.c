@@ -4,8 +4,7 @@
  * Reads a perf ring. head and tail are free-running byte counts; the place in the ring is the count
  * modulo its size, a power of two. Invariants: tail is a multiple of 8, as every record's size is,
  * so a record's header never wraps; tail never passes the noted head; a record that is shown lies
- * wholly between the two; what is written is between the two as well, where the kernel does not
- * write until the tail is published.
+ * wholly between the two; the bounce buffer holds no more than the record that is shown.
  *
  * The kernel keeps these rules, so content that breaks them means that the ring's memory cannot be
  * trusted at all: everything noted is thrown away and counted, and reading goes on behind it.
@@ -28,7 +27,7 @@ static uint64_t align_down(uint64_t count)
     return count & ~(RECORD_ALIGN - 1);
 }
 
-void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, uint8_t *data,
+void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, const uint8_t *data,
                     uint64_t data_bytes, uint8_t *bounce)
 {
     assert(data_bytes >= RECORD_ALIGN && (data_bytes & (data_bytes - 1)) == 0);
@@ -56,11 +55,17 @@ static int throw_away(struct perf_ring *ring)
     return -EBADMSG;
 }
 
+/* The bytes from the tail to the end of the memory. */
+static size_t bytes_until_end(const struct perf_ring *ring)
+{
+    return (size_t)(ring->data_bytes - (ring->tail & (ring->data_bytes - 1)));
+}
+
 /* `size_bytes` from the tail on, in one piece. */
 static const uint8_t *in_one_piece(const struct perf_ring *ring, size_t size_bytes)
 {
     size_t at = (size_t)(ring->tail & (ring->data_bytes - 1));
-    size_t until_end = (size_t)ring->data_bytes - at;
+    size_t until_end = bytes_until_end(ring);
     if (size_bytes <= until_end) {
         return ring->data + at;
     }
@@ -90,27 +95,12 @@ int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *r
     return 1;
 }
 
-void perf_ring_wipe(struct perf_ring *ring, const uint8_t *bytes, size_t size_bytes)
-{
-    if (size_bytes == 0) {
-        return;
-    }
-    size_t at = (size_t)((uintptr_t)bytes - (uintptr_t)ring->data);
-    if (at >= ring->data_bytes) { /* shown elsewhere */
-        size_t offset = (size_t)(bytes - ring->bounce);
-        explicit_bzero(ring->bounce + offset, size_bytes);
-        at = (size_t)((ring->tail + offset) & (ring->data_bytes - 1));
-    }
-    assert(((at - ring->tail) & (ring->data_bytes - 1)) + size_bytes <= ring->head - ring->tail);
-    size_t until_end = (size_t)ring->data_bytes - at;
-    size_t first_bytes = size_bytes < until_end ? size_bytes : until_end;
-    explicit_bzero(ring->data + at, first_bytes);
-    explicit_bzero(ring->data, size_bytes - first_bytes);
-}
-
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)
 {
     assert(size_bytes % RECORD_ALIGN == 0 && size_bytes <= ring->head - ring->tail);
+    if (size_bytes > bytes_until_end(ring)) {
+        explicit_bzero(ring->bounce, size_bytes);
+    }
     ring->tail += size_bytes;
 }
 

@@ -314,7 +314,7 @@ static int map_ring(int fd, uint64_t data_bytes, uint8_t *bounce, void **ret_map
     if (map == MAP_FAILED) {
         return -errno;
     }
-    perf_ring_init(ret_ring, map, (uint8_t *)map + page_bytes, data_bytes, bounce);
+    perf_ring_init(ret_ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
     *ret_map = map;
     return hide_from_dumps(map, page_bytes + data_bytes);
 }

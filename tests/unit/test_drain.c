@@ -82,9 +82,9 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
     for (size_t i = 0; i < 2; i++) {
         world->cpus[i].cpu = (uint32_t)i;
         perf_ring_init(&world->cpus[i].sample_ring, &world->pages[i][0],
-                       (uint8_t *)world->rings[i][0], RING_BYTES, world->bounce);
+                       (const uint8_t *)world->rings[i][0], RING_BYTES, world->bounce);
         perf_ring_init(&world->cpus[i].sideband_ring, &world->pages[i][1],
-                       (uint8_t *)world->rings[i][1], RING_BYTES, world->bounce);
+                       (const uint8_t *)world->rings[i][1], RING_BYTES, world->bounce);
     }
     world->source = (struct perf_source){
         .layout = {.sample_type = SAMPLE_TYPE}, .cpus = world->cpus, .cpu_count = 2};
