@@ -394,16 +394,15 @@ static int make_plan(const struct perf_source_config *config, size_t cpu_count,
     return perf_plan_make(&input, ret, reterr);
 }
 
-static int map_bounces(struct perf_source *source, size_t cpu_count)
+/* Room to put a record of every ring together in; NULL when memory is out. */
+static uint8_t *map_bounces(size_t bytes)
 {
-    size_t bytes = cpu_count * 2 * PERF_RING_BOUNCE_BYTES;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
-        return -errno;
+    if (map != MAP_FAILED && hide_from_dumps(map, bytes) < 0) {
+        (void)munmap(map, bytes);
+        map = MAP_FAILED;
     }
-    source->bounces = map;
-    source->bounces_bytes = bytes;
-    return hide_from_dumps(map, bytes);
+    return map == MAP_FAILED ? NULL : map;
 }
 
 /* Room for `count` CPUs, none of them opened yet; NULL when memory is out. */
@@ -417,8 +416,17 @@ static struct perf_source *new_source(const struct perf_source_config *config, s
     source->layout = perf_record_layout_make(
         sample_type(config), config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
     source->cpus = calloc(count, sizeof *source->cpus);
-    return source->cpus == NULL || map_bounces(source, count) < 0 ? perf_source_free(source)
-                                                                  : source;
+    source->bounces_bytes = count * 2 * PERF_RING_BOUNCE_BYTES;
+    source->bounces = map_bounces(source->bounces_bytes);
+    if (source->cpus == NULL || source->bounces == NULL) {
+        if (source->bounces != NULL) {
+            (void)munmap(source->bounces, source->bounces_bytes);
+        }
+        free(source->cpus);
+        free(source);
+        return NULL;
+    }
+    return source;
 }
 
 int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
@@ -459,9 +467,7 @@ struct perf_source *perf_source_free(struct perf_source *source)
     for (size_t i = 0; i < source->cpu_count; i++) {
         close_cpu(&source->cpus[i]);
     }
-    if (source->bounces != NULL) {
-        (void)munmap(source->bounces, source->bounces_bytes);
-    }
+    (void)munmap(source->bounces, source->bounces_bytes);
     free(source->cpus);
     free(source);
     return NULL;

@@ -233,7 +233,7 @@ static int run_with(struct run *run)
     const struct timespec wait = {.tv_nsec = DRAIN_WAIT_NS};
     struct fault fault = {0};
     int r = perf_source_open(&run->config, &run->source, &fault);
-    if (r < 0) {
+    if (run->source == NULL) {
         printf("cannot open: %s %s\n", fault.member, fault.text);
         return r;
     }

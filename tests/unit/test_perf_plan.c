@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,22 +174,25 @@ static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
 
 static void advises_the_most_that_fits(void **state)
 {
+    static const char copy_advice[] = "lower stack_copy_bytes to ";
+    static const char rate_advice[] = " or the rate to ";
     (void)state;
     for (size_t cpu_count = 16; cpu_count <= 128; cpu_count *= 2) {
         struct perf_plan_input input = usual;
         struct perf_plan plan;
         struct fault fault = {0};
-        unsigned copy_bytes = 0;
-        unsigned rate_hz = 0;
         input.period_ns = 100000;
         input.stack_copy_bytes = 65000;
         input.cpu_count = cpu_count;
         assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
         const char *advice = strstr(fault.text, "lower ");
         assert_non_null(advice);
-        assert_int_equal(sscanf(advice, "lower stack_copy_bytes to %u or the rate to %u Hz",
-                                &copy_bytes, &rate_hz),
-                         2);
+        char *end = NULL;
+        uint32_t copy_bytes = (uint32_t)strtoul(advice + strlen(copy_advice), &end, 10);
+        assert_memory_equal(advice, copy_advice, strlen(copy_advice));
+        assert_memory_equal(end, rate_advice, strlen(rate_advice));
+        uint64_t rate_hz = strtoul(end + strlen(rate_advice), &end, 10);
+        assert_string_equal(end, " Hz");
         assert_true(fits(10000, copy_bytes, cpu_count));
         assert_false(fits(10000, copy_bytes + 8, cpu_count));
         assert_true(fits(rate_hz, 65000, cpu_count));

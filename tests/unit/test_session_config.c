@@ -18,6 +18,8 @@
 
 #define CONFIG_DIR TEST_DATA_DIR "/../../config"
 
+static const enum session_unwind unwind_default = SESSION_UNWIND_DEFAULT;
+
 static char *read_file(const char *path, size_t *ret_bytes)
 {
     FILE *file = fopen(path, "rb");
@@ -145,9 +147,8 @@ static void fills_in_defaults(void **state)
     assert_int_equal(parse("{}", &config, NULL), 0);
     assert_int_equal(config.period_ns, 1001001);
     assert_int_equal(config.max_stack_depth, 127);
-    assert_int_equal(config.unwind, SESSION_UNWIND_DEFAULT);
-    assert_int_equal(config.stack_copy_bytes,
-                     SESSION_UNWIND_DEFAULT == SESSION_UNWIND_FP ? 0 : 65000);
+    assert_int_equal(config.unwind, unwind_default);
+    assert_int_equal(config.stack_copy_bytes, unwind_default == SESSION_UNWIND_FP ? 0 : 65000);
     assert_false(config.kernel_stacks);
     assert_true(config.kernel_threads);
     assert_true(config.exclude_self);
@@ -248,7 +249,7 @@ static void takes_a_size_of_copies_alone_if_copies_are_the_default(void **state)
 {
     cleanup_(json_freep) cJSON *schema = read_schema();
     const cJSON *dependent = cJSON_GetObjectItem(schema, "dependentSchemas");
-    bool fp = SESSION_UNWIND_DEFAULT == SESSION_UNWIND_FP;
+    bool fp = unwind_default == SESSION_UNWIND_FP;
     struct session_config config;
     (void)state;
     assert_int_equal(parse("{\"stack_copy_bytes\":8192}", &config, NULL), fp ? -EINVAL : 0);
