@@ -20,6 +20,7 @@ test_packages=(
     clang-format clang-tidy shellcheck # checks
     procps valgrind                    # system tests
     python3                            # JSON in system tests and benches
+    python3-jsonschema                 # the schema of session configs
     elfutils                           # an independent reader of symbols
     linux-perf                         # what the benches compare with
 )

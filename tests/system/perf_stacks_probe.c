@@ -63,18 +63,6 @@ static uint64_t pattern_word(pid_t pid, size_t index)
     return ((uint64_t)pid * PATTERN_WORDS + index) * PATTERN_FACTOR;
 }
 
-/* Spins with a constant stack pointer and a pattern on its stack. */
-static _Noreturn void spin(volatile struct truth *truth)
-{
-    volatile uint64_t pattern[PATTERN_WORDS];
-    for (size_t i = 0; i < PATTERN_WORDS; i++) {
-        pattern[i] = pattern_word(getpid(), i);
-    }
-    truth->pattern = (uintptr_t)pattern;
-    __asm__ volatile("mov %%rsp, %0\n1: pause\n jmp 1b" : "=m"(truth->sp)::"memory");
-    __builtin_unreachable();
-}
-
 /* Where the mapping of a process ends that holds the address; 0 when there is none. */
 static uint64_t mapping_end(pid_t pid, uint64_t address)
 {
@@ -92,6 +80,30 @@ static uint64_t mapping_end(pid_t pid, uint64_t address)
         (void)fclose(file);
     }
     return end;
+}
+
+/*
+ * The kernel copies what is there, and below a program's arguments there may be pages that nobody
+ * has touched yet.
+ */
+__attribute__((no_sanitize("address"))) static void touch_pages(uint64_t from, uint64_t until)
+{
+    for (uint64_t at = from; at < until; at += 4096) {
+        (void)*(volatile uint8_t *)(uintptr_t)at;
+    }
+}
+
+/* Spins with a constant stack pointer and a pattern on its stack. */
+static _Noreturn void spin(volatile struct truth *truth)
+{
+    volatile uint64_t pattern[PATTERN_WORDS];
+    for (size_t i = 0; i < PATTERN_WORDS; i++) {
+        pattern[i] = pattern_word(getpid(), i);
+    }
+    truth->pattern = (uintptr_t)pattern;
+    touch_pages(truth->pattern, mapping_end(getpid(), truth->pattern));
+    __asm__ volatile("mov %%rsp, %0\n1: pause\n jmp 1b" : "=m"(truth->sp)::"memory");
+    __builtin_unreachable();
 }
 
 static struct busy start_busy(uint32_t cpu)

@@ -132,6 +132,19 @@ echo '{"frequency_hz": 0}' >"$WORK/bad.json"
 grep -q 'good.json: ok' "$WORK/out" || fail "check of a good config: $(cat "$WORK/out")"
 grep -q '^  sample_period_ns  *250000$' "$WORK/out" || fail "check shows no values: $(cat "$WORK/out")"
 expect 1 'bad.json: frequency_hz: ' check "$WORK/bad.json"
+head -c 65537 /dev/zero | tr '\0' ' ' >"$WORK/long.json"
+expect 1 'long.json: is too long: it may have 65536 bytes' check "$WORK/long.json"
+# What this machine's kernel may not do is warned of, and only where the kernel walks the stacks.
+limit=$(cat /proc/sys/kernel/perf_event_max_stack)
+if [ "$limit" -lt 510 ]; then
+    echo '{"unwind": "fp", "max_stack_depth": 510}' >"$WORK/deep.json"
+    expect 0 "deep.json: max_stack_depth: warning: 510 .*perf_event_max_stack is $limit" check "$WORK/deep.json"
+    "$PROFCTL" check --json "$WORK/deep.json" | grep -q '"ok":true.*"warnings":\[{"member":"max_stack_depth"' ||
+        fail "check --json of a deep config says no warning"
+    echo '{"unwind": "auto", "max_stack_depth": 510}' | "$PROFCTL" check - >"$WORK/out" 2>&1 ||
+        fail "check of a deep config with auto: status $?"
+    grep -q warning "$WORK/out" && fail "check of a deep config with auto warns: $(cat "$WORK/out")"
+fi
 expect 1 'text: config: ' check "$WORK/text"
 expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
 expect 1 'missing: cannot be opened: No such file' \
