@@ -253,17 +253,23 @@ static struct answer ask_elfutils(const struct subject *subject, uint64_t addres
     return answer;
 }
 
-static void follow(const struct world *world, uint8_t saved, int64_t offset, int number,
-                   uint64_t cfa, bool *ret_is_known, uint64_t *ret_value)
+/* Where a rule says that a register is. */
+struct place {
+    uint8_t saved;
+    int32_t offset;
+    int number;
+};
+
+static bool follow(const struct world *world, const struct place *place, uint64_t cfa,
+                   uint64_t *ret)
 {
     uint64_t from = cfa;
-    switch ((enum cfi_saved)saved) {
+    switch ((enum cfi_saved)place->saved) {
     case CFI_SAME:
-        *ret_value = world->registers[number];
-        *ret_is_known = true;
-        return;
+        *ret = world->registers[place->number];
+        return true;
     case CFI_LOST:
-        return;
+        return false;
     case CFI_AT_SP:
         from = world->registers[ARCH_DWARF_SP];
         break;
@@ -273,8 +279,8 @@ static void follow(const struct world *world, uint8_t saved, int64_t offset, int
     case CFI_AT_CFA:
         break;
     }
-    *ret_value = load(world, from + (uint64_t)offset);
-    *ret_is_known = true;
+    *ret = load(world, from + (uint64_t)(int64_t)place->offset);
+    return true;
 }
 
 static struct answer ask_table(const struct subject *subject, uint64_t address)
@@ -310,13 +316,15 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
         cfa += (address & 15) >= (uint64_t)rule->cfa_addend ? 8 : 0;
         break;
     }
+    const struct place places[COLUMN_COUNT] = {
+        [COLUMN_RA] = {rule->ra_saved, rule->ra_offset, ARCH_DWARF_RA},
+        [COLUMN_BP] = {rule->bp_saved, rule->bp_offset, ARCH_DWARF_BP},
+        [COLUMN_BX] = {rule->bx_saved, rule->bx_offset, ARCH_DWARF_BX},
+    };
     answer.values[COLUMN_CFA] = cfa;
-    follow(world, rule->ra_saved, rule->ra_offset, ARCH_DWARF_RA, cfa, &answer.is_known[COLUMN_RA],
-           &answer.values[COLUMN_RA]);
-    follow(world, rule->bp_saved, rule->bp_offset, ARCH_DWARF_BP, cfa, &answer.is_known[COLUMN_BP],
-           &answer.values[COLUMN_BP]);
-    follow(world, rule->bx_saved, rule->bx_offset, ARCH_DWARF_BX, cfa, &answer.is_known[COLUMN_BX],
-           &answer.values[COLUMN_BX]);
+    for (size_t i = COLUMN_RA; i < COLUMN_COUNT; i++) {
+        answer.is_known[i] = follow(world, &places[i], cfa, &answer.values[i]);
+    }
     return answer;
 }
 
@@ -480,6 +488,7 @@ static void agrees_on_the_vdso(void **state)
     const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
     if (vdso == NULL) {
         skip();
+        return;
     }
     size_t size_bytes = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
     cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC);

@@ -184,22 +184,27 @@ static void *run(const struct dwarf_cie *cie, const uint8_t *program, size_t siz
     return bytes;
 }
 
+static void expect_rows(const struct story *story, const struct cfi_table *table)
+{
+    for (size_t i = 0; i < ROWS_MAX && story->rows[i].words != NULL; i++) {
+        char words[CFI_WORDS_BYTES];
+        cfi_words(cfi_table_find(table, START + story->rows[i].offset), words);
+        if (strcmp(words, story->rows[i].words) != 0) {
+            fail_msg("%s: at %#x %s, expected %s", story->what, (unsigned)story->rows[i].offset,
+                     words, story->rows[i].words);
+        }
+    }
+}
+
 static void runs_every_instruction(void **state)
 {
     (void)state;
     const struct dwarf_cie cie = make_cie(common, sizeof common);
     for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
-        const struct story *story = &stories[i];
         struct cfi_table table;
-        cleanup_(freep) void *bytes = run(&cie, story->program, story->program_bytes, &table);
-        for (size_t j = 0; j < ROWS_MAX && story->rows[j].words != NULL; j++) {
-            char words[CFI_WORDS_BYTES];
-            cfi_words(cfi_table_find(&table, START + story->rows[j].offset), words);
-            if (strcmp(words, story->rows[j].words) != 0) {
-                fail_msg("%s: at %#x %s, expected %s", story->what, (unsigned)story->rows[j].offset,
-                         words, story->rows[j].words);
-            }
-        }
+        cleanup_(freep) void *bytes =
+            run(&cie, stories[i].program, stories[i].program_bytes, &table);
+        expect_rows(&stories[i], &table);
         assert_int_equal(table.stats.covered_bytes + table.stats.unsupported_bytes, END - START);
         assert_int_equal(cfi_table_find(&table, END)->kind, CFI_NONE);
     }

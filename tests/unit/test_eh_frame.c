@@ -131,7 +131,7 @@ static int read_fd(int fd, struct outcome *ret)
 
 static struct outcome read_file(const struct eh_frame_file *file)
 {
-    struct outcome outcome;
+    struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = eh_frame_file_make(file);
     assert_int_equal(read_fd(fd, &outcome), 0);
     return outcome;
@@ -266,7 +266,7 @@ static void has_no_rows_for_other_machines(void **state)
 static void refuses_what_is_no_program(void **state)
 {
     (void)state;
-    struct outcome outcome;
+    struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = memfd_create("nothing", MFD_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), -EBADMSG);
     assert_int_equal(write(fd, "#!/bin/sh\n", 10), 10);
@@ -380,7 +380,7 @@ static void survives_files_of_every_length(void **state)
         };
         cleanup_(closep) int fd = eh_frame_file_make(&file);
         for (off_t size = (off_t)(EH_FRAME_START + section.size_bytes); size >= 0; size--) {
-            struct outcome outcome;
+            struct outcome outcome = {.bytes = NULL};
             assert_int_equal(ftruncate(fd, size), 0);
             if (read_fd(fd, &outcome) == 0) {
                 free(outcome.bytes);
@@ -413,7 +413,7 @@ static void ignores_a_section_that_the_file_does_not_hold(void **state)
 static void knows_roots_by_their_names(void **state)
 {
     (void)state;
-    struct outcome outcome;
+    struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), 0);
     uint64_t root = (uint64_t)(&test_root - &__executable_start);
