@@ -14,9 +14,9 @@ int array_grow(void **array, size_t *capacity, size_t wanted, size_t element_byt
 typedef bool (*array_before_fn)(const void *a, const void *b, const void *userdata);
 
 /*
- * Sorts, and leaves in their order what neither comes before the other. No order of the input can
- * slow it down, one that is nearly right is fast, and unlike the C library's it asks the system
- * nothing: it runs under a seccomp filter. Returns 0, or -ENOMEM with the array as it was.
+ * Sorts. No order of the input can slow it down, one that is nearly right is fast, and unlike the C
+ * library's it asks the system nothing: it runs under a seccomp filter. Returns 0, or -ENOMEM with
+ * the array as it was.
  */
 int array_sort(void *array, size_t count, size_t element_bytes, array_before_fn is_before,
                const void *userdata);

@@ -146,11 +146,14 @@ static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule,
     size_t hash = hash_rule(rule);
     for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
         uint16_t *slot = &builder->slots[(hash + step) % SLOT_COUNT];
+        if (*slot == RULE_NONE && builder->rule_count == CFI_RULE_COUNT_MAX) {
+            break;
+        }
         if (*slot != RULE_NONE && memcmp(&builder->rules[*slot], rule, sizeof *rule) == 0) {
             *ret = *slot;
             return 0;
         }
-        if (*slot == RULE_NONE && builder->rule_count < CFI_RULE_COUNT_MAX) {
+        if (*slot == RULE_NONE) {
             void *rules = builder->rules;
             int r =
                 array_grow(&rules, &builder->rule_capacity, builder->rule_count + 1, sizeof *rule);

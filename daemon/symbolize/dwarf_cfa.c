@@ -61,6 +61,7 @@ struct machine {
     struct cfi_rule state;
     struct cfi_rule remembered[REMEMBERED_MAX];
     size_t remembered_count;
+    uint64_t row_start; /* the state holds from here to the location */
     uint64_t location;
     uint64_t end;
 };
@@ -77,17 +78,25 @@ static struct cfi_rule make_row(const struct cfi_rule *state)
     return *state;
 }
 
-/* Adds the row from here to `location`, which is not before here, and goes there. */
+/* Adds the row that ends here, if it has not been. */
+static int add_row(struct machine *machine)
+{
+    if (machine->row_start == machine->location) {
+        return 0;
+    }
+    const struct cfi_rule row = make_row(&machine->state);
+    int r = cfi_builder_add(machine->builder, machine->row_start, machine->location, &row);
+    machine->row_start = machine->location;
+    return r;
+}
+
 static int advance_to(struct machine *machine, uint64_t location)
 {
     if (machine->builder == NULL || location < machine->location) {
         return -EBADMSG;
     }
-    uint64_t to = location < machine->end ? location : machine->end;
-    const struct cfi_rule row = make_row(&machine->state);
-    int r = cfi_builder_add(machine->builder, machine->location, to, &row);
-    machine->location = to;
-    return r;
+    machine->location = location < machine->end ? location : machine->end;
+    return 0;
 }
 
 static int advance_by(struct machine *machine, uint64_t units)
@@ -402,25 +411,29 @@ static int run_extended(struct machine *machine, uint8_t instruction)
     }
 }
 
+/* An instruction that may change the state. */
+static int run_change(struct machine *machine, uint8_t byte)
+{
+    switch (byte & 0xc0) {
+    case CFA_OFFSET:
+        return save_at_offset(machine, byte & 0x3f, false, false);
+    case CFA_RESTORE:
+        restore_place(machine, byte & 0x3f);
+        return 0;
+    default:
+        return run_extended(machine, byte);
+    }
+}
+
 static int run_program(struct machine *machine)
 {
     uint8_t byte = 0;
     int r = 0;
     while (r == 0 && machine->location < machine->end && dwarf_read_u8(&machine->program, &byte)) {
-        uint8_t operand = byte & 0x3f;
-        switch (byte & 0xc0) {
-        case CFA_ADVANCE:
-            r = advance_by(machine, operand);
-            break;
-        case CFA_OFFSET:
-            r = save_at_offset(machine, operand, false, false);
-            break;
-        case CFA_RESTORE:
-            restore_place(machine, operand);
-            break;
-        default:
-            r = run_extended(machine, byte);
-            break;
+        bool is_advance = (byte & 0xc0) == CFA_ADVANCE;
+        r = is_advance ? advance_by(machine, byte & 0x3f) : add_row(machine);
+        if (r == 0 && !is_advance) {
+            r = run_change(machine, byte);
         }
     }
     return r;
@@ -455,12 +468,21 @@ int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint
     machine.program = program;
     machine.state = cie->initial;
     machine.remembered_count = 0;
+    machine.row_start = start;
     machine.location = start;
     machine.end = end;
     int r = cie->is_supported ? run_program(&machine) : -EBADMSG;
-    if (r == -EBADMSG) {
-        static const struct cfi_rule unsupported = {.kind = CFI_UNSUPPORTED};
-        return cfi_builder_add(builder, machine.location, end, &unsupported);
+    if (r < 0 && r != -EBADMSG) {
+        return r;
     }
-    return r < 0 ? r : advance_to(&machine, end);
+    bool is_whole = r == 0;
+    if (is_whole) {
+        machine.location = end;
+    }
+    r = add_row(&machine);
+    if (r == 0 && !is_whole) {
+        static const struct cfi_rule unsupported = {.kind = CFI_UNSUPPORTED};
+        r = cfi_builder_add(builder, machine.location, end, &unsupported);
+    }
+    return r;
 }

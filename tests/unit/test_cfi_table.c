@@ -145,6 +145,34 @@ static void writes_a_row_only_where_the_rule_changes(void **state)
     assert_int_equal(cfi_table_find(&table, 0x30008)->kind, CFI_NONE);
 }
 
+static void holds_four_gibibytes(void **state)
+{
+    (void)state;
+    struct cfi_builder *builder = cfi_builder_new();
+    add(builder, 0, UINT64_C(3) << 30, 8);
+    add(builder, UINT64_C(3) << 30, UINT64_C(4) << 30, 16);
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    assert_int_equal(table.page_count, CFI_PAGE_COUNT_MAX);
+    assert_int_equal(table.stats.covered_bytes, UINT64_C(4) << 30);
+    assert_int_equal(offset_at(&table, 0), 8);
+    assert_int_equal(offset_at(&table, UINT32_MAX), 16);
+}
+
+static void ends_a_full_page_without_a_row(void **state)
+{
+    (void)state;
+    struct cfi_builder *builder = cfi_builder_new();
+    add(builder, 0x10000, 0x30000, 8);
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    assert_int_equal(table.row_count, 2);
+    assert_int_equal(offset_at(&table, 0x2ffff), 8);
+    assert_int_equal(cfi_table_find(&table, 0x30000)->kind, CFI_NONE);
+}
+
 static void knows_the_kinds_that_have_no_caller(void **state)
 {
     (void)state;
@@ -333,6 +361,8 @@ int main(void)
         cmocka_unit_test(finds_the_rule_that_came_first),
         cmocka_unit_test(finds_nothing_in_an_empty_table),
         cmocka_unit_test(writes_a_row_only_where_the_rule_changes),
+        cmocka_unit_test(holds_four_gibibytes),
+        cmocka_unit_test(ends_a_full_page_without_a_row),
         cmocka_unit_test(knows_the_kinds_that_have_no_caller),
         cmocka_unit_test(counts_rules_beyond_the_limit_as_unsupported),
         cmocka_unit_test(refuses_ranges_that_no_table_holds),
