@@ -21,7 +21,7 @@ test_packages=(
     procps valgrind                    # system tests
     python3                            # JSON in system tests and benches
     python3-jsonschema                 # the schema of session configs
-    elfutils                           # an independent reader of symbols
+    elfutils libdw-dev                 # independent readers of symbols and of call frames
     linux-perf                         # what the benches compare with
 )
 
