@@ -14,7 +14,6 @@
 
 #include "cleanup.h"
 #include "elf_worker_wire.h"
-#include "symbol_table.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -42,6 +41,7 @@ struct elf_worker {
     pid_t pid; /* 0 once it has been reaped */
     uint64_t sequence;
     bool asked;
+    size_t max_bytes; /* of the table that was asked for */
 };
 
 static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, int socket_fd)
@@ -193,7 +193,8 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid;
 }
 
-int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd)
+int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                    size_t max_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
@@ -221,6 +222,7 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     }
     worker->sequence++;
     worker->asked = true;
+    worker->max_bytes = max_bytes;
     return 0;
 }
 
@@ -247,14 +249,14 @@ static int take_descriptor(struct msghdr *message)
  * Maps a file that the worker says is a table (borrowed), if it is one and can never change. Not
  * populated: a hole, which would become our memory when it is read, ends the check where it begins.
  */
-static int map_table(int fd, uint64_t size_bytes, void **ret_map)
+static int map_table(int fd, uint64_t size_bytes, size_t max_bytes, struct elf_worker_table *ret)
 {
     struct stat status;
     struct statfs filesystem;
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 ||
         fstatfs(fd, &filesystem) < 0 || filesystem.f_type != TMPFS_MAGIC || size_bytes == 0 ||
-        size_bytes > SYMBOL_TABLE_BYTES_MAX || status.st_size != (off_t)size_bytes) {
+        size_bytes > max_bytes || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */
@@ -262,13 +264,13 @@ static int map_table(int fd, uint64_t size_bytes, void **ret_map)
     if (map == MAP_FAILED) {
         return -errno;
     }
-    struct symbol_table table;
-    int r = symbol_table_open(map, size_bytes, &table);
+    struct elf_worker_table table = {.map = map, .map_bytes = size_bytes};
+    int r = symbol_table_open(map, size_bytes, &table.symbols);
     if (r < 0) {
         (void)munmap(map, size_bytes);
         return r;
     }
-    *ret_map = map;
+    *ret = table;
     return 0;
 }
 
@@ -281,7 +283,7 @@ static int give_up(struct elf_worker *worker)
     return -EPIPE;
 }
 
-int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_bytes)
+int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
 {
     union {
         struct cmsghdr align;
@@ -310,12 +312,6 @@ int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_by
                          answer.error != -EAGAIN && answer.error != -EPIPE && fd < 0;
         return plausible ? answer.error : give_up(worker);
     }
-    void *map = NULL;
-    int r = map_table(fd, answer.size_bytes, &map);
-    if (r < 0) {
-        return r == -ENOMEM ? r : give_up(worker);
-    }
-    *ret_map = map;
-    *ret_bytes = answer.size_bytes;
-    return 0;
+    int r = map_table(fd, answer.size_bytes, worker->max_bytes, ret);
+    return r == 0 || r == -ENOMEM ? r : give_up(worker);
 }

@@ -164,14 +164,14 @@ static void fail_current(struct module_cache *cache, enum module_failure failure
     end_load(cache, load, NULL, failure);
 }
 
-static void keep_table(struct module_cache *cache, void *map, size_t map_bytes)
+static void keep_table(struct module_cache *cache, const struct elf_worker_table *table)
 {
     struct load *load = take_ptr(cache->current);
     struct module_entry *entry = NULL;
-    int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, map,
-                             map_bytes, &entry);
+    int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, load->uid,
+                             table, &entry);
     if (r < 0) {
-        (void)munmap(map, map_bytes);
+        (void)munmap(table->map, table->map_bytes);
     }
     end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
 }
@@ -181,9 +181,8 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (cache->worker == NULL) {
         return;
     }
-    void *map = NULL;
-    size_t map_bytes = 0;
-    int r = elf_worker_receive(cache->worker, &map, &map_bytes);
+    struct elf_worker_table table;
+    int r = elf_worker_receive(cache->worker, &table);
     bool late = cache->current != NULL && now_ns - cache->current_begin_ns >= LOAD_LIMIT_NS;
     if (r == -EPIPE || (r == -EAGAIN && late)) {
         drop_worker(cache, now_ns);
@@ -199,7 +198,7 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (r < 0) {
         fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
     } else {
-        keep_table(cache, map, map_bytes);
+        keep_table(cache, &table);
     }
 }
 
@@ -221,8 +220,10 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
         return;
     }
     struct load *load = *link;
-    int r = elf_worker_send(cache->worker, load->kernel ? ELF_WORKER_KALLSYMS : ELF_WORKER_SYMBOLS,
-                            load->file.fd);
+    int r = load->kernel ? elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, load->file.fd,
+                                           SYMBOL_TABLE_BYTES_MAX)
+                         : elf_worker_send(cache->worker, ELF_WORKER_SYMBOLS, load->file.fd,
+                                           symbol_table_limit(load->file.identity.size_bytes));
     if (r == -EAGAIN) {
         return;
     }

@@ -7,8 +7,8 @@
  */
 #include "module_store.h"
 
-#include "cleanup.h"
-
+#include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #define BUCKETS  4096
@@ -92,56 +92,99 @@ struct module_entry *module_store_find(struct module_store *store,
     return NULL;
 }
 
-/* The link to the unused entry that was used longest ago, or NULL. */
-static struct module_entry **oldest_unused(struct module_store *store)
+/* Whether `a`, in nobody's use, has been so for longer. */
+static bool is_older(const struct module_entry *a, const struct module_entry *b)
 {
-    struct module_entry **oldest = NULL;
-    uint64_t oldest_ns = 0;
+    /* One that was not looked at since it became unused did so last. */
+    uint64_t a_ns = a->idle_since_ns == 0 ? UINT64_MAX : a->idle_since_ns;
+    uint64_t b_ns = b->idle_since_ns == 0 ? UINT64_MAX : b->idle_since_ns;
+    return a_ns < b_ns;
+}
+
+/* What a uid holds, and the link to the unused entry that was used longest ago, of it or of all. */
+struct survey {
+    uint64_t entry_count;
+    uint64_t table_bytes;
+    struct module_entry **oldest;
+    struct module_entry **oldest_own;
+};
+
+static struct survey survey(struct module_store *store, uid_t uid)
+{
+    struct survey found = {0};
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct module_entry **link = &store->buckets[i]; *link != NULL;
              link = &(*link)->next) {
-            /* One that was not looked at since it became unused did so last. */
-            uint64_t since_ns = (*link)->idle_since_ns == 0 ? UINT64_MAX : (*link)->idle_since_ns;
-            if (!is_used(*link) && (oldest == NULL || since_ns < oldest_ns)) {
-                oldest = link;
-                oldest_ns = since_ns;
+            struct module_entry *entry = *link;
+            bool own = entry->uid == uid;
+            found.entry_count += own;
+            found.table_bytes += own ? entry->map_bytes : 0;
+            if (is_used(entry)) {
+                continue;
+            }
+            if (found.oldest == NULL || is_older(entry, *found.oldest)) {
+                found.oldest = link;
+            }
+            if (own && (found.oldest_own == NULL || is_older(entry, *found.oldest_own))) {
+                found.oldest_own = link;
             }
         }
     }
-    return oldest;
+    return found;
 }
 
-int module_store_add(struct module_store *store, const struct file_identity *identity, void *map,
-                     size_t map_bytes, struct module_entry **ret)
+/* Whether one who holds `own` of `total` may have `more`: half of what the others leave. */
+static bool is_in_share(uint64_t max, uint64_t total, uint64_t own, uint64_t more)
 {
-    static const struct file_identity kernel = {0};
-    cleanup_(freep) struct module_entry *entry = calloc(1, sizeof *entry);
-    if (entry == NULL) {
-        return -ENOMEM;
-    }
-    int r = symbol_table_open(map, map_bytes, &entry->module.symbols);
-    if (r < 0) {
-        return r;
-    }
-    while (store->entry_count >= MODULE_STORE_ENTRIES_MAX ||
-           store->table_bytes + map_bytes > MODULE_STORE_BYTES_MAX) {
-        struct module_entry **link = oldest_unused(store);
+    return own + more <= (max - (total - own)) / 2;
+}
+
+/* Both limits leave room for a table of the uid; 0, or -ENOSPC. */
+static int make_room(struct module_store *store, uid_t uid, size_t bytes)
+{
+    for (;;) {
+        struct survey found = survey(store, uid);
+        bool in_share =
+            is_in_share(MODULE_STORE_ENTRIES_MAX, store->entry_count, found.entry_count, 1) &&
+            is_in_share(MODULE_STORE_BYTES_MAX, store->table_bytes, found.table_bytes, bytes);
+        if (in_share) {
+            return 0;
+        }
+        /* The uid's own go first: what others have left behind is no reason to be over a share. */
+        struct module_entry **link = found.oldest_own != NULL ? found.oldest_own : found.oldest;
         if (link == NULL) {
             return -ENOSPC;
         }
         remove_entry(store, link);
     }
+}
+
+int module_store_add(struct module_store *store, const struct file_identity *identity, uid_t uid,
+                     const struct elf_worker_table *table, struct module_entry **ret)
+{
+    static const struct file_identity kernel = {0};
+    struct module_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return -ENOMEM;
+    }
+    int r = make_room(store, uid, table->map_bytes);
+    if (r < 0) {
+        free(entry);
+        return r;
+    }
 
     entry->kernel = identity == NULL;
+    entry->uid = uid;
     entry->module.identity = identity == NULL ? kernel : *identity;
-    entry->map = map;
-    entry->map_bytes = map_bytes;
+    entry->module.symbols = table->symbols;
+    entry->map = table->map;
+    entry->map_bytes = table->map_bytes;
     struct module_entry **bucket = bucket_of(store, &entry->module.identity);
     entry->next = *bucket;
     *bucket = entry;
     store->entry_count++;
-    store->table_bytes += map_bytes;
-    *ret = take_ptr(entry);
+    store->table_bytes += table->map_bytes;
+    *ret = entry;
     return 0;
 }
 

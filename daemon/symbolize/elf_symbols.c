@@ -280,6 +280,7 @@ int elf_symbols_read(int fd, struct symbol_builder *builder)
     if (reading.elf == NULL) {
         return -EBADMSG;
     }
+    symbol_builder_limit(builder, reading.file_bytes);
     int r = read_elf(&reading);
     (void)elf_end(reading.elf);
     return r;

@@ -18,29 +18,40 @@ static struct file_identity identity(uint64_t number)
     return (struct file_identity){.device = 1, .inode = number, .size_bytes = 100};
 }
 
-static void *map_table(size_t *ret_bytes)
+/* An empty table in memory of its own, of `bytes` at least. */
+static struct elf_worker_table map_table(size_t bytes)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    void *bytes = NULL;
-    assert_int_equal(symbol_builder_finish(builder, &bytes, ret_bytes), 0);
+    struct elf_worker_table table = {.map_bytes = bytes};
+    void *serialised = NULL;
+    size_t serialised_bytes = 0;
+    assert_int_equal(symbol_builder_finish(builder, &serialised, &serialised_bytes), 0);
     symbol_builder_free(builder);
-    void *map = mmap(NULL, *ret_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(map, MAP_FAILED);
-    memcpy(map, bytes, *ret_bytes);
-    free(bytes);
-    return map;
+    table.map_bytes = bytes < serialised_bytes ? serialised_bytes : bytes;
+    table.map = mmap(NULL, table.map_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(table.map, MAP_FAILED);
+    memcpy(table.map, serialised, serialised_bytes);
+    assert_int_equal(symbol_table_open(table.map, serialised_bytes, &table.symbols), 0);
+    free(serialised);
+    return table;
+}
+
+static int add_of(struct module_store *store, uint64_t number, uid_t uid, size_t bytes,
+                  struct module_entry **ret)
+{
+    struct file_identity key = identity(number);
+    struct elf_worker_table table = map_table(bytes);
+    int r = module_store_add(store, &key, uid, &table, ret);
+    if (r < 0) {
+        (void)munmap(table.map, table.map_bytes);
+    }
+    return r;
 }
 
 static int add(struct module_store *store, uint64_t number, struct module_entry **ret)
 {
-    struct file_identity key = identity(number);
-    size_t bytes = 0;
-    void *map = map_table(&bytes);
-    int r = module_store_add(store, &key, map, bytes, ret);
-    if (r < 0) {
-        (void)munmap(map, bytes);
-    }
-    return r;
+    return add_of(store, number, 0, 0, ret);
 }
 
 static bool has(struct module_store *store, uint64_t number)
@@ -109,21 +120,60 @@ static void removes_the_longest_unused_when_full_and_never_a_used_one(void **sta
     struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
     struct module_entry *oldest = NULL;
-    for (uint64_t i = 0; i < MODULE_STORE_ENTRIES_MAX; i++) {
+    const uint64_t share = MODULE_STORE_ENTRIES_MAX / 2;
+    for (uint64_t i = 0; i < share; i++) {
         assert_int_equal(add(store, i, &entry), 0);
         module_entry_use(entry);
         oldest = i == 100 ? entry : oldest;
     }
-    assert_int_equal(add(store, MODULE_STORE_ENTRIES_MAX, &entry), -ENOSPC);
+    assert_int_equal(add(store, share, &entry), -ENOSPC);
 
     module_entry_release(oldest);
     module_store_trim(store, 1);
     module_entry_release(entry);
     module_store_trim(store, 2);
-    assert_int_equal(add(store, MODULE_STORE_ENTRIES_MAX, &entry), 0);
-    assert_int_equal(module_store_count(store), MODULE_STORE_ENTRIES_MAX);
+    assert_int_equal(add(store, share, &entry), 0);
+    assert_int_equal(module_store_count(store), share);
     assert_false(has(store, 100));
-    assert_true(has(store, MODULE_STORE_ENTRIES_MAX - 1));
+    assert_true(has(store, share - 1));
+    module_store_free(store);
+}
+
+/* Whatever some users hold, the next one finds as much room as the last one took. */
+static void leaves_room_for_one_more_uid(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct module_entry *entry = NULL;
+    const size_t table_bytes = (size_t)16 << 20;
+    uint64_t number = 0;
+    size_t room = MODULE_STORE_BYTES_MAX;
+    for (uid_t uid = 1000; room / 2 >= table_bytes; uid++) {
+        room /= 2;
+        for (size_t i = 0; i < room / table_bytes; i++) {
+            assert_int_equal(add_of(store, number++, uid, table_bytes, &entry), 0);
+            module_entry_use(entry);
+        }
+        assert_int_equal(add_of(store, number, uid, table_bytes, &entry), -ENOSPC);
+    }
+    assert_int_equal(module_store_bytes(store), MODULE_STORE_BYTES_MAX - table_bytes);
+    module_store_free(store);
+}
+
+static void takes_room_from_the_same_uid_first(void **state)
+{
+    (void)state;
+    struct module_store *store = module_store_new();
+    struct module_entry *entry = NULL;
+    const size_t quarter = MODULE_STORE_BYTES_MAX / 4;
+    assert_int_equal(add_of(store, 1, 1, quarter, &entry), 0);
+    module_store_trim(store, 1);
+    assert_int_equal(add_of(store, 2, 2, quarter, &entry), 0);
+    module_store_trim(store, 2);
+    assert_int_equal(add_of(store, 3, 2, quarter, &entry), 0);
+    assert_true(has(store, 1));
+    assert_false(has(store, 2));
+    assert_true(has(store, 3));
     module_store_free(store);
 }
 
@@ -148,9 +198,8 @@ static void never_finds_the_kernel_again(void **state)
     struct module_store *store = module_store_new();
     const struct file_identity none = {0};
     struct module_entry *entry = NULL;
-    size_t bytes = 0;
-    void *map = map_table(&bytes);
-    assert_int_equal(module_store_add(store, NULL, map, bytes, &entry), 0);
+    struct elf_worker_table table = map_table(0);
+    assert_int_equal(module_store_add(store, NULL, 0, &table, &entry), 0);
     assert_null(module_store_find(store, &none));
     module_store_free(store);
 }
@@ -161,6 +210,8 @@ int main(void)
         cmocka_unit_test(finds_by_every_part_of_the_identity),
         cmocka_unit_test(trims_what_was_idle_for_a_minute_and_nothing_else),
         cmocka_unit_test(removes_the_longest_unused_when_full_and_never_a_used_one),
+        cmocka_unit_test(leaves_room_for_one_more_uid),
+        cmocka_unit_test(takes_room_from_the_same_uid_first),
         cmocka_unit_test(forgets_failures_after_a_while),
         cmocka_unit_test(never_finds_the_kernel_again),
     };
