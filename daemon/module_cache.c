@@ -3,9 +3,12 @@
 /*
  * Leads each ticket to its table: the opener finds the file, the store knows whether there is a
  * table for it, and if not, a load waits for the worker, one for each file however many tickets
- * want it. The worker has one request under way; whose turn it is goes round the uids, so that no
- * user's hostile files delay all others. A worker that dies or takes too long costs the tickets of
- * that one load, and is replaced after a moment.
+ * want it. The worker has one request under way; whose turn it is says module_queue. A worker that
+ * dies or takes too long costs the tickets of that one load, and is replaced after a moment.
+ *
+ * A file may take the worker over, and a worker that was taken over may say anything of the files
+ * that come after. So one that has read what an unprivileged user wrote reads nothing but that
+ * user's files from then on: for any other, there is a new one.
  *
  * Everything but the requests runs in the main thread, inside module_cache_dispatch(), which never
  * waits: files are opened and closed by the opener's threads, and a killed worker is reaped when it
@@ -15,6 +18,7 @@
 
 #include "cleanup.h"
 #include "limit_clock.h"
+#include "module_queue.h"
 #include "module_ticket.h"
 #include "opener.h"
 
@@ -25,16 +29,7 @@
 #define TRIM_INTERVAL_NS  NS_PER_S
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
-#define DYING_WORKERS_MAX 4
-
-/* A file whose table is wanted, and who wants it. */
-struct load {
-    struct load *next;
-    bool kernel;
-    struct module_file file; /* goes back to the opener */
-    uid_t uid;
-    struct module_ticket *tickets;
-};
+#define DYING_WORKERS_MAX 16
 
 struct module_cache {
     struct elf_worker_config worker_config;
@@ -44,16 +39,18 @@ struct module_cache {
     struct elf_worker *worker;                   /* NULL while there is none */
     struct elf_worker *dying[DYING_WORKERS_MAX]; /* killed, not gone yet */
     uint64_t restart_delay_ns;
-    uint64_t restart_ns;  /* not before */
-    struct load *loads;   /* waiting */
-    struct load *current; /* with the worker */
+    uint64_t restart_ns; /* not before */
+    uid_t worker_author; /* whose files it may have been taken over by; 0: nobody's */
+    struct module_queue *queue;
+    struct module_load *current; /* with the worker */
     uint64_t current_begin_ns;
-    uid_t last_uid;
     uint64_t trim_ns;
     atomic_uint_least64_t requested_count;
     uint64_t ready_count;
     uint64_t failed_count;
+    atomic_uint_least64_t refused_count;
     uint64_t worker_restart_count;
+    uint64_t worker_renewal_count;
 };
 
 static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
@@ -66,16 +63,13 @@ static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket
 static void finish_ticket(struct module_cache *cache, struct module_ticket *ticket,
                           struct module_entry *entry)
 {
-    if (module_ticket_finish(ticket, entry)) {
-        cache->ready_count++;
-    } else {
-        cache->failed_count++;
-    }
+    cache->ready_count++;
+    module_ticket_finish(ticket, entry);
 }
 
 /* Decides all tickets of a load, by `entry` or, if NULL, by `failure`, and ends it. */
-static void end_load(struct module_cache *cache, struct load *load, struct module_entry *entry,
-                     enum module_failure failure)
+static void end_load(struct module_cache *cache, struct module_load *load,
+                     struct module_entry *entry, enum module_failure failure)
 {
     while (load->tickets != NULL) {
         struct module_ticket *ticket = load->tickets;
@@ -88,6 +82,14 @@ static void end_load(struct module_cache *cache, struct load *load, struct modul
     }
     opener_release(cache->opener, load->file.fd, load->uid);
     free(load);
+}
+
+/* The load under way, which is so no more; the time it took is its user's. */
+static struct module_load *take_current(struct module_cache *cache)
+{
+    struct module_load *load = take_ptr(cache->current);
+    module_queue_charge(cache->queue, load->uid, limit_clock_ns() - cache->current_begin_ns);
+    return load;
 }
 
 static int watch(struct module_cache *cache, int fd)
@@ -109,6 +111,7 @@ static int start_worker(struct module_cache *cache)
         return r;
     }
     cache->worker = worker;
+    cache->worker_author = 0;
     return 0;
 }
 
@@ -157,7 +160,7 @@ static void replace_worker(struct module_cache *cache, uint64_t now_ns)
 /* The load under way has no table: remembered, except for the kernel, which has no identity. */
 static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
 {
-    struct load *load = take_ptr(cache->current);
+    struct module_load *load = take_current(cache);
     if (!load->kernel) {
         module_store_fail(cache->store, &load->file.identity, failure, now_ns);
     }
@@ -166,7 +169,7 @@ static void fail_current(struct module_cache *cache, enum module_failure failure
 
 static void keep_table(struct module_cache *cache, const struct elf_worker_table *table)
 {
-    struct load *load = take_ptr(cache->current);
+    struct module_load *load = take_current(cache);
     struct module_entry *entry = NULL;
     int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, load->uid,
                              table, &entry);
@@ -202,28 +205,49 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-/* The link to the next load: the first of another uid than the last one's, else the first. */
-static struct load **next_load(struct module_cache *cache)
+/* Whether the worker has not read the file of a user other than the load's author. */
+static bool may_read(const struct module_cache *cache, const struct module_load *load)
 {
-    for (struct load **link = &cache->loads; *link != NULL; link = &(*link)->next) {
-        if ((*link)->uid != cache->last_uid) {
-            return link;
-        }
+    return cache->worker_author == 0 || (cache->worker_author == load->file.author &&
+                                         cache->worker_author != MODULE_AUTHOR_UNKNOWN);
+}
+
+/* Another worker takes the place of one that has seen too much. */
+static void renew_worker(struct module_cache *cache)
+{
+    struct elf_worker **place = reap_workers(cache);
+    if (place == NULL) {
+        return;
     }
-    return &cache->loads;
+    *place = take_ptr(cache->worker);
+    (void)elf_worker_end(*place);
+    if (start_worker(cache) == 0) {
+        cache->worker_renewal_count++;
+    }
+}
+
+static int ask_worker(struct module_cache *cache, const struct module_load *load)
+{
+    const struct module_file *file = &load->file;
+    return load->kernel ? elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
+                                          SYMBOL_TABLE_BYTES_MAX)
+                        : elf_worker_send(cache->worker, ELF_WORKER_SYMBOLS, file->fd,
+                                          symbol_table_limit(file->identity.size_bytes));
 }
 
 static void send_load(struct module_cache *cache, uint64_t now_ns)
 {
-    struct load **link = next_load(cache);
-    if (cache->worker == NULL || cache->current != NULL || *link == NULL) {
+    struct module_load *load = module_queue_first(cache->queue);
+    if (cache->worker == NULL || cache->current != NULL || load == NULL) {
         return;
     }
-    struct load *load = *link;
-    int r = load->kernel ? elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, load->file.fd,
-                                           SYMBOL_TABLE_BYTES_MAX)
-                         : elf_worker_send(cache->worker, ELF_WORKER_SYMBOLS, load->file.fd,
-                                           symbol_table_limit(load->file.identity.size_bytes));
+    if (!may_read(cache, load)) {
+        renew_worker(cache);
+    }
+    if (cache->worker == NULL || !may_read(cache, load)) {
+        return;
+    }
+    int r = ask_worker(cache, load);
     if (r == -EAGAIN) {
         return;
     }
@@ -232,53 +256,63 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
         drop_worker(cache, now_ns);
         return;
     }
-    *link = load->next;
-    load->next = NULL;
+    module_queue_remove(cache->queue, load);
     cache->current = load;
     cache->current_begin_ns = now_ns;
-    cache->last_uid = load->uid;
+    cache->worker_author = load->file.author;
 }
 
 /* The load of that file which is under way or waiting, or NULL. */
-static struct load *find_load(struct module_cache *cache, const struct file_identity *identity)
+static struct module_load *find_load(struct module_cache *cache,
+                                     const struct file_identity *identity)
 {
-    struct load *current = cache->current;
+    struct module_load *current = cache->current;
     if (current != NULL && !current->kernel &&
         file_identity_equal(&current->file.identity, identity)) {
         return current;
     }
-    struct load *load = cache->loads;
-    while (load != NULL && (load->kernel || !file_identity_equal(&load->file.identity, identity))) {
-        load = load->next;
+    return module_queue_find(cache->queue, identity);
+}
+
+static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
+{
+    const struct module_ticket *ticket = answer->userdata;
+    struct module_load *load = calloc(1, sizeof *load);
+    if (load == NULL) {
+        return NULL;
+    }
+    load->kernel = ticket->kernel;
+    load->urgency = ticket->urgency;
+    load->file = answer->file;
+    load->uid = answer->uid;
+    if (module_queue_add(cache->queue, load) < 0) {
+        free(load);
+        return NULL;
     }
     return load;
 }
 
+/* Has the ticket wait for the load of its file, which is made if there is none. */
 static void add_load(struct module_cache *cache, const struct opener_answer *answer)
 {
     struct module_ticket *ticket = answer->userdata;
-    struct load *load = ticket->kernel ? NULL : find_load(cache, &answer->file.identity);
-    if (load != NULL) {
-        ticket->next = load->tickets;
-        load->tickets = ticket;
-        opener_release(cache->opener, answer->file.fd, answer->uid);
-        return;
+    struct module_load *load = ticket->kernel ? NULL : find_load(cache, &answer->file.identity);
+    bool joins = load != NULL;
+    if (!joins) {
+        load = new_load(cache, answer);
     }
-    load = calloc(1, sizeof *load);
+    if (joins || load == NULL) {
+        opener_release(cache->opener, answer->file.fd, answer->uid);
+    }
     if (load == NULL) {
         fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
-        opener_release(cache->opener, answer->file.fd, answer->uid);
         return;
     }
-    load->kernel = ticket->kernel;
-    load->file = answer->file;
-    load->uid = answer->uid;
-    load->tickets = ticket;
-    struct load **end = &cache->loads;
-    while (*end != NULL) {
-        end = &(*end)->next;
+    if (ticket->urgency == MODULE_WANTED && load != cache->current) {
+        module_queue_want(cache->queue, load);
     }
-    *end = load;
+    ticket->next = load->tickets;
+    load->tickets = ticket;
 }
 
 /* A file has been opened: is it known? */
@@ -324,11 +358,11 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
         return -ENOMEM;
     }
     cache->worker_config = *worker_config;
-    cache->last_uid = (uid_t)-1;
     cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     cache->store = module_store_new();
+    cache->queue = module_queue_new();
     int r = cache->epoll_fd < 0 ? -errno : 0;
-    if (r == 0 && cache->store == NULL) {
+    if (r == 0 && (cache->store == NULL || cache->queue == NULL)) {
         r = -ENOMEM;
     }
     if (r == 0) {
@@ -363,13 +397,13 @@ struct module_cache *module_cache_free(struct module_cache *cache)
         if (cache->current != NULL) {
             end_load(cache, take_ptr(cache->current), NULL, MODULE_FAILURE_WORKER);
         }
-        while (cache->loads != NULL) {
-            struct load *load = cache->loads;
-            cache->loads = load->next;
+        for (struct module_load *load; (load = module_queue_first(cache->queue)) != NULL;) {
+            module_queue_remove(cache->queue, load);
             end_load(cache, load, NULL, MODULE_FAILURE_WORKER);
         }
         opener_free(cache->opener);
     }
+    module_queue_free(cache->queue);
     module_store_free(cache->store);
     close_fd(cache->epoll_fd);
     free(cache);
@@ -400,7 +434,9 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
         .requested_count = atomic_load(&cache->requested_count),
         .ready_count = cache->ready_count,
         .failed_count = cache->failed_count,
+        .refused_count = atomic_load(&cache->refused_count),
         .worker_restart_count = cache->worker_restart_count,
+        .worker_renewal_count = cache->worker_renewal_count,
         .hang_count = opener_hang_count(cache->opener),
         .module_count = module_store_count(cache->store),
         .table_bytes = module_store_bytes(cache->store),
@@ -419,8 +455,14 @@ struct module_ticket *module_cache_request(struct module_cache *cache,
     if (ticket == NULL) {
         return NULL;
     }
-    if (opener_submit(cache->opener, query, ticket) < 0) {
+    const struct opener_request request = {
+        .query = query,
+        .urgency = MODULE_WANTED,
+        .userdata = ticket,
+    };
+    if (opener_submit(cache->opener, &request) < 0) {
         /* Nobody will decide it: both holds are ours. */
+        atomic_fetch_add(&cache->refused_count, 1);
         module_ticket_release(ticket);
         module_ticket_release(ticket);
         return NULL;

@@ -37,6 +37,13 @@ enum module_failure {
     MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
 };
 
+/* The more urgent one first. */
+enum module_urgency {
+    MODULE_WANTED,   /* a sample waits for it */
+    MODULE_PREFETCH, /* it is likely to be needed */
+    MODULE_URGENCIES,
+};
+
 /* What the cache knows a file by. Equal identity, equal contents. */
 struct file_identity {
     uint64_t device;
@@ -44,12 +51,14 @@ struct file_identity {
     uint64_t size_bytes;
     int64_t changed_s; /* st_ctim */
     int64_t changed_ns;
+    uint32_t generation; /* of the inode; 0 where the filesystem tells none */
 };
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
+           a->generation == b->generation;
 }
 
 /* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
@@ -59,27 +68,33 @@ struct module {
     struct symbol_table symbols;
 };
 
-/* What is known of a mapping whose file is wanted. Copied by the request. */
+/*
+ * What is known of a mapping whose file is wanted. Copied by the request. Device and inode are what
+ * the record of the mapping, or /proc, said, and only a file that is this one counts: relatives
+ * share what was known of a mapping before they parted, so the answer for one names the frames of
+ * all, whatever that one has done to its memory and its mounts since.
+ */
 struct module_query {
-    int32_t pid;        /* that maps it, possibly gone by now */
-    int32_t parent_pid; /* under whose root the path is tried when the pid is gone */
+    int32_t pid;            /* that maps it, possibly gone by now */
+    int32_t parent_pid;     /* under whose root the path is tried when the pid is gone */
+    uint64_t start_time_ns; /* of the process, CLOCK_BOOTTIME to 10 ms; 0, UINT64_MAX: unknown */
     uint64_t start;
     uint64_t end;
     uint64_t file_offset;
     const char *path; /* as mapped, absolute */
-    bool has_build_id;
-    uint8_t build_id_bytes; /* 1 to 20 if it has one */
-    uint8_t build_id[20];
-    uint32_t device_major; /* without a build-id: what the record or /proc said */
+    uint32_t device_major;
     uint32_t device_minor;
     uint64_t inode;
+    uint64_t inode_generation; /* 0: unknown */
 };
 
 struct module_cache_counts {
     uint64_t requested_count;
     uint64_t ready_count;
     uint64_t failed_count;
-    uint64_t worker_restart_count;
+    uint64_t refused_count;        /* requests beyond a uid's share, which got no ticket */
+    uint64_t worker_restart_count; /* since it died or took too long */
+    uint64_t worker_renewal_count; /* since the next file was another user's */
     uint64_t hang_count;   /* opens and closes given up because a filesystem did not answer */
     uint64_t module_count; /* tables held now */
     uint64_t table_bytes;  /* and their size */

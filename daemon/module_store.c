@@ -7,12 +7,15 @@
  */
 #include "module_store.h"
 
+#include "fair_share.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define BUCKETS  4096
-#define FAILURES 256
+#define BUCKETS     4096
+#define FAILURES    256
+#define SHARE_PARTS 2
 
 struct failure {
     struct file_identity identity;
@@ -133,20 +136,15 @@ static struct survey survey(struct module_store *store, uid_t uid)
     return found;
 }
 
-/* Whether one who holds `own` of `total` may have `more`: half of what the others leave. */
-static bool is_in_share(uint64_t max, uint64_t total, uint64_t own, uint64_t more)
-{
-    return own + more <= (max - (total - own)) / 2;
-}
-
 /* Both limits leave room for a table of the uid; 0, or -ENOSPC. */
 static int make_room(struct module_store *store, uid_t uid, size_t bytes)
 {
     for (;;) {
         struct survey found = survey(store, uid);
-        bool in_share =
-            is_in_share(MODULE_STORE_ENTRIES_MAX, store->entry_count, found.entry_count, 1) &&
-            is_in_share(MODULE_STORE_BYTES_MAX, store->table_bytes, found.table_bytes, bytes);
+        bool in_share = fair_share_allows(MODULE_STORE_ENTRIES_MAX, SHARE_PARTS, store->entry_count,
+                                          found.entry_count, 1) &&
+                        fair_share_allows(MODULE_STORE_BYTES_MAX, SHARE_PARTS, store->table_bytes,
+                                          found.table_bytes, bytes);
         if (in_share) {
             return 0;
         }
