@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -212,6 +213,35 @@ static void expect_no_rights(const struct elf_worker_config *config)
             assert_string_equal(value[0] == '\0' ? " " : value, cases[i].value);
         }
     }
+    elf_worker_free(worker);
+}
+
+static void sees_no_path(void **state)
+{
+    (void)state;
+    char path[64];
+    struct elf_worker *worker = start(&honest);
+    struct elf_worker_table table;
+    if (geteuid() != 0) {
+        skip();
+    }
+    int fd = open_libc();
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    (void)munmap(table.map, table.map_bytes);
+    (void)close(fd);
+    (void)snprintf(path, sizeof path, "/proc/%d/root", (int)elf_worker_pid(worker));
+    static const char *const names[] = {"etc", "proc", "self", "0", "3"};
+    int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; root >= 0 && i < sizeof names / sizeof *names; i++) {
+        struct stat status;
+        if (fstatat(root, names[i], &status, 0) == 0) {
+            fail_msg("there is a '%s'", names[i]);
+        }
+    }
+    (void)close(root);
+    (void)snprintf(path, sizeof path, "/proc/%d/root/etc/passwd", (int)elf_worker_pid(worker));
+    assert_int_equal(access(path, F_OK), -1);
     elf_worker_free(worker);
 }
 
@@ -511,6 +541,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gives_the_table_that_this_process_would_build),
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
+        cmocka_unit_test(sees_no_path),
         cmocka_unit_test(has_no_rights),
         cmocka_unit_test(has_no_rights_under_the_uid_of_its_parent),
         cmocka_unit_test(inherits_nothing_but_its_socket),
