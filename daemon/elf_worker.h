@@ -9,6 +9,7 @@
  * errno.
  */
 
+#include "cfi_table.h"
 #include "symbol_table.h"
 
 #include <sys/types.h>
@@ -21,13 +22,16 @@ struct elf_worker_config {
 enum elf_worker_request {
     ELF_WORKER_SYMBOLS,  /* fd: an ELF file */
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
+    ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
 };
 
 /* What the worker made: read-only, checked, and never to change. */
 struct elf_worker_table {
     void *map; /* returned: munmap */
     size_t map_bytes;
-    struct symbol_table symbols; /* a view of it */
+    enum elf_worker_request request;
+    struct symbol_table symbols; /* a view of it, this or the next, as it was asked for */
+    struct cfi_table cfi;
 };
 
 struct elf_worker;

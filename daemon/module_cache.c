@@ -30,6 +30,7 @@
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
 #define DYING_WORKERS_MAX 16
+#define CFI_SPARE_BYTES   ((size_t)4 << 20)
 
 struct module_cache {
     struct elf_worker_config worker_config;
@@ -46,8 +47,8 @@ struct module_cache {
     uint64_t current_begin_ns;
     uint64_t trim_ns;
     atomic_uint_least64_t requested_count;
-    uint64_t ready_count;
-    uint64_t failed_count;
+    uint64_t ready_counts[MODULE_TABLES];
+    uint64_t failed_counts[MODULE_TABLES];
     atomic_uint_least64_t refused_count;
     uint64_t worker_restart_count;
     uint64_t worker_renewal_count;
@@ -56,14 +57,14 @@ struct module_cache {
 static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
                         enum module_failure failure)
 {
-    cache->failed_count++;
+    cache->failed_counts[ticket->request.table]++;
     module_ticket_fail(ticket, failure);
 }
 
 static void finish_ticket(struct module_cache *cache, struct module_ticket *ticket,
                           struct module_entry *entry)
 {
-    cache->ready_count++;
+    cache->ready_counts[ticket->request.table]++;
     module_ticket_finish(ticket, entry);
 }
 
@@ -161,8 +162,8 @@ static void replace_worker(struct module_cache *cache, uint64_t now_ns)
 static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
 {
     struct module_load *load = take_current(cache);
-    if (!load->kernel) {
-        module_store_fail(cache->store, &load->file.identity, failure, now_ns);
+    if (load->request.source != MODULE_KERNEL) {
+        module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
     }
     end_load(cache, load, NULL, failure);
 }
@@ -171,8 +172,9 @@ static void keep_table(struct module_cache *cache, const struct elf_worker_table
 {
     struct module_load *load = take_current(cache);
     struct module_entry *entry = NULL;
-    int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, load->uid,
-                             table, &entry);
+    bool kernel = load->request.source == MODULE_KERNEL;
+    int r = module_store_add(cache->store, kernel ? NULL : &load->file.identity, load->uid, table,
+                             &entry);
     if (r < 0) {
         (void)munmap(table->map, table->map_bytes);
     }
@@ -226,13 +228,32 @@ static void renew_worker(struct module_cache *cache)
     }
 }
 
+/* What the table of a file may take. A row of call frames takes two bytes there at least, and four
+ * here; pages and rules are bounded by themselves. */
+static size_t table_limit(enum module_table table, uint64_t file_bytes)
+{
+    switch (table) {
+    case MODULE_CFI:
+        return file_bytes < (CFI_TABLE_BYTES_MAX - CFI_SPARE_BYTES) / 4
+                   ? file_bytes * 4 + CFI_SPARE_BYTES
+                   : CFI_TABLE_BYTES_MAX;
+    case MODULE_SYMBOLS:
+    case MODULE_TABLES:
+        break;
+    }
+    return symbol_table_limit(file_bytes);
+}
+
 static int ask_worker(struct module_cache *cache, const struct module_load *load)
 {
     const struct module_file *file = &load->file;
-    return load->kernel ? elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
-                                          SYMBOL_TABLE_BYTES_MAX)
-                        : elf_worker_send(cache->worker, ELF_WORKER_SYMBOLS, file->fd,
-                                          symbol_table_limit(file->identity.size_bytes));
+    if (load->request.source == MODULE_KERNEL) {
+        return elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
+                               SYMBOL_TABLE_BYTES_MAX);
+    }
+    enum module_table table = load->request.table;
+    return elf_worker_send(cache->worker, table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS,
+                           file->fd, table_limit(table, file->identity.size_bytes));
 }
 
 static void send_load(struct module_cache *cache, uint64_t now_ns)
@@ -262,16 +283,13 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
     cache->worker_author = load->file.author;
 }
 
-/* The load of that file which is under way or waiting, or NULL. */
-static struct module_load *find_load(struct module_cache *cache,
+/* The load for what a ticket wants of that file which is under way or waiting, or NULL. */
+static struct module_load *find_load(struct module_cache *cache, enum module_table table,
                                      const struct file_identity *identity)
 {
-    struct module_load *current = cache->current;
-    if (current != NULL && !current->kernel &&
-        file_identity_equal(&current->file.identity, identity)) {
-        return current;
-    }
-    return module_queue_find(cache->queue, identity);
+    return cache->current != NULL && module_load_is(cache->current, table, identity)
+               ? cache->current
+               : module_queue_find(cache->queue, table, identity);
 }
 
 static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
@@ -281,8 +299,7 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
     if (load == NULL) {
         return NULL;
     }
-    load->kernel = ticket->kernel;
-    load->urgency = ticket->urgency;
+    load->request = ticket->request;
     load->file = answer->file;
     load->uid = answer->uid;
     if (module_queue_add(cache->queue, load) < 0) {
@@ -296,7 +313,10 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
 static void add_load(struct module_cache *cache, const struct opener_answer *answer)
 {
     struct module_ticket *ticket = answer->userdata;
-    struct module_load *load = ticket->kernel ? NULL : find_load(cache, &answer->file.identity);
+    struct module_load *load =
+        ticket->request.source == MODULE_KERNEL
+            ? NULL
+            : find_load(cache, ticket->request.table, &answer->file.identity);
     bool joins = load != NULL;
     if (!joins) {
         load = new_load(cache, answer);
@@ -308,7 +328,7 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
         fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
         return;
     }
-    if (ticket->urgency == MODULE_WANTED && load != cache->current) {
+    if (ticket->request.urgency == MODULE_WANTED && load != cache->current) {
         module_queue_want(cache->queue, load);
     }
     ticket->next = load->tickets;
@@ -323,9 +343,9 @@ static void take_file(struct module_cache *cache, const struct opener_answer *an
     const struct file_identity *identity = &answer->file.identity;
     struct module_entry *entry = NULL;
     enum module_failure failure = MODULE_FAILURE_NONE;
-    if (!ticket->kernel) {
-        entry = module_store_find(cache->store, identity);
-        failure = module_store_failure(cache->store, identity, now_ns);
+    if (ticket->request.source != MODULE_KERNEL) {
+        entry = module_store_find(cache->store, ticket->request.table, identity);
+        failure = module_store_failure(cache->store, ticket->request.table, identity, now_ns);
     }
     if (entry != NULL) {
         finish_ticket(cache, ticket, entry);
@@ -430,17 +450,22 @@ void module_cache_dispatch(struct module_cache *cache)
 
 struct module_cache_counts module_cache_counts(struct module_cache *cache)
 {
-    return (struct module_cache_counts){
+    struct module_cache_counts counts = {
         .requested_count = atomic_load(&cache->requested_count),
-        .ready_count = cache->ready_count,
-        .failed_count = cache->failed_count,
         .refused_count = atomic_load(&cache->refused_count),
         .worker_restart_count = cache->worker_restart_count,
         .worker_renewal_count = cache->worker_renewal_count,
         .hang_count = opener_hang_count(cache->opener),
-        .module_count = module_store_count(cache->store),
-        .table_bytes = module_store_bytes(cache->store),
     };
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        counts.tables[table] = (struct module_table_counts){
+            .ready_count = cache->ready_counts[table],
+            .failed_count = cache->failed_counts[table],
+            .module_count = module_store_count(cache->store, table),
+            .table_bytes = module_store_bytes(cache->store, table),
+        };
+    }
+    return counts;
 }
 
 int module_cache_worker_pid(const struct module_cache *cache)
@@ -448,19 +473,21 @@ int module_cache_worker_pid(const struct module_cache *cache)
     return cache->worker == NULL ? 0 : elf_worker_pid(cache->worker);
 }
 
-struct module_ticket *module_cache_request(struct module_cache *cache,
-                                           const struct module_query *query)
+static struct module_ticket *submit(struct module_cache *cache,
+                                    const struct module_request *request,
+                                    const struct module_query *query)
 {
-    struct module_ticket *ticket = module_ticket_new(query);
+    struct module_ticket *ticket = module_ticket_new(request);
     if (ticket == NULL) {
         return NULL;
     }
-    const struct opener_request request = {
+    const struct opener_request opening = {
+        .source = request->source,
+        .urgency = request->urgency,
         .query = query,
-        .urgency = MODULE_WANTED,
         .userdata = ticket,
     };
-    if (opener_submit(cache->opener, &request) < 0) {
+    if (opener_submit(cache->opener, &opening) < 0) {
         /* Nobody will decide it: both holds are ours. */
         atomic_fetch_add(&cache->refused_count, 1);
         module_ticket_release(ticket);
@@ -471,7 +498,23 @@ struct module_ticket *module_cache_request(struct module_cache *cache,
     return ticket;
 }
 
+struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
+                                           enum module_urgency urgency,
+                                           const struct module_query *query)
+{
+    const struct module_request request = {
+        .source = MODULE_FILE, .table = table, .urgency = urgency};
+    return submit(cache, &request, query);
+}
+
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
-    return module_cache_request(cache, NULL);
+    const struct module_request request = {.source = MODULE_KERNEL};
+    return submit(cache, &request, NULL);
+}
+
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    const struct module_request request = {.source = MODULE_VDSO, .table = table};
+    return submit(cache, &request, NULL);
 }

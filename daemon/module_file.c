@@ -25,7 +25,9 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -390,6 +392,28 @@ enum module_failure module_file_open_kernel(struct module_file *ret)
         return failure_of(errno);
     }
     *ret = (struct module_file){.fd = fd};
+    return MODULE_FAILURE_NONE;
+}
+
+enum module_failure module_file_open_vdso(struct module_file *ret)
+{
+    unsigned long address = getauxval(AT_SYSINFO_EHDR);
+    cleanup_(closep) int process_fd = open_process(getpid());
+    struct maps_line line;
+    if (address == 0 || process_fd < 0 || !find_maps_line(process_fd, address, &line) ||
+        line.start != address) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    size_t bytes = line.end - line.start;
+    cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || write(fd, (const void *)(uintptr_t)address, bytes) != (ssize_t)bytes ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        return MODULE_FAILURE_LIMIT;
+    }
+    *ret = (struct module_file){
+        .fd = take_fd(fd),
+        .identity = {.device = UINT64_MAX, .inode = 1, .size_bytes = bytes},
+    };
     return MODULE_FAILURE_NONE;
 }
 

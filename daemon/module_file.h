@@ -14,6 +14,19 @@
 
 #define MODULE_AUTHOR_UNKNOWN ((uid_t)-1)
 
+enum module_source {
+    MODULE_FILE,
+    MODULE_KERNEL,
+    MODULE_VDSO,
+};
+
+/* What a ticket is for. */
+struct module_request {
+    enum module_source source;
+    enum module_table table;
+    enum module_urgency urgency;
+};
+
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
@@ -30,6 +43,10 @@ enum module_failure module_file_open(const struct module_query *query, module_fi
 
 /* Opens the kernel's own list of symbols. */
 enum module_failure module_file_open_kernel(struct module_file *ret);
+
+/* A copy of what the kernel maps as [vdso] into this process, under an identity that is no file's.
+ */
+enum module_failure module_file_open_vdso(struct module_file *ret);
 
 /* Whose process this is; (uid_t)-1 when it is gone. Does not hang; from any thread. */
 uid_t module_file_owner(int32_t pid);

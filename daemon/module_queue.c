@@ -120,7 +120,7 @@ int module_queue_add(struct module_queue *queue, struct module_load *load)
     if (user == NULL) {
         return -ENOMEM;
     }
-    append(&user->loads[load->urgency], load);
+    append(&user->loads[load->request.urgency], load);
     return 0;
 }
 
@@ -142,7 +142,7 @@ struct module_load *module_queue_first(struct module_queue *queue)
 void module_queue_remove(struct module_queue *queue, struct module_load *load)
 {
     struct user *user = find_user(queue, load->uid);
-    struct module_load **link = &user->loads[load->urgency];
+    struct module_load **link = &user->loads[load->request.urgency];
     while (*link != load) {
         link = &(*link)->next;
     }
@@ -153,13 +153,20 @@ void module_queue_remove(struct module_queue *queue, struct module_load *load)
     }
 }
 
-struct module_load *module_queue_find(struct module_queue *queue,
+bool module_load_is(const struct module_load *load, enum module_table table,
+                    const struct file_identity *identity)
+{
+    return load->request.source != MODULE_KERNEL && load->request.table == table &&
+           file_identity_equal(&load->file.identity, identity);
+}
+
+struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
                                       const struct file_identity *identity)
 {
     for (const struct user *user = queue->users; user != NULL; user = user->next) {
         for (size_t i = 0; i < MODULE_URGENCIES; i++) {
             for (struct module_load *load = user->loads[i]; load != NULL; load = load->next) {
-                if (!load->kernel && file_identity_equal(&load->file.identity, identity)) {
+                if (module_load_is(load, table, identity)) {
                     return load;
                 }
             }
@@ -170,13 +177,13 @@ struct module_load *module_queue_find(struct module_queue *queue,
 
 void module_queue_want(struct module_queue *queue, struct module_load *load)
 {
-    if (load->urgency == MODULE_WANTED) {
+    if (load->request.urgency == MODULE_WANTED) {
         return;
     }
     uint64_t clock_ns = queue->clock_ns;
     module_queue_remove(queue, load);
     queue->clock_ns = clock_ns; /* nobody was served */
-    load->urgency = MODULE_WANTED;
+    load->request.urgency = MODULE_WANTED;
     append(&find_user(queue, load->uid)->loads[MODULE_WANTED], load);
 }
 

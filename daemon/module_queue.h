@@ -15,8 +15,7 @@
 /* A file whose table is wanted, and who wants it. */
 struct module_load {
     struct module_load *next;
-    bool kernel;
-    enum module_urgency urgency;
+    struct module_request request;
     struct module_file file; /* goes back to the opener */
     uid_t uid;
     struct module_ticket *tickets;
@@ -34,9 +33,12 @@ int module_queue_add(struct module_queue *queue, struct module_load *load);
 struct module_load *module_queue_first(struct module_queue *queue);
 /* Takes out (returned) a load that waits. */
 void module_queue_remove(struct module_queue *queue, struct module_load *load);
-/* A load (borrowed) of this file, or NULL. */
-struct module_load *module_queue_find(struct module_queue *queue,
+/* A load (borrowed) for this table of this file, or NULL. */
+struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
                                       const struct file_identity *identity);
+/* Whether that is what a load is for: the kernel, whose symbols change, has no identity. */
+bool module_load_is(const struct module_load *load, enum module_table table,
+                    const struct file_identity *identity);
 /* A sample waits for it now. */
 void module_queue_want(struct module_queue *queue, struct module_load *load);
 /* The worker has spent so much time for a uid. */

@@ -19,6 +19,7 @@
 
 struct failure {
     struct file_identity identity;
+    enum module_table table;
     enum module_failure failure; /* NONE: an empty place */
     uint64_t until_ns;
 };
@@ -27,6 +28,8 @@ struct module_store {
     struct module_entry *buckets[BUCKETS];
     uint64_t entry_count;
     uint64_t table_bytes;
+    uint64_t entry_counts[MODULE_TABLES];
+    uint64_t table_bytes_of[MODULE_TABLES];
     struct failure failures[FAILURES];
     size_t next_failure;
 };
@@ -43,13 +46,22 @@ static struct module_entry **bucket_of(struct module_store *store,
     return &store->buckets[(mixed >> 32) % BUCKETS];
 }
 
+static void count_entry(struct module_store *store, const struct module_entry *entry, int sign)
+{
+    uint64_t one = (uint64_t)sign;
+    uint64_t bytes = one * entry->map_bytes; /* wraps around for -1, and back in the sum */
+    store->entry_count += one;
+    store->table_bytes += bytes;
+    store->entry_counts[entry->module.table] += one;
+    store->table_bytes_of[entry->module.table] += bytes;
+}
+
 /* Removes the entry to which `link` points. */
 static void remove_entry(struct module_store *store, struct module_entry **link)
 {
     struct module_entry *entry = *link;
     *link = entry->next;
-    store->entry_count--;
-    store->table_bytes -= entry->map_bytes;
+    count_entry(store, entry, -1);
     (void)munmap(entry->map, entry->map_bytes);
     free(entry);
 }
@@ -82,12 +94,13 @@ static bool is_used(struct module_entry *entry)
     return atomic_load_explicit(&entry->user_count, memory_order_acquire) != 0;
 }
 
-struct module_entry *module_store_find(struct module_store *store,
+struct module_entry *module_store_find(struct module_store *store, enum module_table table,
                                        const struct file_identity *identity)
 {
     for (struct module_entry *entry = *bucket_of(store, identity); entry != NULL;
          entry = entry->next) {
-        if (!entry->kernel && file_identity_equal(&entry->module.identity, identity)) {
+        if (!entry->kernel && entry->module.table == table &&
+            file_identity_equal(&entry->module.identity, identity)) {
             module_entry_use(entry);
             return entry;
         }
@@ -174,14 +187,15 @@ int module_store_add(struct module_store *store, const struct file_identity *ide
     entry->kernel = identity == NULL;
     entry->uid = uid;
     entry->module.identity = identity == NULL ? kernel : *identity;
+    entry->module.table = table->request == ELF_WORKER_CFI ? MODULE_CFI : MODULE_SYMBOLS;
     entry->module.symbols = table->symbols;
+    entry->module.cfi = table->cfi;
     entry->map = table->map;
     entry->map_bytes = table->map_bytes;
     struct module_entry **bucket = bucket_of(store, &entry->module.identity);
     entry->next = *bucket;
     *bucket = entry;
-    store->entry_count++;
-    store->table_bytes += table->map_bytes;
+    count_entry(store, entry, 1);
     *ret = entry;
     return 0;
 }
@@ -205,35 +219,37 @@ void module_store_trim(struct module_store *store, uint64_t now_ns)
     }
 }
 
-void module_store_fail(struct module_store *store, const struct file_identity *identity,
-                       enum module_failure failure, uint64_t now_ns)
+void module_store_fail(struct module_store *store, enum module_table table,
+                       const struct file_identity *identity, enum module_failure failure,
+                       uint64_t now_ns)
 {
     store->failures[store->next_failure++ % FAILURES] = (struct failure){
         .identity = *identity,
+        .table = table,
         .failure = failure,
         .until_ns = now_ns + MODULE_FAILURE_NS,
     };
 }
 
-enum module_failure module_store_failure(const struct module_store *store,
+enum module_failure module_store_failure(const struct module_store *store, enum module_table table,
                                          const struct file_identity *identity, uint64_t now_ns)
 {
     for (size_t i = 0; i < FAILURES; i++) {
         const struct failure *failure = &store->failures[i];
         if (failure->failure != MODULE_FAILURE_NONE && now_ns < failure->until_ns &&
-            file_identity_equal(&failure->identity, identity)) {
+            failure->table == table && file_identity_equal(&failure->identity, identity)) {
             return failure->failure;
         }
     }
     return MODULE_FAILURE_NONE;
 }
 
-uint64_t module_store_count(const struct module_store *store)
+uint64_t module_store_count(const struct module_store *store, enum module_table table)
 {
-    return store->entry_count;
+    return store->entry_counts[table];
 }
 
-uint64_t module_store_bytes(const struct module_store *store)
+uint64_t module_store_bytes(const struct module_store *store, enum module_table table)
 {
-    return store->table_bytes;
+    return store->table_bytes_of[table];
 }

@@ -32,7 +32,7 @@ struct module_store *module_store_new(void);
 struct module_store *module_store_free(struct module_store *store);
 
 /* The entry of a file, with a new user that module_entry_release() takes away again; or NULL. */
-struct module_entry *module_store_find(struct module_store *store,
+struct module_entry *module_store_find(struct module_store *store, enum module_table table,
                                        const struct file_identity *identity);
 
 /*
@@ -50,11 +50,12 @@ void module_entry_release(struct module_entry *entry);
 /* Removes what nobody has used for MODULE_IDLE_NS. */
 void module_store_trim(struct module_store *store, uint64_t now_ns);
 
-/* Remembers for MODULE_FAILURE_NS that a file gives no table. */
-void module_store_fail(struct module_store *store, const struct file_identity *identity,
-                       enum module_failure failure, uint64_t now_ns);
-enum module_failure module_store_failure(const struct module_store *store,
+/* Remembers for MODULE_FAILURE_NS that a file gives no such table. */
+void module_store_fail(struct module_store *store, enum module_table table,
+                       const struct file_identity *identity, enum module_failure failure,
+                       uint64_t now_ns);
+enum module_failure module_store_failure(const struct module_store *store, enum module_table table,
                                          const struct file_identity *identity, uint64_t now_ns);
 
-uint64_t module_store_count(const struct module_store *store);
-uint64_t module_store_bytes(const struct module_store *store);
+uint64_t module_store_count(const struct module_store *store, enum module_table table);
+uint64_t module_store_bytes(const struct module_store *store, enum module_table table);

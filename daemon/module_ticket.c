@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-struct module_ticket *module_ticket_new(const struct module_query *query)
+struct module_ticket *module_ticket_new(const struct module_request *request)
 {
     struct module_ticket *ticket = calloc(1, sizeof *ticket);
     if (ticket == NULL) {
@@ -17,7 +17,7 @@ struct module_ticket *module_ticket_new(const struct module_query *query)
     }
     atomic_init(&ticket->holder_count, 2);
     atomic_init(&ticket->state, MODULE_PENDING);
-    ticket->kernel = query == NULL;
+    ticket->request = *request;
     return ticket;
 }
 

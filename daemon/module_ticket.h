@@ -13,13 +13,12 @@ struct module_ticket {
     _Atomic enum module_state state;
     enum module_failure failure; /* this and the entry: written before the state, then constant */
     struct module_entry *entry;
-    bool kernel;
-    enum module_urgency urgency;
+    struct module_request request;
     struct module_ticket *next; /* the cache's own */
 };
 
-/* Held by the requester and by the cache. `query` NULL: the kernel. NULL: no memory. */
-struct module_ticket *module_ticket_new(const struct module_query *query);
+/* Held by the requester and by the cache. NULL: no memory. */
+struct module_ticket *module_ticket_new(const struct module_request *request);
 
 /* Shows the entry, which gains a user. Takes the cache's hold. */
 void module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry);

@@ -65,6 +65,9 @@ static void do_job(struct slot *slot, struct job *job)
     case JOB_OPEN_KERNEL:
         answer->failure = module_file_open_kernel(&answer->file);
         return;
+    case JOB_OPEN_VDSO:
+        answer->failure = module_file_open_vdso(&answer->file);
+        return;
     case JOB_CLOSE:
         answer->file.fd = close_fd(answer->file.fd);
         return;

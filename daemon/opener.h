@@ -28,8 +28,9 @@
 struct opener;
 
 struct opener_request {
-    const struct module_query *query; /* copied; NULL asks for the kernel's symbols */
+    enum module_source source;
     enum module_urgency urgency;
+    const struct module_query *query; /* copied; of a file only */
     void *userdata;
 };
 

@@ -76,17 +76,30 @@ static uid_t uid_of(const struct module_query *query)
     return uid == (uid_t)-1 ? module_file_owner(query->parent_pid) : uid;
 }
 
+static enum job_kind kind_of(enum module_source source)
+{
+    switch (source) {
+    case MODULE_FILE:
+        return JOB_OPEN;
+    case MODULE_KERNEL:
+        return JOB_OPEN_KERNEL;
+    case MODULE_VDSO:
+        return JOB_OPEN_VDSO;
+    }
+    return JOB_OPEN;
+}
+
 struct job *job_new(const struct opener_request *request)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL) {
         return NULL;
     }
-    job->kind = request->query == NULL ? JOB_OPEN_KERNEL : JOB_OPEN;
+    job->kind = kind_of(request->source);
     job->urgency = request->urgency;
     job->answer.userdata = request->userdata;
     job->answer.file.fd = -1;
-    if (request->query != NULL) {
+    if (request->source == MODULE_FILE) {
         job->query = *request->query;
         job->query.path = strdup(request->query->path);
         job->answer.uid = uid_of(request->query);

@@ -13,6 +13,7 @@
 enum job_kind {
     JOB_OPEN,
     JOB_OPEN_KERNEL,
+    JOB_OPEN_VDSO,
     JOB_CLOSE,
 };
 

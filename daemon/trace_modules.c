@@ -248,7 +248,8 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
     };
 
     struct trace_file *file =
-        new_file(modules, mapped->path, module_cache_request(modules->cache, &query));
+        new_file(modules, mapped->path,
+                 module_cache_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &query));
     if (file != NULL && mapped->has_build_id) {
         file->build_id_bytes = mapped->build_id_bytes;
         memcpy(file->build_id, mapped->build_id, mapped->build_id_bytes);

@@ -5,6 +5,7 @@
  * by a liar, which plays a worker that a hostile file has taken over; which lie it tells is hidden
  * in the uid of its settings.
  */
+#include "eh_frame.h"
 #include "elf_symbols.h"
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
@@ -95,6 +96,29 @@ static void gives_the_table_that_this_process_would_build(void **state)
     }
     free(expected);
     symbol_builder_free(builder);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
+static void gives_the_call_frames_that_this_process_would_build(void **state)
+{
+    (void)state;
+    struct elf_worker *worker = start(&honest);
+    struct cfi_builder *builder = cfi_builder_new();
+    struct elf_worker_table table = {.map = NULL};
+    int fd = open_libc();
+    void *expected = NULL;
+    size_t expected_bytes = 0;
+    assert_int_equal(eh_frame_read(fd, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    assert_int_equal(table.map_bytes, expected_bytes);
+    assert_memory_equal(table.map, expected, expected_bytes);
+    assert_true(table.cfi.row_count > 1000);
+    (void)munmap(table.map, table.map_bytes);
+    free(expected);
+    cfi_builder_free(builder);
     (void)close(fd);
     elf_worker_free(worker);
 }
@@ -493,6 +517,18 @@ static void takes_no_answer_that_it_did_not_ask_for(void **state)
     elf_worker_free(worker);
 }
 
+/* An answer of the other kind is no answer. */
+static void takes_no_symbols_for_call_frames(void **state)
+{
+    (void)state;
+    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
+    struct elf_worker *worker = start(&config);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), -EPIPE);
+    elf_worker_free(worker);
+}
+
 static void believes_no_table_that_is_larger_than_allowed(void **state)
 {
     (void)state;
@@ -539,6 +575,8 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_the_table_that_this_process_would_build),
+        cmocka_unit_test(gives_the_call_frames_that_this_process_would_build),
+        cmocka_unit_test(takes_no_symbols_for_call_frames),
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
         cmocka_unit_test(sees_no_path),

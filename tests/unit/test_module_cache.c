@@ -108,13 +108,27 @@ static enum module_state wait_for(struct module_cache *cache, const struct modul
 static struct module_ticket *expect(struct fixture *fixture, const struct module_query *query,
                                     enum module_failure failure)
 {
-    struct module_ticket *ticket = module_cache_request(fixture->cache, query);
+    struct module_ticket *ticket =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, query);
     enum module_state state = wait_for(fixture->cache, ticket);
     if (module_ticket_failure(ticket) != failure || state == MODULE_PENDING) {
         fail_msg("%s: state %d, failure %d", query->path, (int)state,
                  (int)module_ticket_failure(ticket));
     }
     assert_int_equal(module_ticket_module(ticket) != NULL, failure == MODULE_FAILURE_NONE);
+    return ticket;
+}
+
+/* Requests, and lets the request come as far as the worker's queue. */
+static struct module_ticket *expect_pending(struct fixture *fixture, enum module_urgency urgency,
+                                            const struct module_query *query)
+{
+    struct module_ticket *ticket =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, urgency, query);
+    for (int i = 0; i < 4; i++) {
+        step(fixture->cache);
+    }
+    assert_int_equal(module_ticket_state(ticket), MODULE_PENDING);
     return ticket;
 }
 
@@ -270,11 +284,12 @@ static void names_what_this_process_has_mapped(void **state)
     assert_true(named);
     struct module_cache_counts counts = module_cache_counts(fixture->cache);
     assert_int_equal(counts.requested_count, count);
-    assert_int_equal(counts.ready_count, count);
-    assert_int_equal(counts.failed_count, 0);
+    assert_int_equal(counts.tables[MODULE_SYMBOLS].ready_count, count);
+    assert_int_equal(counts.tables[MODULE_SYMBOLS].failed_count, 0);
     assert_int_equal(counts.worker_restart_count, 0);
-    assert_true(counts.module_count >= 3 && counts.module_count <= count);
-    assert_true(counts.table_bytes > 10000);
+    assert_true(counts.tables[MODULE_SYMBOLS].module_count >= 3 &&
+                counts.tables[MODULE_SYMBOLS].module_count <= count);
+    assert_true(counts.tables[MODULE_SYMBOLS].table_bytes > 10000);
 }
 
 static void gives_one_module_for_one_file_of_two_processes(void **state)
@@ -286,14 +301,16 @@ static void gives_one_module_for_one_file_of_two_processes(void **state)
     find_mapping(getpid(), "/libc.so", &ours);
     find_mapping(pid, "/libc.so", &theirs);
     /* At once, so that they meet on the way. */
-    struct module_ticket *first = module_cache_request(fixture->cache, &ours.query);
-    struct module_ticket *second = module_cache_request(fixture->cache, &theirs.query);
+    struct module_ticket *first =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &ours.query);
+    struct module_ticket *second =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &theirs.query);
     assert_int_equal(wait_for(fixture->cache, first), MODULE_READY);
     assert_int_equal(wait_for(fixture->cache, second), MODULE_READY);
     struct module_ticket *third = expect(fixture, &theirs.query, MODULE_FAILURE_NONE);
     assert_ptr_equal(module_ticket_module(first), module_ticket_module(second));
     assert_ptr_equal(module_ticket_module(first), module_ticket_module(third));
-    assert_int_equal(module_cache_counts(fixture->cache).module_count, 1);
+    assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].module_count, 1);
     stop_process(pid);
     module_ticket_release(first);
     module_ticket_release(second);
@@ -390,7 +407,7 @@ static void says_that_a_text_is_unreadable(void **state)
     target.query.path = target.path;
     expect_failure(fixture, &target.query, MODULE_FAILURE_UNREADABLE);
     expect_failure(fixture, &target.query, MODULE_FAILURE_UNREADABLE);
-    assert_int_equal(module_cache_counts(fixture->cache).failed_count, 2);
+    assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].failed_count, 2);
 }
 
 /* Maps a file and removes its name; needs the right to follow map_files. */
@@ -463,12 +480,14 @@ static void loses_one_table_with_a_worker(void **state)
     find_mapping(getpid(), "/test_module_cache", &self);
     pid_t pid = module_cache_worker_pid(fixture->cache);
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    struct module_ticket *lost = module_cache_request(fixture->cache, &libc.query);
+    struct module_ticket *lost =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
     for (int i = 0; i < 5; i++) {
         step(fixture->cache);
     }
     assert_int_equal(module_ticket_state(lost), MODULE_PENDING);
-    struct module_ticket *waiting = module_cache_request(fixture->cache, &self.query);
+    struct module_ticket *waiting =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &self.query);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(wait_for(fixture->cache, lost), MODULE_FAILED);
     assert_int_equal(module_ticket_failure(lost), MODULE_FAILURE_WORKER);
@@ -496,7 +515,8 @@ static void bounds_what_is_asked_at_once(void **state)
     size_t mapping_count = read_mappings(getpid(), targets);
     size_t accepted = 0;
     for (size_t i = 0; i < count; i++) {
-        tickets[i] = module_cache_request(fixture->cache, &targets[i % mapping_count].query);
+        tickets[i] = module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED,
+                                          &targets[i % mapping_count].query);
         accepted += tickets[i] != NULL;
     }
     assert_in_range(accepted, OPENER_REQUESTS_MAX / 4, OPENER_REQUESTS_MAX / 2);
@@ -507,8 +527,10 @@ static void bounds_what_is_asked_at_once(void **state)
             module_ticket_release(tickets[i]);
         }
     }
-    assert_int_equal(module_cache_counts(fixture->cache).ready_count, accepted);
-    assert_true(module_cache_counts(fixture->cache).module_count <= mapping_count);
+    assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].ready_count,
+                     accepted);
+    assert_true(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].module_count <=
+                mapping_count);
     expect_failure(fixture, &targets[0].query, MODULE_FAILURE_NONE);
 }
 
@@ -540,7 +562,8 @@ static void forgives_tickets_that_nobody_waits_for(void **state)
     static struct target targets[MAPPINGS_MAX];
     size_t count = read_mappings(getpid(), targets);
     for (size_t i = 0; i < count; i++) {
-        module_ticket_release(module_cache_request(fixture->cache, &targets[i].query));
+        module_ticket_release(
+            module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &targets[i].query));
     }
     /* Undecided ones go with the cache; decided ones too. */
     step(fixture->cache);
@@ -564,6 +587,82 @@ static void names_the_kernel_or_says_why_not(void **state)
     module_ticket_release(ticket);
 }
 
+static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    struct module_ticket *tickets[MODULE_TABLES];
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        tickets[table] = module_cache_request(fixture->cache, table, MODULE_PREFETCH, &libc.query);
+    }
+    const struct module *modules[MODULE_TABLES];
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        assert_int_equal(wait_for(fixture->cache, tickets[table]), MODULE_READY);
+        modules[table] = module_ticket_module(tickets[table]);
+        assert_int_equal(modules[table]->table, table);
+        struct module_table_counts counts = module_cache_counts(fixture->cache).tables[table];
+        assert_int_equal(counts.ready_count, 1);
+        assert_int_equal(counts.module_count, 1);
+        assert_true(counts.table_bytes > 10000);
+    }
+    assert_true(has_symbol(modules[MODULE_SYMBOLS], "strfry"));
+    /* Where a function begins, its caller is one word up. */
+    uint64_t vaddr = 0;
+    uint64_t offset = (uint64_t)(uintptr_t)&strfry - libc.query.start + libc.query.file_offset;
+    assert_true(cfi_table_vaddr(&modules[MODULE_CFI]->cfi, offset, &vaddr));
+    const struct cfi_rule *rule = cfi_table_find(&modules[MODULE_CFI]->cfi, vaddr);
+    assert_int_equal(rule->kind, CFI_OFFSET);
+    assert_int_equal(rule->cfa_offset, 8);
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        module_ticket_release(tickets[table]);
+    }
+}
+
+static void knows_the_code_that_the_kernel_maps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct module_ticket *symbols = module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS);
+    struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    assert_int_equal(wait_for(fixture->cache, symbols), MODULE_READY);
+    assert_int_equal(wait_for(fixture->cache, cfi), MODULE_READY);
+    assert_true(has_symbol(module_ticket_module(symbols), "__vdso_clock_gettime"));
+    assert_true(module_ticket_module(cfi)->cfi.row_count > 10);
+    struct module_ticket *again = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    assert_int_equal(wait_for(fixture->cache, again), MODULE_READY);
+    assert_ptr_equal(module_ticket_module(again), module_ticket_module(cfi));
+    module_ticket_release(symbols);
+    module_ticket_release(cfi);
+    module_ticket_release(again);
+}
+
+/* A sample that comes to wait for a file which is asked for already. */
+static void moves_up_what_becomes_wanted(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target libc;
+    static struct target self;
+    static struct target cmocka;
+    find_mapping(getpid(), "/libc.so", &libc);
+    find_mapping(getpid(), "/test_module_cache", &self);
+    find_mapping(getpid(), "/libcmocka", &cmocka);
+    pid_t pid = module_cache_worker_pid(fixture->cache);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    struct module_ticket *busy = expect_pending(fixture, MODULE_WANTED, &cmocka.query);
+    struct module_ticket *first = expect_pending(fixture, MODULE_PREFETCH, &self.query);
+    struct module_ticket *second = expect_pending(fixture, MODULE_PREFETCH, &libc.query);
+    struct module_ticket *wanted = expect_pending(fixture, MODULE_WANTED, &libc.query);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_int_equal(wait_for(fixture->cache, wanted), MODULE_READY);
+    assert_int_equal(module_ticket_state(second), MODULE_READY);
+    assert_int_equal(module_ticket_state(first), MODULE_PENDING);
+    assert_int_equal(wait_for(fixture->cache, first), MODULE_READY);
+    module_ticket_release(busy);
+    module_ticket_release(first);
+    module_ticket_release(second);
+    module_ticket_release(wanted);
+}
+
 #define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -585,6 +684,9 @@ int main(int argc, char **argv)
         CACHE_TEST(bounds_what_is_asked_at_once),
         CACHE_TEST(renews_its_worker_between_the_files_of_two_users),
         CACHE_TEST(forgives_tickets_that_nobody_waits_for),
+        CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart),
+        CACHE_TEST(knows_the_code_that_the_kernel_maps),
+        CACHE_TEST(moves_up_what_becomes_wanted),
         CACHE_TEST(names_the_kernel_or_says_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

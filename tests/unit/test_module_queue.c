@@ -19,7 +19,8 @@ static size_t load_count;
 static struct module_load *add(struct module_queue *queue, uid_t uid, enum module_urgency urgency)
 {
     struct module_load *load = &loads[load_count++ % LOADS];
-    *load = (struct module_load){.uid = uid, .urgency = urgency, .file.identity.inode = load_count};
+    *load = (struct module_load){
+        .uid = uid, .request.urgency = urgency, .file.identity.inode = load_count};
     assert_int_equal(module_queue_add(queue, load), 0);
     return load;
 }
@@ -134,9 +135,9 @@ static void serves_what_is_wanted_first_and_moves_up_what_becomes_so(void **stat
     assert_ptr_equal(module_queue_first(queue), early);
     module_queue_want(queue, late);
     assert_ptr_equal(module_queue_first(queue), late);
-    assert_ptr_equal(module_queue_find(queue, &late->file.identity), late);
-    assert_ptr_equal(module_queue_find(queue, &early->file.identity), early);
-    assert_null(module_queue_find(queue, &wanted->file.identity));
+    assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &late->file.identity), late);
+    assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &early->file.identity), early);
+    assert_null(module_queue_find(queue, MODULE_SYMBOLS, &wanted->file.identity));
     drain(queue);
 }
 

@@ -57,7 +57,7 @@ static int add(struct module_store *store, uint64_t number, struct module_entry 
 static bool has(struct module_store *store, uint64_t number)
 {
     struct file_identity key = identity(number);
-    struct module_entry *entry = module_store_find(store, &key);
+    struct module_entry *entry = module_store_find(store, MODULE_SYMBOLS, &key);
     if (entry != NULL) {
         module_entry_release(entry);
     }
@@ -81,8 +81,11 @@ static void finds_by_every_part_of_the_identity(void **state)
     others[2].size_bytes++;
     others[3].changed_s++;
     others[4].changed_ns++;
+    assert_null(module_store_find(store, MODULE_CFI, &entry->module.identity));
+    assert_int_equal(module_store_failure(store, MODULE_CFI, &entry->module.identity, 0),
+                     MODULE_FAILURE_NONE);
     for (size_t i = 0; i < 5; i++) {
-        assert_null(module_store_find(store, &others[i]));
+        assert_null(module_store_find(store, MODULE_SYMBOLS, &others[i]));
     }
     module_store_free(store);
 }
@@ -98,19 +101,19 @@ static void trims_what_was_idle_for_a_minute_and_nothing_else(void **state)
     module_entry_use(used);
     module_store_trim(store, 1000);
     module_store_trim(store, 1000 + MODULE_IDLE_NS - 1);
-    assert_int_equal(module_store_count(store), 2);
+    assert_int_equal(module_store_count(store, MODULE_SYMBOLS), 2);
     module_store_trim(store, 1000 + MODULE_IDLE_NS);
-    assert_int_equal(module_store_count(store), 1);
+    assert_int_equal(module_store_count(store, MODULE_SYMBOLS), 1);
     assert_false(has(store, 1));
     module_store_trim(store, 1000 + 10 * MODULE_IDLE_NS);
     assert_true(has(store, 2));
 
     module_entry_release(used);
     module_store_trim(store, 1000 + 20 * MODULE_IDLE_NS);
-    assert_int_equal(module_store_count(store), 1);
+    assert_int_equal(module_store_count(store, MODULE_SYMBOLS), 1);
     module_store_trim(store, 1000 + 21 * MODULE_IDLE_NS);
-    assert_int_equal(module_store_count(store), 0);
-    assert_int_equal(module_store_bytes(store), 0);
+    assert_int_equal(module_store_count(store, MODULE_SYMBOLS), 0);
+    assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS), 0);
     module_store_free(store);
 }
 
@@ -133,7 +136,7 @@ static void removes_the_longest_unused_when_full_and_never_a_used_one(void **sta
     module_entry_release(entry);
     module_store_trim(store, 2);
     assert_int_equal(add(store, share, &entry), 0);
-    assert_int_equal(module_store_count(store), share);
+    assert_int_equal(module_store_count(store, MODULE_SYMBOLS), share);
     assert_false(has(store, 100));
     assert_true(has(store, share - 1));
     module_store_free(store);
@@ -156,7 +159,8 @@ static void leaves_room_for_one_more_uid(void **state)
         }
         assert_int_equal(add_of(store, number, uid, table_bytes, &entry), -ENOSPC);
     }
-    assert_int_equal(module_store_bytes(store), MODULE_STORE_BYTES_MAX - table_bytes);
+    assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS),
+                     MODULE_STORE_BYTES_MAX - table_bytes);
     module_store_free(store);
 }
 
@@ -183,12 +187,12 @@ static void forgets_failures_after_a_while(void **state)
     struct module_store *store = module_store_new();
     struct file_identity one = identity(1);
     struct file_identity two = identity(2);
-    module_store_fail(store, &one, MODULE_FAILURE_UNREADABLE, 50);
-    assert_int_equal(module_store_failure(store, &one, 50 + MODULE_FAILURE_NS - 1),
+    module_store_fail(store, MODULE_SYMBOLS, &one, MODULE_FAILURE_UNREADABLE, 50);
+    assert_int_equal(module_store_failure(store, MODULE_SYMBOLS, &one, 50 + MODULE_FAILURE_NS - 1),
                      MODULE_FAILURE_UNREADABLE);
-    assert_int_equal(module_store_failure(store, &one, 50 + MODULE_FAILURE_NS),
+    assert_int_equal(module_store_failure(store, MODULE_SYMBOLS, &one, 50 + MODULE_FAILURE_NS),
                      MODULE_FAILURE_NONE);
-    assert_int_equal(module_store_failure(store, &two, 50), MODULE_FAILURE_NONE);
+    assert_int_equal(module_store_failure(store, MODULE_SYMBOLS, &two, 50), MODULE_FAILURE_NONE);
     module_store_free(store);
 }
 
@@ -200,7 +204,7 @@ static void never_finds_the_kernel_again(void **state)
     struct module_entry *entry = NULL;
     struct elf_worker_table table = map_table(0);
     assert_int_equal(module_store_add(store, NULL, 0, &table, &entry), 0);
-    assert_null(module_store_find(store, &none));
+    assert_null(module_store_find(store, MODULE_SYMBOLS, &none));
     module_store_free(store);
 }
 
