@@ -160,15 +160,23 @@ bool module_load_is(const struct module_load *load, enum module_table table,
            file_identity_equal(&load->file.identity, identity);
 }
 
+static struct module_load *find_load(struct module_load *load, enum module_table table,
+                                     const struct file_identity *identity)
+{
+    while (load != NULL && !module_load_is(load, table, identity)) {
+        load = load->next;
+    }
+    return load;
+}
+
 struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
                                       const struct file_identity *identity)
 {
     for (const struct user *user = queue->users; user != NULL; user = user->next) {
         for (size_t i = 0; i < MODULE_URGENCIES; i++) {
-            for (struct module_load *load = user->loads[i]; load != NULL; load = load->next) {
-                if (module_load_is(load, table, identity)) {
-                    return load;
-                }
+            struct module_load *load = find_load(user->loads[i], table, identity);
+            if (load != NULL) {
+                return load;
             }
         }
     }

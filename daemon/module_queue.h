@@ -16,8 +16,8 @@
 struct module_load {
     struct module_load *next;
     struct module_request request;
-    struct module_file file; /* goes back to the opener */
     uid_t uid;
+    struct module_file file; /* goes back to the opener */
     struct module_ticket *tickets;
 };
 

@@ -170,7 +170,6 @@ static struct opener *allocate(void)
         return NULL;
     }
     (void)pthread_mutex_init(&opener->lock, NULL);
-    job_list_init(&opener->done);
     opener->holder_count = 1;
     return opener;
 }

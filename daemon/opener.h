@@ -37,8 +37,8 @@ struct opener_request {
 struct opener_answer {
     void *userdata; /* as submitted */
     enum module_failure failure;
-    struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
     uid_t uid;
+    struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
 };
 
 /* Starts the threads. Returns 0 and an object to release with opener_free(), or -errno. */

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "fair_share.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SHARE_PARTS 2
@@ -24,40 +25,29 @@ struct opener_user {
     struct opener_user *previous;
     struct job_list waiting[MODULE_URGENCIES];
     struct job_list closing;
-    struct job_list handed_out;
+    struct job *handed_out;
     uint64_t weight; /* of the requests that are not answered */
     uint32_t file_count;
     uint32_t busy_count; /* threads, also given up ones */
     uint32_t given_up_count;
 };
 
-void job_list_init(struct job_list *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
 void job_list_append(struct job_list *list, struct job *job)
 {
     job->next = NULL;
-    *list->end = job;
-    list->end = &job->next;
-}
-
-/* Takes out the job to which `link` points. */
-static struct job *take_linked(struct job_list *list, struct job **link)
-{
-    struct job *job = *link;
-    *link = job->next;
-    if (job->next == NULL) {
-        list->end = link;
+    if (list->first == NULL) {
+        list->first = job;
+    } else {
+        list->last->next = job;
     }
-    return job;
+    list->last = job;
 }
 
 struct job *job_list_take(struct job_list *list)
 {
-    return take_linked(list, &list->first);
+    struct job *job = list->first;
+    list->first = job->next;
+    return job;
 }
 
 struct job *job_free(struct job *job)
@@ -135,11 +125,6 @@ static struct opener_user *get_user(struct opener_queue *queue, uid_t uid)
         return NULL;
     }
     user->uid = uid;
-    job_list_init(&user->closing);
-    job_list_init(&user->handed_out);
-    for (size_t i = 0; i < MODULE_URGENCIES; i++) {
-        job_list_init(&user->waiting[i]);
-    }
     if (queue->turn == NULL) {
         user->next = user->previous = user;
         queue->turn = user;
@@ -182,7 +167,8 @@ void opener_queue_done(struct opener_queue *queue)
             free_jobs(&user->waiting[i]);
         }
         free_jobs(&user->closing);
-        free_jobs(&user->handed_out);
+        struct job_list handed_out = {.first = user->handed_out};
+        free_jobs(&handed_out);
         user->weight = user->file_count = user->busy_count = 0;
         drop_user(queue, user);
     }
@@ -302,7 +288,8 @@ void opener_queue_answered(struct opener_queue *queue, struct job *job)
 {
     uncount_request(queue, job);
     if (job->answer.file.fd >= 0) {
-        job_list_append(&job->user->handed_out, job);
+        job->next = job->user->handed_out;
+        job->user->handed_out = job;
     } else {
         opener_queue_forget(queue, job);
     }
@@ -317,11 +304,14 @@ void opener_queue_forget(struct opener_queue *queue, struct job *job)
 void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid)
 {
     struct opener_user *user = *find_user(queue, uid);
-    struct job **link = &user->handed_out.first;
-    while ((*link)->answer.file.fd != fd) {
+    assert(user != NULL);
+    struct job **link = &user->handed_out;
+    while (*link != NULL && (*link)->answer.file.fd != fd) {
         link = &(*link)->next;
     }
-    struct job *job = take_linked(&user->handed_out, link);
+    struct job *job = *link;
+    assert(job != NULL);
+    *link = job->next;
     job->kind = JOB_CLOSE;
     job_list_append(&user->closing, job);
 }

@@ -27,9 +27,10 @@ struct job {
     struct opener_answer answer;
 };
 
+/* Begins as zero bytes. */
 struct job_list {
     struct job *first;
-    struct job **end;
+    struct job *last; /* of no meaning while there is no first */
 };
 
 struct opener_queue {
@@ -40,7 +41,6 @@ struct opener_queue {
     uint32_t given_up_count;
 };
 
-void job_list_init(struct job_list *list);
 void job_list_append(struct job_list *list, struct job *job);
 /* The first job; there is one. */
 struct job *job_list_take(struct job_list *list);

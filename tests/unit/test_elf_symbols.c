@@ -377,7 +377,8 @@ static int hostile_file(size_t step)
     file->header.e_shoff = offsetof(struct hostile, sections);
     file->header.e_shentsize = sizeof file->sections[0];
     file->header.e_shnum = 3;
-    file->segment = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 1 << 30};
+    file->segment =
+        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = UINT64_C(1) << 30};
     file->sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
                                      .sh_offset = offsetof(struct hostile, symbols),
                                      .sh_size = sizeof file->symbols,
@@ -413,7 +414,7 @@ static void makes_no_large_table_of_a_small_file(void **state)
     assert_int_equal(elf_symbols_read(fd, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
     assert_in_range(size_bytes, HOSTILE_SYMBOLS * sizeof(struct symbol),
-                    HOSTILE_SYMBOLS * sizeof(struct symbol) + 2 * SYMBOL_NAME_BYTES_MAX);
+                    HOSTILE_SYMBOLS * sizeof(struct symbol) + (size_t)2 * SYMBOL_NAME_BYTES_MAX);
     free(bytes);
     symbol_builder_free(builder);
     (void)close(fd);

@@ -510,8 +510,11 @@ static void bounds_what_is_asked_at_once(void **state)
 {
     struct fixture *fixture = *state;
     static struct target targets[MAPPINGS_MAX];
-    static struct module_ticket *tickets[20000];
-    const size_t count = sizeof tickets / sizeof *tickets;
+    enum {
+        REQUESTS = 20000
+    };
+    static struct module_ticket *tickets[REQUESTS];
+    const size_t count = REQUESTS;
     size_t mapping_count = read_mappings(getpid(), targets);
     size_t accepted = 0;
     for (size_t i = 0; i < count; i++) {

@@ -407,7 +407,7 @@ static void keeps_a_lookup_short_however_much_has_ended(void **state)
     }
     assert_in_range(now_ns() - begin_ns, 0, 30000000); /* 170 us each when all are kept */
     /* The last ones are known still. */
-    assert_string_equal(path_at(story, 1, 2 * 59999, 150), "/x");
+    assert_string_equal(path_at(story, 1, UINT64_C(2) * 59999, 150), "/x");
     assert_int_equal(process_table_counts(story->table).mapping_count <= PROCESS_HISTORY_MAX + 1,
                      true);
 }
