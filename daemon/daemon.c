@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #define WORKER_USER "cpu-profilerd-worker"
 #define NOBODY      65534
@@ -70,6 +71,11 @@ static struct elf_worker_config worker_identity(void)
 {
     const struct passwd *user = getpwnam(WORKER_USER);
     if (user == NULL) {
+        if (geteuid() == 0) {
+            log_warning(0,
+                        "there is no user '%s': files are read as uid %d, which others may be too",
+                        WORKER_USER, NOBODY);
+        }
         return (struct elf_worker_config){.uid = NOBODY, .gid = NOBODY};
     }
     return (struct elf_worker_config){.uid = user->pw_uid, .gid = user->pw_gid};

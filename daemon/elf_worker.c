@@ -4,7 +4,7 @@
  * The daemon's side of the worker: starts it, sends a question, takes the answer, ends it. Whatever
  * comes from the worker may have been written by someone who took it over with a hostile file, so
  * an answer counts only if it is the one that was asked for, carries a sealed file of our kind of
- * memory, and holds a table that passes symbol_table_open(). Anything else ends the worker and
+ * memory, and holds a table that passes its check. Anything else ends the worker and
  * looks to the caller as if it had died.
  *
  * Nothing here blocks but elf_worker_free(), which waits a moment for the dead process. Belongs to
@@ -14,7 +14,6 @@
 
 #include "cleanup.h"
 #include "elf_worker_wire.h"
-#include "symbol_table.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -42,6 +41,8 @@ struct elf_worker {
     pid_t pid; /* 0 once it has been reaped */
     uint64_t sequence;
     bool asked;
+    enum elf_worker_request request; /* what was asked for, and how large it may be */
+    size_t max_bytes;
 };
 
 static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, int socket_fd)
@@ -193,7 +194,8 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid;
 }
 
-int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd)
+int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                    size_t max_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
@@ -221,6 +223,8 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     }
     worker->sequence++;
     worker->asked = true;
+    worker->request = request;
+    worker->max_bytes = max_bytes;
     return 0;
 }
 
@@ -243,18 +247,31 @@ static int take_descriptor(struct msghdr *message)
     return count == 1 && (message->msg_flags & MSG_CTRUNC) == 0 ? take_fd(taken) : -1;
 }
 
+static int open_table(struct elf_worker_table *table)
+{
+    switch (table->request) {
+    case ELF_WORKER_SYMBOLS:
+    case ELF_WORKER_KALLSYMS:
+        return symbol_table_open(table->map, table->map_bytes, &table->symbols);
+    case ELF_WORKER_CFI:
+        return cfi_table_open(table->map, table->map_bytes, &table->cfi);
+    }
+    return -EBADMSG;
+}
+
 /*
  * Maps a file that the worker says is a table (borrowed), if it is one and can never change. Not
  * populated: a hole, which would become our memory when it is read, ends the check where it begins.
  */
-static int map_table(int fd, uint64_t size_bytes, void **ret_map)
+static int map_table(const struct elf_worker *worker, int fd, uint64_t size_bytes,
+                     struct elf_worker_table *ret)
 {
     struct stat status;
     struct statfs filesystem;
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 ||
         fstatfs(fd, &filesystem) < 0 || filesystem.f_type != TMPFS_MAGIC || size_bytes == 0 ||
-        size_bytes > SYMBOL_TABLE_BYTES_MAX || status.st_size != (off_t)size_bytes) {
+        size_bytes > worker->max_bytes || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */
@@ -262,13 +279,14 @@ static int map_table(int fd, uint64_t size_bytes, void **ret_map)
     if (map == MAP_FAILED) {
         return -errno;
     }
-    struct symbol_table table;
-    int r = symbol_table_open(map, size_bytes, &table);
+    struct elf_worker_table table = {
+        .map = map, .map_bytes = size_bytes, .request = worker->request};
+    int r = open_table(&table);
     if (r < 0) {
         (void)munmap(map, size_bytes);
         return r;
     }
-    *ret_map = map;
+    *ret = table;
     return 0;
 }
 
@@ -281,7 +299,7 @@ static int give_up(struct elf_worker *worker)
     return -EPIPE;
 }
 
-int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_bytes)
+int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
 {
     union {
         struct cmsghdr align;
@@ -310,12 +328,6 @@ int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_by
                          answer.error != -EAGAIN && answer.error != -EPIPE && fd < 0;
         return plausible ? answer.error : give_up(worker);
     }
-    void *map = NULL;
-    int r = map_table(fd, answer.size_bytes, &map);
-    if (r < 0) {
-        return r == -ENOMEM ? r : give_up(worker);
-    }
-    *ret_map = map;
-    *ret_bytes = answer.size_bytes;
-    return 0;
+    int r = map_table(worker, fd, answer.size_bytes, ret);
+    return r == 0 || r == -ENOMEM ? r : give_up(worker);
 }

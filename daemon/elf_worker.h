@@ -9,9 +9,9 @@
  * errno.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "cfi_table.h"
+#include "symbol_table.h"
+
 #include <sys/types.h>
 
 struct elf_worker_config {
@@ -22,6 +22,16 @@ struct elf_worker_config {
 enum elf_worker_request {
     ELF_WORKER_SYMBOLS,  /* fd: an ELF file */
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
+    ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
+};
+
+/* What the worker made: read-only, checked, and never to change. */
+struct elf_worker_table {
+    void *map; /* returned: munmap */
+    size_t map_bytes;
+    enum elf_worker_request request;
+    struct symbol_table symbols; /* a view of it, this or the next, as it was asked for */
+    struct cfi_table cfi;
 };
 
 struct elf_worker;
@@ -46,13 +56,14 @@ int elf_worker_fd(
     const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */
 pid_t elf_worker_pid(const struct elf_worker *worker);
 
-/* Sends one request (fd borrowed); one may be under way. Returns 0, -EAGAIN, or -EPIPE when it
- * died. */
-int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd);
+/* Sends one request (fd borrowed), whose table may have `max_bytes`; one may be under way. Returns
+ * 0, -EAGAIN, or -EPIPE when it died. */
+int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                    size_t max_bytes);
 
 /*
- * Takes the reply, without blocking. Returns 0 with a read-only mapping of the table (returned:
- * munmap), checked by symbol_table_open(); -EAGAIN when there is none yet; -EPIPE when the worker
- * has died; another -errno that the worker answered (-EBADMSG: not an ELF file that it can read).
+ * Takes the reply, without blocking. Returns 0 with a table; -EAGAIN when there is none yet; -EPIPE
+ * when the worker has died; another -errno that the worker answered (-EBADMSG: not an ELF file that
+ * it can read).
  */
-int elf_worker_receive(struct elf_worker *worker, void **ret_map, size_t *ret_bytes);
+int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret);

@@ -8,6 +8,7 @@
 #include "elf_worker.h"
 
 #include "cleanup.h"
+#include "eh_frame.h"
 #include "elf_symbols.h"
 #include "elf_worker_confine.h"
 #include "elf_worker_wire.h"
@@ -72,7 +73,7 @@ static void send_answer(int socket_fd, struct elf_worker_answer answer, int fd)
 /* Puts the table into a file that nobody can change any more (returned: close). */
 static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
 {
-    cleanup_(closep) int fd = memfd_create("symbol table", ELF_WORKER_MEMFD_FLAGS);
+    cleanup_(closep) int fd = memfd_create("table", ELF_WORKER_MEMFD_FLAGS);
     if (fd < 0) {
         return -errno;
     }
@@ -90,30 +91,52 @@ static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
     return 0;
 }
 
-static int collect(uint32_t request, int fd, struct symbol_builder *builder)
+static int build_symbols(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    if (builder == NULL) {
+        return -ENOMEM;
+    }
+    int r =
+        request == ELF_WORKER_KALLSYMS ? kallsyms_read(fd, builder) : elf_symbols_read(fd, builder);
+    if (r == 0) {
+        r = symbol_builder_finish(builder, ret_bytes, ret_size_bytes);
+    }
+    symbol_builder_free(builder);
+    return r;
+}
+
+static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    if (builder == NULL) {
+        return -ENOMEM;
+    }
+    int r = eh_frame_read(fd, builder);
+    if (r == 0) {
+        r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
+    }
+    cfi_builder_free(builder);
+    return r;
+}
+
+static int build(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
 {
     switch ((enum elf_worker_request)request) {
     case ELF_WORKER_SYMBOLS:
-        return elf_symbols_read(fd, builder);
     case ELF_WORKER_KALLSYMS:
-        return kallsyms_read(fd, builder);
+        return build_symbols(request, fd, ret_bytes, ret_size_bytes);
+    case ELF_WORKER_CFI:
+        return build_cfi(fd, ret_bytes, ret_size_bytes);
     }
     return -ENOSYS;
 }
 
 static int build_table(uint32_t request, int fd, size_t *ret_bytes, int *ret_fd)
 {
-    struct symbol_builder *builder = symbol_builder_new();
-    if (builder == NULL) {
-        return -ENOMEM;
-    }
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
-    int r = collect(request, fd, builder);
-    if (r == 0) {
-        r = symbol_builder_finish(builder, &bytes, &size_bytes);
-    }
-    symbol_builder_free(builder);
+    int r = build(request, fd, &bytes, &size_bytes);
     if (r == 0) {
         r = seal_table(bytes, size_bytes, ret_fd);
     }

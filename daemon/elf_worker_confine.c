@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The confinement of the worker. The order is given by what each step still needs: the bounding set
- * needs CAP_SETPCAP, the ids need CAP_SETUID, and a change of ids clears the parent-death signal
- * and some flags, so those follow. Last comes the filter, an allow-list that knows nothing which
- * makes a path, a socket, a process or executable memory.
+ * The confinement of the worker. The order is given by what each step still needs: the root needs
+ * CAP_SYS_CHROOT, the bounding set CAP_SETPCAP, the ids CAP_SETUID, and a change of ids clears the
+ * parent-death signal and some flags, so those follow. Last comes the filter, an allow-list that
+ * knows nothing which makes a path, a socket, a process or executable memory.
+ *
+ * The filter sees numbers, not what pointers lead to, so the one call that takes a path and must be
+ * allowed (newfstatat, by which the C library does fstat()) is allowed any path. Hence the empty
+ * root, where the caller may have one.
  *
  * A step that only a privileged caller can do is skipped when the kernel says EPERM, because then
  * the right it would take away is not there; every other failure ends the worker.
@@ -17,12 +21,16 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILES_MAX 16
@@ -51,15 +59,50 @@ static int drop_bounding_set(void)
     return 0;
 }
 
+/* Moves into the folder of a process's descriptor infos, for the whole process if it shares its
+ * root with this child; when the child has ended there is nothing in that folder any more, and no
+ * one can put anything there. */
+static _Noreturn void enter_own_folder(void)
+{
+    bool entered = chroot("/proc/self/fdinfo") == 0 && chdir("/") == 0;
+    _exit(entered ? 0 : errno);
+}
+
+static int empty_root(void)
+{
+    int status = 0;
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        enter_own_folder();
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+        return -errno;
+    }
+    if (!WIFEXITED(status)) {
+        return -ECHILD;
+    }
+    return WEXITSTATUS(status) == EPERM ? 0 : -WEXITSTATUS(status);
+}
+
+/* One that may not be done is no reason to leave out the next. */
+static int tolerate(int result)
+{
+    return result < 0 && errno != EPERM ? -errno : 0;
+}
+
 static int change_ids(uid_t uid, gid_t gid)
 {
     if (geteuid() != 0 || uid == (uid_t)-1) {
         return 0;
     }
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) {
-        return errno == EPERM ? 0 : -errno;
+    int r = tolerate(setgroups(0, NULL));
+    if (r == 0) {
+        r = tolerate(setresgid(gid, gid, gid));
     }
-    return 0;
+    if (r == 0) {
+        r = tolerate(setresuid(uid, uid, uid));
+    }
+    return r;
 }
 
 static int drop_capabilities(void)
@@ -162,7 +205,10 @@ int elf_worker_filter(void)
 
 int elf_worker_confine(uid_t uid, gid_t gid)
 {
-    int r = drop_bounding_set();
+    int r = empty_root();
+    if (r == 0) {
+        r = drop_bounding_set();
+    }
     if (r == 0) {
         r = change_ids(uid, gid);
     }

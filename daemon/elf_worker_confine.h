@@ -13,9 +13,10 @@
 #define ELF_WORKER_MEMFD_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
 
 /*
- * Takes uid and gid (where root and allowed; (uid_t)-1 keeps them), drops all capabilities and the
- * right to regain any, limits memory and files, dies with its parent, and loads the filter.
- * Returns 0, or -errno with the process half confined: it must not go on.
+ * Goes into an empty root and takes uid and gid (where root and allowed; (uid_t)-1 keeps them),
+ * drops all capabilities and the right to regain any, limits memory and files, dies with its
+ * parent, and loads the filter. Returns 0, or -errno with the process half confined: it must not go
+ * on.
  */
 int elf_worker_confine(uid_t uid, gid_t gid);
 

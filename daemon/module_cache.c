@@ -3,9 +3,12 @@
 /*
  * Leads each ticket to its table: the opener finds the file, the store knows whether there is a
  * table for it, and if not, a load waits for the worker, one for each file however many tickets
- * want it. The worker has one request under way; whose turn it is goes round the uids, so that no
- * user's hostile files delay all others. A worker that dies or takes too long costs the tickets of
- * that one load, and is replaced after a moment.
+ * want it. The worker has one request under way; whose turn it is says module_queue. A worker that
+ * dies or takes too long costs the tickets of that one load, and is replaced after a moment.
+ *
+ * A file may take the worker over, and a worker that was taken over may say anything of the files
+ * that come after. So one that has read what an unprivileged user wrote reads nothing but that
+ * user's files from then on: for any other, there is a new one.
  *
  * Everything but the requests runs in the main thread, inside module_cache_dispatch(), which never
  * waits: files are opened and closed by the opener's threads, and a killed worker is reaped when it
@@ -15,6 +18,7 @@
 
 #include "cleanup.h"
 #include "limit_clock.h"
+#include "module_queue.h"
 #include "module_ticket.h"
 #include "opener.h"
 
@@ -25,16 +29,8 @@
 #define TRIM_INTERVAL_NS  NS_PER_S
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
-#define DYING_WORKERS_MAX 4
-
-/* A file whose table is wanted, and who wants it. */
-struct load {
-    struct load *next;
-    bool kernel;
-    struct module_file file; /* goes back to the opener */
-    uid_t uid;
-    struct module_ticket *tickets;
-};
+#define DYING_WORKERS_MAX 16
+#define CFI_SPARE_BYTES   ((size_t)4 << 20)
 
 struct module_cache {
     struct elf_worker_config worker_config;
@@ -44,38 +40,37 @@ struct module_cache {
     struct elf_worker *worker;                   /* NULL while there is none */
     struct elf_worker *dying[DYING_WORKERS_MAX]; /* killed, not gone yet */
     uint64_t restart_delay_ns;
-    uint64_t restart_ns;  /* not before */
-    struct load *loads;   /* waiting */
-    struct load *current; /* with the worker */
+    uint64_t restart_ns; /* not before */
+    uid_t worker_author; /* whose files it may have been taken over by; 0: nobody's */
+    struct module_queue *queue;
+    struct module_load *current; /* with the worker */
     uint64_t current_begin_ns;
-    uid_t last_uid;
     uint64_t trim_ns;
     atomic_uint_least64_t requested_count;
-    uint64_t ready_count;
-    uint64_t failed_count;
+    uint64_t ready_counts[MODULE_TABLES];
+    uint64_t failed_counts[MODULE_TABLES];
+    atomic_uint_least64_t refused_count;
     uint64_t worker_restart_count;
+    uint64_t worker_renewal_count;
 };
 
 static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
                         enum module_failure failure)
 {
-    cache->failed_count++;
+    cache->failed_counts[ticket->request.table]++;
     module_ticket_fail(ticket, failure);
 }
 
 static void finish_ticket(struct module_cache *cache, struct module_ticket *ticket,
                           struct module_entry *entry)
 {
-    if (module_ticket_finish(ticket, entry)) {
-        cache->ready_count++;
-    } else {
-        cache->failed_count++;
-    }
+    cache->ready_counts[ticket->request.table]++;
+    module_ticket_finish(ticket, entry);
 }
 
 /* Decides all tickets of a load, by `entry` or, if NULL, by `failure`, and ends it. */
-static void end_load(struct module_cache *cache, struct load *load, struct module_entry *entry,
-                     enum module_failure failure)
+static void end_load(struct module_cache *cache, struct module_load *load,
+                     struct module_entry *entry, enum module_failure failure)
 {
     while (load->tickets != NULL) {
         struct module_ticket *ticket = load->tickets;
@@ -88,6 +83,14 @@ static void end_load(struct module_cache *cache, struct load *load, struct modul
     }
     opener_release(cache->opener, load->file.fd, load->uid);
     free(load);
+}
+
+/* The load under way, which is so no more; the time it took is its user's. */
+static struct module_load *take_current(struct module_cache *cache)
+{
+    struct module_load *load = take_ptr(cache->current);
+    module_queue_charge(cache->queue, load->uid, limit_clock_ns() - cache->current_begin_ns);
+    return load;
 }
 
 static int watch(struct module_cache *cache, int fd)
@@ -109,6 +112,7 @@ static int start_worker(struct module_cache *cache)
         return r;
     }
     cache->worker = worker;
+    cache->worker_author = 0;
     return 0;
 }
 
@@ -157,21 +161,22 @@ static void replace_worker(struct module_cache *cache, uint64_t now_ns)
 /* The load under way has no table: remembered, except for the kernel, which has no identity. */
 static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
 {
-    struct load *load = take_ptr(cache->current);
-    if (!load->kernel) {
-        module_store_fail(cache->store, &load->file.identity, failure, now_ns);
+    struct module_load *load = take_current(cache);
+    if (load->request.source != MODULE_KERNEL) {
+        module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
     }
     end_load(cache, load, NULL, failure);
 }
 
-static void keep_table(struct module_cache *cache, void *map, size_t map_bytes)
+static void keep_table(struct module_cache *cache, const struct elf_worker_table *table)
 {
-    struct load *load = take_ptr(cache->current);
+    struct module_load *load = take_current(cache);
     struct module_entry *entry = NULL;
-    int r = module_store_add(cache->store, load->kernel ? NULL : &load->file.identity, map,
-                             map_bytes, &entry);
+    bool kernel = load->request.source == MODULE_KERNEL;
+    int r = module_store_add(cache->store, kernel ? NULL : &load->file.identity, load->uid, table,
+                             &entry);
     if (r < 0) {
-        (void)munmap(map, map_bytes);
+        (void)munmap(table->map, table->map_bytes);
     }
     end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
 }
@@ -181,9 +186,8 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (cache->worker == NULL) {
         return;
     }
-    void *map = NULL;
-    size_t map_bytes = 0;
-    int r = elf_worker_receive(cache->worker, &map, &map_bytes);
+    struct elf_worker_table table;
+    int r = elf_worker_receive(cache->worker, &table);
     bool late = cache->current != NULL && now_ns - cache->current_begin_ns >= LOAD_LIMIT_NS;
     if (r == -EPIPE || (r == -EAGAIN && late)) {
         drop_worker(cache, now_ns);
@@ -199,30 +203,72 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (r < 0) {
         fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
     } else {
-        keep_table(cache, map, map_bytes);
+        keep_table(cache, &table);
     }
 }
 
-/* The link to the next load: the first of another uid than the last one's, else the first. */
-static struct load **next_load(struct module_cache *cache)
+/* Whether the worker has not read the file of a user other than the load's author. */
+static bool may_read(const struct module_cache *cache, const struct module_load *load)
 {
-    for (struct load **link = &cache->loads; *link != NULL; link = &(*link)->next) {
-        if ((*link)->uid != cache->last_uid) {
-            return link;
-        }
+    return cache->worker_author == 0 || (cache->worker_author == load->file.author &&
+                                         cache->worker_author != MODULE_AUTHOR_UNKNOWN);
+}
+
+/* Another worker takes the place of one that has seen too much. */
+static void renew_worker(struct module_cache *cache)
+{
+    struct elf_worker **place = reap_workers(cache);
+    if (place == NULL) {
+        return;
     }
-    return &cache->loads;
+    *place = take_ptr(cache->worker);
+    (void)elf_worker_end(*place);
+    if (start_worker(cache) == 0) {
+        cache->worker_renewal_count++;
+    }
+}
+
+/* What the table of a file may take. A row of call frames takes two bytes there at least, and four
+ * here; pages and rules are bounded by themselves. */
+static size_t table_limit(enum module_table table, uint64_t file_bytes)
+{
+    switch (table) {
+    case MODULE_CFI:
+        return file_bytes < (CFI_TABLE_BYTES_MAX - CFI_SPARE_BYTES) / 4
+                   ? file_bytes * 4 + CFI_SPARE_BYTES
+                   : CFI_TABLE_BYTES_MAX;
+    case MODULE_SYMBOLS:
+    case MODULE_TABLES:
+        break;
+    }
+    return symbol_table_limit(file_bytes);
+}
+
+static int ask_worker(struct module_cache *cache, const struct module_load *load)
+{
+    const struct module_file *file = &load->file;
+    if (load->request.source == MODULE_KERNEL) {
+        return elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
+                               SYMBOL_TABLE_BYTES_MAX);
+    }
+    enum module_table table = load->request.table;
+    return elf_worker_send(cache->worker, table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS,
+                           file->fd, table_limit(table, file->identity.size_bytes));
 }
 
 static void send_load(struct module_cache *cache, uint64_t now_ns)
 {
-    struct load **link = next_load(cache);
-    if (cache->worker == NULL || cache->current != NULL || *link == NULL) {
+    struct module_load *load = module_queue_first(cache->queue);
+    if (cache->worker == NULL || cache->current != NULL || load == NULL) {
         return;
     }
-    struct load *load = *link;
-    int r = elf_worker_send(cache->worker, load->kernel ? ELF_WORKER_KALLSYMS : ELF_WORKER_SYMBOLS,
-                            load->file.fd);
+    if (!may_read(cache, load)) {
+        renew_worker(cache);
+    }
+    if (cache->worker == NULL || !may_read(cache, load)) {
+        return;
+    }
+    int r = ask_worker(cache, load);
     if (r == -EAGAIN) {
         return;
     }
@@ -231,53 +277,62 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
         drop_worker(cache, now_ns);
         return;
     }
-    *link = load->next;
-    load->next = NULL;
+    module_queue_remove(cache->queue, load);
     cache->current = load;
     cache->current_begin_ns = now_ns;
-    cache->last_uid = load->uid;
+    cache->worker_author = load->file.author;
 }
 
-/* The load of that file which is under way or waiting, or NULL. */
-static struct load *find_load(struct module_cache *cache, const struct file_identity *identity)
+/* The load for what a ticket wants of that file which is under way or waiting, or NULL. */
+static struct module_load *find_load(struct module_cache *cache, enum module_table table,
+                                     const struct file_identity *identity)
 {
-    struct load *current = cache->current;
-    if (current != NULL && !current->kernel &&
-        file_identity_equal(&current->file.identity, identity)) {
-        return current;
+    return cache->current != NULL && module_load_is(cache->current, table, identity)
+               ? cache->current
+               : module_queue_find(cache->queue, table, identity);
+}
+
+static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
+{
+    const struct module_ticket *ticket = answer->userdata;
+    struct module_load *load = calloc(1, sizeof *load);
+    if (load == NULL) {
+        return NULL;
     }
-    struct load *load = cache->loads;
-    while (load != NULL && (load->kernel || !file_identity_equal(&load->file.identity, identity))) {
-        load = load->next;
+    load->request = ticket->request;
+    load->file = answer->file;
+    load->uid = answer->uid;
+    if (module_queue_add(cache->queue, load) < 0) {
+        free(load);
+        return NULL;
     }
     return load;
 }
 
+/* Has the ticket wait for the load of its file, which is made if there is none. */
 static void add_load(struct module_cache *cache, const struct opener_answer *answer)
 {
     struct module_ticket *ticket = answer->userdata;
-    struct load *load = ticket->kernel ? NULL : find_load(cache, &answer->file.identity);
-    if (load != NULL) {
-        ticket->next = load->tickets;
-        load->tickets = ticket;
-        opener_release(cache->opener, answer->file.fd, answer->uid);
-        return;
+    struct module_load *load =
+        ticket->request.source == MODULE_KERNEL
+            ? NULL
+            : find_load(cache, ticket->request.table, &answer->file.identity);
+    bool joins = load != NULL;
+    if (!joins) {
+        load = new_load(cache, answer);
     }
-    load = calloc(1, sizeof *load);
+    if (joins || load == NULL) {
+        opener_release(cache->opener, answer->file.fd, answer->uid);
+    }
     if (load == NULL) {
         fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
-        opener_release(cache->opener, answer->file.fd, answer->uid);
         return;
     }
-    load->kernel = ticket->kernel;
-    load->file = answer->file;
-    load->uid = answer->uid;
-    load->tickets = ticket;
-    struct load **end = &cache->loads;
-    while (*end != NULL) {
-        end = &(*end)->next;
+    if (ticket->request.urgency == MODULE_WANTED && load != cache->current) {
+        module_queue_want(cache->queue, load);
     }
-    *end = load;
+    ticket->next = load->tickets;
+    load->tickets = ticket;
 }
 
 /* A file has been opened: is it known? */
@@ -288,9 +343,9 @@ static void take_file(struct module_cache *cache, const struct opener_answer *an
     const struct file_identity *identity = &answer->file.identity;
     struct module_entry *entry = NULL;
     enum module_failure failure = MODULE_FAILURE_NONE;
-    if (!ticket->kernel) {
-        entry = module_store_find(cache->store, identity);
-        failure = module_store_failure(cache->store, identity, now_ns);
+    if (ticket->request.source != MODULE_KERNEL) {
+        entry = module_store_find(cache->store, ticket->request.table, identity);
+        failure = module_store_failure(cache->store, ticket->request.table, identity, now_ns);
     }
     if (entry != NULL) {
         finish_ticket(cache, ticket, entry);
@@ -323,11 +378,11 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
         return -ENOMEM;
     }
     cache->worker_config = *worker_config;
-    cache->last_uid = (uid_t)-1;
     cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     cache->store = module_store_new();
+    cache->queue = module_queue_new();
     int r = cache->epoll_fd < 0 ? -errno : 0;
-    if (r == 0 && cache->store == NULL) {
+    if (r == 0 && (cache->store == NULL || cache->queue == NULL)) {
         r = -ENOMEM;
     }
     if (r == 0) {
@@ -362,13 +417,13 @@ struct module_cache *module_cache_free(struct module_cache *cache)
         if (cache->current != NULL) {
             end_load(cache, take_ptr(cache->current), NULL, MODULE_FAILURE_WORKER);
         }
-        while (cache->loads != NULL) {
-            struct load *load = cache->loads;
-            cache->loads = load->next;
+        for (struct module_load *load; (load = module_queue_first(cache->queue)) != NULL;) {
+            module_queue_remove(cache->queue, load);
             end_load(cache, load, NULL, MODULE_FAILURE_WORKER);
         }
         opener_free(cache->opener);
     }
+    module_queue_free(cache->queue);
     module_store_free(cache->store);
     close_fd(cache->epoll_fd);
     free(cache);
@@ -395,15 +450,22 @@ void module_cache_dispatch(struct module_cache *cache)
 
 struct module_cache_counts module_cache_counts(struct module_cache *cache)
 {
-    return (struct module_cache_counts){
+    struct module_cache_counts counts = {
         .requested_count = atomic_load(&cache->requested_count),
-        .ready_count = cache->ready_count,
-        .failed_count = cache->failed_count,
+        .refused_count = atomic_load(&cache->refused_count),
         .worker_restart_count = cache->worker_restart_count,
+        .worker_renewal_count = cache->worker_renewal_count,
         .hang_count = opener_hang_count(cache->opener),
-        .module_count = module_store_count(cache->store),
-        .table_bytes = module_store_bytes(cache->store),
     };
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        counts.tables[table] = (struct module_table_counts){
+            .ready_count = cache->ready_counts[table],
+            .failed_count = cache->failed_counts[table],
+            .module_count = module_store_count(cache->store, table),
+            .table_bytes = module_store_bytes(cache->store, table),
+        };
+    }
+    return counts;
 }
 
 int module_cache_worker_pid(const struct module_cache *cache)
@@ -411,15 +473,23 @@ int module_cache_worker_pid(const struct module_cache *cache)
     return cache->worker == NULL ? 0 : elf_worker_pid(cache->worker);
 }
 
-struct module_ticket *module_cache_request(struct module_cache *cache,
-                                           const struct module_query *query)
+static struct module_ticket *submit(struct module_cache *cache,
+                                    const struct module_request *request,
+                                    const struct module_query *query)
 {
-    struct module_ticket *ticket = module_ticket_new(query);
+    struct module_ticket *ticket = module_ticket_new(request);
     if (ticket == NULL) {
         return NULL;
     }
-    if (opener_submit(cache->opener, query, ticket) < 0) {
+    const struct opener_request opening = {
+        .source = request->source,
+        .urgency = request->urgency,
+        .query = query,
+        .userdata = ticket,
+    };
+    if (opener_submit(cache->opener, &opening) < 0) {
         /* Nobody will decide it: both holds are ours. */
+        atomic_fetch_add(&cache->refused_count, 1);
         module_ticket_release(ticket);
         module_ticket_release(ticket);
         return NULL;
@@ -428,7 +498,23 @@ struct module_ticket *module_cache_request(struct module_cache *cache,
     return ticket;
 }
 
+struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
+                                           enum module_urgency urgency,
+                                           const struct module_query *query)
+{
+    const struct module_request request = {
+        .source = MODULE_FILE, .table = table, .urgency = urgency};
+    return submit(cache, &request, query);
+}
+
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
-    return module_cache_request(cache, NULL);
+    const struct module_request request = {.source = MODULE_KERNEL};
+    return submit(cache, &request, NULL);
+}
+
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    const struct module_request request = {.source = MODULE_VDSO, .table = table};
+    return submit(cache, &request, NULL);
 }

@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * Symbol tables by the identity of the opened file (device, inode, size, ctime), never by build-id
- * alone: a build-id is bytes that its author chose. A mapping's first sample makes a ticket; an
- * opener thread opens the file; the worker, who alone parses it, answers with a table; the ticket
- * becomes ready. The cache outlives sessions, is bounded, and is trimmed when nobody needs a table
- * for 60 s.
+ * Tables (of symbols, of call frames) by the identity of the opened file (device, inode, size,
+ * ctime), never by build-id alone: a build-id is bytes that its author chose. A mapping's first
+ * sample makes a ticket; an opener thread opens the file; the worker, who alone parses it, answers
+ * with a table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed
+ * when nobody needs a table for 60 s.
  *
  * Threads: module_cache_request() and the module_ticket_*() functions may be called from the
  * collector; everything else belongs to the main thread.
  */
 
+#include "cfi_table.h"
 #include "elf_worker.h"
 #include "symbol_table.h"
 
@@ -37,6 +38,20 @@ enum module_failure {
     MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
 };
 
+/* What is made of a file; each by itself. */
+enum module_table {
+    MODULE_SYMBOLS,
+    MODULE_CFI,
+    MODULE_TABLES,
+};
+
+/* The more urgent one first. */
+enum module_urgency {
+    MODULE_WANTED,   /* a sample waits for it */
+    MODULE_PREFETCH, /* it is likely to be needed */
+    MODULE_URGENCIES,
+};
+
 /* What the cache knows a file by. Equal identity, equal contents. */
 struct file_identity {
     uint64_t device;
@@ -44,45 +59,59 @@ struct file_identity {
     uint64_t size_bytes;
     int64_t changed_s; /* st_ctim */
     int64_t changed_ns;
+    uint32_t generation; /* of the inode; 0 where the filesystem tells none */
 };
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
+           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
+           a->generation == b->generation;
 }
 
-/* One file: shared by all tickets that turned out to name it. Alive while a ticket that shows it
- * is. */
+/* One table of one file: shared by all tickets that turned out to name it. Alive while a ticket
+ * that shows it is. */
 struct module {
     struct file_identity identity; /* all zero: the kernel */
+    enum module_table table;       /* which of the two is there */
     struct symbol_table symbols;
+    struct cfi_table cfi;
 };
 
-/* What is known of a mapping whose file is wanted. Copied by the request. */
+/*
+ * What is known of a mapping whose file is wanted. Copied by the request. Device and inode are what
+ * the record of the mapping, or /proc, said, and only a file that is this one counts: relatives
+ * share what was known of a mapping before they parted, so the answer for one names the frames of
+ * all, whatever that one has done to its memory and its mounts since.
+ */
 struct module_query {
-    int32_t pid;        /* that maps it, possibly gone by now */
-    int32_t parent_pid; /* under whose root the path is tried when the pid is gone */
+    int32_t pid;            /* that maps it, possibly gone by now */
+    int32_t parent_pid;     /* under whose root the path is tried when the pid is gone */
+    uint64_t start_time_ns; /* of the process, CLOCK_BOOTTIME to 10 ms; 0, UINT64_MAX: unknown */
     uint64_t start;
     uint64_t end;
     uint64_t file_offset;
     const char *path; /* as mapped, absolute */
-    bool has_build_id;
-    uint8_t build_id_bytes; /* 1 to 20 if it has one */
-    uint8_t build_id[20];
-    uint32_t device_major; /* without a build-id: what the record or /proc said */
+    uint32_t device_major;
     uint32_t device_minor;
     uint64_t inode;
+    uint64_t inode_generation; /* 0: unknown */
+};
+
+struct module_table_counts {
+    uint64_t ready_count; /* tickets */
+    uint64_t failed_count;
+    uint64_t module_count; /* tables held now */
+    uint64_t table_bytes;  /* and their size */
 };
 
 struct module_cache_counts {
     uint64_t requested_count;
-    uint64_t ready_count;
-    uint64_t failed_count;
-    uint64_t worker_restart_count;
-    uint64_t hang_count;   /* opens and closes given up because a filesystem did not answer */
-    uint64_t module_count; /* tables held now */
-    uint64_t table_bytes;  /* and their size */
+    uint64_t refused_count;        /* requests beyond a uid's share, which got no ticket */
+    uint64_t worker_restart_count; /* since it died or took too long */
+    uint64_t worker_renewal_count; /* since the next file was another user's */
+    uint64_t hang_count; /* opens and closes given up because a filesystem did not answer */
+    struct module_table_counts tables[MODULE_TABLES];
 };
 
 /*
@@ -100,12 +129,18 @@ void module_cache_dispatch(struct module_cache *cache);
 struct module_cache_counts module_cache_counts(struct module_cache *cache);
 int module_cache_worker_pid(const struct module_cache *cache); /* 0 while there is none */
 
-/* Returned: release with module_ticket_release(). NULL when there is no memory or the queue is
- * full. */
-struct module_ticket *module_cache_request(struct module_cache *cache,
+/* Returned: release with module_ticket_release(). NULL when there is no memory, or the uid whose
+ * process it is has too many requests. What was asked for early and is asked for again because a
+ * sample waits now moves up. */
+struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
+                                           enum module_urgency urgency,
                                            const struct module_query *query);
 /* The kernel's own symbols (/proc/kallsyms), addresses as they run. As module_cache_request(). */
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache);
+/* The code that the kernel maps into every process ("[vdso]"), which is the same for all. File
+ * offsets count from the mapping's start. As module_cache_request(), wanted. */
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache,
+                                                enum module_table table);
 
 enum module_state module_ticket_state(const struct module_ticket *ticket);
 enum module_failure module_ticket_failure(const struct module_ticket *ticket);

@@ -9,22 +9,33 @@
  * regular file is it opened for reading, through itself, so that no pipe, device or directory is
  * ever opened and nothing can be exchanged in between. Paths are resolved inside the root that they
  * belong to, whatever symbolic links say.
+ *
+ * Whatever the way, the file counts only if it is the inode that the query names. The process is
+ * held by its folder in /proc, and is the one meant only if it began when that one did.
  */
 #include "module_file.h"
 
 #include "cleanup.h"
+#include "limit_clock.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
-#define MAPS_LINES_MAX 1048576
+#define MAPS_LINES_MAX     1048576
+#define MOUNTS_MAX         1048576
+#define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
 
 struct maps_line {
     uint64_t start;
@@ -39,7 +50,7 @@ struct search {
     const struct module_query *query;
     module_file_guard_fn guard;
     void *userdata;
-    bool line_agrees; /* a fresh line of /proc/PID/maps shows the query's device and inode */
+    int process_fd; /* borrowed: /proc/PID of whose paths are walked now */
 };
 
 static bool has_suffix(const char *text, const char *suffix)
@@ -156,46 +167,77 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end)
 }
 
 /* The inode of the mapping itself, or -1. */
-static int open_mapping(struct search *search, int process_fd)
+static int open_mapping(const struct search *search)
 {
-    const struct module_query *query = search->query;
-    if (query->has_build_id) {
-        int fd = open_map_file(process_fd, query->start, query->end);
-        if (fd >= 0) {
-            return fd;
-        }
-    }
     struct maps_line line;
-    if (!find_maps_line(process_fd, query->start, &line)) {
-        return -1;
-    }
-    search->line_agrees = is_line_of(&line, query);
-    return query->has_build_id || search->line_agrees
-               ? open_map_file(process_fd, line.start, line.end)
+    return find_maps_line(search->process_fd, search->query->start, &line) &&
+                   is_line_of(&line, search->query)
+               ? open_map_file(search->process_fd, line.start, line.end)
                : -1;
 }
 
-static int open_inside(int root_fd, const char *path)
+/* What the process's list of mounts says of the mount that `fd` is on, 0: nothing. It is the device
+ * that maps shows, which stat() does not on filesystems with subvolumes. */
+static uint64_t mount_device(const struct search *search, int fd)
 {
-    const struct open_how how = {
-        .flags = O_PATH | O_CLOEXEC,
-        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-    };
-    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    struct statx known;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &known) < 0 ||
+        (known.stx_mask & STATX_MNT_ID) == 0) {
+        return 0;
+    }
+    int mounts_fd = openat(search->process_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+    FILE *mounts = mounts_fd < 0 ? NULL : fdopen(mounts_fd, "re");
+    if (mounts == NULL) {
+        close_fd(mounts_fd);
+        return 0;
+    }
+    cleanup_(freep) char *text = NULL;
+    size_t capacity = 0;
+    uint64_t device = 0;
+    for (size_t i = 0; i < MOUNTS_MAX && getline(&text, &capacity, mounts) > 0; i++) {
+        char *at = text;
+        uint64_t id = 0;
+        uint64_t parent = 0;
+        uint64_t device_major = 0;
+        uint64_t device_minor = 0;
+        if (take_number(&at, 10, ' ', &id) && id == known.stx_mnt_id &&
+            take_number(&at, 10, ' ', &parent) && take_number(&at, 10, ':', &device_major) &&
+            take_number(&at, 10, ' ', &device_minor)) {
+            device = makedev((unsigned)device_major, (unsigned)device_minor);
+            break;
+        }
+    }
+    (void)fclose(mounts);
+    return device;
 }
 
-/* Whether what was reached by a path has the device and inode that were mapped. */
-static bool is_mapped_inode(const struct search *search, const struct stat *status)
+/* Whether what has been opened is the inode that was mapped. */
+static bool is_mapped_inode(const struct search *search, int fd, const struct module_file *file,
+                            const struct statfs *filesystem)
 {
     const struct module_query *query = search->query;
-    bool same_device = major(status->st_dev) == query->device_major &&
-                       minor(status->st_dev) == query->device_minor;
-    /* Some filesystems show another device in maps than in stat(), but the same inode. */
-    return status->st_ino == query->inode && (same_device || search->line_agrees);
+    uint64_t device = makedev(query->device_major, query->device_minor);
+    if (file->identity.inode != query->inode ||
+        (query->inode_generation != 0 && file->identity.generation != 0 &&
+         (uint32_t)query->inode_generation != file->identity.generation)) {
+        return false;
+    }
+    /* An overlay's mappings are, in some kernels, those of the file beneath: its inode number, but
+     * the other filesystem's device. */
+    return file->identity.device == device || mount_device(search, fd) == device ||
+           filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* Root's files are taken to be root's word, but not where a user could bring them along: such a
+ * filesystem is mounted without set-user-id for the same reason. */
+static uid_t author_of(const struct stat *status, const struct statfs *filesystem)
+{
+    bool foreign = (filesystem->f_flags & ST_NOSUID) != 0;
+    return status->st_uid == 0 && foreign ? MODULE_AUTHOR_UNKNOWN : status->st_uid;
 }
 
 /* Opens for reading what `path_fd` (borrowed) stands for. */
-static enum module_failure open_for_reading(const struct search *search, int path_fd, bool by_path,
+static enum module_failure open_for_reading(const struct search *search, int path_fd,
                                             struct module_file *ret)
 {
     struct statx known;
@@ -211,42 +253,50 @@ static enum module_failure open_for_reading(const struct search *search, int pat
 
     char path[64];
     struct stat status;
+    struct statfs filesystem;
+    int generation = 0;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", path_fd);
     cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &status) < 0) {
+    if (fd < 0 || fstat(fd, &status) < 0 || fstatfs(fd, &filesystem) < 0) {
         return failure_of(errno);
     }
-    if (by_path && !search->query->has_build_id && !is_mapped_inode(search, &status)) {
+    (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
+    const struct module_file file = {
+        .identity = {.device = status.st_dev,
+                     .inode = status.st_ino,
+                     .size_bytes = (uint64_t)status.st_size,
+                     .changed_s = status.st_ctim.tv_sec,
+                     .changed_ns = status.st_ctim.tv_nsec,
+                     .generation = (uint32_t)generation},
+        .author = author_of(&status, &filesystem),
+    };
+    if (!is_mapped_inode(search, fd, &file, &filesystem)) {
         return MODULE_FAILURE_IDENTITY;
     }
-    *ret = (struct module_file){
-        .fd = take_fd(fd),
-        .identity =
-            {
-                .device = status.st_dev,
-                .inode = status.st_ino,
-                .size_bytes = (uint64_t)status.st_size,
-                .changed_s = status.st_ctim.tv_sec,
-                .changed_ns = status.st_ctim.tv_nsec,
-            },
-    };
+    *ret = file;
+    ret->fd = take_fd(fd);
     return MODULE_FAILURE_NONE;
 }
 
-/* Goes by the path inside one root (borrowed; negative: there is none). */
-static enum module_failure open_by_path(const struct search *search, int root_fd,
+/* Goes by the path inside the root of the process whose folder is `process_fd`. */
+static enum module_failure open_by_path(struct search *search, int process_fd,
                                         struct module_file *ret)
 {
     const struct module_query *query = search->query;
-    if (root_fd < 0 || !is_reachable(query->path)) {
+    if (process_fd < 0 || !is_reachable(query->path)) {
         return MODULE_FAILURE_NOT_FOUND;
     }
-    if (query->inode != 0 &&
-        !search->guard(makedev(query->device_major, query->device_minor), search->userdata)) {
-        return MODULE_FAILURE_NOT_FOUND;
+    cleanup_(closep) int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0) {
+        return failure_of(errno);
     }
-    cleanup_(closep) int path_fd = open_inside(root_fd, query->path);
-    return path_fd < 0 ? failure_of(errno) : open_for_reading(search, path_fd, true, ret);
+    cleanup_(closep) int path_fd =
+        module_path_open(root_fd, query->path, search->guard, search->userdata);
+    if (path_fd < 0) {
+        return failure_of(-path_fd);
+    }
+    search->process_fd = process_fd;
+    return open_for_reading(search, path_fd, ret);
 }
 
 static int open_process(int32_t pid)
@@ -256,23 +306,57 @@ static int open_process(int32_t pid)
     return pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-static int open_root(int process_fd)
+/* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
+static uint64_t start_time_ns(int process_fd)
 {
-    return process_fd < 0 ? -1 : openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char text[1024];
+    cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    /* The name, which may hold anything, ends with the last parenthesis; 20 fields are behind it.
+     */
+    const char *at = strrchr(text, ')');
+    for (int field = 0; at != NULL && field < 20; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    long ticks_per_s = sysconf(_SC_CLK_TCK);
+    return at == NULL || ticks_per_s <= 0
+               ? 0
+               : strtoull(at + 1, NULL, 10) * (NS_PER_S / (uint64_t)ticks_per_s);
+}
+
+/* The folder of the process that is meant, and not of one that has its pid since; or -1. */
+static int open_meant_process(const struct module_query *query)
+{
+    cleanup_(closep) int fd = open_process(query->pid);
+    bool known = query->start_time_ns != 0 && query->start_time_ns != UINT64_MAX;
+    if (fd < 0 || !known) {
+        return take_fd(fd);
+    }
+    uint64_t began_ns = start_time_ns(fd);
+    uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    bool meant = began_ns != 0 && began_ns <= query->start_time_ns &&
+                 query->start_time_ns - began_ns < tick_ns + START_TOLERANCE_NS;
+    return meant ? take_fd(fd) : -1;
 }
 
 /* While the process lives; `*ret_gone` when there is nothing left of it to go by. */
 static enum module_failure open_of_process(struct search *search, struct module_file *ret,
                                            bool *ret_gone)
 {
-    cleanup_(closep) int process_fd = open_process(search->query->pid);
-    cleanup_(closep) int mapping_fd = process_fd < 0 ? -1 : open_mapping(search, process_fd);
+    cleanup_(closep) int process_fd = open_meant_process(search->query);
+    search->process_fd = process_fd;
+    cleanup_(closep) int mapping_fd = process_fd < 0 ? -1 : open_mapping(search);
     if (mapping_fd >= 0) {
-        return open_for_reading(search, mapping_fd, false, ret);
+        enum module_failure failure = open_for_reading(search, mapping_fd, ret);
+        if (failure != MODULE_FAILURE_IDENTITY) {
+            return failure;
+        }
     }
-    cleanup_(closep) int root_fd = open_root(process_fd);
+    cleanup_(closep) int root_fd =
+        process_fd < 0 ? -1 : openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     *ret_gone = root_fd < 0;
-    return open_by_path(search, root_fd, ret);
+    return open_by_path(search, process_fd, ret);
 }
 
 enum module_failure module_file_open(const struct module_query *query, module_file_guard_fn guard,
@@ -292,13 +376,12 @@ enum module_failure module_file_open(const struct module_query *query, module_fi
     }
 
     cleanup_(closep) int parent_fd = open_process(query->parent_pid);
-    cleanup_(closep) int parent_root_fd = open_root(parent_fd);
-    failure = open_by_path(&search, parent_root_fd, ret);
+    failure = open_by_path(&search, parent_fd, ret);
     if (failure == MODULE_FAILURE_NONE) {
         return failure;
     }
-    cleanup_(closep) int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    enum module_failure last = open_by_path(&search, root_fd, ret);
+    cleanup_(closep) int self_fd = open_process(getpid());
+    enum module_failure last = open_by_path(&search, self_fd, ret);
     return last == MODULE_FAILURE_NONE ? last : worse(failure, last);
 }
 
@@ -312,9 +395,32 @@ enum module_failure module_file_open_kernel(struct module_file *ret)
     return MODULE_FAILURE_NONE;
 }
 
+enum module_failure module_file_open_vdso(struct module_file *ret)
+{
+    unsigned long address = getauxval(AT_SYSINFO_EHDR);
+    cleanup_(closep) int process_fd = open_process(getpid());
+    struct maps_line line;
+    if (address == 0 || process_fd < 0 || !find_maps_line(process_fd, address, &line) ||
+        line.start != address) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    size_t bytes = line.end - line.start;
+    cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || write(fd, (const void *)(uintptr_t)address, bytes) != (ssize_t)bytes ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        return MODULE_FAILURE_LIMIT;
+    }
+    *ret = (struct module_file){
+        .fd = take_fd(fd),
+        .identity = {.device = UINT64_MAX, .inode = 1, .size_bytes = bytes},
+    };
+    return MODULE_FAILURE_NONE;
+}
+
 uid_t module_file_owner(int32_t pid)
 {
+    char path[32];
     struct stat status;
-    cleanup_(closep) int process_fd = open_process(pid);
-    return process_fd >= 0 && fstat(process_fd, &status) == 0 ? status.st_uid : (uid_t)-1;
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
+    return pid > 0 && stat(path, &status) == 0 ? status.st_uid : (uid_t)-1;
 }

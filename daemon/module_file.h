@@ -8,21 +8,35 @@
  */
 
 #include "module_cache.h"
+#include "module_path.h"
 
 #include <sys/types.h>
+
+#define MODULE_AUTHOR_UNKNOWN ((uid_t)-1)
+
+enum module_source {
+    MODULE_FILE,
+    MODULE_KERNEL,
+    MODULE_VDSO,
+};
+
+/* What a ticket is for. */
+struct module_request {
+    enum module_source source;
+    enum module_table table;
+    enum module_urgency urgency;
+};
 
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
+    uid_t author; /* who can have written what is in it; unknown where a user made the filesystem */
 };
 
-/* Asked before each step that may wait for the filesystem `device`; false: do not touch it. */
-typedef bool (*module_file_guard_fn)(uint64_t device, void *userdata);
-
 /*
- * Opens the file that `query` describes for reading. With a build-id in the query the contents are
- * still to be compared; without, device and inode have been. Returns MODULE_FAILURE_NONE,
- * _NOT_FOUND, _NOT_FILE, _IDENTITY or _LIMIT.
+ * Opens the file that `query` describes for reading, which is the one with its device, inode and,
+ * where both are known, generation. Returns MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY
+ * or _LIMIT.
  */
 enum module_failure module_file_open(const struct module_query *query, module_file_guard_fn guard,
                                      void *userdata, struct module_file *ret);
@@ -30,5 +44,9 @@ enum module_failure module_file_open(const struct module_query *query, module_fi
 /* Opens the kernel's own list of symbols. */
 enum module_failure module_file_open_kernel(struct module_file *ret);
 
-/* Whose process this is; (uid_t)-1 when it is gone. Does not hang. */
+/* A copy of what the kernel maps as [vdso] into this process, under an identity that is no file's.
+ */
+enum module_failure module_file_open_vdso(struct module_file *ret);
+
+/* Whose process this is; (uid_t)-1 when it is gone. Does not hang; from any thread. */
 uid_t module_file_owner(int32_t pid);

@@ -11,13 +11,14 @@
 #include <stdatomic.h>
 
 #define MODULE_STORE_ENTRIES_MAX 4096
-#define MODULE_STORE_BYTES_MAX   ((uint64_t)1 << 30)
+#define MODULE_STORE_BYTES_MAX   ((uint64_t)512 << 20)
 #define MODULE_IDLE_NS           UINT64_C(60000000000)
 #define MODULE_FAILURE_NS        UINT64_C(10000000000)
 
 struct module_entry {
     struct module module;
     bool kernel; /* never found again: what the kernel has loaded changes */
+    uid_t uid;   /* for whose process it was made */
     void *map;   /* owned */
     size_t map_bytes;
     atomic_uint user_count; /* raised by the main thread only */
@@ -31,16 +32,17 @@ struct module_store *module_store_new(void);
 struct module_store *module_store_free(struct module_store *store);
 
 /* The entry of a file, with a new user that module_entry_release() takes away again; or NULL. */
-struct module_entry *module_store_find(struct module_store *store,
+struct module_entry *module_store_find(struct module_store *store, enum module_table table,
                                        const struct file_identity *identity);
 
 /*
- * Takes a checked table (`map`, on success) of a file, NULL: of the kernel; makes room by removing
- * the longest unused. `*ret` has no user yet. Returns 0, -EBADMSG, -ENOMEM, or -ENOSPC when what is
- * in use fills a limit.
+ * Takes a table (on success) of a file, NULL: of the kernel, made for a process of `uid`, and makes
+ * room by removing the longest unused. A uid holds at most half of what the others leave, so that
+ * there is always as much again for one more. `*ret` has no user yet. Returns 0, -ENOMEM, or
+ * -ENOSPC when what is in use fills a limit or the uid's share of it.
  */
-int module_store_add(struct module_store *store, const struct file_identity *identity, void *map,
-                     size_t map_bytes, struct module_entry **ret);
+int module_store_add(struct module_store *store, const struct file_identity *identity, uid_t uid,
+                     const struct elf_worker_table *table, struct module_entry **ret);
 void module_entry_use(struct module_entry *entry);
 /* From any thread; afterwards the entry may go. */
 void module_entry_release(struct module_entry *entry);
@@ -48,11 +50,12 @@ void module_entry_release(struct module_entry *entry);
 /* Removes what nobody has used for MODULE_IDLE_NS. */
 void module_store_trim(struct module_store *store, uint64_t now_ns);
 
-/* Remembers for MODULE_FAILURE_NS that a file gives no table. */
-void module_store_fail(struct module_store *store, const struct file_identity *identity,
-                       enum module_failure failure, uint64_t now_ns);
-enum module_failure module_store_failure(const struct module_store *store,
+/* Remembers for MODULE_FAILURE_NS that a file gives no such table. */
+void module_store_fail(struct module_store *store, enum module_table table,
+                       const struct file_identity *identity, enum module_failure failure,
+                       uint64_t now_ns);
+enum module_failure module_store_failure(const struct module_store *store, enum module_table table,
                                          const struct file_identity *identity, uint64_t now_ns);
 
-uint64_t module_store_count(const struct module_store *store);
-uint64_t module_store_bytes(const struct module_store *store);
+uint64_t module_store_count(const struct module_store *store, enum module_table table);
+uint64_t module_store_bytes(const struct module_store *store, enum module_table table);

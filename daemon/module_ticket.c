@@ -7,11 +7,9 @@
  */
 #include "module_ticket.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct module_ticket *module_ticket_new(const struct module_query *query)
+struct module_ticket *module_ticket_new(const struct module_request *request)
 {
     struct module_ticket *ticket = calloc(1, sizeof *ticket);
     if (ticket == NULL) {
@@ -19,13 +17,7 @@ struct module_ticket *module_ticket_new(const struct module_query *query)
     }
     atomic_init(&ticket->holder_count, 2);
     atomic_init(&ticket->state, MODULE_PENDING);
-    ticket->kernel = query == NULL;
-    if (query != NULL && query->has_build_id) {
-        assert(query->build_id_bytes > 0 && query->build_id_bytes <= sizeof ticket->build_id);
-        ticket->has_build_id = true;
-        ticket->build_id_bytes = query->build_id_bytes;
-        memcpy(ticket->build_id, query->build_id, sizeof ticket->build_id);
-    }
+    ticket->request = *request;
     return ticket;
 }
 
@@ -35,23 +27,11 @@ static void publish(struct module_ticket *ticket, enum module_state state)
     module_ticket_release(ticket);
 }
 
-static bool is_build_id_right(const struct module_ticket *ticket, const struct symbol_table *table)
+void module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry)
 {
-    return !ticket->has_build_id ||
-           (ticket->build_id_bytes == table->build_id_bytes &&
-            memcmp(ticket->build_id, table->build_id, ticket->build_id_bytes) == 0);
-}
-
-bool module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry)
-{
-    if (!is_build_id_right(ticket, &entry->module.symbols)) {
-        module_ticket_fail(ticket, MODULE_FAILURE_IDENTITY);
-        return false;
-    }
     module_entry_use(entry);
     ticket->entry = entry;
     publish(ticket, MODULE_READY);
-    return true;
 }
 
 void module_ticket_fail(struct module_ticket *ticket, enum module_failure failure)

@@ -13,18 +13,14 @@ struct module_ticket {
     _Atomic enum module_state state;
     enum module_failure failure; /* this and the entry: written before the state, then constant */
     struct module_entry *entry;
-    bool kernel;
-    bool has_build_id;
-    uint8_t build_id_bytes;
-    uint8_t build_id[20];
+    struct module_request request;
     struct module_ticket *next; /* the cache's own */
 };
 
-/* Held by the requester and by the cache. `query` NULL: the kernel. NULL: no memory. */
-struct module_ticket *module_ticket_new(const struct module_query *query);
+/* Held by the requester and by the cache. NULL: no memory. */
+struct module_ticket *module_ticket_new(const struct module_request *request);
 
-/* Shows the entry, which gains a user, if the build-id is the one asked for; else fails. Takes the
- * cache's hold; tells whether it is ready. */
-bool module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry);
+/* Shows the entry, which gains a user. Takes the cache's hold. */
+void module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry);
 /* Takes the cache's hold. */
 void module_ticket_fail(struct module_ticket *ticket, enum module_failure failure);

@@ -347,6 +347,8 @@ static int open_cpu(const struct perf_source *source, const struct perf_plan *pl
         return fault_open(-cpu->sample_fd, reterr);
     }
     attr = sideband_attr(&source->features);
+    attr.build_id =
+        0; /* it would stand where device and inode do, and those say which file it is */
     cpu->sideband_fd = open_event(&attr, cpu->cpu);
     if (cpu->sideband_fd < 0) {
         return fault_open(-cpu->sideband_fd, reterr);

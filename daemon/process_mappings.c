@@ -12,12 +12,14 @@
 #include "process_parts.h"
 
 #include "cleanup.h"
+#include "fair_share.h"
 #include "mapping_set.h"
 
 #include <limits.h>
 #include <string.h>
 
 #define HISTORY_CAPACITY_MIN ((size_t)16)
+#define SHARE_PARTS          8
 
 /* Memory without a file has one name, however the kernel calls it. */
 static const char *path_of(const struct mapping_description *description)
@@ -26,17 +28,20 @@ static const char *path_of(const struct mapping_description *description)
     return anonymous ? "[anon]" : description->path;
 }
 
-static struct mapped_file *new_file(const struct mapping_description *description)
+static struct mapped_file *new_file(struct process_account *account,
+                                    const struct mapping_description *description)
 {
     struct mapped_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
         return NULL;
     }
-    file->path = strndup(path_of(description), PATH_MAX);
+    file->path = path_set_get(&account->paths, path_of(description), PATH_MAX);
     if (file->path == NULL) {
         free(file);
         return NULL;
     }
+    account->counts.path_bytes = account->paths.path_bytes;
+    file->weight = 1 + (uint32_t)(strlen(file->path) / MAPPING_WEIGHT_BYTES);
     file->reference_count = 1;
     if (description->has_build_id && description->build_id_bytes <= BUILD_ID_BYTES_MAX) {
         file->has_build_id = true;
@@ -59,18 +64,55 @@ static void drop_file(struct process_account *account, struct mapped_file *file)
     if (account->on_file_free != NULL) {
         account->on_file_free(file, account->userdata);
     }
-    free(file->path);
+    path_set_put(&account->paths, file->path);
+    account->counts.path_bytes = account->paths.path_bytes;
     free(file);
 }
 
-static bool has_place(struct process_account *account, const struct process *process)
+/* What of a process's weight is not in the room reserved for it. */
+static size_t unreserved(size_t weight)
 {
-    if (process->mappings.count + process->history_count < PROCESS_MAPPINGS_MAX &&
-        account->counts.mapping_count < PROCESS_TABLE_MAPPINGS_MAX) {
+    return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
+}
+
+static bool has_place(struct process_account *account, const struct process *process,
+                      const struct mapped_file *file)
+{
+    static const size_t max =
+        PROCESS_TABLE_MAPPINGS_MAX - PROCESS_MAPPINGS_RESERVED * PROCESS_TABLE_PROCESSES_MAX;
+    size_t weight = process->mapping_weight + file->weight;
+    size_t own = unreserved(process->mapping_weight);
+    size_t more = unreserved(weight) - own;
+    if (weight <= PROCESS_MAPPINGS_MAX &&
+        (more == 0 || fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more))) {
         return true;
     }
     account->counts.refused_count++;
     return false;
+}
+
+static void set_weight(struct process_account *account, struct process *process, size_t weight)
+{
+    account->unreserved_weight -= unreserved(process->mapping_weight);
+    account->unreserved_weight += unreserved(weight);
+    process->mapping_weight = weight;
+}
+
+/* One more mapping of the process, live or ended, has the file. */
+static void hold_file(struct process_account *account, struct process *process,
+                      struct mapped_file *file)
+{
+    account->counts.mapping_count++;
+    file->reference_count++;
+    set_weight(account, process, process->mapping_weight + file->weight);
+}
+
+static void let_go_of_file(struct process_account *account, struct process *process,
+                           struct mapped_file *file)
+{
+    account->counts.mapping_count--;
+    set_weight(account, process, process->mapping_weight - file->weight);
+    drop_file(account, file);
 }
 
 /* The part of a mapping that lies in [start, end), which the mapping contains. */
@@ -109,12 +151,30 @@ static bool grow_history(struct process *process)
     return true;
 }
 
-/* Keeps a copy of what held until `to_ns`, with a reference of its own. */
+/* Forgets the first of the ended mappings, which ended before the others. */
+static void forget(struct process_account *account, struct process *process, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        let_go_of_file(account, process, process->history[i].file);
+    }
+    process->history_count -= count;
+    if (count > 0) {
+        memmove(process->history, &process->history[count],
+                process->history_count * sizeof *process->history);
+    }
+}
+
+/* Keeps a copy of what held until `to_ns`, with a reference of its own. A lookup goes through all
+ * that ended since, so they are few: many at once are forgotten half by half. */
 static void remember(struct process_account *account, struct process *process,
                      const struct mapping *mapping, uint64_t to_ns)
 {
-    if (mapping->from_ns >= to_ns || !has_place(account, process)) {
+    if (mapping->from_ns >= to_ns || !has_place(account, process, mapping->file)) {
         return;
+    }
+    if (process->history_count == PROCESS_HISTORY_MAX) {
+        account->counts.refused_count += PROCESS_HISTORY_MAX / 2;
+        forget(account, process, PROCESS_HISTORY_MAX / 2);
     }
     if (!grow_history(process)) {
         account->counts.refused_count++;
@@ -129,15 +189,14 @@ static void remember(struct process_account *account, struct process *process,
     process->history[at] = *mapping;
     process->history[at].to_ns = to_ns;
     process->history_count++;
-    account->counts.mapping_count++;
-    mapping->file->reference_count++;
+    hold_file(account, process, mapping->file);
 }
 
 /* Puts a copy into a gap of the live ones, with a reference of its own. */
 static void insert_live(struct process_account *account, struct process *process,
                         const struct mapping *mapping)
 {
-    if (!has_place(account, process)) {
+    if (!has_place(account, process, mapping->file)) {
         return;
     }
     struct mapping_place place = mapping_set_seek(&process->mappings, mapping->start);
@@ -145,8 +204,7 @@ static void insert_live(struct process_account *account, struct process *process
         account->counts.refused_count++;
         return;
     }
-    account->counts.mapping_count++;
-    mapping->file->reference_count++;
+    hold_file(account, process, mapping->file);
 }
 
 static void remove_live(struct process_account *account, struct process *process,
@@ -154,8 +212,7 @@ static void remove_live(struct process_account *account, struct process *process
 {
     struct mapped_file *file = mapping_set_at(&process->mappings, place)->file;
     mapping_set_remove(&process->mappings, place);
-    account->counts.mapping_count--;
-    drop_file(account, file);
+    let_go_of_file(account, process, file);
 }
 
 /* Ends at `time_ns` what the mapping at `place` has of [start, end); the rest of it goes on. */
@@ -205,7 +262,7 @@ void process_mappings_mmap(struct process_account *account, struct process *proc
     if (description->start >= description->end || time_ns < process->exec_ns) {
         return;
     }
-    struct mapped_file *file = new_file(description);
+    struct mapped_file *file = new_file(account, description);
     if (file == NULL) {
         account->counts.refused_count++;
         return;
@@ -243,7 +300,6 @@ void process_mappings_exec(struct process_account *account, struct process *proc
 {
     struct mapping_set old = process->mappings;
     process->mappings = (struct mapping_set){0};
-    account->counts.mapping_count -= old.count;
 
     struct mapping_place place = {0};
     for (struct mapping *mapping; (mapping = mapping_set_at(&old, place)) != NULL;
@@ -252,12 +308,16 @@ void process_mappings_exec(struct process_account *account, struct process *proc
             /* /proc showed it after this exec: it is of the new image. */
             mapping->from_ns = later(mapping->from_ns, time_ns);
         }
+        /* Its old place is free for it. */
+        struct mapped_file *file = mapping->file;
+        file->reference_count++;
+        let_go_of_file(account, process, file);
         if (mapping->from_ns >= time_ns) {
             insert_live(account, process, mapping);
         } else {
             remember(account, process, mapping, time_ns);
         }
-        drop_file(account, mapping->file);
+        drop_file(account, file);
     }
     mapping_set_done(&old);
     changed(account, process);
@@ -387,7 +447,7 @@ void process_mappings_scan(struct process_account *account, struct process *proc
             is_known(process, description, scan->begin_ns)) {
             continue;
         }
-        struct mapped_file *file = new_file(description);
+        struct mapped_file *file = new_file(account, description);
         if (file == NULL) {
             account->counts.refused_count++;
             continue;
@@ -429,22 +489,14 @@ bool process_mappings_prune(struct process_account *account, struct process *pro
 {
     size_t passed = 0;
     while (passed < process->history_count && process->history[passed].to_ns <= horizon_ns) {
-        drop_file(account, process->history[passed].file);
         passed++;
     }
-    if (passed == 0) {
-        return process->history_count > 0;
-    }
-    account->counts.mapping_count -= passed;
-    process->history_count -= passed;
+    forget(account, process, passed);
     if (process->history_count == 0) {
         free(take_ptr(process->history));
         process->history_capacity = 0;
-        return false;
     }
-    memmove(process->history, &process->history[passed],
-            process->history_count * sizeof *process->history);
-    return true;
+    return process->history_count > 0;
 }
 
 void process_mappings_done(struct process_account *account, struct process *process)
@@ -452,10 +504,9 @@ void process_mappings_done(struct process_account *account, struct process *proc
     const struct mapping *mapping;
     struct mapping_place place = {0};
     while ((mapping = mapping_set_at(&process->mappings, place)) != NULL) {
-        drop_file(account, mapping->file);
+        let_go_of_file(account, process, mapping->file);
         place = mapping_set_next(&process->mappings, place);
     }
-    account->counts.mapping_count -= process->mappings.count;
     mapping_set_done(&process->mappings);
     (void)process_mappings_prune(account, process, TIME_OPEN_NS);
 }

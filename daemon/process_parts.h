@@ -6,6 +6,7 @@
  * (process_threads.c) and its mappings over time (process_mappings.c). Nobody else includes this.
  */
 
+#include "path_set.h"
 #include "process_table.h"
 
 /* What all processes of a table share. */
@@ -14,6 +15,8 @@ struct process_account {
     void *userdata;
     struct process_table_counts counts;
     uint64_t last_generation;
+    size_t unreserved_weight; /* of mappings, beyond what each process has reserved */
+    struct path_set paths;
 };
 
 /* The thread `tid` that lived at `time_ns`, or NULL. */

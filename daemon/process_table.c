@@ -50,6 +50,9 @@ struct process_table *process_table_free(struct process_table *table)
             free_process(table, process);
         }
     }
+    if (table != NULL) {
+        path_set_done(&table->account.paths);
+    }
     free(table);
     return NULL;
 }

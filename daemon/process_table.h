@@ -21,14 +21,24 @@
 
 #define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
 #define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
-#define PROCESS_TABLE_MAPPINGS_MAX  ((size_t)2097152)
-#define PROCESS_MAPPINGS_MAX        ((size_t)65536)
+/*
+ * Mappings are counted by weight: one, and one more for each 64 bytes of the path, so that this
+ * bounds the bytes of paths too. Each process has room for a few whatever the others do; of the
+ * rest it may hold an eighth of what the others leave, and never more than its own maximum.
+ */
+#define PROCESS_TABLE_MAPPINGS_MAX ((size_t)2097152)
+#define PROCESS_MAPPINGS_MAX       ((size_t)65536)
+#define PROCESS_MAPPINGS_RESERVED  (PROCESS_TABLE_MAPPINGS_MAX / 2 / PROCESS_TABLE_PROCESSES_MAX)
+#define MAPPING_WEIGHT_BYTES       64
+#define PROCESS_HISTORY_MAX        ((size_t)512) /* ended mappings, that a lookup goes through */
 
 /* What was mapped, as the kernel or /proc told us. Shared by the copies of a mapping that fork
  * makes. */
 struct mapped_file {
     uint32_t reference_count;
-    char *path; /* owned; "[anon]" for memory without a file, "[vdso]", "//anon", ... as told */
+    const char *path; /* "[anon]" for memory without a file, "[vdso]", "//anon", ... as told; equal
+                         ones are one */
+    uint32_t weight;  /* of a mapping of it */
     bool has_build_id;
     uint8_t build_id_bytes;
     uint8_t build_id[BUILD_ID_BYTES_MAX];
@@ -101,6 +111,7 @@ struct process {
     struct mapping *history; /* mappings that were ended, sorted by to_ns; owned */
     size_t history_count;
     size_t history_capacity;
+    size_t mapping_weight;   /* of both */
     struct thread **threads; /* thread_count, sorted by (tid, from_ns); owned */
     size_t thread_count;     /* live or not yet pruned */
     size_t thread_capacity;
@@ -197,6 +208,7 @@ struct process_table_counts {
     size_t process_count;
     size_t thread_count;
     size_t mapping_count;
+    size_t path_bytes;      /* of the paths of mappings, equal ones once */
     uint64_t refused_count; /* processes, threads and mappings that found no place */
 };
 struct process_table_counts process_table_counts(const struct process_table *table);

@@ -240,16 +240,16 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
         .end = mapping->end,
         .file_offset = mapping->file_offset,
         .path = mapped->path,
-        .has_build_id = mapped->has_build_id,
-        .build_id_bytes = mapped->build_id_bytes,
         .device_major = mapped->device_major,
         .device_minor = mapped->device_minor,
         .inode = mapped->inode,
+        .inode_generation = mapped->inode_generation,
+        .start_time_ns = process->start_time_ns,
     };
-    memcpy(query.build_id, mapped->build_id, sizeof query.build_id);
 
     struct trace_file *file =
-        new_file(modules, mapped->path, module_cache_request(modules->cache, &query));
+        new_file(modules, mapped->path,
+                 module_cache_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &query));
     if (file != NULL && mapped->has_build_id) {
         file->build_id_bytes = mapped->build_id_bytes;
         memcpy(file->build_id, mapped->build_id, mapped->build_id_bytes);

@@ -108,6 +108,7 @@ int elf_symbols_read(int fd, struct symbol_builder *builder)
     if (r < 0) {
         return r;
     }
+    symbol_builder_limit(builder, reading.file.file_bytes);
     r = symbol_builder_build_id(builder, reading.file.build_id, reading.file.build_id_bytes);
     if (r == 0) {
         r = add_segments(&reading);

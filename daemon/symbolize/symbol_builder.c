@@ -4,6 +4,11 @@
  * Collects the functions of one module and writes them as a table. Names are cleaned as they come,
  * so what is kept is what will be written; entries are sorted once, at the end. A barrier is an
  * entry without a name: it ends a sizeless symbol and is never written.
+ *
+ * A name that was met not long ago is kept once: many symbols may stand at one string, and copies
+ * of it would make a huge table of a small file. Whatever escapes that (strings that begin inside
+ * each other) ends at the limit, which is a small multiple of the file's size.
+ *
  * The input is foreign and may be made to hurt, which array_sort() withstands.
  */
 #include "array.h"
@@ -18,11 +23,14 @@
 #define NAME_BARRIER UINT32_MAX
 #define RANK_BARRIER 255
 #define REPLACEMENT  "\xef\xbf\xbd"
+#define RECENT_NAMES 32768 /* a power of two */
+#define NOT_WRITTEN  UINT32_MAX
+#define PLACE_BYTES  sizeof(uint32_t)
 
 struct entry {
     uint64_t start;
     uint64_t size_bytes;
-    uint32_t name; /* offset into the builder's names, or NAME_BARRIER */
+    uint32_t name; /* offset of a text in the builder's names, or NAME_BARRIER */
     uint16_t name_bytes;
     uint16_t underscores;
     uint8_t rank;
@@ -34,9 +42,12 @@ struct symbol_builder {
     struct entry *entries;
     size_t entry_count;
     size_t entry_capacity;
+    /* Each text has its place in the table before it: a uint32_t, not aligned. */
     char *names;
     size_t names_bytes;
     size_t names_capacity;
+    size_t limit_bytes;
+    uint32_t recent[RECENT_NAMES]; /* offsets of names, by hash; 0: none, where no text can be */
 };
 
 struct symbol_builder *symbol_builder_new(void)
@@ -44,6 +55,7 @@ struct symbol_builder *symbol_builder_new(void)
     struct symbol_builder *builder = calloc(1, sizeof *builder);
     if (builder != NULL) {
         builder->header.magic = SYMBOL_FORMAT_MAGIC;
+        builder->limit_bytes = SYMBOL_TABLE_BYTES_MAX;
     }
     return builder;
 }
@@ -56,6 +68,11 @@ struct symbol_builder *symbol_builder_free(struct symbol_builder *builder)
         free(builder);
     }
     return NULL;
+}
+
+void symbol_builder_limit(struct symbol_builder *builder, uint64_t file_bytes)
+{
+    builder->limit_bytes = symbol_table_limit(file_bytes);
 }
 
 int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment)
@@ -83,11 +100,12 @@ int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build
 
 static int append_entry(struct symbol_builder *builder, const struct entry *entry)
 {
-    if (builder->entry_count >= SYMBOL_TABLE_BYTES_MAX / sizeof(struct symbol)) {
+    size_t count = builder->entry_count + 1;
+    if (count * sizeof(struct symbol) + builder->names_bytes > builder->limit_bytes) {
         return -E2BIG;
     }
     void *entries = builder->entries;
-    int r = array_grow(&entries, &builder->entry_capacity, builder->entry_count + 1, sizeof *entry);
+    int r = array_grow(&entries, &builder->entry_capacity, count, sizeof *entry);
     if (r < 0) {
         return r;
     }
@@ -96,12 +114,24 @@ static int append_entry(struct symbol_builder *builder, const struct entry *entr
     return 0;
 }
 
-/* Copies `name` into `clean` (room for SYMBOL_NAME_BYTES_MAX + 1); gives its length. */
+/* Copies `name` into `clean` (room for SYMBOL_NAME_BYTES_MAX + 1); gives its length. Nearly all
+ * names are ASCII, which goes by words. */
 static size_t clean_name(const char *name, char *clean)
 {
     size_t left = strnlen(name, SYMBOL_NAME_BYTES_MAX + 1);
     size_t used = 0;
     while (left > 0) {
+        uint64_t word = 0;
+        if (left >= sizeof word && used + sizeof word <= SYMBOL_NAME_BYTES_MAX) {
+            memcpy(&word, name, sizeof word);
+        }
+        if (word != 0 && (word & UINT64_C(0x8080808080808080)) == 0) {
+            memcpy(clean + used, &word, sizeof word);
+            used += sizeof word;
+            name += sizeof word;
+            left -= sizeof word;
+            continue;
+        }
         size_t sequence = utf8_character(name, left, NULL);
         const char *piece = sequence == 0 ? REPLACEMENT : name;
         size_t piece_bytes = sequence == 0 ? strlen(REPLACEMENT) : sequence;
@@ -117,6 +147,49 @@ static size_t clean_name(const char *name, char *clean)
     return used;
 }
 
+static uint32_t hash_name(const char *name, size_t length)
+{
+    uint64_t hash = length;
+    while (length > 0) {
+        uint64_t word = 0;
+        size_t bytes = length < sizeof word ? length : sizeof word;
+        memcpy(&word, name, bytes);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+        name += bytes;
+        length -= bytes;
+    }
+    return (uint32_t)(hash >> 32) % RECENT_NAMES;
+}
+
+/* Keeps a clean name, or finds it among the recent ones. */
+static int keep_name(struct symbol_builder *builder, const char *clean, size_t length,
+                     uint32_t *ret_name)
+{
+    static const uint32_t not_written = NOT_WRITTEN;
+    uint32_t *recent = &builder->recent[hash_name(clean, length)];
+    if (*recent != 0 && strcmp(builder->names + *recent, clean) == 0) {
+        *ret_name = *recent;
+        return 0;
+    }
+    size_t used = builder->names_bytes + PLACE_BYTES + length + 1;
+    if (used > builder->limit_bytes) {
+        return -E2BIG;
+    }
+    void *names = builder->names;
+    int r = array_grow(&names, &builder->names_capacity, used, 1);
+    if (r < 0) {
+        return r;
+    }
+    builder->names = names;
+    char *place = builder->names + builder->names_bytes;
+    memcpy(place, &not_written, PLACE_BYTES);
+    memcpy(place + PLACE_BYTES, clean, length + 1);
+    *ret_name = *recent = (uint32_t)(builder->names_bytes + PLACE_BYTES);
+    builder->names_bytes = used;
+    return 0;
+}
+
 int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes,
                        int rank, const char *name)
 {
@@ -125,30 +198,19 @@ int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t 
     if (length == 0) {
         return 0;
     }
-    if (builder->names_bytes + length + 1 > SYMBOL_TABLE_BYTES_MAX) {
-        return -E2BIG;
-    }
-    void *names = builder->names;
-    int r = array_grow(&names, &builder->names_capacity, builder->names_bytes + length + 1, 1);
+    uint32_t kept = 0;
+    int r = keep_name(builder, clean, length, &kept);
     if (r < 0) {
         return r;
     }
-    builder->names = names;
-    memcpy(builder->names + builder->names_bytes, clean, length + 1);
-
-    r = append_entry(builder, &(struct entry){
-                                  .start = start,
-                                  .size_bytes = size_bytes,
-                                  .name = (uint32_t)builder->names_bytes,
-                                  .name_bytes = (uint16_t)length,
-                                  .underscores = (uint16_t)strspn(clean, "_"),
-                                  .rank = (uint8_t)rank,
-                              });
-    if (r < 0) {
-        return r;
-    }
-    builder->names_bytes += length + 1;
-    return 0;
+    return append_entry(builder, &(struct entry){
+                                     .start = start,
+                                     .size_bytes = size_bytes,
+                                     .name = kept,
+                                     .name_bytes = (uint16_t)length,
+                                     .underscores = (uint16_t)strspn(clean, "_"),
+                                     .rank = (uint8_t)rank,
+                                 });
 }
 
 int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address)
@@ -227,19 +289,38 @@ static size_t resolve_entries(struct entry *entries, size_t count)
     return kept;
 }
 
+/* Gives each name of an entry its place in the table, once; returns the bytes of all of them. */
+static size_t place_names(struct symbol_builder *builder)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < builder->entry_count; i++) {
+        const struct entry *entry = &builder->entries[i];
+        char *place = builder->names + entry->name - PLACE_BYTES;
+        uint32_t at = 0;
+        memcpy(&at, place, PLACE_BYTES);
+        if (at == NOT_WRITTEN) {
+            at = (uint32_t)used;
+            memcpy(place, &at, PLACE_BYTES);
+            used += (size_t)entry->name_bytes + 1;
+        }
+    }
+    return used;
+}
+
 /* Writes symbols and names; there is room for all of them. */
 static void write_symbols(const struct symbol_builder *builder, struct symbol *symbols, char *names)
 {
-    uint32_t used = 0;
     for (size_t i = 0; i < builder->entry_count; i++) {
         const struct entry *entry = &builder->entries[i];
+        const char *text = builder->names + entry->name;
+        uint32_t at = 0;
+        memcpy(&at, text - PLACE_BYTES, PLACE_BYTES);
         symbols[i] = (struct symbol){
             .start = entry->start,
             .size_bytes = (uint32_t)entry->size_bytes,
-            .name = used,
+            .name = at,
         };
-        memcpy(names + used, builder->names + entry->name, (size_t)entry->name_bytes + 1);
-        used += (uint32_t)entry->name_bytes + 1;
+        memcpy(names + at, text, (size_t)entry->name_bytes + 1);
     }
 }
 
@@ -252,14 +333,11 @@ int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size
     }
     builder->entry_count = resolve_entries(builder->entries, builder->entry_count);
 
-    size_t names_bytes = 0;
-    for (size_t i = 0; i < builder->entry_count; i++) {
-        names_bytes += (size_t)builder->entries[i].name_bytes + 1;
-    }
+    size_t names_bytes = place_names(builder);
     size_t segments_bytes = builder->header.segment_count * sizeof(struct symbol_segment);
     size_t symbols_bytes = builder->entry_count * sizeof(struct symbol);
     size_t total = sizeof builder->header + segments_bytes + symbols_bytes + names_bytes;
-    if (total > SYMBOL_TABLE_BYTES_MAX) {
+    if (total > builder->limit_bytes) {
         return -E2BIG;
     }
     char *bytes = malloc(total);

@@ -11,10 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SYMBOL_TABLE_BYTES_MAX    ((size_t)512 << 20)
+#define SYMBOL_TABLE_BYTES_MAX    ((size_t)128 << 20)
+#define SYMBOL_TABLE_SPARE_BYTES  ((size_t)64 << 10)
 #define SYMBOL_TABLE_SEGMENTS_MAX 64
 #define SYMBOL_NAME_BYTES_MAX     4096
 #define SYMBOL_BUILD_ID_BYTES_MAX 64
+
+/* What the table of a file of this size may take. A symbol is smaller here than there and its name
+ * as long, so twice the file is more than any linker makes anyone need. */
+static inline size_t symbol_table_limit(uint64_t file_bytes)
+{
+    return file_bytes < (SYMBOL_TABLE_BYTES_MAX - SYMBOL_TABLE_SPARE_BYTES) / 2
+               ? (size_t)file_bytes * 2 + SYMBOL_TABLE_SPARE_BYTES
+               : SYMBOL_TABLE_BYTES_MAX;
+}
 
 /* An executable PT_LOAD: file bytes [offset, offset + size) are at [vaddr, vaddr + size). */
 struct symbol_segment {
@@ -26,7 +36,7 @@ struct symbol_segment {
 struct symbol {
     uint64_t start;
     uint32_t size_bytes; /* never 0, and no symbol reaches into the next one */
-    uint32_t name;       /* offset into the names */
+    uint32_t name;       /* offset into the names; several may share one */
 };
 
 struct symbol_table {
@@ -59,14 +69,18 @@ bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset,
  * before local, then the one with fewer leading underscores, then the shorter, then alphabetical),
  * cuts what overlaps, gives sizeless ones the room to the next (at most
  * SYMBOL_SIZELESS_BYTES_MAX), makes names valid UTF-8 (U+FFFD) of at most SYMBOL_NAME_BYTES_MAX. A
- * sizeless symbol inside one that has a size is a label of that one and goes. All returns: 0,
- * -ENOMEM, or -E2BIG past SYMBOL_TABLE_BYTES_MAX or another limit of the table.
+ * sizeless symbol inside one that has a size is a label of that one and goes. Equal names are
+ * mostly kept once. All returns: 0, -ENOMEM, or -E2BIG past the builder's limit or another of the
+ * table.
  */
 #define SYMBOL_SIZELESS_BYTES_MAX ((uint64_t)65536)
 
 struct symbol_builder;
 struct symbol_builder *symbol_builder_new(void);
 struct symbol_builder *symbol_builder_free(struct symbol_builder *builder);
+/* What it takes from a file of this size, and gives, stays below symbol_table_limit(). Before this,
+ * the limit is SYMBOL_TABLE_BYTES_MAX. */
+void symbol_builder_limit(struct symbol_builder *builder, uint64_t file_bytes);
 /* An empty segment, or one that wraps around the end of the address space, is left out. */
 int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment);
 int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build_id, size_t bytes);

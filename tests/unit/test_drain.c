@@ -26,9 +26,12 @@
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
 
-struct module_ticket *module_cache_request(struct module_cache *cache,
+struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
+                                           enum module_urgency urgency,
                                            const struct module_query *query)
 {
+    (void)table;
+    (void)urgency;
     (void)cache;
     (void)query;
     return NULL;

@@ -349,6 +349,84 @@ static void survives_corrupted_headers_and_symbols(void **state)
     free(self);
 }
 
+#define HOSTILE_SYMBOLS ((size_t)100000)
+#define HOSTILE_STRING  ((size_t)600000)
+
+/* A program whose functions all stand at one long string, each `step` bytes further into it. */
+static int hostile_file(size_t step)
+{
+    struct hostile {
+        Elf64_Ehdr header;
+        Elf64_Phdr segment;
+        Elf64_Shdr sections[3];
+        Elf64_Sym symbols[HOSTILE_SYMBOLS];
+        char names[HOSTILE_STRING];
+    } *file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    memcpy(file->header.e_ident,
+           "\x7f"
+           "ELF\2\1\1",
+           7);
+    file->header.e_type = ET_DYN;
+    file->header.e_machine = EM_X86_64;
+    file->header.e_version = EV_CURRENT;
+    file->header.e_ehsize = sizeof file->header;
+    file->header.e_phoff = offsetof(struct hostile, segment);
+    file->header.e_phentsize = sizeof file->segment;
+    file->header.e_phnum = 1;
+    file->header.e_shoff = offsetof(struct hostile, sections);
+    file->header.e_shentsize = sizeof file->sections[0];
+    file->header.e_shnum = 3;
+    file->segment =
+        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = UINT64_C(1) << 30};
+    file->sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+                                     .sh_offset = offsetof(struct hostile, symbols),
+                                     .sh_size = sizeof file->symbols,
+                                     .sh_link = 2,
+                                     .sh_entsize = sizeof file->symbols[0]};
+    file->sections[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+                                     .sh_offset = offsetof(struct hostile, names),
+                                     .sh_size = sizeof file->names};
+    memset(file->names, 'a', sizeof file->names - 1);
+    for (size_t i = 0; i < HOSTILE_SYMBOLS; i++) {
+        file->symbols[i] = (Elf64_Sym){.st_name = (Elf64_Word)(1 + i * step),
+                                       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                                       .st_shndx = 1,
+                                       .st_value = 0x1000 + i * 16,
+                                       .st_size = 16};
+    }
+    for (size_t i = 0; step > 0 && i < sizeof file->names; i++) {
+        file->names[i] = (char)('a' + rand() % 23); /* so that no two names are equal */
+    }
+    file->names[sizeof file->names - 1] = '\0';
+    int fd = memory_file(file, sizeof *file);
+    free(file);
+    return fd;
+}
+
+static void makes_no_large_table_of_a_small_file(void **state)
+{
+    (void)state;
+    size_t size_bytes = 0;
+    void *bytes = NULL;
+    int fd = hostile_file(0);
+    struct symbol_builder *builder = symbol_builder_new();
+    assert_int_equal(elf_symbols_read(fd, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_in_range(size_bytes, HOSTILE_SYMBOLS * sizeof(struct symbol),
+                    HOSTILE_SYMBOLS * sizeof(struct symbol) + (size_t)2 * SYMBOL_NAME_BYTES_MAX);
+    free(bytes);
+    symbol_builder_free(builder);
+    (void)close(fd);
+
+    /* Names that lie inside each other are none that can be kept once. */
+    fd = hostile_file(5);
+    builder = symbol_builder_new();
+    assert_int_equal(elf_symbols_read(fd, builder), -E2BIG);
+    symbol_builder_free(builder);
+    (void)close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +435,7 @@ int main(void)
         cmocka_unit_test(takes_labels_of_code_only),
         cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
         cmocka_unit_test(refuses_what_is_no_program),
+        cmocka_unit_test(makes_no_large_table_of_a_small_file),
         cmocka_unit_test(survives_files_cut_anywhere),
         cmocka_unit_test(survives_corrupted_headers_and_symbols),
     };

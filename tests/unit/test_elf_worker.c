@@ -5,6 +5,7 @@
  * by a liar, which plays a worker that a hostile file has taken over; which lie it tells is hidden
  * in the uid of its settings.
  */
+#include "eh_frame.h"
 #include "elf_symbols.h"
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,11 +45,11 @@ static struct elf_worker *start(const struct elf_worker_config *config)
 }
 
 /* Waits for the reply; the result of elf_worker_receive(). */
-static int receive(struct elf_worker *worker, void **ret_map, size_t *ret_bytes)
+static int receive(struct elf_worker *worker, struct elf_worker_table *ret)
 {
     struct pollfd readable = {.fd = elf_worker_fd(worker), .events = POLLIN};
     assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
-    return elf_worker_receive(worker, ret_map, ret_bytes);
+    return elf_worker_receive(worker, ret);
 }
 
 static int open_libc(void)
@@ -80,18 +82,43 @@ static void gives_the_table_that_this_process_would_build(void **state)
     assert_int_equal(elf_symbols_read(fd, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &expected, &expected_bytes), 0);
     for (int i = 0; i < 3; i++) {
-        void *map = NULL;
-        size_t bytes = 0;
-        assert_int_equal(elf_worker_receive(worker, &map, &bytes), -EAGAIN);
-        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), 0);
-        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), -EAGAIN);
-        assert_int_equal(receive(worker, &map, &bytes), 0);
-        assert_int_equal(bytes, expected_bytes);
-        assert_memory_equal(map, expected, bytes);
-        (void)munmap(map, bytes);
+        struct elf_worker_table table = {.map = NULL};
+        assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
+        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
+                         0);
+        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
+                         -EAGAIN);
+        assert_int_equal(receive(worker, &table), 0);
+        assert_int_equal(table.map_bytes, expected_bytes);
+        assert_memory_equal(table.map, expected, expected_bytes);
+        assert_true(table.symbols.symbol_count > 1000);
+        (void)munmap(table.map, table.map_bytes);
     }
     free(expected);
     symbol_builder_free(builder);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
+static void gives_the_call_frames_that_this_process_would_build(void **state)
+{
+    (void)state;
+    struct elf_worker *worker = start(&honest);
+    struct cfi_builder *builder = cfi_builder_new();
+    struct elf_worker_table table = {.map = NULL};
+    int fd = open_libc();
+    void *expected = NULL;
+    size_t expected_bytes = 0;
+    assert_int_equal(eh_frame_read(fd, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    assert_int_equal(table.map_bytes, expected_bytes);
+    assert_memory_equal(table.map, expected, expected_bytes);
+    assert_true(table.cfi.row_count > 1000);
+    (void)munmap(table.map, table.map_bytes);
+    free(expected);
+    cfi_builder_free(builder);
     (void)close(fd);
     elf_worker_free(worker);
 }
@@ -103,22 +130,22 @@ static void answers_that_a_file_is_none_of_its_kind_and_goes_on(void **state)
     int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     int kernel = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     int libc = open_libc();
-    void *map = NULL;
-    size_t bytes = 0;
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, text), 0);
-    assert_int_equal(receive(worker, &map, &bytes), -EBADMSG);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, text), 0);
-    assert_int_equal(receive(worker, &map, &bytes), -EBADMSG);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, kernel), 0);
-    int r = receive(worker, &map, &bytes);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, text, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), -EBADMSG);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, text, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), -EBADMSG);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, kernel, SYMBOL_TABLE_BYTES_MAX),
+                     0);
+    int r = receive(worker, &table);
     assert_true(r == 0 || r == -EACCES);
     if (r == 0) {
-        assert_true(bytes > 10000);
-        (void)munmap(map, bytes);
+        assert_true(table.map_bytes > 10000);
+        (void)munmap(table.map, table.map_bytes);
     }
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, libc), 0);
-    assert_int_equal(receive(worker, &map, &bytes), 0);
-    (void)munmap(map, bytes);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, libc, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    (void)munmap(table.map, table.map_bytes);
     (void)close(text);
     (void)close(kernel);
     (void)close(libc);
@@ -129,15 +156,15 @@ static void says_when_it_was_killed_and_a_new_one_works(void **state)
 {
     (void)state;
     int pipe_fds[2];
-    void *map = NULL;
-    size_t bytes = 0;
+    struct elf_worker_table table = {.map = NULL};
     struct elf_worker *worker = start(&honest);
     assert_int_equal(pipe(pipe_fds), 0);
     /* A text that never comes keeps it at work. */
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, pipe_fds[0]), 0);
-    assert_int_equal(elf_worker_receive(worker, &map, &bytes), -EAGAIN);
+    assert_int_equal(
+        elf_worker_send(worker, ELF_WORKER_KALLSYMS, pipe_fds[0], SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
-    assert_int_equal(receive(worker, &map, &bytes), -EPIPE);
+    assert_int_equal(receive(worker, &table), -EPIPE);
     pid_t pid = elf_worker_pid(worker);
     elf_worker_free(worker);
     assert_int_equal(kill(pid, 0), -1);
@@ -146,12 +173,13 @@ static void says_when_it_was_killed_and_a_new_one_works(void **state)
 
     int fd = open_libc();
     worker = start(&honest);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), 0);
-    assert_int_equal(receive(worker, &map, &bytes), 0);
-    (void)munmap(map, bytes);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    (void)munmap(table.map, table.map_bytes);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)elf_worker_pid(worker), NULL, WEXITED | WNOWAIT), 0);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), -EPIPE);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
+                     -EPIPE);
     elf_worker_free(worker);
     (void)close(fd);
 }
@@ -196,11 +224,10 @@ static void expect_no_rights(const struct elf_worker_config *config)
     };
     struct elf_worker *worker = start(config);
     int fd = open_libc();
-    void *map = NULL;
-    size_t bytes = 0;
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd), 0);
-    assert_int_equal(receive(worker, &map, &bytes), 0);
-    (void)munmap(map, bytes);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    (void)munmap(table.map, table.map_bytes);
     (void)close(fd);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char value[256];
@@ -210,6 +237,35 @@ static void expect_no_rights(const struct elf_worker_config *config)
             assert_string_equal(value[0] == '\0' ? " " : value, cases[i].value);
         }
     }
+    elf_worker_free(worker);
+}
+
+static void sees_no_path(void **state)
+{
+    (void)state;
+    char path[64];
+    struct elf_worker *worker = start(&honest);
+    struct elf_worker_table table;
+    if (geteuid() != 0) {
+        skip();
+    }
+    int fd = open_libc();
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    (void)munmap(table.map, table.map_bytes);
+    (void)close(fd);
+    (void)snprintf(path, sizeof path, "/proc/%d/root", (int)elf_worker_pid(worker));
+    static const char *const names[] = {"etc", "proc", "self", "0", "3"};
+    int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; root >= 0 && i < sizeof names / sizeof *names; i++) {
+        struct stat status;
+        if (fstatat(root, names[i], &status, 0) == 0) {
+            fail_msg("there is a '%s'", names[i]);
+        }
+    }
+    (void)close(root);
+    (void)snprintf(path, sizeof path, "/proc/%d/root/etc/passwd", (int)elf_worker_pid(worker));
+    assert_int_equal(access(path, F_OK), -1);
     elf_worker_free(worker);
 }
 
@@ -226,20 +282,39 @@ static void has_no_rights_under_the_uid_of_its_parent(void **state)
     expect_no_rights(&keep);
 }
 
+/* What a process has open, as "0=/dev/null 1=...", sorted as /proc does. */
+static void list_descriptors(DIR *folder, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    rewinddir(folder);
+    for (struct dirent *entry = readdir(folder); entry != NULL && used < bytes;
+         entry = readdir(folder)) {
+        char target[256];
+        ssize_t length = entry->d_name[0] == '.'
+                             ? 0
+                             : readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
+        if (length > 0) {
+            target[length] = '\0';
+            target[strcspn(target, "[")] = '\0'; /* the socket's number */
+            used += (size_t)snprintf(text + used, bytes - used, "%s=%s ", entry->d_name, target);
+        }
+    }
+}
+
+/* The answer comes before the worker has closed what it was handed for the question: wait. */
 static void inherits_nothing_but_its_socket(void **state)
 {
     (void)state;
+    static const char expected[] = "0=/dev/null 1=/dev/null 2=/dev/null 3=socket: ";
     char path[64];
-    char target[256] = "";
+    char text[4096] = "";
     int leak = open("/proc/self/status", O_RDONLY); /* without O_CLOEXEC */
     struct elf_worker *first = start(&honest);
     struct elf_worker *worker = start(&honest);
-    void *map = NULL;
-    size_t bytes = 0;
-    int count = 0;
-    /* An answer without a table: when it is there, the worker has closed all that it opened. */
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, leak), 0);
-    assert_int_equal(receive(worker, &map, &bytes), -EBADMSG);
+    struct elf_worker_table table;
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, leak, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), -EBADMSG);
 
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(worker));
     DIR *folder = opendir(path);
@@ -248,20 +323,11 @@ static void inherits_nothing_but_its_socket(void **state)
         skip();
         return;
     }
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        if (entry->d_name[0] == '.') {
-            continue;
-        }
-        memset(target, 0, sizeof target);
-        assert_true(readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1) > 0);
-        bool expected = strcmp(entry->d_name, "3") == 0 ? strncmp(target, "socket:", 7) == 0
-                                                        : strcmp(target, "/dev/null") == 0;
-        if (!expected) {
-            fail_msg("descriptor %s is %s", entry->d_name, target);
-        }
-        count++;
+    for (int ms = 0; ms < WAIT_MS && strcmp(text, expected) != 0; ms += 5) {
+        (void)poll(NULL, 0, ms == 0 ? 0 : 5);
+        list_descriptors(folder, text, sizeof text);
     }
-    assert_int_equal(count, 4);
+    assert_string_equal(text, expected);
     (void)closedir(folder);
     (void)close(leak);
     elf_worker_free(worker);
@@ -429,11 +495,11 @@ static void believes_no_worker_that_was_taken_over(void **state)
     for (unsigned int lie = 0; lie < LIES; lie++) {
         const struct elf_worker_config config = {.uid = LIAR_UID + lie, .gid = NOBODY};
         struct elf_worker *worker = start(&config);
-        void *map = NULL;
-        size_t bytes = 0;
-        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO), 0);
-        int r = receive(worker, &map, &bytes);
-        if (r != -EPIPE || map != NULL) {
+        struct elf_worker_table table = {.map = NULL};
+        assert_int_equal(
+            elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, SYMBOL_TABLE_BYTES_MAX), 0);
+        int r = receive(worker, &table);
+        if (r != -EPIPE || table.map != NULL) {
             fail_msg("lie %u: %d", lie, r);
         }
         elf_worker_free(worker);
@@ -446,9 +512,31 @@ static void takes_no_answer_that_it_did_not_ask_for(void **state)
     (void)state;
     const struct elf_worker_config config = {.uid = LIAR_UID + LIE_UNASKED, .gid = NOBODY};
     struct elf_worker *worker = start(&config);
-    void *map = NULL;
-    size_t bytes = 0;
-    assert_int_equal(receive(worker, &map, &bytes), -EPIPE);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(receive(worker, &table), -EPIPE);
+    elf_worker_free(worker);
+}
+
+/* An answer of the other kind is no answer. */
+static void takes_no_symbols_for_call_frames(void **state)
+{
+    (void)state;
+    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
+    struct elf_worker *worker = start(&config);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), -EPIPE);
+    elf_worker_free(worker);
+}
+
+static void believes_no_table_that_is_larger_than_allowed(void **state)
+{
+    (void)state;
+    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
+    struct elf_worker *worker = start(&config);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, TABLE_BYTES - 1), 0);
+    assert_int_equal(receive(worker, &table), -EPIPE);
     elf_worker_free(worker);
 }
 
@@ -457,12 +545,12 @@ static void takes_the_same_answer_when_it_is_true(void **state)
     (void)state;
     const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
     struct elf_worker *worker = start(&config);
-    void *map = NULL;
-    size_t bytes = 0;
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO), 0);
-    assert_int_equal(receive(worker, &map, &bytes), 0);
-    assert_int_equal(bytes, TABLE_BYTES);
-    (void)munmap(map, bytes);
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(
+        elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    assert_int_equal(table.map_bytes, TABLE_BYTES);
+    (void)munmap(table.map, table.map_bytes);
     elf_worker_free(worker);
 }
 
@@ -487,13 +575,17 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_the_table_that_this_process_would_build),
+        cmocka_unit_test(gives_the_call_frames_that_this_process_would_build),
+        cmocka_unit_test(takes_no_symbols_for_call_frames),
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
+        cmocka_unit_test(sees_no_path),
         cmocka_unit_test(has_no_rights),
         cmocka_unit_test(has_no_rights_under_the_uid_of_its_parent),
         cmocka_unit_test(inherits_nothing_but_its_socket),
         cmocka_unit_test(believes_no_worker_that_was_taken_over),
         cmocka_unit_test(takes_no_answer_that_it_did_not_ask_for),
+        cmocka_unit_test(believes_no_table_that_is_larger_than_allowed),
         cmocka_unit_test(takes_the_same_answer_when_it_is_true),
         cmocka_unit_test(dies_with_its_socket),
     };

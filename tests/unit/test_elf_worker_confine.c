@@ -4,6 +4,7 @@
 #include "elf_worker_confine.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -149,9 +150,36 @@ static void filter_kills_whatever_it_does_not_list(void **state)
     }
 }
 
+/* One that may change users but no groups: what it may do, it does. */
+static void changes_its_user_where_it_may_not_change_groups(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct held[_LINUX_CAPABILITY_U32S_3] = {{0}};
+        held[0].effective = held[0].permitted = 1U << CAP_SETUID;
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        bool ready = syscall(SYS_capset, &header, held) == 0;
+        ready = ready && elf_worker_confine(65534, 65534) == 0;
+        struct stat status;
+        int fd = ready ? memfd_create("x", ELF_WORKER_MEMFD_FLAGS) : -1;
+        bool changed = fstat(fd, &status) == 0 && status.st_uid == 65534;
+        (void)syscall(SYS_exit_group, changed ? 7 : 8);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_its_user_where_it_may_not_change_groups),
         cmocka_unit_test(filter_kills_whatever_it_does_not_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

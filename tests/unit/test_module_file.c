@@ -3,11 +3,17 @@
 /* What is opened and what is refused, by paths that a process which is gone had mapped. */
 #include "module_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -18,6 +24,40 @@ static bool guard(uint64_t device, void *userdata)
 {
     const uint64_t *refused = userdata;
     return refused == NULL || *refused != device;
+}
+
+/* A page of the C library as this process has it mapped. */
+static struct module_query mapped_query(char path[4096])
+{
+    char line[4400];
+    struct module_query query = {.pid = getpid(), .parent_pid = INT32_MAX};
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (fgets(line, sizeof line, maps) != NULL) {
+        const char *name = strchr(line, '/');
+        if (name == NULL || strstr(name, "/libc.so") == NULL || strstr(line, " r-xp ") == NULL) {
+            continue;
+        }
+        char *at = line;
+        query.start = strtoull(at, &at, 16);
+        query.end = strtoull(at + 1, &at, 16);
+        query.file_offset = strtoull(at + 6, &at, 16);
+        query.device_major = (uint32_t)strtoul(at, &at, 16);
+        query.device_minor = (uint32_t)strtoul(at + 1, &at, 16);
+        query.inode = strtoull(at, &at, 10);
+        (void)snprintf(path, 4096, "%.*s", (int)strcspn(name, "\n"), name);
+        query.path = path;
+    }
+    (void)fclose(maps);
+    assert_non_null(query.path);
+    return query;
+}
+
+static enum module_failure open_query(const struct module_query *query)
+{
+    struct module_file file = {.fd = -1};
+    enum module_failure failure = module_file_open(query, guard, NULL, &file);
+    (void)close(file.fd);
+    return failure;
 }
 
 static enum module_failure open_path(const char *path, uint64_t *refused_device)
@@ -86,6 +126,150 @@ static void touches_no_device_that_its_guard_refuses(void **state)
     assert_int_equal(open_path("/etc/passwd", &device), MODULE_FAILURE_NONE);
 }
 
+/* When this process began, as /proc says it. */
+static uint64_t own_start_ns(void)
+{
+    char text[1024] = "";
+    FILE *stat = fopen("/proc/self/stat", "re");
+    assert_non_null(fgets(text, sizeof text, stat));
+    (void)fclose(stat);
+    char *at = strrchr(text, ')');
+    for (int i = 0; i < 20; i++) {
+        at = strchr(at + 1, ' ');
+    }
+    return strtoull(at, NULL, 10) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static void takes_no_process_for_an_older_one_with_its_pid(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t after_ns;
+        bool same;
+    } cases[] = {
+        {0, true},          {9999999, true},      {20000000, true}, /* the record came late */
+        {-10000000, false}, {-1000000000, false}, {1000000000, false},
+    };
+    char path[4096];
+    struct module_query query = mapped_query(path);
+    /* The folder in /proc is the only way to it. */
+    query.path = "/missing";
+    if (open_query(&query) != MODULE_FAILURE_NONE) {
+        skip(); /* for want of the right to follow map_files */
+    }
+    uint64_t start_ns = own_start_ns();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        query.start_time_ns = start_ns + (uint64_t)cases[i].after_ns;
+        enum module_failure failure = open_query(&query);
+        if ((failure == MODULE_FAILURE_NONE) != cases[i].same) {
+            fail_msg("%" PRId64 " ns after: %d", cases[i].after_ns, (int)failure);
+        }
+    }
+    query.start_time_ns = UINT64_MAX;
+    assert_int_equal(open_query(&query), MODULE_FAILURE_NONE);
+}
+
+static void takes_no_file_for_an_older_one_with_its_inode(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/module_file.XXXXXX";
+    struct stat status;
+    int generation = 0;
+    int fd = mkstemp(path);
+    assert_int_equal(fstat(fd, &status), 0);
+    (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
+    struct module_query query = {
+        .pid = INT32_MAX,
+        .parent_pid = INT32_MAX,
+        .path = path,
+        .device_major = major(status.st_dev),
+        .device_minor = minor(status.st_dev),
+        .inode = status.st_ino,
+        .inode_generation = (uint32_t)generation,
+    };
+    (void)close(fd);
+    enum module_failure same = open_query(&query);
+    query.inode_generation++;
+    enum module_failure other = open_query(&query);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(same, MODULE_FAILURE_NONE);
+    if (generation == 0) {
+        skip(); /* this filesystem has none */
+    }
+    assert_int_equal(other, MODULE_FAILURE_IDENTITY);
+}
+
+/* A relative that has put other memory there must not decide what the frames of all are called. */
+static void opens_nothing_but_what_was_mapped(void **state)
+{
+    (void)state;
+    char path[4096];
+    struct module_query query = mapped_query(path);
+    query.inode++;
+    assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
+    query.inode--;
+    query.device_minor++;
+    assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
+    query.device_minor = query.device_major = 0;
+    query.inode = 0;
+    assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
+}
+
+struct guarded {
+    uint64_t device;
+    unsigned count;
+};
+
+static bool count_device(uint64_t device, void *userdata)
+{
+    struct guarded *guarded = userdata;
+    guarded->count += device == guarded->device;
+    return true;
+}
+
+static void walks_a_path_inside_its_root(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/module_path.XXXXXX";
+    char command[512];
+    struct stat wanted;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(
+        command, sizeof command,
+        "cd %s && mkdir -p a/b && echo x >a/b/file && ln -s /a a/root && ln -s .. a/b/up &&"
+        "ln -s ../../../../a/b/file a/b/out && ln -s loop loop && ln -s file a/b/link",
+        folder);
+    assert_int_equal(system(command), 0);
+    int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(fstatat(root, "a/b/file", &wanted, 0), 0);
+    static const struct {
+        const char *path;
+        int error;
+    } cases[] = {
+        {"/a/b/file", 0},          {"//a/./b//file", 0},    {"/a/b/link", 0},
+        {"/a/root/b/file", 0},     {"/a/b/up/b/file", 0},   {"/a/b/out", 0},
+        {"/../../a/b/file", 0},    {"/a/b/up/up", -ENOENT}, {"/loop", -ELOOP},
+        {"/a/b/file/x", -ENOTDIR},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct guarded guarded = {.device = wanted.st_dev};
+        struct stat found = {0};
+        int fd = module_path_open(root, cases[i].path, count_device, &guarded);
+        if (fd < 0
+                ? fd != cases[i].error
+                : cases[i].error != 0 || fstat(fd, &found) < 0 || found.st_ino != wanted.st_ino) {
+            fail_msg("%s: %d", cases[i].path, fd);
+        }
+        assert_true(guarded.count > 0);
+        (void)close(fd);
+    }
+    uint64_t refused = wanted.st_dev;
+    assert_int_equal(module_path_open(root, "/a/b/file", guard, &refused), -EBUSY);
+    (void)close(root);
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void knows_whose_a_process_is(void **state)
 {
     (void)state;
@@ -100,6 +284,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_regular_files_by_clean_paths_only),
         cmocka_unit_test(touches_no_device_that_its_guard_refuses),
+        cmocka_unit_test(takes_no_process_for_an_older_one_with_its_pid),
+        cmocka_unit_test(takes_no_file_for_an_older_one_with_its_inode),
+        cmocka_unit_test(opens_nothing_but_what_was_mapped),
+        cmocka_unit_test(walks_a_path_inside_its_root),
         cmocka_unit_test(knows_whose_a_process_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -38,6 +39,14 @@ static struct opener_answer wait_for_answer(struct opener *opener)
         (void)poll(&readable, 1, 50);
     }
     return answer;
+}
+
+static int submit(struct opener *opener, const struct module_query *query,
+                  enum module_urgency urgency)
+{
+    const struct opener_request request = {
+        .query = query, .urgency = urgency, .userdata = (void *)(uintptr_t)query};
+    return opener_submit(opener, &request);
 }
 
 static void close_opener(struct opener *opener)
@@ -77,7 +86,7 @@ static void opens_no_more_than_a_share_for_one_uid(void **state)
     struct opener_answer answer;
     assert_int_equal(opener_new(&opener), 0);
     for (int i = 0; i < wanted; i++) {
-        assert_int_equal(opener_submit(opener, &query, NULL), 0);
+        assert_int_equal(submit(opener, &query, MODULE_WANTED), 0);
     }
     for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
         answer = wait_for_answer(opener);
@@ -90,7 +99,7 @@ static void opens_no_more_than_a_share_for_one_uid(void **state)
     /* Another uid's do not wait behind them. */
     struct module_query own = query;
     own.pid = getpid();
-    assert_int_equal(opener_submit(opener, &own, &own), 0);
+    assert_int_equal(submit(opener, &own, MODULE_WANTED), 0);
     answer = wait_for_answer(opener);
     assert_ptr_equal(answer.userdata, &own);
     assert_int_equal(answer.uid, getuid());
@@ -107,21 +116,89 @@ static void opens_no_more_than_a_share_for_one_uid(void **state)
     close_opener(opener);
 }
 
-static void refuses_more_requests_than_its_queue_holds(void **state)
+/* Stops the threads that work for gone processes, so that what is submitted waits. */
+static void fill_files(struct opener *opener, const struct module_query *query, int *files)
+{
+    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
+        assert_int_equal(submit(opener, query, MODULE_WANTED), 0);
+    }
+    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
+        files[i] = wait_for_answer(opener).file.fd;
+    }
+}
+
+static void release_files(struct opener *opener, const int *files)
+{
+    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
+        opener_release(opener, files[i], (uid_t)-1);
+    }
+}
+
+static void leaves_half_of_its_queue_to_others(void **state)
 {
     (void)state;
     struct opener *opener = NULL;
-    struct module_query query = query_of("/bin/missing");
+    struct module_query query = query_of("/bin/true");
+    struct module_query own = query;
+    int files[OPENER_UID_FILES_MAX];
+    own.pid = getpid();
     assert_int_equal(opener_new(&opener), 0);
-    for (int i = 0; i < OPENER_REQUESTS_MAX; i++) {
-        assert_int_equal(opener_submit(opener, &query, NULL), 0);
+    fill_files(opener, &query, files);
+    for (uint64_t i = 0; i < OPENER_REQUESTS_MAX / 2; i++) {
+        assert_int_equal(submit(opener, &query, MODULE_WANTED), 0);
     }
-    assert_int_equal(opener_submit(opener, &query, NULL), -EAGAIN);
-    (void)wait_for_answer(opener);
-    assert_int_equal(opener_submit(opener, &query, NULL), 0);
-    for (int i = 0; i < OPENER_REQUESTS_MAX; i++) {
-        assert_int_equal(wait_for_answer(opener).failure, MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(submit(opener, &query, MODULE_WANTED), -EAGAIN);
+
+    /* Another uid's are taken, and done at once. */
+    assert_int_equal(submit(opener, &own, MODULE_WANTED), 0);
+    struct opener_answer answer = wait_for_answer(opener);
+    assert_ptr_equal(answer.userdata, &own);
+    opener_release(opener, answer.file.fd, answer.uid);
+    release_files(opener, files);
+    close_opener(opener);
+}
+
+static void counts_a_long_path_as_several_requests(void **state)
+{
+    (void)state;
+    struct opener *opener = NULL;
+    static char path[4000];
+    struct module_query query = query_of("/bin/true");
+    struct module_query long_query = query;
+    int files[OPENER_UID_FILES_MAX];
+    memset(path, 'x', sizeof path - 1);
+    path[0] = '/';
+    long_query.path = path;
+    uint64_t weight = 1 + (sizeof path - 1) / OPENER_REQUEST_BYTES;
+    assert_int_equal(opener_new(&opener), 0);
+    fill_files(opener, &query, files);
+    for (uint64_t i = 0; i < OPENER_REQUESTS_MAX / 2 / weight; i++) {
+        assert_int_equal(submit(opener, &long_query, MODULE_WANTED), 0);
     }
+    assert_int_equal(submit(opener, &long_query, MODULE_WANTED), -EAGAIN);
+    release_files(opener, files);
+    close_opener(opener);
+}
+
+static void opens_what_is_wanted_before_what_may_be(void **state)
+{
+    (void)state;
+    struct opener *opener = NULL;
+    struct module_query query = query_of("/bin/true");
+    struct module_query early = query;
+    struct module_query wanted = query;
+    int files[OPENER_UID_FILES_MAX];
+    assert_int_equal(opener_new(&opener), 0);
+    fill_files(opener, &query, files);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(submit(opener, &early, MODULE_PREFETCH), 0);
+    }
+    assert_int_equal(submit(opener, &wanted, MODULE_WANTED), 0);
+    opener_release(opener, files[0], (uid_t)-1);
+    struct opener_answer answer = wait_for_answer(opener);
+    assert_ptr_equal(answer.userdata, &wanted);
+    files[0] = answer.file.fd;
+    release_files(opener, files);
     close_opener(opener);
 }
 
@@ -131,8 +208,9 @@ struct fuse {
     pid_t server; /* the only one with the connection: when it dies, nobody waits any more */
 };
 
-/* Reads requests and answers what finds the file; whatever opens it is never answered. */
-static _Noreturn void serve(int fd)
+/* Reads requests and answers what finds the file, and what opens it unless that is to hang; closing
+ * it is never answered. */
+static _Noreturn void serve(int fd, bool opens)
 {
     static _Alignas(8) char buffer[FUSE_MIN_READ_BUFFER * 2];
     struct {
@@ -141,6 +219,8 @@ static _Noreturn void serve(int fd)
             struct fuse_init_out init;
             struct fuse_entry_out entry;
             struct fuse_attr_out attributes;
+            struct fuse_open_out opened;
+            struct fuse_statfs_out filesystem;
         } body;
     } reply;
     for (;;) {
@@ -171,6 +251,12 @@ static _Noreturn void serve(int fd)
         } else if (request->opcode == FUSE_GETATTR) {
             reply.body.attributes = (struct fuse_attr_out){.attr_valid = 1000, .attr = attributes};
             bytes = sizeof reply.body.attributes;
+        } else if (request->opcode == FUSE_OPEN && opens) {
+            bytes = sizeof reply.body.opened;
+        } else if (request->opcode == FUSE_STATFS) {
+            bytes = sizeof reply.body.filesystem;
+        } else if (request->opcode == FUSE_IOCTL) {
+            reply.header.error = -ENOSYS;
         } else {
             continue;
         }
@@ -182,7 +268,7 @@ static _Noreturn void serve(int fd)
     }
 }
 
-static bool mount_fuse(struct fuse *fuse)
+static bool mount_fuse(struct fuse *fuse, bool opens)
 {
     char options[128];
     struct stat status;
@@ -203,7 +289,7 @@ static bool mount_fuse(struct fuse *fuse)
     fuse->server = fork();
     if (fuse->server == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        serve(fd);
+        serve(fd, opens);
     }
     (void)close(fd);
     assert_int_equal(stat(fuse->file, &status), 0);
@@ -223,14 +309,14 @@ static void gives_up_a_filesystem_that_does_not_answer(void **state)
     (void)state;
     static struct fuse fuse;
     struct opener *opener = NULL;
-    if (!mount_fuse(&fuse)) {
+    if (!mount_fuse(&fuse, false)) {
         skip();
     }
     struct module_query hanging = query_of(fuse.file);
     struct module_query fine = query_of("/bin/true");
     assert_int_equal(opener_new(&opener), 0);
-    assert_int_equal(opener_submit(opener, &hanging, &hanging), 0);
-    assert_int_equal(opener_submit(opener, &fine, &fine), 0);
+    assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
+    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
     struct opener_answer answer = wait_for_answer(opener);
     assert_ptr_equal(answer.userdata, &fine);
     opener_release(opener, answer.file.fd, answer.uid);
@@ -241,12 +327,12 @@ static void gives_up_a_filesystem_that_does_not_answer(void **state)
 
     /* It is not touched again, so these fail at once, and all threads but one go on. */
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(opener_submit(opener, &hanging, &hanging), 0);
+        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
         answer = wait_for_answer(opener);
         assert_int_equal(answer.failure, MODULE_FAILURE_NOT_FOUND);
     }
     assert_int_equal(opener_hang_count(opener), 1);
-    assert_int_equal(opener_submit(opener, &fine, &fine), 0);
+    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
     answer = wait_for_answer(opener);
     assert_int_equal(answer.failure, MODULE_FAILURE_NONE);
     opener_release(opener, answer.file.fd, answer.uid);
@@ -256,12 +342,106 @@ static void gives_up_a_filesystem_that_does_not_answer(void **state)
     unmount_fuse(&fuse);
 }
 
+/* Requests that come together must not take all threads before the first is given up. */
+static void leaves_threads_to_others_while_a_uid_hangs(void **state)
+{
+    (void)state;
+    static struct fuse fuse;
+    struct opener *opener = NULL;
+    if (!mount_fuse(&fuse, false)) {
+        skip();
+    }
+    struct module_query hanging = query_of(fuse.file);
+    struct module_query fine = query_of("/bin/true");
+    fine.pid = getpid();
+    assert_int_equal(opener_new(&opener), 0);
+    for (int i = 0; i < 2 * OPENER_THREADS; i++) {
+        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
+    }
+    (void)poll(NULL, 0, 100);
+    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
+    struct opener_answer answer = wait_for_answer(opener);
+    assert_ptr_equal(answer.userdata, &fine);
+    opener_release(opener, answer.file.fd, answer.uid);
+    for (int i = 0; i < 2 * OPENER_THREADS; i++) {
+        answer = wait_for_answer(opener);
+        assert_ptr_equal(answer.userdata, &hanging);
+        assert_int_not_equal(answer.failure, MODULE_FAILURE_NONE);
+    }
+    assert_int_equal(opener_hang_count(opener), OPENER_UID_THREADS_MAX);
+    close_opener(opener);
+    unmount_fuse(&fuse);
+}
+
+/* A path on the way to another filesystem hangs where nothing says so. */
+static void walks_no_path_over_a_filesystem_that_hangs(void **state)
+{
+    (void)state;
+    static struct fuse fuse;
+    struct opener *opener = NULL;
+    char path[128];
+    if (!mount_fuse(&fuse, false)) {
+        skip();
+    }
+    struct module_query hanging = query_of(fuse.file);
+    struct module_query across = query_of("/bin/true");
+    (void)snprintf(path, sizeof path, "%s/x/y", fuse.folder);
+    across.path = path;
+    assert_int_equal(opener_new(&opener), 0);
+    assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
+    assert_int_equal(wait_for_answer(opener).failure, MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(opener_hang_count(opener), 1);
+    (void)kill(fuse.server, SIGSTOP); /* now lookups hang as well */
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(submit(opener, &across, MODULE_WANTED), 0);
+        assert_int_equal(wait_for_answer(opener).failure, MODULE_FAILURE_NOT_FOUND);
+    }
+    assert_int_equal(opener_hang_count(opener), 1);
+    close_opener(opener);
+    unmount_fuse(&fuse);
+}
+
+static void ends_although_a_file_cannot_be_closed(void **state)
+{
+    (void)state;
+    static struct fuse fuse;
+    struct opener *opener = NULL;
+    struct timespec begin;
+    struct timespec end;
+    if (!mount_fuse(&fuse, true)) {
+        skip();
+    }
+    struct module_query hanging = query_of(fuse.file);
+    assert_int_equal(opener_new(&opener), 0);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
+    }
+    struct opener_answer answers[10];
+    for (int i = 0; i < 10; i++) {
+        answers[i] = wait_for_answer(opener);
+        assert_int_equal(answers[i].failure, MODULE_FAILURE_NONE);
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int i = 0; i < 10; i++) {
+        opener_release(opener, answers[i].file.fd, answers[i].uid);
+    }
+    close_opener(opener);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_true(end.tv_sec - begin.tv_sec <= 6);
+    unmount_fuse(&fuse);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_no_more_than_a_share_for_one_uid),
-        cmocka_unit_test(refuses_more_requests_than_its_queue_holds),
+        cmocka_unit_test(leaves_half_of_its_queue_to_others),
+        cmocka_unit_test(counts_a_long_path_as_several_requests),
+        cmocka_unit_test(opens_what_is_wanted_before_what_may_be),
         cmocka_unit_test(gives_up_a_filesystem_that_does_not_answer),
+        cmocka_unit_test(leaves_threads_to_others_while_a_uid_hangs),
+        cmocka_unit_test(walks_no_path_over_a_filesystem_that_hangs),
+        cmocka_unit_test(ends_although_a_file_cannot_be_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,10 @@
  */
 #include "process_story.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
 static void tells_before_from_after_an_exec(void **state)
 {
     struct story *story = *state;
@@ -356,6 +360,58 @@ static void frees_a_shared_file_once_with_its_last_mapping(void **state)
     assert_int_equal(story->tagged_count, 0);
 }
 
+static void keeps_equal_paths_once_and_bounds_long_ones(void **state)
+{
+    struct story *story = *state;
+    char path[4001];
+    for (uint64_t i = 0; i < 1000; i++) {
+        map(story, (int32_t)(1 + i % 10), 2 * i, 1, "/usr/lib/libc.so", 100);
+    }
+    assert_int_equal(process_table_counts(story->table).path_bytes, strlen("/usr/lib/libc.so"));
+    for (int32_t pid = 1; pid <= 10; pid++) {
+        process_table_gone(story->table, pid, 101);
+    }
+    process_table_prune(story->table, 101);
+    assert_int_equal(process_table_counts(story->table).path_bytes, 0);
+
+    for (uint64_t i = 0; i < PROCESS_MAPPINGS_MAX; i++) {
+        memset(path, 'x', sizeof path);
+        (void)snprintf(path + sizeof path - 20, 20, "%d", (int)i);
+        path[0] = '/';
+        map(story, 20, 2 * i, 1, path, 102);
+    }
+    struct process_table_counts counts = process_table_counts(story->table);
+    assert_in_range(counts.path_bytes, PROCESS_MAPPINGS_MAX * MAPPING_WEIGHT_BYTES / 2,
+                    PROCESS_MAPPINGS_MAX * MAPPING_WEIGHT_BYTES);
+    assert_int_equal(counts.refused_count, PROCESS_MAPPINGS_MAX - counts.mapping_count);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A process that maps and unmaps as fast as it can makes no sample slow. */
+static void keeps_a_lookup_short_however_much_has_ended(void **state)
+{
+    struct story *story = *state;
+    for (uint64_t i = 0; i < 60000; i++) {
+        map(story, 1, 2 * i, 1, "/x", 100);
+    }
+    map(story, 1, 0, 200000, "/all", 200);
+    uint64_t begin_ns = now_ns();
+    for (int i = 0; i < 1000; i++) {
+        assert_string_equal(path_at(story, 1, 1, 150), "none");
+    }
+    assert_in_range(now_ns() - begin_ns, 0, 30000000); /* 170 us each when all are kept */
+    /* The last ones are known still. */
+    assert_string_equal(path_at(story, 1, UINT64_C(2) * 59999, 150), "/x");
+    assert_int_equal(process_table_counts(story->table).mapping_count <= PROCESS_HISTORY_MAX + 1,
+                     true);
+}
+
 static void counts_what_finds_no_place(void **state)
 {
     struct story *story = *state;
@@ -372,14 +428,24 @@ static void counts_what_finds_no_place(void **state)
     assert_int_equal(process_table_counts(story->table).refused_count, 2);
     assert_string_equal(path_at(story, 1, PROCESS_MAPPINGS_MAX, 101), "/x");
 
-    int32_t pid = 2;
-    while (process_table_counts(story->table).mapping_count < PROCESS_TABLE_MAPPINGS_MAX) {
+    /* Many large processes leave less and less to each other, and a few mappings to everyone. */
+    for (int32_t pid = 2; pid < 102; pid++) {
         fork_process(story, pid, 1, 102);
-        pid++;
     }
-    uint64_t refused_count = process_table_counts(story->table).refused_count;
-    map(story, pid, 1, 1, "/no place", 103);
-    assert_int_equal(process_table_counts(story->table).refused_count, refused_count + 1);
+    struct process_table_counts counts = process_table_counts(story->table);
+    assert_in_range(counts.mapping_count, PROCESS_TABLE_MAPPINGS_MAX / 3,
+                    PROCESS_TABLE_MAPPINGS_MAX / 2 + 102 * PROCESS_MAPPINGS_RESERVED);
+    assert_true(counts.refused_count > PROCESS_MAPPINGS_MAX);
+    for (uint64_t i = 0; i < PROCESS_MAPPINGS_RESERVED; i++) {
+        map(story, 200, 2 * i, 1, "/mine", 103);
+        assert_string_equal(path_at(story, 200, 2 * i, 103), "/mine");
+    }
+    for (int32_t pid = 2; pid < 102; pid++) {
+        process_table_gone(story->table, pid, 103);
+    }
+    process_table_gone(story->table, 200, 103);
+    process_table_prune(story->table, 103);
+    assert_int_equal(process_table_counts(story->table).mapping_count, PROCESS_MAPPINGS_MAX);
 
     for (int32_t tid = 2; tid < (int32_t)PROCESS_TABLE_THREADS_MAX + 2; tid++) {
         process_table_fork(story->table, 1, 1, tid, 1, 104);
@@ -423,6 +489,8 @@ int main(void)
         STORY(ignores_what_has_no_pid),
         STORY(forgets_only_what_the_horizon_has_passed),
         STORY(frees_a_shared_file_once_with_its_last_mapping),
+        STORY(keeps_equal_paths_once_and_bounds_long_ones),
+        STORY(keeps_a_lookup_short_however_much_has_ended),
         STORY(counts_what_finds_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One component at a time: before a name is looked up, the guard is asked for the filesystem of the
+ * folder in which it stands, which is known by then. So a path that crosses a dead mount on its way
+ * is given up before it, wherever it leads, and a thread that hangs is known to hang on the right
+ * filesystem.
+ *
+ * What was walked is also kept as text without links, for "..", which must not leave the root.
+ */
+#include "module_path.h"
+
+#include "cleanup.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#define LINKS_MAX 40
+
+struct walk {
+    int root_fd; /* borrowed */
+    module_file_guard_fn guard;
+    void *userdata;
+    int fd;               /* where we are */
+    char done[PATH_MAX];  /* how to get there from the root, without links */
+    char rest[PATH_MAX];  /* what is still to be walked */
+    char spare[PATH_MAX]; /* where a link's target is put together */
+    unsigned link_count;
+};
+
+static int open_beneath(int folder_fd, const char *path, uint64_t resolve)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+        .resolve = resolve | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = (int)syscall(SYS_openat2, folder_fd, path, &how, sizeof how);
+    return fd < 0 ? -errno : fd;
+}
+
+static int move_to(struct walk *walk, int fd)
+{
+    if (fd < 0) {
+        return fd;
+    }
+    close_fd(walk->fd);
+    walk->fd = fd;
+    return 0;
+}
+
+static int move_to_root(struct walk *walk)
+{
+    walk->done[0] = '\0';
+    int fd = fcntl(walk->root_fd, F_DUPFD_CLOEXEC, 0);
+    return move_to(walk, fd < 0 ? -errno : fd);
+}
+
+static int move_up(struct walk *walk)
+{
+    char *last = strrchr(walk->done, '/');
+    if (last == NULL || last == walk->done) {
+        return move_to_root(walk);
+    }
+    *last = '\0';
+    return move_to(walk,
+                   open_beneath(walk->root_fd, walk->done, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
+}
+
+/* Asks for the filesystem of `fd`; what the kernel knows of it without waiting is enough. */
+static int ask(const struct walk *walk, int fd, mode_t *ret_mode)
+{
+    struct statx known;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) < 0) {
+        return -errno;
+    }
+    *ret_mode = known.stx_mode;
+    return walk->guard(makedev(known.stx_dev_major, known.stx_dev_minor), walk->userdata) ? 0
+                                                                                          : -EBUSY;
+}
+
+/* Puts a link's target in front of the rest. */
+static int follow(struct walk *walk, int link_fd)
+{
+    ssize_t bytes = readlinkat(link_fd, "", walk->spare, sizeof walk->spare - 1);
+    if (bytes < 0) {
+        return -errno;
+    }
+    walk->spare[bytes] = '\0';
+    bool absolute = walk->spare[0] == '/';
+    size_t rest_bytes = strlen(walk->rest);
+    if (++walk->link_count > LINKS_MAX) {
+        return -ELOOP;
+    }
+    if ((size_t)bytes + 1 + rest_bytes >= sizeof walk->rest) {
+        return -ENAMETOOLONG;
+    }
+    memmove(walk->rest + bytes + 1, walk->rest, rest_bytes + 1);
+    memcpy(walk->rest, walk->spare, (size_t)bytes);
+    walk->rest[bytes] = '/';
+    return absolute ? move_to_root(walk) : 0;
+}
+
+static int enter(struct walk *walk, const char *name)
+{
+    mode_t mode = 0;
+    int r = ask(walk, walk->fd, &mode);
+    if (r < 0) {
+        return r;
+    }
+    cleanup_(closep) int fd = open_beneath(walk->fd, name, RESOLVE_BENEATH);
+    if (fd < 0) {
+        return fd;
+    }
+    r = ask(walk, fd, &mode);
+    if (r < 0) {
+        return r;
+    }
+    if (S_ISLNK(mode)) {
+        return follow(walk, fd);
+    }
+    size_t done_bytes = strlen(walk->done);
+    int bytes = snprintf(walk->done + done_bytes, sizeof walk->done - done_bytes, "/%s", name);
+    if ((size_t)bytes >= sizeof walk->done - done_bytes) {
+        return -ENAMETOOLONG;
+    }
+    return move_to(walk, take_fd(fd));
+}
+
+/* Takes the first component off the rest; false: there is none. */
+static bool take_component(struct walk *walk, char name[NAME_MAX + 1])
+{
+    const char *begin = walk->rest + strspn(walk->rest, "/");
+    size_t bytes = strcspn(begin, "/");
+    if (bytes == 0 || bytes > NAME_MAX) {
+        return false;
+    }
+    memcpy(name, begin, bytes);
+    name[bytes] = '\0';
+    memmove(walk->rest, begin + bytes, strlen(begin + bytes) + 1);
+    return true;
+}
+
+int module_path_open(int root_fd, const char *path, module_file_guard_fn guard, void *userdata)
+{
+    struct walk walk = {.root_fd = root_fd, .guard = guard, .userdata = userdata, .fd = -1};
+    char name[NAME_MAX + 1];
+    if (strlen(path) >= sizeof walk.rest) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(walk.rest, path, strlen(path) + 1);
+    int r = move_to_root(&walk);
+    while (r == 0 && take_component(&walk, name)) {
+        if (strcmp(name, "..") == 0) {
+            r = move_up(&walk);
+        } else if (strcmp(name, ".") != 0) {
+            r = enter(&walk, name);
+        }
+    }
+    if (r == 0 && walk.rest[strspn(walk.rest, "/")] != '\0') {
+        r = -ENAMETOOLONG;
+    }
+    if (r < 0) {
+        close_fd(walk.fd);
+        return r;
+    }
+    return walk.fd;
+}

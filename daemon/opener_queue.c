@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One user for each uid that has anything here: requests, open files, threads at work. Users stand
+ * in a ring, and the one after the last that was served is looked at first. A user goes with the
+ * last thing that it has.
+ *
+ * A job whose file has been handed out stays with its user until the file comes back, so that
+ * giving it back needs no memory.
+ */
+#include "opener_queue.h"
+
+#include "cleanup.h"
+#include "fair_share.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define SHARE_PARTS 2
+
+struct opener_user {
+    uid_t uid;
+    struct opener_user *next_in_bucket;
+    struct opener_user *next; /* in the ring */
+    struct opener_user *previous;
+    struct job_list waiting[MODULE_URGENCIES];
+    struct job_list closing;
+    struct job *handed_out;
+    uint64_t weight; /* of the requests that are not answered */
+    uint32_t file_count;
+    uint32_t busy_count; /* threads, also given up ones */
+    uint32_t given_up_count;
+};
+
+void job_list_append(struct job_list *list, struct job *job)
+{
+    job->next = NULL;
+    if (list->first == NULL) {
+        list->first = job;
+    } else {
+        list->last->next = job;
+    }
+    list->last = job;
+}
+
+struct job *job_list_take(struct job_list *list)
+{
+    struct job *job = list->first;
+    list->first = job->next;
+    return job;
+}
+
+struct job *job_free(struct job *job)
+{
+    if (job != NULL) {
+        free((void *)(uintptr_t)job->query.path);
+        free(job);
+    }
+    return NULL;
+}
+
+/* Whom a request is for: the process's uid, or that of its parent when it is gone. */
+static uid_t uid_of(const struct module_query *query)
+{
+    uid_t uid = module_file_owner(query->pid);
+    return uid == (uid_t)-1 ? module_file_owner(query->parent_pid) : uid;
+}
+
+static enum job_kind kind_of(enum module_source source)
+{
+    switch (source) {
+    case MODULE_FILE:
+        return JOB_OPEN;
+    case MODULE_KERNEL:
+        return JOB_OPEN_KERNEL;
+    case MODULE_VDSO:
+        return JOB_OPEN_VDSO;
+    }
+    return JOB_OPEN;
+}
+
+struct job *job_new(const struct opener_request *request)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    job->kind = kind_of(request->source);
+    job->urgency = request->urgency;
+    job->answer.userdata = request->userdata;
+    job->answer.file.fd = -1;
+    if (request->source == MODULE_FILE) {
+        job->query = *request->query;
+        job->query.path = strdup(request->query->path);
+        job->answer.uid = uid_of(request->query);
+        if (job->query.path == NULL) {
+            return job_free(job);
+        }
+    }
+    return job;
+}
+
+static uint64_t weight_of(const struct job *job)
+{
+    return 1 + (job->query.path == NULL ? 0 : strlen(job->query.path) / OPENER_REQUEST_BYTES);
+}
+
+static struct opener_user **find_user(struct opener_queue *queue, uid_t uid)
+{
+    struct opener_user **link = &queue->buckets[uid % OPENER_BUCKETS];
+    while (*link != NULL && (*link)->uid != uid) {
+        link = &(*link)->next_in_bucket;
+    }
+    return link;
+}
+
+static struct opener_user *get_user(struct opener_queue *queue, uid_t uid)
+{
+    struct opener_user **link = find_user(queue, uid);
+    if (*link != NULL) {
+        return *link;
+    }
+    struct opener_user *user = calloc(1, sizeof *user);
+    if (user == NULL) {
+        return NULL;
+    }
+    user->uid = uid;
+    if (queue->turn == NULL) {
+        user->next = user->previous = user;
+        queue->turn = user;
+    } else {
+        user->next = queue->turn;
+        user->previous = queue->turn->previous;
+        user->previous->next = user->next->previous = user;
+    }
+    *link = user;
+    return user;
+}
+
+static void drop_user(struct opener_queue *queue, struct opener_user *user)
+{
+    if (user->weight > 0 || user->file_count > 0 || user->busy_count > 0) {
+        return;
+    }
+    struct opener_user **link = find_user(queue, user->uid);
+    *link = user->next_in_bucket;
+    user->next->previous = user->previous;
+    user->previous->next = user->next;
+    if (queue->turn == user) {
+        queue->turn = user->next == user ? NULL : user->next;
+    }
+    free(user);
+}
+
+static void free_jobs(struct job_list *list)
+{
+    while (list->first != NULL) {
+        job_free(job_list_take(list));
+    }
+}
+
+void opener_queue_done(struct opener_queue *queue)
+{
+    while (queue->turn != NULL) {
+        struct opener_user *user = queue->turn;
+        for (size_t i = 0; i < MODULE_URGENCIES; i++) {
+            free_jobs(&user->waiting[i]);
+        }
+        free_jobs(&user->closing);
+        struct job_list handed_out = {.first = user->handed_out};
+        free_jobs(&handed_out);
+        user->weight = user->file_count = user->busy_count = 0;
+        drop_user(queue, user);
+    }
+}
+
+int opener_queue_add(struct opener_queue *queue, struct job *job)
+{
+    struct opener_user *user = get_user(queue, job->answer.uid);
+    if (user == NULL) {
+        return -ENOMEM;
+    }
+    if (job->kind == JOB_CLOSE) {
+        job_list_append(&user->closing, job);
+        return 0;
+    }
+    uint64_t weight = weight_of(job);
+    if (!fair_share_allows(OPENER_REQUESTS_MAX, SHARE_PARTS, queue->weight, user->weight, weight)) {
+        drop_user(queue, user);
+        return -EAGAIN;
+    }
+    job->user = user;
+    user->weight += weight;
+    queue->weight += weight;
+    job_list_append(&user->waiting[job->urgency], job);
+    return 0;
+}
+
+/* The user whose turn it is among those who have something on one of their lists that may be done
+ * now; `urgency` MODULE_URGENCIES is for files to be closed. */
+static struct opener_user *next_user(const struct opener_queue *queue, size_t urgency)
+{
+    struct opener_user *user = queue->turn;
+    bool closing = urgency == MODULE_URGENCIES;
+    if (user == NULL || (!closing && queue->file_count >= OPENER_FILES_MAX)) {
+        return NULL;
+    }
+    do {
+        const struct job_list *list = closing ? &user->closing : &user->waiting[urgency];
+        if (list->first != NULL && user->busy_count < OPENER_UID_THREADS_MAX &&
+            (closing || user->file_count < OPENER_UID_FILES_MAX)) {
+            return user;
+        }
+        user = user->next;
+    } while (user != queue->turn);
+    return NULL;
+}
+
+struct job *opener_queue_take(struct opener_queue *queue, bool may_open)
+{
+    struct opener_user *user = next_user(queue, MODULE_URGENCIES);
+    struct job_list *list = user == NULL ? NULL : &user->closing;
+    for (size_t i = 0; i < MODULE_URGENCIES && may_open && list == NULL; i++) {
+        user = next_user(queue, i);
+        list = user == NULL ? NULL : &user->waiting[i];
+    }
+    if (list == NULL) {
+        return NULL;
+    }
+    struct job *job = job_list_take(list);
+    if (job->kind != JOB_CLOSE) {
+        user->file_count++;
+        queue->file_count++;
+    }
+    user->busy_count++;
+    queue->turn = user->next;
+    return job;
+}
+
+/* Its answer is out, or will never come. */
+static void uncount_request(struct opener_queue *queue, struct job *job)
+{
+    uint64_t weight = weight_of(job);
+    job->user->weight -= weight;
+    queue->weight -= weight;
+}
+
+void opener_queue_give_up(struct opener_queue *queue, struct job *job)
+{
+    job->user->given_up_count++;
+    queue->given_up_count++;
+    if (job->kind != JOB_CLOSE) {
+        uncount_request(queue, job);
+    }
+}
+
+void opener_queue_leave(struct opener_queue *queue, struct job *job, bool was_given_up)
+{
+    struct opener_user *user = job->user;
+    user->busy_count--;
+    user->given_up_count -= was_given_up;
+    queue->given_up_count -= was_given_up;
+    if (job->kind == JOB_CLOSE || job->answer.failure != MODULE_FAILURE_NONE) {
+        user->file_count--;
+        queue->file_count--;
+    }
+}
+
+struct job *opener_queue_refuse(struct opener_queue *queue, bool any)
+{
+    struct opener_user *user = queue->turn;
+    if (user == NULL || (!any && queue->given_up_count < OPENER_UID_THREADS_MAX)) {
+        return NULL;
+    }
+    do {
+        for (size_t i = 0; i < MODULE_URGENCIES; i++) {
+            if (user->waiting[i].first != NULL &&
+                (any || user->given_up_count >= OPENER_UID_THREADS_MAX)) {
+                return job_list_take(&user->waiting[i]);
+            }
+        }
+        user = user->next;
+    } while (user != queue->turn);
+    return NULL;
+}
+
+void opener_queue_answered(struct opener_queue *queue, struct job *job)
+{
+    uncount_request(queue, job);
+    if (job->answer.file.fd >= 0) {
+        job->next = job->user->handed_out;
+        job->user->handed_out = job;
+    } else {
+        opener_queue_forget(queue, job);
+    }
+}
+
+void opener_queue_forget(struct opener_queue *queue, struct job *job)
+{
+    drop_user(queue, job->user);
+    job_free(job);
+}
+
+void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid)
+{
+    struct opener_user *user = *find_user(queue, uid);
+    assert(user != NULL);
+    struct job **link = &user->handed_out;
+    while (*link != NULL && (*link)->answer.file.fd != fd) {
+        link = &(*link)->next;
+    }
+    struct job *job = *link;
+    assert(job != NULL);
+    *link = job->next;
+    job->kind = JOB_CLOSE;
+    job_list_append(&user->closing, job);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What waits for the opener's threads, by the uid that it is for, and whose turn it is. Only
+ * opener.c includes this, and holds its lock around every call but job_new() and job_free().
+ */
+
+#include "opener.h"
+
+#define OPENER_BUCKETS 256
+
+enum job_kind {
+    JOB_OPEN,
+    JOB_OPEN_KERNEL,
+    JOB_OPEN_VDSO,
+    JOB_CLOSE,
+};
+
+struct job {
+    struct job *next;
+    enum job_kind kind;
+    enum module_urgency urgency;
+    struct opener_user *user;
+    struct module_query query; /* its path is owned */
+    uint64_t device;           /* that may be hanging, 0: not known yet */
+    struct opener_answer answer;
+};
+
+/* Begins as zero bytes. */
+struct job_list {
+    struct job *first;
+    struct job *last; /* of no meaning while there is no first */
+};
+
+struct opener_queue {
+    struct opener_user *buckets[OPENER_BUCKETS];
+    struct opener_user *turn; /* of a ring of all users; NULL: there are none */
+    uint64_t weight;          /* of the requests that are not answered */
+    uint32_t file_count;
+    uint32_t given_up_count;
+};
+
+void job_list_append(struct job_list *list, struct job *job);
+/* The first job; there is one. */
+struct job *job_list_take(struct job_list *list);
+
+/* Copies the request and finds out whose it is. NULL: no memory. */
+struct job *job_new(const struct opener_request *request);
+struct job *job_free(struct job *job);
+
+/* Frees the memory; files that are still to be closed stay open. */
+void opener_queue_done(struct opener_queue *queue);
+
+/* Takes the job (on success). Returns 0, -EAGAIN when it is beyond the uid's share, -ENOMEM. What
+ * closes a file always finds its place. */
+int opener_queue_add(struct opener_queue *queue, struct job *job);
+/* A job that may be done now, or NULL: files are closed first, then what is wanted is opened, then
+ * the rest; among equals the uids take turns. */
+struct job *opener_queue_take(struct opener_queue *queue, bool may_open);
+/* Its thread hangs; it counts as answered. */
+void opener_queue_give_up(struct opener_queue *queue, struct job *job);
+/* Its thread has come back. */
+void opener_queue_leave(struct opener_queue *queue, struct job *job, bool was_given_up);
+/* A job (returned) that will not be done: of a uid all of whose threads hang, or of any. Or NULL.
+ */
+struct job *opener_queue_refuse(struct opener_queue *queue, bool any);
+/* Takes a job whose answer is handed out, and keeps it while its file is open. */
+void opener_queue_answered(struct opener_queue *queue, struct job *job);
+/* Takes a job of which nothing is left. */
+void opener_queue_forget(struct opener_queue *queue, struct job *job);
+/* A file that was handed out is to be closed. */
+void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid);

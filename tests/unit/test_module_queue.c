@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Whose turn it is, with users whose files take any time they like. */
+#include "module_queue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LOADS 4096
+
+static struct module_load loads[LOADS];
+static size_t load_count;
+
+static struct module_load *add(struct module_queue *queue, uid_t uid, enum module_urgency urgency)
+{
+    struct module_load *load = &loads[load_count++ % LOADS];
+    *load = (struct module_load){
+        .uid = uid, .request.urgency = urgency, .file.identity.inode = load_count};
+    assert_int_equal(module_queue_add(queue, load), 0);
+    return load;
+}
+
+/* Serves the first load for some time; whose it was. */
+static uid_t serve(struct module_queue *queue, uint64_t time_ns)
+{
+    struct module_load *load = module_queue_first(queue);
+    assert_non_null(load);
+    module_queue_remove(queue, load);
+    module_queue_charge(queue, load->uid, time_ns);
+    return load->uid;
+}
+
+static void drain(struct module_queue *queue)
+{
+    for (struct module_load *load; (load = module_queue_first(queue)) != NULL;) {
+        module_queue_remove(queue, load);
+    }
+    module_queue_free(queue);
+}
+
+static void serves_each_of_three_uids(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    size_t served[3] = {0};
+    for (uid_t uid = 0; uid < 3; uid++) {
+        add(queue, uid, MODULE_WANTED);
+        add(queue, uid, MODULE_WANTED);
+    }
+    for (int i = 0; i < 300; i++) {
+        uid_t uid = serve(queue, 1000);
+        served[uid]++;
+        add(queue, uid, MODULE_WANTED);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(served[i], 100);
+    }
+    drain(queue);
+}
+
+/* Ten seconds for one file of uid 1 buy a thousand files of ten milliseconds for the others. */
+static void makes_users_of_slow_files_wait_for_the_others(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    uint64_t used_ns[4] = {0};
+    uid_t last = 0;
+    for (uid_t uid = 1; uid < 4; uid++) {
+        add(queue, uid, MODULE_WANTED);
+    }
+    for (int i = 0; i < 5000; i++) {
+        uint64_t time_ns = module_queue_first(queue)->uid == 1 ? 10000000000 : 10000000;
+        uid_t uid = serve(queue, time_ns);
+        assert_false(uid == 1 && last == 1);
+        used_ns[uid] += time_ns;
+        last = uid;
+        add(queue, uid, MODULE_WANTED);
+    }
+    assert_in_range(used_ns[1], 10000000000, used_ns[2] + 10000000000);
+    assert_in_range(used_ns[3], used_ns[2] - 20000000, used_ns[2] + 20000000);
+    drain(queue);
+}
+
+static void forgets_no_debt_of_one_who_goes_and_comes_back(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    add(queue, 1, MODULE_WANTED);
+    assert_int_equal(serve(queue, 1000000), 1);
+    add(queue, 1, MODULE_WANTED);
+    for (int i = 0; i < 1000; i++) {
+        add(queue, 2, MODULE_WANTED);
+        assert_int_equal(serve(queue, 1000), 2);
+    }
+    add(queue, 2, MODULE_WANTED);
+    module_queue_charge(queue, 2, 1);
+    assert_int_equal(serve(queue, 1000), 1);
+    drain(queue);
+}
+
+static void gives_a_newcomer_no_time_for_his_absence(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    for (int i = 0; i < 100; i++) {
+        add(queue, 1, MODULE_WANTED);
+        assert_int_equal(serve(queue, 1000000), 1);
+    }
+    for (int i = 0; i < 10; i++) {
+        add(queue, 1, MODULE_WANTED);
+        add(queue, 2, MODULE_WANTED);
+    }
+    size_t served[3] = {0};
+    for (int i = 0; i < 10; i++) {
+        served[serve(queue, 1000000)]++;
+    }
+    assert_in_range(served[2], 4, 6);
+    drain(queue);
+}
+
+static void serves_what_is_wanted_first_and_moves_up_what_becomes_so(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    struct module_load *early = add(queue, 1, MODULE_PREFETCH);
+    struct module_load *late = add(queue, 1, MODULE_PREFETCH);
+    struct module_load *wanted = add(queue, 2, MODULE_WANTED);
+    assert_ptr_equal(module_queue_first(queue), wanted);
+    module_queue_remove(queue, wanted);
+    assert_ptr_equal(module_queue_first(queue), early);
+    module_queue_want(queue, late);
+    assert_ptr_equal(module_queue_first(queue), late);
+    assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &late->file.identity), late);
+    assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &early->file.identity), early);
+    assert_null(module_queue_find(queue, MODULE_SYMBOLS, &wanted->file.identity));
+    drain(queue);
+}
+
+static void remembers_a_bounded_number_of_users(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    /* Each is ahead of the queue's clock when it goes; the first must be known still. */
+    for (uid_t uid = 1; uid < 10 * MODULE_QUEUE_USERS_MAX; uid++) {
+        add(queue, uid, MODULE_WANTED);
+        assert_int_equal(serve(queue, uid == 1 ? 1000000 : 1000), uid);
+    }
+    add(queue, 1, MODULE_WANTED);
+    add(queue, 99999, MODULE_WANTED);
+    assert_int_equal(serve(queue, 1), 99999);
+    drain(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serves_each_of_three_uids),
+        cmocka_unit_test(makes_users_of_slow_files_wait_for_the_others),
+        cmocka_unit_test(forgets_no_debt_of_one_who_goes_and_comes_back),
+        cmocka_unit_test(gives_a_newcomer_no_time_for_his_absence),
+        cmocka_unit_test(serves_what_is_wanted_first_and_moves_up_what_becomes_so),
+        cmocka_unit_test(remembers_a_bounded_number_of_users),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
