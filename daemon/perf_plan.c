@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The arithmetic behind the rings. A sample ring holds RING_TIME_NS of samples that are all as
- * large as they can be, so that the reader may be late by that much. Where all rings together would
- * take too much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the
- * sideband rings do; then the answer is a fault with the numbers in it. Numbers are bounded by
- * their types' use: a period of at least 1 ns, a 16-bit depth and PERF_PLAN_CPU_LIMIT CPUs cannot
- * overflow 64 bits.
+ * The arithmetic behind the rings. A sample ring holds about RING_TIME_NS of samples that are all
+ * as large as they can be, so that the reader may be late by that much. A copied stack takes its
+ * room in the ring whether the stack is as long or not. Where all rings together would take too
+ * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the sideband rings
+ * do; then the answer is a fault with the numbers in it. Numbers are bounded by their types' use: a
+ * period of at least 1 ns, records of 16 bits and PERF_PLAN_CPU_LIMIT CPUs cannot overflow 64 bits.
  */
 #include "perf_plan.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_TIME_NS     ((uint64_t)250000000)
-#define RING_TIME_MIN_NS ((uint64_t)50000000)
+/*
+ * Rings come in powers of two. One that holds four fifths of the time is taken rather than the
+ * next, twice as large: 16 MiB for 4000 Hz with 16 KiB of stack each.
+ */
+#define RING_TIME_NS         ((uint64_t)250000000)
+#define RING_TIME_ROUNDED_NS (RING_TIME_NS / 5 * 4)
+#define RING_TIME_MIN_NS     ((uint64_t)50000000)
 
 /*
  * The least of a sample ring where memory allows: an eighth of the sideband ring beside it, so less
@@ -37,6 +43,15 @@
 
 /* Header, four ids (identifier, tid, time, cpu), the chain's count, and two context markers. */
 #define SAMPLE_FIXED_WORDS (1 + 4 + 1 + 2)
+/* Beside the registers and the copy: the registers' kind, the copy's size, and how much is valid.
+ */
+#define SAMPLE_COPY_WORDS (1 + 2)
+/* Its size has 16 bits; the kernel copies less of a stack where the sample would not fit. */
+#define SAMPLE_BYTES_MAX ((uint64_t)UINT16_MAX / 8 * 8)
+
+#define STACK_COPY_BYTES_MIN 512 /* less helps nobody */
+#define NS_PER_SECOND        ((uint64_t)1000000000)
+#define MIB                  ((uint64_t)1 << 20)
 
 /* Reads digits into *ret; false when there are none or the id is out of all bounds. */
 static bool take_cpu(const char **text, uint32_t *ret)
@@ -118,14 +133,35 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t sample_bytes_without_copy(const struct perf_plan_input *input,
+                                          uint16_t sample_max_stack)
+{
+    uint64_t words = SAMPLE_FIXED_WORDS + (uint64_t)sample_max_stack;
+    if (input->stack_copy_bytes > 0) {
+        words += SAMPLE_COPY_WORDS + (uint64_t)input->user_regs_count;
+    }
+    return words * sizeof(uint64_t);
+}
+
+static uint64_t sample_bytes(const struct perf_plan_input *input, uint16_t sample_max_stack)
+{
+    return min_u64(sample_bytes_without_copy(input, sample_max_stack) + input->stack_copy_bytes,
+                   SAMPLE_BYTES_MAX);
+}
+
+static uint64_t samples_in(uint64_t time_ns, uint64_t period_ns)
+{
+    return time_ns / period_ns + 1;
+}
+
 /* The power of two of at least a page that holds `time_ns` of samples. */
 static uint64_t ring_bytes_for(uint64_t time_ns, const struct perf_plan_input *input,
                                uint16_t sample_max_stack)
 {
-    uint64_t samples = time_ns / input->period_ns + 1;
-    uint64_t sample_bytes = (SAMPLE_FIXED_WORDS + (uint64_t)sample_max_stack) * sizeof(uint64_t);
+    uint64_t wanted_bytes =
+        samples_in(time_ns, input->period_ns) * sample_bytes(input, sample_max_stack);
     uint64_t ring_bytes = input->page_bytes;
-    while (ring_bytes < samples * sample_bytes) {
+    while (ring_bytes < wanted_bytes) {
         ring_bytes *= 2;
     }
     return ring_bytes;
@@ -133,7 +169,7 @@ static uint64_t ring_bytes_for(uint64_t time_ns, const struct perf_plan_input *i
 
 static int choose_depth(const struct perf_plan_input *input, uint16_t *ret, struct fault *reterr)
 {
-    if (input->max_stack_depth > input->sysctl_max_stack) {
+    if (input->stack_copy_bytes == 0 && input->max_stack_depth > input->sysctl_max_stack) {
         return fault_set_member(reterr, "max_stack_depth",
                                 "%u frames are more than this kernel records; allowed are 1 to %u "
                                 "(kernel.perf_event_max_stack)",
@@ -153,6 +189,69 @@ static uint64_t total_bytes(const struct perf_plan_input *input, const struct pe
            (plan->sample_ring_bytes + plan->sideband_ring_bytes + 2 * input->page_bytes);
 }
 
+static uint64_t allowed_bytes(const struct perf_plan_input *input)
+{
+    return min_u64(input->memory_bytes / RINGS_MEMORY_DIVISOR, RINGS_BYTES_MAX);
+}
+
+/* The largest sample ring that every CPU can have, 0 where none can. */
+static uint64_t largest_ring_bytes(const struct perf_plan_input *input)
+{
+    struct perf_plan plan = {
+        .sample_ring_bytes = input->page_bytes,
+        .sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES,
+    };
+    while (total_bytes(input, &plan) <= allowed_bytes(input)) {
+        plan.sample_ring_bytes *= 2;
+    }
+    return plan.sample_ring_bytes == input->page_bytes ? 0 : plan.sample_ring_bytes / 2;
+}
+
+/* The largest copy with which RING_TIME_MIN_NS of samples fit that ring, 0 where none does. */
+static uint64_t largest_copy_bytes(const struct perf_plan_input *input, uint16_t sample_max_stack)
+{
+    uint64_t room_bytes =
+        largest_ring_bytes(input) / samples_in(RING_TIME_MIN_NS, input->period_ns);
+    uint64_t other_bytes = sample_bytes_without_copy(input, sample_max_stack);
+    if (input->stack_copy_bytes == 0 || room_bytes < other_bytes + STACK_COPY_BYTES_MIN) {
+        return 0;
+    }
+    return (room_bytes - other_bytes) / 8 * 8;
+}
+
+/* The same for the rate. */
+static uint64_t highest_rate_hz(const struct perf_plan_input *input, uint16_t sample_max_stack)
+{
+    uint64_t samples = largest_ring_bytes(input) / sample_bytes(input, sample_max_stack);
+    return samples == 0 ? 0 : NS_PER_SECOND / (RING_TIME_MIN_NS / samples + 1);
+}
+
+static int refuse_rings(const struct perf_plan_input *input, const struct perf_plan *plan,
+                        struct fault *reterr)
+{
+    char advice[96] = "no rate is low enough for so little memory";
+    uint64_t rate_hz = highest_rate_hz(input, plan->sample_max_stack);
+    uint64_t copy_bytes = largest_copy_bytes(input, plan->sample_max_stack);
+    if (copy_bytes > 0) {
+        (void)snprintf(advice, sizeof advice,
+                       "lower stack_copy_bytes to %llu or the rate to %llu Hz",
+                       (unsigned long long)copy_bytes, (unsigned long long)rate_hz);
+    } else if (rate_hz > 0) {
+        (void)snprintf(advice, sizeof advice, "lower the rate to %llu Hz",
+                       (unsigned long long)rate_hz);
+    }
+    return fault_set_member(
+        reterr, copy_bytes > 0 ? "stack_copy_bytes" : "frequency_hz",
+        "%llu Hz x %llu bytes x %zu CPUs need %llu MiB of rings for 50 ms (%llu KiB of samples and "
+        "%llu KiB of sideband each); allowed are %llu MiB (1/32 of the memory, at most 512 MiB): %s",
+        (unsigned long long)((NS_PER_SECOND + input->period_ns / 2) / input->period_ns),
+        (unsigned long long)sample_bytes(input, plan->sample_max_stack), input->cpu_count,
+        (unsigned long long)((plan->total_bytes + MIB - 1) / MIB),
+        (unsigned long long)(plan->sample_ring_bytes >> 10),
+        (unsigned long long)(plan->sideband_ring_bytes >> 10),
+        (unsigned long long)(allowed_bytes(input) / MIB), advice);
+}
+
 int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, struct fault *reterr)
 {
     assert(input->period_ns > 0 && input->cpu_count > 0 && input->page_bytes > 0);
@@ -162,30 +261,23 @@ int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, s
         return r;
     }
 
-    uint64_t allowed_bytes = min_u64(input->memory_bytes / RINGS_MEMORY_DIVISOR, RINGS_BYTES_MAX);
     uint64_t least_bytes = ring_bytes_for(RING_TIME_MIN_NS, input, plan.sample_max_stack);
-    plan.sample_ring_bytes = max_u64(SAMPLE_RING_LEAST_BYTES,
-                                     ring_bytes_for(RING_TIME_NS, input, plan.sample_max_stack));
+    plan.sample_ring_bytes =
+        max_u64(SAMPLE_RING_LEAST_BYTES,
+                ring_bytes_for(RING_TIME_ROUNDED_NS, input, plan.sample_max_stack));
     plan.sideband_ring_bytes = input->cpu_count > SIDEBAND_SMALL_ABOVE_CPUS
                                    ? SIDEBAND_RING_SMALL_BYTES
                                    : SIDEBAND_RING_BYTES;
-    while (total_bytes(input, &plan) > allowed_bytes && plan.sample_ring_bytes > least_bytes) {
+    while (total_bytes(input, &plan) > allowed_bytes(input) &&
+           plan.sample_ring_bytes > least_bytes) {
         plan.sample_ring_bytes /= 2;
     }
-    if (total_bytes(input, &plan) > allowed_bytes) {
+    if (total_bytes(input, &plan) > allowed_bytes(input)) {
         plan.sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES;
     }
     plan.total_bytes = total_bytes(input, &plan);
-    if (plan.total_bytes > allowed_bytes) {
-        return fault_set_member(
-            reterr, "frequency_hz",
-            "%zu CPUs x (%llu KiB for 50 ms of samples + %llu KiB sideband) are %llu KiB of rings; "
-            "allowed are %llu KiB (1/32 of the memory, at most 512 MiB): lower the rate or "
-            "max_stack_depth",
-            input->cpu_count, (unsigned long long)(plan.sample_ring_bytes >> 10),
-            (unsigned long long)(plan.sideband_ring_bytes >> 10),
-            (unsigned long long)(plan.total_bytes >> 10),
-            (unsigned long long)(allowed_bytes >> 10));
+    if (plan.total_bytes > allowed_bytes(input)) {
+        return refuse_rings(input, &plan, reterr);
     }
     *ret = plan;
     return 0;

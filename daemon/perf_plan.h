@@ -22,8 +22,10 @@
 int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count);
 
 struct perf_plan_input {
-    uint64_t period_ns;       /* not 0 */
-    uint16_t max_stack_depth; /* as configured: user frames */
+    uint64_t period_ns;        /* not 0 */
+    uint16_t max_stack_depth;  /* as configured: user frames */
+    uint32_t stack_copy_bytes; /* of each sample; 0: neither a copy nor registers */
+    uint32_t user_regs_count;  /* that come with a copy */
     bool kernel_stacks;
     uint32_t sysctl_max_stack; /* kernel.perf_event_max_stack */
     size_t cpu_count;          /* not 0 */
@@ -38,7 +40,9 @@ struct perf_plan {
     uint64_t total_bytes; /* all rings of all CPUs, with their control pages */
 };
 
-/* Returns 0, or -EINVAL with fault.member set: too deep for the sysctl, too large for the memory.
+/*
+ * Returns 0, or -EINVAL with fault.member set: too deep for the sysctl, where the kernel's chains
+ * are all there is; too large for the memory, with what would fit.
  */
 int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret,
                    struct fault *reterr);

@@ -214,6 +214,7 @@ static bool take_user_stack(struct cursor *cursor, struct perf_sample_view *ret)
     }
     ret->user_stack = stack;
     ret->user_stack_bytes = (size_t)valid_bytes;
+    ret->user_stack_cut = valid_bytes == reserved_bytes;
     return true;
 }
 

@@ -61,6 +61,8 @@ struct perf_sample_view {
     size_t user_regs_count;
     const uint8_t *user_stack; /* the copied bytes, from the stack pointer up */
     size_t user_stack_bytes;   /* those that are valid (dyn_size) */
+    bool user_stack_cut;       /* all the room for the copy is full, so the stack may go on above;
+                                * else readable memory ended there */
 };
 
 struct perf_mmap_view {

@@ -4,7 +4,7 @@
  * Reads a perf ring. head and tail are free-running byte counts; the place in the ring is the count
  * modulo its size, a power of two. Invariants: tail is a multiple of 8, as every record's size is,
  * so a record's header never wraps; tail never passes the noted head; a record that is shown lies
- * wholly between the two.
+ * wholly between the two; the bounce buffer holds no more than the record that is shown.
  *
  * The kernel keeps these rules, so content that breaks them means that the ring's memory cannot be
  * trusted at all: everything noted is thrown away and counted, and reading goes on behind it.
@@ -55,11 +55,17 @@ static int throw_away(struct perf_ring *ring)
     return -EBADMSG;
 }
 
+/* The bytes from the tail to the end of the memory. */
+static size_t bytes_until_end(const struct perf_ring *ring)
+{
+    return (size_t)(ring->data_bytes - (ring->tail & (ring->data_bytes - 1)));
+}
+
 /* `size_bytes` from the tail on, in one piece. */
 static const uint8_t *in_one_piece(const struct perf_ring *ring, size_t size_bytes)
 {
     size_t at = (size_t)(ring->tail & (ring->data_bytes - 1));
-    size_t until_end = (size_t)ring->data_bytes - at;
+    size_t until_end = bytes_until_end(ring);
     if (size_bytes <= until_end) {
         return ring->data + at;
     }
@@ -92,6 +98,9 @@ int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *r
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)
 {
     assert(size_bytes % RECORD_ALIGN == 0 && size_bytes <= ring->head - ring->tail);
+    if (size_bytes > bytes_until_end(ring)) {
+        explicit_bzero(ring->bounce, size_bytes);
+    }
     ring->tail += size_bytes;
 }
 

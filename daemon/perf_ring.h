@@ -3,7 +3,8 @@
 
 /*
  * One mapped perf ring: the kernel writes and moves data_head, we read and move data_tail. Pure: it
- * works on any two pieces of memory, and trusts neither head nor record sizes.
+ * works on any two pieces of memory, and trusts neither head nor record sizes. The data is ours to
+ * read only: writing to it is a SIGBUS, however it is mapped.
  */
 
 #include <stddef.h>
@@ -34,12 +35,13 @@ void perf_ring_refresh(struct perf_ring *ring);
 /*
  * Shows the next record up to the noted head, without consuming it.
  * Returns 1 with the record (8-byte aligned, header first; valid until perf_ring_publish() or, when
- * it was put together, the next perf_ring_peek()), 0 when there is none, -EBADMSG when head or the
+ * it was put together, perf_ring_advance()), 0 when there is none, -EBADMSG when head or the
  * record's size is impossible: everything noted is skipped and counted.
  */
 int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *ret_size_bytes);
 
-/* Goes past the record that perf_ring_peek() showed. */
+/* Goes past the record that perf_ring_peek() showed; one that was put together is wiped, since it
+ * may hold a copy of somebody's stack. */
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes);
 
 /* Gives the space of everything consumed back to the kernel (store-release of data_tail). */

@@ -6,13 +6,15 @@
  * flood of the one cannot push out the other. Invariants: a struct perf_cpu in the table has both
  * events open and both rings mapped; all events have the same clock (CLOCK_BOOTTIME) and the same
  * ids in their records, so one layout parses both rings. A CPU that goes offline while we open is
- * left out.
+ * left out. Memory that can hold copied stacks, the rings and what their records are put together
+ * in, is in no core dump.
  *
  * perf_plan says how large rings are; reading them is left to the collector. A CPU that comes
  * online later is not sampled.
  */
 #include "perf_source.h"
 
+#include "arch_x86_64.h"
 #include "cleanup.h"
 #include "perf_abi.h"
 #include "perf_plan.h"
@@ -111,12 +113,22 @@ static struct perf_event_attr common_attr(uint64_t config)
     };
 }
 
+/* What samples hold. Sideband has the ids alone, so one layout describes both. */
+static uint64_t sample_type(const struct perf_source_config *config)
+{
+    uint64_t type = ID_BITS | PERF_SAMPLE_CALLCHAIN;
+    return config->stack_copy_bytes == 0 ? type
+                                         : type | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+}
+
 static struct perf_event_attr sampling_attr(const struct perf_source_config *config,
                                             const struct perf_features *features)
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_CPU_CLOCK);
     attr.sample_period = config->period_ns;
-    attr.sample_type = ID_BITS | PERF_SAMPLE_CALLCHAIN;
+    attr.sample_type = sample_type(config);
+    attr.sample_regs_user = config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK;
+    attr.sample_stack_user = config->stack_copy_bytes;
     attr.read_format =
         PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
     if (features->format_lost) {
@@ -284,7 +296,16 @@ static void close_cpu(struct perf_cpu *cpu)
     cpu->sideband_fd = close_fd(cpu->sideband_fd);
 }
 
-/* Maps a ring with its control page. Returns 0 or -errno. */
+/* Kernels do so to perf rings by themselves; it is asked for since it must hold. */
+static int hide_from_dumps(void *map, size_t bytes)
+{
+    return madvise(map, bytes, MADV_DONTDUMP) < 0 ? -errno : 0;
+}
+
+/*
+ * Maps a ring with its control page. Returns 0 or -errno; `ret_map` is set when there is something
+ * to unmap.
+ */
 static int map_ring(int fd, uint64_t data_bytes, uint8_t *bounce, void **ret_map,
                     struct perf_ring *ret_ring)
 {
@@ -295,7 +316,7 @@ static int map_ring(int fd, uint64_t data_bytes, uint8_t *bounce, void **ret_map
     }
     perf_ring_init(ret_ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
     *ret_map = map;
-    return 0;
+    return hide_from_dumps(map, page_bytes + data_bytes);
 }
 
 static int map_rings(const struct perf_plan *plan, uint8_t *bounces, struct perf_cpu *cpu,
@@ -362,6 +383,8 @@ static int make_plan(const struct perf_source_config *config, size_t cpu_count,
     struct perf_plan_input input = {
         .period_ns = config->period_ns,
         .max_stack_depth = config->max_stack_depth,
+        .stack_copy_bytes = config->stack_copy_bytes,
+        .user_regs_count = ARCH_PERF_REGS_COUNT,
         .kernel_stacks = config->kernel_stacks,
         .sysctl_max_stack = (uint32_t)read_number(MAX_STACK_PATH, MAX_STACK_DEFAULT),
         .cpu_count = cpu_count,
@@ -369,6 +392,17 @@ static int make_plan(const struct perf_source_config *config, size_t cpu_count,
         .page_bytes = page_bytes,
     };
     return perf_plan_make(&input, ret, reterr);
+}
+
+/* Room to put a record of every ring together in; NULL when memory is out. */
+static uint8_t *map_bounces(size_t bytes)
+{
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map != MAP_FAILED && hide_from_dumps(map, bytes) < 0) {
+        (void)munmap(map, bytes);
+        map = MAP_FAILED;
+    }
+    return map == MAP_FAILED ? NULL : map;
 }
 
 /* Room for `count` CPUs, none of them opened yet; NULL when memory is out. */
@@ -379,12 +413,16 @@ static struct perf_source *new_source(const struct perf_source_config *config, s
         return NULL;
     }
     source->config = *config;
-    source->layout = perf_record_layout_make(ID_BITS | PERF_SAMPLE_CALLCHAIN, 0);
+    source->layout = perf_record_layout_make(
+        sample_type(config), config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
     source->cpus = calloc(count, sizeof *source->cpus);
-    source->bounces = malloc(count * 2 * PERF_RING_BOUNCE_BYTES);
+    source->bounces_bytes = count * 2 * PERF_RING_BOUNCE_BYTES;
+    source->bounces = map_bounces(source->bounces_bytes);
     if (source->cpus == NULL || source->bounces == NULL) {
+        if (source->bounces != NULL) {
+            (void)munmap(source->bounces, source->bounces_bytes);
+        }
         free(source->cpus);
-        free(source->bounces);
         free(source);
         return NULL;
     }
@@ -429,8 +467,8 @@ struct perf_source *perf_source_free(struct perf_source *source)
     for (size_t i = 0; i < source->cpu_count; i++) {
         close_cpu(&source->cpus[i]);
     }
+    (void)munmap(source->bounces, source->bounces_bytes);
     free(source->cpus);
-    free(source->bounces);
     free(source);
     return NULL;
 }

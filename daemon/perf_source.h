@@ -17,7 +17,10 @@
 
 struct perf_source_config {
     uint64_t period_ns;
-    uint16_t max_stack_depth; /* frames; at most kernel.perf_event_max_stack */
+    uint16_t
+        max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
+    uint32_t stack_copy_bytes; /* of each user stack, beside its registers (ARCH_PERF_REGS_MASK); a
+                                * multiple of 8 up to 65,000; 0: neither */
     bool kernel_stacks; /* widens the kernel's one budget for both kinds of frames, so that a user
                          * chain can come out longer than max_stack_depth */
 };
@@ -50,11 +53,12 @@ struct perf_count {
 struct perf_source {
     struct perf_source_config config;
     struct perf_features features;
-    struct perf_record_layout layout; /* of both events' records */
+    struct perf_record_layout layout; /* of both events' records; samples are the one's alone */
     struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
     size_t cpu_count;
     uint64_t ring_bytes; /* all rings together */
     uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
+    size_t bounces_bytes;
 };
 
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */

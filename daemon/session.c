@@ -306,6 +306,7 @@ static int open_source(struct session *session, struct fault *reterr)
     struct perf_source_config config = {
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
+        .stack_copy_bytes = session->config.stack_copy_bytes,
         .kernel_stacks = session->config.kernel_stacks,
     };
     return perf_source_open(&config, &session->source, reterr);

@@ -26,12 +26,19 @@
 #define PID_LIMIT               4194304
 #define NAME_BYTES_MAX          24
 #define SUGGESTION_DISTANCE_MAX 2
+#define SUGGESTION_PART_MIN     4 /* letters of a name that suggest it */
+
+#define STACK_COPY_BYTES_MIN 512
+#define STACK_COPY_BYTES_MAX 65000
+/* What a CPU may copy in a second by default. */
+#define STACK_COPY_RATE_MAX UINT64_C(66000000)
 
 enum member {
     FREQUENCY_HZ,
     SAMPLE_PERIOD_NS,
     MAX_STACK_DEPTH,
     UNWIND,
+    STACK_COPY_BYTES,
     KERNEL_STACKS,
     KERNEL_THREADS,
     TARGETS,
@@ -42,17 +49,21 @@ enum member {
 };
 
 static const char *const member_names[MEMBER_COUNT] = {
-    [FREQUENCY_HZ] = "frequency_hz",
-    [SAMPLE_PERIOD_NS] = "sample_period_ns",
-    [MAX_STACK_DEPTH] = "max_stack_depth",
-    [UNWIND] = "unwind",
-    [KERNEL_STACKS] = "kernel_stacks",
-    [KERNEL_THREADS] = "kernel_threads",
-    [TARGETS] = "targets",
-    [EXCLUDE_SELF] = "exclude_self",
-    [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
+    [FREQUENCY_HZ] = "frequency_hz",         [SAMPLE_PERIOD_NS] = "sample_period_ns",
+    [MAX_STACK_DEPTH] = "max_stack_depth",   [UNWIND] = "unwind",
+    [STACK_COPY_BYTES] = "stack_copy_bytes", [KERNEL_STACKS] = "kernel_stacks",
+    [KERNEL_THREADS] = "kernel_threads",     [TARGETS] = "targets",
+    [EXCLUDE_SELF] = "exclude_self",         [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
     [MAX_DURATION_S] = "max_duration_s",
 };
+
+static const char *const unwind_names[] = {
+    [SESSION_UNWIND_FP] = "fp",
+    [SESSION_UNWIND_AUTO] = "auto",
+    [SESSION_UNWIND_CFI] = "cfi",
+};
+
+#define UNWIND_COUNT (sizeof unwind_names / sizeof unwind_names[0])
 
 /* How many single-byte insertions, deletions and exchanges lie between two names. */
 static size_t edit_distance(const char *from, const char *to)
@@ -76,6 +87,17 @@ static size_t edit_distance(const char *from, const char *to)
     return row[to_bytes];
 }
 
+/* The first member that `name` is a part of ("frequency", "depth"), or that is a part of it. */
+static const char *suggest_by_part(const char *name)
+{
+    for (size_t i = 0; i < MEMBER_COUNT && strlen(name) >= SUGGESTION_PART_MIN; i++) {
+        if (strstr(member_names[i], name) != NULL || strstr(name, member_names[i]) != NULL) {
+            return member_names[i];
+        }
+    }
+    return NULL;
+}
+
 /* The member that `name` is closest to, or NULL. */
 static const char *suggest_member(const char *name)
 {
@@ -91,7 +113,7 @@ static const char *suggest_member(const char *name)
             closest = member_names[i];
         }
     }
-    return closest;
+    return closest != NULL ? closest : suggest_by_part(name);
 }
 
 /* A name that somebody else wrote, fit to be shown: printable ASCII, cut, and not empty. */
@@ -175,22 +197,59 @@ static int read_period(const cJSON *const *items, struct session_config *config,
     return r;
 }
 
-static int check_unwind(const cJSON *item, struct fault *reterr)
+static int read_unwind(const cJSON *item, enum session_unwind *value, struct fault *reterr)
 {
-    const char *wrong = NULL;
-    if (item == NULL || (cJSON_IsString(item) && strcmp(item->valuestring, "fp") == 0)) {
+    if (item == NULL) {
         return 0;
     }
-    if (!cJSON_IsString(item)) {
-        wrong = "is not a string";
-    } else if (strcmp(item->valuestring, "auto") == 0) {
-        wrong = "\"auto\" is not in this version";
-    } else if (strcmp(item->valuestring, "cfi") == 0) {
-        wrong = "\"cfi\" is not in this version";
-    } else {
-        wrong = "is not a way to unwind";
+    for (size_t i = 0; i < UNWIND_COUNT && cJSON_IsString(item); i++) {
+        if (strcmp(item->valuestring, unwind_names[i]) == 0) {
+            *value = (enum session_unwind)i;
+            return 0;
+        }
     }
-    return fault_set_member(reterr, "unwind", "%s; \"fp\" is allowed", wrong);
+    return fault_set_member(reterr, "unwind", "%s; \"auto\", \"fp\" and \"cfi\" are allowed",
+                            cJSON_IsString(item) ? "is not a way to unwind" : "is not a string");
+}
+
+/* The most that keeps a CPU within STACK_COPY_RATE_MAX, in powers of two; at high rates the least
+ * of them. */
+static uint32_t default_stack_copy_bytes(uint64_t period_ns)
+{
+    static const uint32_t sizes[] = {STACK_COPY_BYTES_MAX, 32768, 16384, 8192};
+    size_t i = 0;
+    while (i < sizeof sizes / sizeof sizes[0] - 1 &&
+           sizes[i] * (uint64_t)NS_PER_S > STACK_COPY_RATE_MAX * period_ns) {
+        i++;
+    }
+    return sizes[i];
+}
+
+/* Needs the period and the way to unwind. */
+static int read_stack_copy(const cJSON *item, struct session_config *config, struct fault *reterr)
+{
+    int64_t bytes = 0;
+    if (item != NULL && config->unwind == SESSION_UNWIND_FP) {
+        return fault_set_member(reterr, "stack_copy_bytes",
+                                "is given, and frame pointers need no copies; with \"unwind\": "
+                                "\"auto\" or \"cfi\" it is allowed");
+    }
+    if (item == NULL) {
+        config->stack_copy_bytes =
+            config->unwind == SESSION_UNWIND_FP ? 0 : default_stack_copy_bytes(config->period_ns);
+        return 0;
+    }
+    bool in_range = json_read_integer(item, STACK_COPY_BYTES_MIN, STACK_COPY_BYTES_MAX, &bytes);
+    if (!in_range || bytes % 8 != 0) {
+        return fault_set_member(reterr, "stack_copy_bytes",
+                                "%s; a multiple of 8 from %d to %d is allowed",
+                                !json_is_integer(item) ? "is not an integer"
+                                : in_range             ? "is not a multiple of 8"
+                                                       : "is out of range",
+                                STACK_COPY_BYTES_MIN, STACK_COPY_BYTES_MAX);
+    }
+    config->stack_copy_bytes = (uint32_t)bytes;
+    return 0;
 }
 
 static int read_pids(const cJSON *pids, struct session_config *config, struct fault *reterr)
@@ -291,7 +350,10 @@ static int read_config(const cJSON *const *items, struct session_config *config,
         r = read_sizes(items, config, reterr);
     }
     if (r >= 0) {
-        r = check_unwind(items[UNWIND], reterr);
+        r = read_unwind(items[UNWIND], &config->unwind, reterr);
+    }
+    if (r >= 0) {
+        r = read_stack_copy(items[STACK_COPY_BYTES], config, reterr);
     }
     if (r >= 0) {
         r = read_booleans(items, config, reterr);
@@ -338,6 +400,7 @@ int session_config_parse(const char *text, size_t text_bytes, bool detached,
     struct session_config config = {
         .period_ns = PERIOD_DEFAULT_NS,
         .max_stack_depth = 127,
+        .unwind = SESSION_UNWIND_DEFAULT,
         .kernel_threads = true,
         .exclude_self = true,
         .max_duration_s = detached ? DETACHED_DURATION_S : 0,
@@ -369,7 +432,9 @@ char *session_config_print(const struct session_config *config)
     bool good =
         cJSON_AddNumberToObject(tree, "sample_period_ns", (double)config->period_ns) != NULL &&
         cJSON_AddNumberToObject(tree, "max_stack_depth", config->max_stack_depth) != NULL &&
-        cJSON_AddStringToObject(tree, "unwind", "fp") != NULL &&
+        cJSON_AddStringToObject(tree, "unwind", unwind_names[config->unwind]) != NULL &&
+        (config->unwind == SESSION_UNWIND_FP ||
+         cJSON_AddNumberToObject(tree, "stack_copy_bytes", config->stack_copy_bytes) != NULL) &&
         cJSON_AddBoolToObject(tree, "kernel_stacks", config->kernel_stacks) != NULL &&
         cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
         print_targets(tree, config) &&

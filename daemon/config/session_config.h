@@ -16,9 +16,21 @@
 #define SESSION_CONFIG_BYTES_MAX ((size_t)65536)
 #define SESSION_TARGETS_MAX      1024
 
+/* How user stacks are found; the values are those of "unwind". */
+enum session_unwind {
+    SESSION_UNWIND_FP,   /* the kernel's frame-pointer chains */
+    SESSION_UNWIND_AUTO, /* a copy of each stack: call-frame information, else frame pointers */
+    SESSION_UNWIND_CFI,  /* a copy of each stack: call-frame information alone */
+};
+
+/* Where a config has no "unwind". The schema and docs/session-config.md say the same. */
+#define SESSION_UNWIND_DEFAULT SESSION_UNWIND_FP
+
 struct session_config {
-    uint64_t period_ns;          /* "frequency_hz" or "sample_period_ns"; 999 Hz */
-    uint16_t max_stack_depth;    /* 1-510; 127 */
+    uint64_t period_ns;       /* "frequency_hz" or "sample_period_ns"; 999 Hz */
+    uint16_t max_stack_depth; /* 1-510; 127 */
+    enum session_unwind unwind;
+    uint32_t stack_copy_bytes;   /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
     bool kernel_stacks;          /* false */
     bool kernel_threads;         /* true */
     bool exclude_self;           /* true */

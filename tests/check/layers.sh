@@ -23,6 +23,7 @@ daemon/varlink_service.*      common daemon json                      | systemd 
 daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              |
+daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
@@ -169,6 +170,8 @@ bad daemon/collector.c     <gelf.h>
 bad daemon/collector.c     <cjson/cJSON.h>
 bad daemon/collector.c     "profctl.h"
 ok  daemon/perf_source.c   <linux/perf_event.h>
+ok  daemon/perf_source.c   "symbol_table.h"
+bad daemon/perf_ring.c     "symbol_table.h"
 ok  daemon/trace.c         "fxt_reader.h"
 ok  daemon/control.c       <cjson/cJSON.h>
 ok  daemon/control_read.c  "log.h"

@@ -6,6 +6,8 @@ set_tests_properties(system.profctl_usage PROPERTIES LABELS system TIMEOUT 120
 
 add_executable(perf_source_probe system/perf_source_probe.c)
 target_link_libraries(perf_source_probe PRIVATE house perf)
+add_executable(perf_stacks_probe system/perf_stacks_probe.c)
+target_link_libraries(perf_stacks_probe PRIVATE house perf symbolize)
 system_test(perf_source_counts)
 system_test(known_split)
 system_test(processes)

@@ -17,6 +17,7 @@
 static const struct perf_plan_input usual = {
     .period_ns = 250000,
     .max_stack_depth = 127,
+    .user_regs_count = 17,
     .sysctl_max_stack = 127,
     .cpu_count = 2,
     .memory_bytes = 16 * GIB,
@@ -70,22 +71,32 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         const char *what;
         uint64_t period_ns;
         uint16_t depth;
+        uint32_t copy_bytes;
         size_t cpu_count;
         uint64_t memory_bytes;
         uint64_t sample_bytes, sideband_bytes;
     } cases[] = {
-        /* 1,001 samples of (127 + 8) words are 1,081,080 bytes. */
-        {"usual", 250000, 127, 2, 16 * GIB, 2 * MIB, 4 * MIB},
-        {"shallow", 250000, 16, 2, 16 * GIB, 512 * KIB, 4 * MIB},
-        {"slow", 1000000000, 127, 2, 16 * GIB, 512 * KIB, 4 * MIB},
-        {"fastest", 10000, 127, 2, 16 * GIB, 32 * MIB, 4 * MIB},
-        {"16 CPUs", 250000, 127, 16, 16 * GIB, 2 * MIB, 4 * MIB},
-        {"17 CPUs", 250000, 127, 17, 16 * GIB, 2 * MIB, 1 * MIB},
+        /* 801 samples of (127 + 8) words are 865,080 bytes. */
+        {"usual", 250000, 127, 0, 2, 16 * GIB, 1 * MIB, 4 * MIB},
+        {"shallow", 250000, 16, 0, 2, 16 * GIB, 512 * KIB, 4 * MIB},
+        {"slow", 1000000000, 127, 0, 2, 16 * GIB, 512 * KIB, 4 * MIB},
+        {"fastest", 10000, 127, 0, 2, 16 * GIB, 32 * MIB, 4 * MIB},
+        {"16 CPUs", 250000, 127, 0, 16, 16 * GIB, 1 * MIB, 4 * MIB},
+        {"17 CPUs", 250000, 127, 0, 17, 16 * GIB, 1 * MIB, 1 * MIB},
         /* 5,001 samples for 50 ms are 5,401,080 bytes. */
-        {"fastest on many CPUs", 10000, 127, 32, 64 * GIB, 8 * MIB, 1 * MIB},
-        {"less time", 250000, 127, 2, 352 * MIB, 1 * MIB, 4 * MIB},
-        {"least time", 250000, 127, 2, 288 * MIB, 256 * KIB, 4 * MIB},
-        {"least time and sideband", 250000, 127, 2, 256 * MIB, 256 * KIB, 1 * MIB},
+        {"fastest on many CPUs", 10000, 127, 0, 32, 64 * GIB, 8 * MIB, 1 * MIB},
+        {"less time", 250000, 127, 0, 2, 320 * MIB, 512 * KIB, 4 * MIB},
+        {"least time", 250000, 127, 0, 2, 288 * MIB, 256 * KIB, 4 * MIB},
+        {"least time and sideband", 250000, 127, 0, 2, 256 * MIB, 256 * KIB, 1 * MIB},
+        /* 801 samples of (127 + 8 + 20) words and the copy are 14,116,824 bytes. */
+        {"copies", 250000, 127, 16384, 2, 16 * GIB, 16 * MIB, 4 * MIB},
+        {"copies in less memory", 250000, 127, 16384, 2, 1 * GIB, 8 * MIB, 4 * MIB},
+        /* 201 samples of 50 ms are 3,542,424 bytes. */
+        {"copies in least memory", 250000, 127, 16384, 2, 400 * MIB, 4 * MIB, 1 * MIB},
+        /* A record ends at 65,528 bytes: 200 of them are 13,105,600. */
+        {"largest copies", 1001001, 127, 65000, 2, 16 * GIB, 16 * MIB, 4 * MIB},
+        {"chains deeper than the kernel's", 1001001, 510, 65000, 2, 16 * GIB, 16 * MIB, 4 * MIB},
+        {"copies on many CPUs", 1001001, 127, 65000, 64, 64 * GIB, 4 * MIB, 1 * MIB},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -94,6 +105,7 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         struct fault fault = {0};
         input.period_ns = cases[i].period_ns;
         input.max_stack_depth = cases[i].depth;
+        input.stack_copy_bytes = cases[i].copy_bytes;
         input.cpu_count = cases[i].cpu_count;
         input.memory_bytes = cases[i].memory_bytes;
         if (perf_plan_make(&input, &plan, &fault) != 0) {
@@ -114,20 +126,78 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
 
 static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
 {
+    static const struct {
+        uint64_t period_ns;
+        uint32_t copy_bytes;
+        size_t cpu_count;
+        uint64_t memory_bytes;
+        const char *member, *text;
+    } cases[] = {
+        {10000, 0, 128, 1024 * GIB, "frequency_hz",
+         "100000 Hz x 1080 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
+         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "MiB): lower the rate to 38819 Hz"},
+        {250000, 32768, 128, 1024 * GIB, "stack_copy_bytes",
+         "4000 Hz x 34008 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
+         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "MiB): lower stack_copy_bytes to 9192 or the rate to 1219 Hz"},
+        {10000, 512, 512, 1024 * GIB, "frequency_hz",
+         "100000 Hz x 1752 bytes x 512 CPUs need 8708 MiB of rings for 50 ms (16384 KiB of samples "
+         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "MiB): no rate is low enough for so little memory"},
+    };
     (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct perf_plan_input input = usual;
+        struct perf_plan plan = {.total_bytes = 7};
+        struct fault fault = {0};
+        input.period_ns = cases[i].period_ns;
+        input.stack_copy_bytes = cases[i].copy_bytes;
+        input.cpu_count = cases[i].cpu_count;
+        input.memory_bytes = cases[i].memory_bytes;
+        assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+        assert_string_equal(fault.member, cases[i].member);
+        assert_string_equal(fault.text, cases[i].text);
+        assert_int_equal(plan.total_bytes, 7);
+    }
+}
+
+static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
+{
     struct perf_plan_input input = usual;
-    struct perf_plan plan = {.total_bytes = 7};
-    struct fault fault = {0};
-    input.period_ns = 10000;
-    input.cpu_count = 128;
-    input.memory_bytes = 1024 * GIB;
-    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
-    assert_string_equal(fault.member, "frequency_hz");
-    assert_string_equal(fault.text,
-                        "128 CPUs x (8192 KiB for 50 ms of samples + 1024 KiB sideband) are "
-                        "1180672 KiB of rings; allowed are 524288 KiB (1/32 of the memory, at most "
-                        "512 MiB): lower the rate or max_stack_depth");
-    assert_int_equal(plan.total_bytes, 7);
+    struct perf_plan plan;
+    input.period_ns = (1000000000 + rate_hz / 2) / rate_hz;
+    input.stack_copy_bytes = copy_bytes;
+    input.cpu_count = cpu_count;
+    return perf_plan_make(&input, &plan, NULL) == 0;
+}
+
+static void advises_the_most_that_fits(void **state)
+{
+    static const char copy_advice[] = "lower stack_copy_bytes to ";
+    static const char rate_advice[] = " or the rate to ";
+    (void)state;
+    for (size_t cpu_count = 16; cpu_count <= 128; cpu_count *= 2) {
+        struct perf_plan_input input = usual;
+        struct perf_plan plan;
+        struct fault fault = {0};
+        input.period_ns = 100000;
+        input.stack_copy_bytes = 65000;
+        input.cpu_count = cpu_count;
+        assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+        const char *advice = strstr(fault.text, "lower ");
+        assert_non_null(advice);
+        char *end = NULL;
+        uint32_t copy_bytes = (uint32_t)strtoul(advice + strlen(copy_advice), &end, 10);
+        assert_memory_equal(advice, copy_advice, strlen(copy_advice));
+        assert_memory_equal(end, rate_advice, strlen(rate_advice));
+        uint64_t rate_hz = strtoul(end + strlen(rate_advice), &end, 10);
+        assert_string_equal(end, " Hz");
+        assert_true(fits(10000, copy_bytes, cpu_count));
+        assert_false(fits(10000, copy_bytes + 8, cpu_count));
+        assert_true(fits(rate_hz, 65000, cpu_count));
+        assert_false(fits(rate_hz + rate_hz / 50 + 1, 65000, cpu_count));
+    }
 }
 
 static void shares_one_budget_of_frames(void **state)
@@ -135,11 +205,13 @@ static void shares_one_budget_of_frames(void **state)
     static const struct {
         uint16_t depth;
         bool kernel_stacks;
+        uint32_t copy_bytes;
         uint32_t sysctl;
         uint16_t sample_max_stack;
     } cases[] = {
-        {20, false, 127, 20},   {20, true, 127, 84},    {100, true, 127, 127},
-        {127, false, 127, 127}, {510, true, 1000, 574},
+        {20, false, 0, 127, 20},     {20, true, 0, 127, 84},    {100, true, 0, 127, 127},
+        {127, false, 0, 127, 127},   {510, true, 0, 1000, 574}, {510, false, 8192, 127, 127},
+        {510, true, 8192, 127, 127}, {20, true, 8192, 127, 84}, {510, true, 8192, 1000, 574},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -147,6 +219,7 @@ static void shares_one_budget_of_frames(void **state)
         struct perf_plan plan;
         input.max_stack_depth = cases[i].depth;
         input.kernel_stacks = cases[i].kernel_stacks;
+        input.stack_copy_bytes = cases[i].copy_bytes;
         input.sysctl_max_stack = cases[i].sysctl;
         assert_int_equal(perf_plan_make(&input, &plan, NULL), 0);
         assert_int_equal(plan.sample_max_stack, cases[i].sample_max_stack);
@@ -173,6 +246,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_list_of_cpus),
         cmocka_unit_test(sizes_rings_by_rate_depth_and_memory),
         cmocka_unit_test(refuses_rings_that_take_too_much_with_the_arithmetic),
+        cmocka_unit_test(advises_the_most_that_fits),
         cmocka_unit_test(shares_one_budget_of_frames),
         cmocka_unit_test(refuses_depths_above_the_sysctl_and_names_it),
     };

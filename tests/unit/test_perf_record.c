@@ -205,6 +205,23 @@ static void check_sample_regs_and_stack(const struct perf_record *record)
     EXPECT_CHAIN(record->sample.user_regs, record->sample.user_regs_count, 0xa00, 0xb00, 0xc00);
     assert_int_equal(record->sample.user_stack_bytes, 8);
     assert_memory_equal(record->sample.user_stack, "live\4\3\2\1", 8);
+    assert_false(record->sample.user_stack_cut);
+}
+
+static void check_sample_stack_cut(const struct perf_record *record)
+{
+    expect_usual_ids(record);
+    assert_int_equal(record->sample.user_stack_bytes, 16);
+    assert_memory_equal(record->sample.user_stack, "live\4\3\2\1more", 16);
+    assert_true(record->sample.user_stack_cut);
+}
+
+static void check_sample_stack_unreadable(const struct perf_record *record)
+{
+    expect_usual_ids(record);
+    assert_true(record->sample.has_user_regs);
+    assert_int_equal(record->sample.user_stack_bytes, 0);
+    assert_false(record->sample.user_stack_cut);
 }
 
 static void check_sample_without_regs(const struct perf_record *record)
@@ -215,6 +232,7 @@ static void check_sample_without_regs(const struct perf_record *record)
     assert_false(record->sample.has_user_regs);
     assert_int_equal(record->sample.user_regs_count, 0);
     assert_int_equal(record->sample.user_stack_bytes, 0);
+    assert_false(record->sample.user_stack_cut);
 }
 
 static void check_sample_every_word(const struct perf_record *record)
@@ -359,6 +377,8 @@ static const struct {
     GOOD(sample_kernel_and_user),
     GOOD(sample_kernel_deferred),
     GOOD(sample_regs_and_stack),
+    GOOD(sample_stack_cut),
+    GOOD(sample_stack_unreadable),
     GOOD(sample_unknown_context),
     GOOD(sample_user_deferred),
     GOOD(sample_without_regs),

@@ -221,6 +221,54 @@ static void throws_away_what_makes_no_sense_and_goes_on(void **state)
     }
 }
 
+static void wipes_what_it_put_together(void **state)
+{
+    (void)state;
+    struct fixture *fixture = begin(40);
+    write_record(fixture, 48, 7);
+    write_record(fixture, 8, 0);
+    perf_ring_refresh(&fixture->ring);
+    const uint8_t *record = expect_record(fixture, 48, 7);
+    assert_ptr_equal(record, fixture->bounce);
+    for (size_t i = 0; i < 48; i++) {
+        assert_int_equal(record[i], 0);
+    }
+    (void)expect_record(fixture, 8, 0);
+    end(fixture);
+}
+
+/* As large as a sample with a copied stack can be. */
+static void puts_the_largest_record_together(void **state)
+{
+    enum {
+        SIZE_BYTES = UINT16_MAX / 8 * 8,
+        RING_BYTES = 131072,
+        START = RING_BYTES - 8
+    };
+    struct perf_event_mmap_page meta = {.data_tail = START, .data_head = START + SIZE_BYTES};
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = SIZE_BYTES};
+    struct perf_ring ring;
+    const uint8_t *record = NULL;
+    size_t size_bytes = 0;
+    (void)state;
+    uint8_t *data = malloc(RING_BYTES);
+    uint8_t *bounce = malloc(PERF_RING_BOUNCE_BYTES);
+    assert_non_null(data);
+    assert_non_null(bounce);
+    memset(data, 3, RING_BYTES);
+    memcpy(data + START, &header, sizeof header);
+    perf_ring_init(&ring, &meta, data, RING_BYTES, bounce);
+    perf_ring_refresh(&ring);
+    assert_int_equal(perf_ring_peek(&ring, &record, &size_bytes), 1);
+    assert_int_equal(size_bytes, SIZE_BYTES);
+    assert_int_equal(record[SIZE_BYTES - 1], 3);
+    perf_ring_advance(&ring, size_bytes);
+    assert_int_equal(record[SIZE_BYTES - 1], 0);
+    assert_int_equal(data[SIZE_BYTES - 9], 3);
+    free(data);
+    free(bounce);
+}
+
 static void starts_at_an_aligned_tail(void **state)
 {
     (void)state;
@@ -242,6 +290,8 @@ int main(void)
         cmocka_unit_test(shows_a_record_that_fills_the_ring),
         cmocka_unit_test(counts_past_the_end_of_64_bits),
         cmocka_unit_test(throws_away_what_makes_no_sense_and_goes_on),
+        cmocka_unit_test(wipes_what_it_put_together),
+        cmocka_unit_test(puts_the_largest_record_together),
         cmocka_unit_test(starts_at_an_aligned_tail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,8 @@
 
 #define CONFIG_DIR TEST_DATA_DIR "/../../config"
 
+static const enum session_unwind unwind_default = SESSION_UNWIND_DEFAULT;
+
 static char *read_file(const char *path, size_t *ret_bytes)
 {
     FILE *file = fopen(path, "rb");
@@ -65,6 +67,8 @@ static void assert_equal_configs(const struct session_config *a, const struct se
 {
     assert_int_equal(a->period_ns, b->period_ns);
     assert_int_equal(a->max_stack_depth, b->max_stack_depth);
+    assert_int_equal(a->unwind, b->unwind);
+    assert_int_equal(a->stack_copy_bytes, b->stack_copy_bytes);
     assert_int_equal(a->kernel_stacks, b->kernel_stacks);
     assert_int_equal(a->kernel_threads, b->kernel_threads);
     assert_int_equal(a->exclude_self, b->exclude_self);
@@ -126,6 +130,16 @@ static void accepts_the_examples_that_are_shipped(void **state)
     walk(CONFIG_DIR "/examples", check_accepted);
 }
 
+static cJSON *read_schema(void)
+{
+    size_t bytes = 0;
+    cJSON *schema = NULL;
+    char *text = read_file(CONFIG_DIR "/session.schema.json", &bytes);
+    assert_int_equal(json_parse(text, bytes, 16, &schema, NULL), 0);
+    free(text);
+    return schema;
+}
+
 static void fills_in_defaults(void **state)
 {
     struct session_config config;
@@ -133,6 +147,8 @@ static void fills_in_defaults(void **state)
     assert_int_equal(parse("{}", &config, NULL), 0);
     assert_int_equal(config.period_ns, 1001001);
     assert_int_equal(config.max_stack_depth, 127);
+    assert_int_equal(config.unwind, unwind_default);
+    assert_int_equal(config.stack_copy_bytes, unwind_default == SESSION_UNWIND_FP ? 0 : 65000);
     assert_false(config.kernel_stacks);
     assert_true(config.kernel_threads);
     assert_true(config.exclude_self);
@@ -155,14 +171,17 @@ static void reads_every_member(void **state)
 {
     struct session_config config;
     (void)state;
-    assert_int_equal(parse("{\"frequency_hz\":3,\"max_stack_depth\":20,\"unwind\":\"fp\","
-                           "\"kernel_stacks\":true,\"kernel_threads\":false,"
-                           "\"targets\":{\"pids\":[11,12]},\"exclude_self\":false,"
-                           "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}",
-                           &config, NULL),
-                     0);
+    assert_int_equal(
+        parse("{\"frequency_hz\":3,\"max_stack_depth\":20,\"unwind\":\"cfi\","
+              "\"stack_copy_bytes\":4096,\"kernel_stacks\":true,\"kernel_threads\":false,"
+              "\"targets\":{\"pids\":[11,12]},\"exclude_self\":false,"
+              "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}",
+              &config, NULL),
+        0);
     assert_int_equal(config.period_ns, 333333333);
     assert_int_equal(config.max_stack_depth, 20);
+    assert_int_equal(config.unwind, SESSION_UNWIND_CFI);
+    assert_int_equal(config.stack_copy_bytes, 4096);
     assert_true(config.kernel_stacks);
     assert_false(config.kernel_threads);
     assert_false(config.exclude_self);
@@ -194,6 +213,50 @@ static void sizes_the_default_buffer_by_rate_and_duration(void **state)
     }
 }
 
+static void copies_of_stacks_by_rate(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t bytes;
+    } cases[] = {
+        {"{\"unwind\":\"auto\"}", 65000},
+        {"{\"unwind\":\"cfi\"}", 65000},
+        {"{\"unwind\":\"fp\"}", 0},
+        {"{\"unwind\":\"fp\",\"frequency_hz\":4000}", 0},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":1}", 65000},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":1015}", 65000},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":1016}", 32768},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":2014}", 32768},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":2015}", 16384},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":4000}", 16384},
+        {"{\"unwind\":\"auto\",\"sample_period_ns\":248243}", 16384},
+        {"{\"unwind\":\"auto\",\"sample_period_ns\":248242}", 8192},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":100000}", 8192},
+        {"{\"unwind\":\"auto\",\"frequency_hz\":4000,\"stack_copy_bytes\":65000}", 65000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct session_config config;
+        assert_int_equal(parse(cases[i].text, &config, NULL), 0);
+        if (config.stack_copy_bytes != cases[i].bytes) {
+            fail_msg("%s gives %u", cases[i].text, config.stack_copy_bytes);
+        }
+    }
+}
+
+/* All that changes with SESSION_UNWIND_DEFAULT beside the default itself. */
+static void takes_a_size_of_copies_alone_if_copies_are_the_default(void **state)
+{
+    cleanup_(json_freep) cJSON *schema = read_schema();
+    const cJSON *dependent = cJSON_GetObjectItem(schema, "dependentSchemas");
+    bool fp = unwind_default == SESSION_UNWIND_FP;
+    struct session_config config;
+    (void)state;
+    assert_int_equal(parse("{\"stack_copy_bytes\":8192}", &config, NULL), fp ? -EINVAL : 0);
+    dependent = cJSON_GetObjectItem(dependent, "stack_copy_bytes");
+    assert_int_equal(cJSON_HasObjectItem(dependent, "required"), fp);
+}
+
 static void leaves_the_output_alone_when_it_refuses(void **state)
 {
     struct session_config config;
@@ -222,21 +285,11 @@ static void refuses_a_text_that_is_too_long(void **state)
     free(text);
 }
 
-static cJSON *read_schema(void)
-{
-    size_t bytes = 0;
-    cJSON *schema = NULL;
-    char *text = read_file(CONFIG_DIR "/session.schema.json", &bytes);
-    assert_int_equal(json_parse(text, bytes, 16, &schema, NULL), 0);
-    free(text);
-    return schema;
-}
-
 static bool takes_integer(const char *member, double value)
 {
     struct session_config config;
     char text[128];
-    (void)snprintf(text, sizeof text, "{\"%s\":%.0f}", member, value);
+    (void)snprintf(text, sizeof text, "{\"unwind\":\"auto\",\"%s\":%.0f}", member, value);
     return parse(text, &config, NULL) == 0;
 }
 
@@ -250,16 +303,45 @@ static void takes_the_ranges_of_the_schema(void **state)
     {
         const cJSON *minimum = cJSON_GetObjectItem(member, "minimum");
         const cJSON *maximum = cJSON_GetObjectItem(member, "maximum");
+        const cJSON *multiple = cJSON_GetObjectItem(member, "multipleOf");
+        double step = multiple == NULL ? 1 : multiple->valuedouble;
         if (minimum == NULL) {
             continue;
         }
         count++;
         assert_true(takes_integer(member->string, minimum->valuedouble));
-        assert_false(takes_integer(member->string, minimum->valuedouble - 1));
+        assert_false(takes_integer(member->string, minimum->valuedouble - step));
+        assert_int_equal(takes_integer(member->string, minimum->valuedouble + 1), multiple == NULL);
         assert_true(takes_integer(member->string, maximum->valuedouble));
-        assert_false(takes_integer(member->string, maximum->valuedouble + 1));
+        assert_false(takes_integer(member->string, maximum->valuedouble + step));
     }
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 6);
+}
+
+/* A default that the schema gives, written out, changes nothing. */
+static void has_the_defaults_of_the_schema(void **state)
+{
+    cleanup_(json_freep) cJSON *schema = read_schema();
+    struct session_config by_default;
+    const cJSON *member = NULL;
+    unsigned count = 0;
+    (void)state;
+    assert_int_equal(parse("{}", &by_default, NULL), 0);
+    cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
+    {
+        const cJSON *value = cJSON_GetObjectItem(member, "default");
+        struct session_config config;
+        char text[128];
+        if (value == NULL) {
+            continue;
+        }
+        count++;
+        cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
+        (void)snprintf(text, sizeof text, "{\"%s\":%s}", member->string, printed);
+        assert_int_equal(parse(text, &config, NULL), 0);
+        assert_equal_configs(&config, &by_default);
+    }
+    assert_int_equal(count, 7);
 }
 
 static void knows_the_members_of_the_schema_and_no_other(void **state)
@@ -289,9 +371,12 @@ int main(void)
         cmocka_unit_test(limits_detached_sessions_by_default),
         cmocka_unit_test(reads_every_member),
         cmocka_unit_test(sizes_the_default_buffer_by_rate_and_duration),
+        cmocka_unit_test(copies_of_stacks_by_rate),
+        cmocka_unit_test(takes_a_size_of_copies_alone_if_copies_are_the_default),
         cmocka_unit_test(leaves_the_output_alone_when_it_refuses),
         cmocka_unit_test(refuses_a_text_that_is_too_long),
         cmocka_unit_test(takes_the_ranges_of_the_schema),
+        cmocka_unit_test(has_the_defaults_of_the_schema),
         cmocka_unit_test(knows_the_members_of_the_schema_and_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
