@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * libdw's unwinder over a live process, but with the registers and the stack of a sample: of its
+ * memory it gets to see the copied bytes only. Where it cannot read, it falls back on frame
+ * pointers and guesses; its walk is held to have ended there.
+ */
+#include "oracle.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct oracle_libdw {
+    Dwfl *dwfl;
+    pid_t pid;
+    const struct oracle_sample *sample; /* the one that is being unwound */
+    struct oracle_stack *stack;
+    bool missed;
+};
+
+static pid_t on_next_thread(Dwfl *dwfl, void *userdata, void **thread)
+{
+    (void)dwfl;
+    struct oracle_libdw *libdw = userdata;
+    if (*thread != NULL) {
+        return 0;
+    }
+    *thread = libdw;
+    return libdw->sample->tid;
+}
+
+static bool on_get_thread(Dwfl *dwfl, pid_t tid, void *userdata, void **thread)
+{
+    (void)dwfl;
+    (void)tid;
+    *thread = userdata;
+    return true;
+}
+
+static bool on_memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *userdata)
+{
+    (void)dwfl;
+    struct oracle_libdw *libdw = userdata;
+    const struct oracle_sample *sample = libdw->sample;
+    uint64_t start = sample->registers[ARCH_DWARF_SP];
+    if (address < start || sample->stack_bytes < sizeof *ret ||
+        address - start > sample->stack_bytes - sizeof *ret) {
+        libdw->missed = true;
+        return false;
+    }
+    memcpy(ret, sample->stack + (address - start), sizeof *ret);
+    return true;
+}
+
+static bool on_set_registers(Dwfl_Thread *thread, void *userdata)
+{
+    const struct oracle_libdw *libdw = userdata;
+    Dwarf_Word words[ARCH_REGISTERS_COUNT + 1];
+    memcpy(words, libdw->sample->registers, sizeof libdw->sample->registers);
+    words[ARCH_DWARF_RA] = libdw->sample->ip;
+    return dwfl_thread_state_registers(thread, 0, ARCH_REGISTERS_COUNT + 1, words);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *userdata)
+{
+    struct oracle_libdw *libdw = userdata;
+    Dwarf_Addr pc = 0;
+    if (libdw->missed || libdw->stack->count == UNWIND_DEPTH_MAX ||
+        !dwfl_frame_pc(frame, &pc, NULL)) {
+        return DWARF_CB_ABORT;
+    }
+    libdw->stack->frames[libdw->stack->count++] = pc;
+    return DWARF_CB_OK;
+}
+
+static int find_no_debuginfo(Dwfl_Module *module, void **userdata, const char *name,
+                             Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
+                             char **debuginfo)
+{
+    (void)module, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc;
+    (void)debuginfo;
+    return -1;
+}
+
+struct oracle_libdw *oracle_libdw_open(pid_t pid)
+{
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_linux_proc_find_elf,
+        .find_debuginfo = find_no_debuginfo,
+    };
+    static const Dwfl_Thread_Callbacks thread_callbacks = {
+        .next_thread = on_next_thread,
+        .get_thread = on_get_thread,
+        .memory_read = on_memory_read,
+        .set_initial_registers = on_set_registers,
+    };
+    struct oracle_libdw *libdw = oracle_alloc(NULL, sizeof *libdw);
+    *libdw = (struct oracle_libdw){.dwfl = dwfl_begin(&callbacks), .pid = pid};
+    if (libdw->dwfl == NULL || dwfl_linux_proc_report(libdw->dwfl, pid) != 0 ||
+        dwfl_report_end(libdw->dwfl, NULL, NULL) != 0 ||
+        !dwfl_attach_state(libdw->dwfl, NULL, pid, &thread_callbacks, libdw)) {
+        (void)fprintf(stderr, "libdw cannot see process %d: %s\n", (int)pid, dwfl_errmsg(-1));
+        exit(EXIT_FAILURE);
+    }
+    return libdw;
+}
+
+void oracle_libdw_unwind(struct oracle_libdw *libdw, const struct oracle_sample *sample,
+                         struct oracle_stack *ret, bool *ret_missed, const char **ret_error)
+{
+    libdw->sample = sample;
+    libdw->stack = ret;
+    libdw->missed = false;
+    ret->count = 0;
+    int r = dwfl_getthread_frames(libdw->dwfl, sample->tid, on_frame, libdw);
+    *ret_error = r == 0 ? "its end" : dwfl_errmsg(-1);
+    if (*ret_error == NULL) {
+        *ret_error = "no reason";
+    }
+    *ret_missed = libdw->missed;
+}
+
+void oracle_libdw_name(struct oracle_libdw *libdw, uint64_t pc, char *text, size_t text_bytes)
+{
+    Dwfl_Module *module = dwfl_addrmodule(libdw->dwfl, pc);
+    const char *path = module == NULL
+                           ? "[anon]"
+                           : dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    const char *function = module == NULL ? NULL : dwfl_module_addrname(module, pc);
+    const char *file = strrchr(path, '/');
+    (void)snprintf(text, text_bytes, "%s!%.60s", file == NULL ? path : file + 1,
+                   function == NULL ? "?" : function);
+}
+
+struct oracle_libdw *oracle_libdw_free(struct oracle_libdw *libdw)
+{
+    dwfl_end(libdw->dwfl);
+    free(libdw);
+    return NULL;
+}
