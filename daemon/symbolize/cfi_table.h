@@ -27,6 +27,7 @@ enum cfi_saved {
     CFI_SAME,   /* in the register itself */
     CFI_AT_CFA, /* *(CFA + offset) */
     CFI_AT_SP,  /* *(rsp + offset), as in signal frames */
+    CFI_AT_BP,  /* *(rbp + offset), as in functions that align their stack themselves */
     CFI_LOST,   /* nowhere */
 };
 
@@ -48,7 +49,7 @@ struct cfi_rule {
 struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
-    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow */
+    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow, or a root's */
     uint64_t unsupported_bytes; /* by rows that are CFI_UNSUPPORTED */
 };
 

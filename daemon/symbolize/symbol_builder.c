@@ -4,11 +4,10 @@
  * Collects the functions of one module and writes them as a table. Names are cleaned as they come,
  * so what is kept is what will be written; entries are sorted once, at the end. A barrier is an
  * entry without a name: it ends a sizeless symbol and is never written.
- *
- * The input is foreign and may be made to hurt, so the sort is a merge sort, which no order of the
- * input can slow down, and which, unlike the C library's, asks the system nothing: this runs under
- * a seccomp filter.
+ * The input is foreign and may be made to hurt, which array_sort() withstands.
  */
+#include "array.h"
+#include "segments.h"
 #include "symbol_format.h"
 #include "utf8.h"
 
@@ -61,8 +60,7 @@ struct symbol_builder *symbol_builder_free(struct symbol_builder *builder)
 
 int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment)
 {
-    if (segment->size_bytes == 0 || segment->offset > UINT64_MAX - segment->size_bytes ||
-        segment->vaddr > UINT64_MAX - segment->size_bytes) {
+    if (!segment_is_valid(segment)) {
         return 0;
     }
     if (builder->header.segment_count == SYMBOL_TABLE_SEGMENTS_MAX) {
@@ -83,32 +81,13 @@ int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build
     return 0;
 }
 
-/* Room for `wanted` elements in `*array`, of which `*capacity` can be held now. */
-static int grow(void **array, size_t *capacity, size_t wanted, size_t element_bytes)
-{
-    if (wanted <= *capacity) {
-        return 0;
-    }
-    size_t grown = *capacity + *capacity / 2 + 1024;
-    if (grown < wanted) {
-        grown = wanted;
-    }
-    void *moved = reallocarray(*array, grown, element_bytes);
-    if (moved == NULL) {
-        return -ENOMEM;
-    }
-    *array = moved;
-    *capacity = grown;
-    return 0;
-}
-
 static int append_entry(struct symbol_builder *builder, const struct entry *entry)
 {
     if (builder->entry_count >= SYMBOL_TABLE_BYTES_MAX / sizeof(struct symbol)) {
         return -E2BIG;
     }
     void *entries = builder->entries;
-    int r = grow(&entries, &builder->entry_capacity, builder->entry_count + 1, sizeof *entry);
+    int r = array_grow(&entries, &builder->entry_capacity, builder->entry_count + 1, sizeof *entry);
     if (r < 0) {
         return r;
     }
@@ -150,7 +129,7 @@ int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t 
         return -E2BIG;
     }
     void *names = builder->names;
-    int r = grow(&names, &builder->names_capacity, builder->names_bytes + length + 1, 1);
+    int r = array_grow(&names, &builder->names_capacity, builder->names_bytes + length + 1, 1);
     if (r < 0) {
         return r;
     }
@@ -179,9 +158,11 @@ int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address)
 }
 
 /* Whether `a` comes before `b`: by address, and at one address the best name first. */
-static bool is_before(const struct symbol_builder *builder, const struct entry *a,
-                      const struct entry *b)
+static bool is_before(const void *left, const void *right, const void *userdata)
 {
+    const struct symbol_builder *builder = userdata;
+    const struct entry *a = left;
+    const struct entry *b = right;
     if (a->start != b->start) {
         return a->start < b->start;
     }
@@ -199,41 +180,6 @@ static bool is_before(const struct symbol_builder *builder, const struct entry *
     }
     int order = memcmp(builder->names + a->name, builder->names + b->name, a->name_bytes);
     return order != 0 ? order < 0 : a->size_bytes > b->size_bytes;
-}
-
-/* Merges the sorted runs [from, middle) and [middle, to) of `source` into `target`. */
-static void merge(const struct symbol_builder *builder, const struct entry *source,
-                  struct entry *target, size_t from, size_t middle, size_t to)
-{
-    size_t left = from;
-    size_t right = middle;
-    for (size_t i = from; i < to; i++) {
-        bool take_right =
-            left == middle || (right < to && is_before(builder, &source[right], &source[left]));
-        target[i] = take_right ? source[right++] : source[left++];
-    }
-}
-
-static int sort_entries(struct symbol_builder *builder)
-{
-    size_t count = builder->entry_count;
-    struct entry *spare = reallocarray(NULL, count + 1, sizeof *spare);
-    if (spare == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t run = 1; run < count; run *= 2) {
-        for (size_t from = 0; from < count; from += 2 * run) {
-            size_t middle = count - from > run ? from + run : count;
-            size_t to = count - from > 2 * run ? from + 2 * run : count;
-            merge(builder, builder->entries, spare, from, middle, to);
-        }
-        struct entry *sorted = spare;
-        spare = builder->entries;
-        builder->entries = sorted;
-        builder->entry_capacity = count;
-    }
-    free(spare);
-    return 0;
 }
 
 static uint64_t add_saturated(uint64_t start, uint64_t bytes)
@@ -299,7 +245,8 @@ static void write_symbols(const struct symbol_builder *builder, struct symbol *s
 
 int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size_t *ret_size_bytes)
 {
-    int r = sort_entries(builder);
+    int r = array_sort(builder->entries, builder->entry_count, sizeof *builder->entries, is_before,
+                       builder);
     if (r < 0) {
         return r;
     }

@@ -6,23 +6,12 @@
  * follow without checking. Whoever opens a table sees to it that the bytes do not change under it
  * (a sealed memfd, or memory of its own). Pure; symbol_builder.c writes what is read here.
  */
+#include "segments.h"
 #include "symbol_format.h"
 #include "utf8.h"
 
 #include <errno.h>
 #include <string.h>
-
-static bool are_segments_valid(const struct symbol_segment *segments, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t size = segments[i].size_bytes;
-        if (size == 0 || segments[i].offset > UINT64_MAX - size ||
-            segments[i].vaddr > UINT64_MAX - size) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Nearly all names are ASCII, which goes by words. */
 static bool is_utf8(const char *text, size_t bytes)
@@ -109,7 +98,7 @@ int symbol_table_open(const void *bytes, size_t size_bytes, struct symbol_table 
     };
     table.symbols = (const struct symbol *)(table.segments + table.segment_count);
     table.names = (const char *)(table.symbols + table.symbol_count);
-    if (!are_segments_valid(table.segments, table.segment_count) ||
+    if (!segments_are_valid(table.segments, table.segment_count) ||
         !are_names_valid(table.names, table.names_bytes) || !are_symbols_valid(&table)) {
         return -EBADMSG;
     }
@@ -143,12 +132,5 @@ const char *symbol_table_name(const struct symbol_table *table, size_t index)
 
 bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset, uint64_t *ret_vaddr)
 {
-    for (size_t i = 0; i < table->segment_count; i++) {
-        const struct symbol_segment *segment = &table->segments[i];
-        if (file_offset >= segment->offset && file_offset - segment->offset < segment->size_bytes) {
-            *ret_vaddr = segment->vaddr + (file_offset - segment->offset);
-            return true;
-        }
-    }
-    return false;
+    return segments_vaddr(table->segments, table->segment_count, file_offset, ret_vaddr);
 }

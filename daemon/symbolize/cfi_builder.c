@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Collects the rules of one module and writes them as a table. Ranges that follow each other
+ * without a gap, which is what one function gives, are kept as one run of pieces, so that sorting
+ * and overlaps are a matter of functions and not of rows. A run's first piece is also its rank:
+ * pieces are numbered as they come, and where runs overlap the lowest wins.
+ *
+ * Finishing sweeps the runs by address. Those that reach the current address wait in a heap, the
+ * best on top; a piece that was written, or was covered by a better run, is taken off its run, so
+ * the sweep consumes what it reads and goes over each piece once.
+ *
+ * The input is foreign and may be made to hurt: what is kept is bounded, the search for equal rules
+ * looks at a bounded number of them, and no order of ranges costs more than its logarithm.
+ */
+#include "array.h"
+#include "cfi_format.h"
+#include "cleanup.h"
+#include "segments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RULE_NONE        0
+#define RULE_UNSUPPORTED 1
+
+/* As many as rows of the largest table, and functions with 16 bytes of .eh_frame for each row. */
+#define PIECE_COUNT_MAX (CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row))
+#define RUN_COUNT_MAX   (PIECE_COUNT_MAX / 4)
+
+/* Four slots for a rule, so that honest ones meet within a few steps. */
+#define SLOT_COUNT     ((size_t)1 << 18)
+#define SLOT_STEPS_MAX 256
+
+struct piece {
+    uint32_t size_bytes;
+    uint16_t rule;
+};
+
+struct run {
+    uint64_t start;
+    uint32_t size_bytes;  /* the sum of its pieces */
+    uint32_t first_piece; /* rising in the order of insertion */
+};
+
+struct cfi_builder {
+    struct cfi_header header;
+    struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
+    struct cfi_rule *rules;
+    size_t rule_count;
+    size_t rule_capacity;
+    uint16_t *slots; /* SLOT_COUNT of them: rules by their hash, RULE_NONE where there is none */
+    struct piece *pieces;
+    size_t piece_count;
+    size_t piece_capacity;
+    struct run *runs;
+    size_t run_count;
+    size_t run_capacity;
+};
+
+/* What a sweep over the sorted runs has written, and which runs reach where it is. */
+struct sweep {
+    struct run *runs;
+    struct piece *pieces;
+    uint32_t *waiting; /* a heap of runs, the one that came first on top */
+    size_t waiting_count;
+    uint64_t base;
+    struct cfi_page *pages; /* CFI_PAGE_COUNT_MAX and one more, which ends the last */
+    size_t page_count;
+    struct cfi_row *rows;
+    size_t row_count;
+    size_t row_capacity;
+};
+
+struct cfi_builder *cfi_builder_new(void)
+{
+    struct cfi_builder *builder = calloc(1, sizeof *builder);
+    if (builder == NULL) {
+        return NULL;
+    }
+    builder->header.magic = CFI_FORMAT_MAGIC;
+    builder->slots = calloc(SLOT_COUNT, sizeof *builder->slots);
+    void *rules = NULL;
+    int r = array_grow(&rules, &builder->rule_capacity, 2, sizeof *builder->rules);
+    builder->rules = rules;
+    if (builder->slots == NULL || r < 0) {
+        return cfi_builder_free(builder);
+    }
+    builder->rules[RULE_NONE] = (struct cfi_rule){.kind = CFI_NONE};
+    builder->rules[RULE_UNSUPPORTED] = (struct cfi_rule){.kind = CFI_UNSUPPORTED};
+    builder->rule_count = 2;
+    return builder;
+}
+
+struct cfi_builder *cfi_builder_free(struct cfi_builder *builder)
+{
+    if (builder != NULL) {
+        free(builder->rules);
+        free(builder->slots);
+        free(builder->pieces);
+        free(builder->runs);
+        free(builder);
+    }
+    return NULL;
+}
+
+int cfi_builder_segment(struct cfi_builder *builder, const struct symbol_segment *segment)
+{
+    if (!segment_is_valid(segment)) {
+        return 0;
+    }
+    if (builder->header.segment_count == SYMBOL_TABLE_SEGMENTS_MAX) {
+        return -E2BIG;
+    }
+    builder->segments[builder->header.segment_count++] = *segment;
+    return 0;
+}
+
+int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, size_t bytes)
+{
+    if (bytes > SYMBOL_BUILD_ID_BYTES_MAX) {
+        return -E2BIG;
+    }
+    memset(builder->header.build_id, 0, sizeof builder->header.build_id);
+    memcpy(builder->header.build_id, build_id, bytes);
+    builder->header.build_id_bytes = (uint32_t)bytes;
+    return 0;
+}
+
+static size_t hash_rule(const struct cfi_rule *rule)
+{
+    uint32_t words[sizeof *rule / sizeof(uint32_t)];
+    uint64_t hash = 0;
+    memcpy(words, rule, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return (size_t)hash;
+}
+
+/* The number of a rule, a new one if it must be; RULE_UNSUPPORTED when there is no room for it. */
+static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
+{
+    size_t hash = hash_rule(rule);
+    for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
+        uint16_t *slot = &builder->slots[(hash + step) % SLOT_COUNT];
+        if (*slot != RULE_NONE && memcmp(&builder->rules[*slot], rule, sizeof *rule) == 0) {
+            *ret = *slot;
+            return 0;
+        }
+        if (*slot == RULE_NONE && builder->rule_count < CFI_RULE_COUNT_MAX) {
+            void *rules = builder->rules;
+            int r =
+                array_grow(&rules, &builder->rule_capacity, builder->rule_count + 1, sizeof *rule);
+            if (r < 0) {
+                return r;
+            }
+            builder->rules = rules;
+            builder->rules[builder->rule_count] = *rule;
+            *slot = *ret = (uint16_t)builder->rule_count++;
+            return 0;
+        }
+    }
+    *ret = RULE_UNSUPPORTED;
+    return 0;
+}
+
+static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
+{
+    switch ((enum cfi_kind)rule->kind) {
+    case CFI_NONE:
+        *ret = RULE_NONE;
+        return 0;
+    case CFI_UNSUPPORTED:
+        *ret = RULE_UNSUPPORTED;
+        return 0;
+    case CFI_ROOT:
+        return intern_rule(builder, &(struct cfi_rule){.kind = CFI_ROOT}, ret);
+    case CFI_OFFSET:
+    case CFI_DEREF:
+    case CFI_PLT:
+        break;
+    }
+    return intern_rule(builder, rule, ret);
+}
+
+/* Makes sure that a run and a piece more can be kept. */
+static int reserve(struct cfi_builder *builder)
+{
+    if (builder->run_count == RUN_COUNT_MAX || builder->piece_count == PIECE_COUNT_MAX) {
+        return -E2BIG;
+    }
+    void *runs = builder->runs;
+    int r = array_grow(&runs, &builder->run_capacity, builder->run_count + 1, sizeof(struct run));
+    builder->runs = runs;
+    if (r < 0) {
+        return r;
+    }
+    void *pieces = builder->pieces;
+    r = array_grow(&pieces, &builder->piece_capacity, builder->piece_count + 1,
+                   sizeof(struct piece));
+    builder->pieces = pieces;
+    return r;
+}
+
+/* The run that came last, if a range can be its next piece, or NULL. */
+static struct run *find_continued(const struct cfi_builder *builder, uint64_t start,
+                                  uint32_t size_bytes)
+{
+    struct run *last = builder->run_count == 0 ? NULL : &builder->runs[builder->run_count - 1];
+    bool is_next = last != NULL && start == last->start + last->size_bytes &&
+                   size_bytes <= UINT32_MAX - last->size_bytes;
+    return is_next ? last : NULL;
+}
+
+int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
+                    const struct cfi_rule *rule)
+{
+    uint16_t number = 0;
+    if (start >= end) {
+        return 0;
+    }
+    if (end - start > UINT32_MAX || end > UINT64_MAX - CFI_PAGE_BYTES) {
+        return -E2BIG;
+    }
+    int r = reserve(builder);
+    if (r == 0) {
+        r = find_rule(builder, rule, &number);
+    }
+    if (r < 0) {
+        return r;
+    }
+
+    uint32_t size_bytes = (uint32_t)(end - start);
+    struct run *run = find_continued(builder, start, size_bytes);
+    if (run != NULL && builder->pieces[builder->piece_count - 1].rule == number) {
+        builder->pieces[builder->piece_count - 1].size_bytes += size_bytes;
+    } else {
+        if (run == NULL) {
+            run = &builder->runs[builder->run_count++];
+            *run = (struct run){.start = start, .first_piece = (uint32_t)builder->piece_count};
+        }
+        builder->pieces[builder->piece_count++] = (struct piece){size_bytes, number};
+    }
+    run->size_bytes += size_bytes;
+    return 0;
+}
+
+static bool is_before(const void *left, const void *right, const void *userdata)
+{
+    (void)userdata;
+    return ((const struct run *)left)->start < ((const struct run *)right)->start;
+}
+
+static bool is_better(const struct sweep *sweep, size_t a, size_t b)
+{
+    return sweep->runs[sweep->waiting[a]].first_piece < sweep->runs[sweep->waiting[b]].first_piece;
+}
+
+static void swap_waiting(struct sweep *sweep, size_t a, size_t b)
+{
+    uint32_t run = sweep->waiting[a];
+    sweep->waiting[a] = sweep->waiting[b];
+    sweep->waiting[b] = run;
+}
+
+static void push_waiting(struct sweep *sweep, size_t run)
+{
+    size_t at = sweep->waiting_count++;
+    sweep->waiting[at] = (uint32_t)run;
+    for (; at > 0 && is_better(sweep, at, (at - 1) / 2); at = (at - 1) / 2) {
+        swap_waiting(sweep, at, (at - 1) / 2);
+    }
+}
+
+static void pop_waiting(struct sweep *sweep)
+{
+    sweep->waiting[0] = sweep->waiting[--sweep->waiting_count];
+    for (size_t at = 0;;) {
+        size_t best = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
+            best = child < sweep->waiting_count && is_better(sweep, child, best) ? child : best;
+        }
+        if (best == at) {
+            return;
+        }
+        swap_waiting(sweep, at, best);
+        at = best;
+    }
+}
+
+static int append_row(struct sweep *sweep, uint16_t low, uint16_t rule)
+{
+    if (sweep->row_count == CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row)) {
+        return -E2BIG;
+    }
+    void *rows = sweep->rows;
+    int r = array_grow(&rows, &sweep->row_capacity, sweep->row_count + 1, sizeof(struct cfi_row));
+    sweep->rows = rows;
+    if (r == 0) {
+        sweep->rows[sweep->row_count++] = (struct cfi_row){low, rule};
+    }
+    return r;
+}
+
+/* Begins the next page with a row of this rule. */
+static int append_page(struct sweep *sweep, uint16_t rule)
+{
+    if (sweep->page_count == CFI_PAGE_COUNT_MAX) {
+        return -E2BIG;
+    }
+    sweep->pages[sweep->page_count++].first_row = (uint32_t)sweep->row_count;
+    return append_row(sweep, 0, rule);
+}
+
+static uint16_t current_rule(const struct sweep *sweep)
+{
+    return sweep->row_count == 0 ? RULE_NONE : sweep->rows[sweep->row_count - 1].rule;
+}
+
+/* Carries the rule in force over to every page that begins before `address`. */
+static int carry_over(struct sweep *sweep, uint64_t address)
+{
+    uint64_t wanted = (address - sweep->base + CFI_PAGE_BYTES - 1) >> CFI_PAGE_SHIFT;
+    int r = 0;
+    while (r == 0 && sweep->page_count < wanted) {
+        r = append_page(sweep, current_rule(sweep));
+    }
+    return r;
+}
+
+/* From `address` on, and up to the next call, this rule holds. */
+static int write_row(struct sweep *sweep, uint64_t address, uint16_t rule)
+{
+    uint16_t low = (uint16_t)(address - sweep->base);
+    if (rule == current_rule(sweep)) {
+        return 0;
+    }
+    int r = carry_over(sweep, address);
+    if (r < 0) {
+        return r;
+    }
+    return low == 0 ? append_page(sweep, rule) : append_row(sweep, low, rule);
+}
+
+/* Takes bytes off the front of a run, at most the rest of its first piece. */
+static void consume(struct sweep *sweep, struct run *run, uint64_t bytes)
+{
+    struct piece *piece = &sweep->pieces[run->first_piece];
+    piece->size_bytes -= (uint32_t)bytes;
+    run->first_piece += piece->size_bytes == 0;
+    run->start += bytes;
+    run->size_bytes -= (uint32_t)bytes;
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Writes the best waiting run from `*at` on, up to its end or to `limit`, where another begins. */
+static int write_best(struct sweep *sweep, uint64_t limit, uint64_t *at)
+{
+    struct run *run = &sweep->runs[sweep->waiting[0]];
+    while (run->size_bytes > 0 && run->start < *at) {
+        consume(sweep, run,
+                min_bytes(sweep->pieces[run->first_piece].size_bytes, *at - run->start));
+    }
+    while (run->size_bytes > 0 && *at < limit) {
+        const struct piece *piece = &sweep->pieces[run->first_piece];
+        uint64_t bytes = min_bytes(piece->size_bytes, limit - *at);
+        int r = write_row(sweep, *at, piece->rule);
+        if (r < 0) {
+            return r;
+        }
+        consume(sweep, run, bytes);
+        *at += bytes;
+    }
+    if (run->size_bytes == 0) {
+        pop_waiting(sweep);
+    }
+    return 0;
+}
+
+static int write_runs(struct sweep *sweep, size_t run_count)
+{
+    uint64_t at = run_count == 0 ? 0 : sweep->runs[0].start;
+    size_t next = 0;
+    int r = 0;
+    sweep->base = at & ~(CFI_PAGE_BYTES - 1);
+    while (r == 0 && (next < run_count || sweep->waiting_count > 0)) {
+        if (sweep->waiting_count == 0 && sweep->runs[next].start > at) {
+            r = write_row(sweep, at, RULE_NONE);
+            at = sweep->runs[next].start;
+        }
+        while (next < run_count && sweep->runs[next].start <= at) {
+            push_waiting(sweep, next++);
+        }
+        if (r == 0) {
+            r = write_best(sweep, next < run_count ? sweep->runs[next].start : UINT64_MAX, &at);
+        }
+    }
+    if (r == 0) {
+        r = carry_over(sweep, at);
+    }
+    /* Where the last page is full, nothing follows it, which says the same. */
+    if (r == 0 && at % CFI_PAGE_BYTES != 0) {
+        r = write_row(sweep, at, RULE_NONE);
+    }
+    sweep->pages[sweep->page_count].first_row = (uint32_t)sweep->row_count;
+    return r;
+}
+
+static void *append(void *to, const void *from, size_t bytes)
+{
+    if (bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+    return (char *)to + bytes;
+}
+
+static int serialise(struct cfi_builder *builder, const struct sweep *sweep, void **ret_bytes,
+                     size_t *ret_size_bytes)
+{
+    struct cfi_header *header = &builder->header;
+    header->base = sweep->base;
+    header->rule_count = (uint32_t)builder->rule_count;
+    header->page_count = (uint32_t)sweep->page_count;
+    header->row_count = (uint32_t)sweep->row_count;
+    size_t size_bytes = cfi_format_bytes(header);
+    if (size_bytes > CFI_TABLE_BYTES_MAX) {
+        return -E2BIG;
+    }
+    void *bytes = malloc(size_bytes);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    void *to = append(bytes, header, sizeof *header);
+    to = append(to, builder->segments, header->segment_count * sizeof *builder->segments);
+    to = append(to, builder->rules, builder->rule_count * sizeof *builder->rules);
+    to = append(to, sweep->pages, (sweep->page_count + 1) * sizeof *sweep->pages);
+    (void)append(to, sweep->rows, sweep->row_count * sizeof *sweep->rows);
+    *ret_bytes = bytes;
+    *ret_size_bytes = size_bytes;
+    return 0;
+}
+
+int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes)
+{
+    int r = array_sort(builder->runs, builder->run_count, sizeof *builder->runs, is_before, NULL);
+    if (r < 0) {
+        return r;
+    }
+    cleanup_(freep) uint32_t *waiting = calloc(builder->run_count + 1, sizeof *waiting);
+    cleanup_(freep) struct cfi_page *pages = calloc(CFI_PAGE_COUNT_MAX + 1, sizeof *pages);
+    if (waiting == NULL || pages == NULL) {
+        return -ENOMEM;
+    }
+    struct sweep sweep = {
+        .runs = builder->runs,
+        .pieces = builder->pieces,
+        .waiting = waiting,
+        .pages = pages,
+    };
+    r = write_runs(&sweep, builder->run_count);
+    if (r == 0) {
+        r = serialise(builder, &sweep, ret_bytes, ret_size_bytes);
+    }
+    free(sweep.rows);
+    return r;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads a serialised table that a process without rights has written, so that nothing in it may be
+ * believed: cfi_table_open() checks every byte that a lookup or an unwinder will follow, once, and
+ * the lookups follow without checking. Whoever opens a table sees to it that the bytes do not
+ * change under it (a sealed memfd, or memory of its own). Pure; cfi_builder.c writes what is read
+ * here.
+ *
+ * cfi_table_find() is asked for every frame of every sample. It goes to the page by its number and
+ * halves the page's rows without a branch that could be guessed wrong.
+ */
+#include "arch_x86_64.h"
+#include "cfi_format.h"
+#include "segments.h"
+
+#include <errno.h>
+
+/* Whether an unwinder goes from here to a caller, and so needs to know how. */
+static bool has_caller(const struct cfi_rule *rule)
+{
+    return rule->kind == CFI_OFFSET || rule->kind == CFI_DEREF || rule->kind == CFI_PLT;
+}
+
+/* An unwinder that follows the rule finds a meaning in every member that it looks at. */
+static bool is_rule_valid(const struct cfi_rule *rule)
+{
+    return rule->kind <= CFI_PLT && rule->cfa_register < ARCH_REGISTERS_COUNT &&
+           rule->signal_frame <= 1 && rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST &&
+           rule->bx_saved <= CFI_LOST &&
+           (!has_caller(rule) || rule->ra_saved == CFI_AT_CFA || rule->ra_saved == CFI_AT_SP);
+}
+
+static bool are_rules_valid(const struct cfi_table *table)
+{
+    for (size_t i = 0; i < table->rule_count; i++) {
+        if (!is_rule_valid(&table->rules[i])) {
+            return false;
+        }
+    }
+    return table->rule_count > 0 && table->rules[0].kind == CFI_NONE;
+}
+
+static void count_bytes(struct cfi_stats *stats, const struct cfi_rule *rule, uint64_t bytes)
+{
+    stats->covered_bytes += has_caller(rule) || rule->kind == CFI_ROOT ? bytes : 0;
+    stats->unsupported_bytes += rule->kind == CFI_UNSUPPORTED ? bytes : 0;
+}
+
+/* The rows of one page: they begin at its start and rise. Counts what they cover. */
+static bool is_page_valid(struct cfi_table *table, size_t page)
+{
+    size_t first = table->pages[page].first_row;
+    size_t end = table->pages[page + 1].first_row;
+    if (first >= end || end > table->row_count || table->rows[first].low != 0) {
+        return false;
+    }
+    for (size_t i = first; i < end; i++) {
+        uint64_t low = table->rows[i].low;
+        uint64_t next = i + 1 < end ? table->rows[i + 1].low : CFI_PAGE_BYTES;
+        if (next <= low || table->rows[i].rule >= table->rule_count) {
+            return false;
+        }
+        count_bytes(&table->stats, &table->rules[table->rows[i].rule], next - low);
+    }
+    return true;
+}
+
+static bool are_pages_valid(struct cfi_table *table)
+{
+    for (size_t i = 0; i < table->page_count; i++) {
+        if (!is_page_valid(table, i)) {
+            return false;
+        }
+    }
+    return table->pages[0].first_row == 0 &&
+           table->pages[table->page_count].first_row == table->row_count;
+}
+
+static bool is_header_valid(const struct cfi_header *header, size_t size_bytes)
+{
+    return header->magic == CFI_FORMAT_MAGIC &&
+           header->segment_count <= SYMBOL_TABLE_SEGMENTS_MAX &&
+           header->build_id_bytes <= SYMBOL_BUILD_ID_BYTES_MAX &&
+           header->rule_count <= CFI_RULE_COUNT_MAX && header->page_count <= CFI_PAGE_COUNT_MAX &&
+           header->base % CFI_PAGE_BYTES == 0 &&
+           header->base <= UINT64_MAX - header->page_count * CFI_PAGE_BYTES &&
+           cfi_format_bytes(header) == size_bytes;
+}
+
+int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
+{
+    const struct cfi_header *header = bytes;
+    if (size_bytes < sizeof *header || size_bytes > CFI_TABLE_BYTES_MAX ||
+        (uintptr_t)bytes % 8 != 0 || !is_header_valid(header, size_bytes)) {
+        return -EBADMSG;
+    }
+
+    struct cfi_table table = {
+        .base = header->base,
+        .segments = (const struct symbol_segment *)(header + 1),
+        .segment_count = header->segment_count,
+        .rule_count = header->rule_count,
+        .page_count = header->page_count,
+        .row_count = header->row_count,
+        .build_id = header->build_id,
+        .build_id_bytes = header->build_id_bytes,
+        .stats = {.row_count = header->row_count, .rule_count = header->rule_count},
+    };
+    table.rules = (const struct cfi_rule *)(table.segments + table.segment_count);
+    table.pages = (const struct cfi_page *)(table.rules + table.rule_count);
+    table.rows = (const struct cfi_row *)(table.pages + table.page_count + 1);
+    if (!segments_are_valid(table.segments, table.segment_count) || !are_rules_valid(&table) ||
+        !are_pages_valid(&table)) {
+        return -EBADMSG;
+    }
+    *ret = table;
+    return 0;
+}
+
+const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr)
+{
+    uint64_t offset = vaddr - table->base;
+    uint64_t page = offset >> CFI_PAGE_SHIFT;
+    if (page >= table->page_count) {
+        return &table->rules[0];
+    }
+    const struct cfi_row *row = &table->rows[table->pages[page].first_row];
+    size_t count = table->pages[page + 1].first_row - table->pages[page].first_row;
+    uint16_t low = (uint16_t)offset;
+    while (count > 1) {
+        size_t half = count / 2;
+        row += row[half].low <= low ? half : 0;
+        count -= half;
+    }
+    return &table->rules[row->rule];
+}
+
+bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr)
+{
+    return segments_vaddr(table->segments, table->segment_count, file_offset, ret_vaddr);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The machine behind call-frame instructions (DWARF 5, 6.4.2). Its state is the rule that will be
+ * in the table: of all columns, those of the CFA, the return address, rbp and rbx are followed. In
+ * the state, CFI_SAME for the return address stands for whatever cannot be expressed, and CFI_LOST
+ * for undefined; rbp and rbx are CFI_LOST in both cases, since the caller can be found without
+ * them.
+ *
+ * Every instruction takes a byte at least, and remembered states are bounded, so the size of the
+ * program bounds what it costs. Pure.
+ */
+#include "dwarf_cfa.h"
+
+#include "arch_x86_64.h"
+#include "dwarf_expression.h"
+
+#include <errno.h>
+
+#define REMEMBERED_MAX 32
+
+/* The upper two bits, with an operand in the lower six; where they are 0, the whole byte. */
+enum instruction {
+    CFA_ADVANCE = 0x40,
+    CFA_OFFSET = 0x80,
+    CFA_RESTORE = 0xc0,
+
+    CFA_NOP = 0x00,
+    CFA_SET_LOCATION = 0x01,
+    CFA_ADVANCE1 = 0x02,
+    CFA_ADVANCE2 = 0x03,
+    CFA_ADVANCE4 = 0x04,
+    CFA_OFFSET_EXTENDED = 0x05,
+    CFA_RESTORE_EXTENDED = 0x06,
+    CFA_UNDEFINED = 0x07,
+    CFA_SAME_VALUE = 0x08,
+    CFA_REGISTER = 0x09,
+    CFA_REMEMBER_STATE = 0x0a,
+    CFA_RESTORE_STATE = 0x0b,
+    CFA_DEFINE = 0x0c,
+    CFA_DEFINE_REGISTER = 0x0d,
+    CFA_DEFINE_OFFSET = 0x0e,
+    CFA_DEFINE_EXPRESSION = 0x0f,
+    CFA_EXPRESSION = 0x10,
+    CFA_OFFSET_EXTENDED_SIGNED = 0x11,
+    CFA_DEFINE_SIGNED = 0x12,
+    CFA_DEFINE_OFFSET_SIGNED = 0x13,
+    CFA_VALUE_OFFSET = 0x14,
+    CFA_VALUE_OFFSET_SIGNED = 0x15,
+    CFA_VALUE_EXPRESSION = 0x16,
+    CFA_MIPS_ADVANCE8 = 0x1d,
+    CFA_GNU_WINDOW_SAVE = 0x2d,
+    CFA_GNU_ARGUMENTS_SIZE = 0x2e,
+    CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
+};
+
+struct machine {
+    const struct dwarf_cie *cie;
+    struct cfi_builder *builder; /* NULL in a CIE, whose instructions belong to no address */
+    struct dwarf_cursor program;
+    struct cfi_rule state;
+    struct cfi_rule remembered[REMEMBERED_MAX];
+    size_t remembered_count;
+    uint64_t location;
+    uint64_t end;
+};
+
+/* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
+static struct cfi_rule make_row(const struct cfi_rule *state)
+{
+    if (state->ra_saved == CFI_LOST) {
+        return (struct cfi_rule){.kind = CFI_ROOT};
+    }
+    if (state->ra_saved != CFI_AT_CFA && state->ra_saved != CFI_AT_SP) {
+        return (struct cfi_rule){.kind = CFI_UNSUPPORTED};
+    }
+    return *state;
+}
+
+/* Adds the row from here to `location`, which is not before here, and goes there. */
+static int advance_to(struct machine *machine, uint64_t location)
+{
+    if (machine->builder == NULL || location < machine->location) {
+        return -EBADMSG;
+    }
+    uint64_t to = location < machine->end ? location : machine->end;
+    const struct cfi_rule row = make_row(&machine->state);
+    int r = cfi_builder_add(machine->builder, machine->location, to, &row);
+    machine->location = to;
+    return r;
+}
+
+static int advance_by(struct machine *machine, uint64_t units)
+{
+    uint64_t location = 0;
+    if (__builtin_mul_overflow(units, machine->cie->code_align, &location) ||
+        __builtin_add_overflow(location, machine->location, &location)) {
+        location = UINT64_MAX;
+    }
+    return advance_to(machine, location);
+}
+
+static int read_and_advance(struct machine *machine, size_t operand_bytes)
+{
+    uint64_t units = 0;
+    if (!dwarf_read_unsigned(&machine->program, operand_bytes, &units)) {
+        return -EBADMSG;
+    }
+    return advance_by(machine, units);
+}
+
+static int set_location(struct machine *machine)
+{
+    uint64_t location = 0;
+    if (!dwarf_read_pointer(&machine->program, machine->cie->pointer_encoding,
+                            machine->cie->data_address, &location)) {
+        return -EBADMSG;
+    }
+    return advance_to(machine, location);
+}
+
+/* Says where a register is, if it is one that is followed. */
+static void set_place(struct cfi_rule *state, uint64_t column, enum cfi_saved saved, int64_t offset)
+{
+    bool is_memory = saved == CFI_AT_CFA || saved == CFI_AT_SP || saved == CFI_AT_BP;
+    bool fits = !is_memory || offset == (int32_t)offset;
+    int32_t kept = is_memory && fits ? (int32_t)offset : 0;
+    switch (column) {
+    case ARCH_DWARF_RA:
+        state->ra_saved = fits ? (uint8_t)saved : CFI_SAME;
+        state->ra_offset = kept;
+        break;
+    case ARCH_DWARF_BP:
+        state->bp_saved = fits ? (uint8_t)saved : CFI_LOST;
+        state->bp_offset = kept;
+        break;
+    case ARCH_DWARF_BX:
+        state->bx_saved = fits ? (uint8_t)saved : CFI_LOST;
+        state->bx_offset = kept;
+        break;
+    default:
+        break;
+    }
+}
+
+/* For places that no table can express: a value computed, or in another register. */
+static void set_unknown(struct cfi_rule *state, uint64_t column)
+{
+    set_place(state, column, column == ARCH_DWARF_RA ? CFI_SAME : CFI_LOST, 0);
+}
+
+/* A place of the row that held where the function began. */
+static void restore_place(struct machine *machine, uint64_t column)
+{
+    const struct cfi_rule *initial = &machine->cie->initial;
+    switch (column) {
+    case ARCH_DWARF_RA:
+        set_place(&machine->state, column, initial->ra_saved, initial->ra_offset);
+        break;
+    case ARCH_DWARF_BP:
+        set_place(&machine->state, column, initial->bp_saved, initial->bp_offset);
+        break;
+    case ARCH_DWARF_BX:
+        set_place(&machine->state, column, initial->bx_saved, initial->bx_offset);
+        break;
+    default:
+        break;
+    }
+}
+
+static int64_t scale(const struct machine *machine, int64_t units)
+{
+    int64_t offset = 0;
+    bool overflows = __builtin_mul_overflow(units, machine->cie->data_align, &offset);
+    return overflows ? INT64_MAX : offset;
+}
+
+static bool read_register(struct machine *machine, uint64_t *ret)
+{
+    return dwarf_read_uleb(&machine->program, ret);
+}
+
+/* An offset as it stands, or in units of the CIE's data alignment. */
+static bool read_offset(struct machine *machine, bool is_signed, bool is_scaled, int64_t *ret)
+{
+    uint64_t value = 0;
+    int64_t offset = 0;
+    if (is_signed) {
+        if (!dwarf_read_sleb(&machine->program, &offset)) {
+            return false;
+        }
+    } else {
+        if (!dwarf_read_uleb(&machine->program, &value)) {
+            return false;
+        }
+        offset = value <= INT64_MAX ? (int64_t)value : INT64_MAX;
+    }
+    *ret = is_scaled ? scale(machine, offset) : offset;
+    return true;
+}
+
+static bool read_expression(struct machine *machine, struct dwarf_cursor *ret)
+{
+    uint64_t size_bytes = 0;
+    return dwarf_read_uleb(&machine->program, &size_bytes) &&
+           dwarf_read_block(&machine->program, size_bytes, ret);
+}
+
+static void define_cfa(struct cfi_rule *state, uint64_t base_register, int64_t offset)
+{
+    bool fits = base_register < ARCH_REGISTERS_COUNT && offset == (int32_t)offset;
+    state->kind = fits ? CFI_OFFSET : CFI_UNSUPPORTED;
+    state->cfa_register = fits ? (uint8_t)base_register : 0;
+    state->cfa_offset = fits ? (int32_t)offset : 0;
+    state->cfa_addend = 0;
+}
+
+/* Instructions that change one half of a CFA need one that has halves. */
+static void define_cfa_register(struct cfi_rule *state, uint64_t base_register)
+{
+    if (state->kind == CFI_OFFSET) {
+        define_cfa(state, base_register, state->cfa_offset);
+    } else {
+        state->kind = CFI_UNSUPPORTED;
+    }
+}
+
+static void define_cfa_offset(struct cfi_rule *state, int64_t offset)
+{
+    if (state->kind == CFI_OFFSET) {
+        define_cfa(state, state->cfa_register, offset);
+    } else {
+        state->kind = CFI_UNSUPPORTED;
+    }
+}
+
+/* Instructions about the CFA. */
+static int run_definition(struct machine *machine, enum instruction instruction)
+{
+    uint64_t base_register = 0;
+    int64_t offset = 0;
+    struct dwarf_cursor expression;
+    bool is_signed = instruction == CFA_DEFINE_SIGNED || instruction == CFA_DEFINE_OFFSET_SIGNED;
+    if (instruction == CFA_DEFINE_EXPRESSION) {
+        if (!read_expression(machine, &expression)) {
+            return -EBADMSG;
+        }
+        dwarf_expression_cfa(expression, &machine->state);
+        return 0;
+    }
+    bool has_register = instruction != CFA_DEFINE_OFFSET && instruction != CFA_DEFINE_OFFSET_SIGNED;
+    bool has_offset = instruction != CFA_DEFINE_REGISTER;
+    if ((has_register && !read_register(machine, &base_register)) ||
+        (has_offset && !read_offset(machine, is_signed, is_signed, &offset))) {
+        return -EBADMSG;
+    }
+    if (has_register && has_offset) {
+        define_cfa(&machine->state, base_register, offset);
+    } else if (has_register) {
+        define_cfa_register(&machine->state, base_register);
+    } else {
+        define_cfa_offset(&machine->state, offset);
+    }
+    return 0;
+}
+
+static int save_at_offset(struct machine *machine, uint64_t column, bool is_signed, bool is_negated)
+{
+    int64_t offset = 0;
+    if (!read_offset(machine, is_signed, true, &offset)) {
+        return -EBADMSG;
+    }
+    if (is_negated) {
+        offset = offset == INT64_MIN ? INT64_MAX : -offset;
+    }
+    set_place(&machine->state, column, CFI_AT_CFA, offset);
+    return 0;
+}
+
+static int save_at_expression(struct machine *machine, uint64_t column)
+{
+    struct dwarf_cursor expression;
+    int64_t offset = 0;
+    if (!read_expression(machine, &expression)) {
+        return -EBADMSG;
+    }
+    enum cfi_saved saved = dwarf_expression_place(expression, &offset);
+    if (saved == CFI_LOST) {
+        set_unknown(&machine->state, column);
+    } else {
+        set_place(&machine->state, column, saved, offset);
+    }
+    return 0;
+}
+
+/* Reads the operand of a rule that cannot be expressed. */
+static int skip_rule(struct machine *machine, enum instruction instruction, uint64_t column)
+{
+    struct dwarf_cursor expression;
+    uint64_t other = 0;
+    int64_t offset = 0;
+    bool is_whole =
+        instruction == CFA_VALUE_EXPRESSION ? read_expression(machine, &expression)
+        : instruction == CFA_REGISTER
+            ? read_register(machine, &other)
+            : read_offset(machine, instruction == CFA_VALUE_OFFSET_SIGNED, true, &offset);
+    set_unknown(&machine->state, column);
+    return is_whole ? 0 : -EBADMSG;
+}
+
+/* Instructions about one register, which comes first. */
+static int run_register_rule(struct machine *machine, enum instruction instruction)
+{
+    uint64_t column = 0;
+    if (!read_register(machine, &column)) {
+        return -EBADMSG;
+    }
+    switch ((unsigned)instruction) {
+    case CFA_RESTORE_EXTENDED:
+        restore_place(machine, column);
+        return 0;
+    case CFA_UNDEFINED:
+        set_place(&machine->state, column, CFI_LOST, 0);
+        return 0;
+    case CFA_SAME_VALUE:
+        set_place(&machine->state, column, CFI_SAME, 0);
+        return 0;
+    case CFA_EXPRESSION:
+        return save_at_expression(machine, column);
+    case CFA_OFFSET_EXTENDED:
+    case CFA_OFFSET_EXTENDED_SIGNED:
+        return save_at_offset(machine, column, instruction == CFA_OFFSET_EXTENDED_SIGNED, false);
+    case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+        return save_at_offset(machine, column, false, true);
+    default:
+        return skip_rule(machine, instruction, column);
+    }
+}
+
+static int remember_state(struct machine *machine)
+{
+    if (machine->remembered_count == REMEMBERED_MAX) {
+        return -EBADMSG;
+    }
+    machine->remembered[machine->remembered_count++] = machine->state;
+    return 0;
+}
+
+static int restore_state(struct machine *machine)
+{
+    if (machine->remembered_count == 0) {
+        return -EBADMSG;
+    }
+    machine->state = machine->remembered[--machine->remembered_count];
+    return 0;
+}
+
+static int run_extended(struct machine *machine, uint8_t instruction)
+{
+    uint64_t ignored = 0;
+    switch (instruction) {
+    case CFA_NOP:
+        return 0;
+    case CFA_SET_LOCATION:
+        return set_location(machine);
+    case CFA_ADVANCE1:
+        return read_and_advance(machine, 1);
+    case CFA_ADVANCE2:
+        return read_and_advance(machine, 2);
+    case CFA_ADVANCE4:
+        return read_and_advance(machine, 4);
+    case CFA_MIPS_ADVANCE8:
+        return read_and_advance(machine, 8);
+    case CFA_REMEMBER_STATE:
+        return remember_state(machine);
+    case CFA_RESTORE_STATE:
+        return restore_state(machine);
+    case CFA_DEFINE:
+    case CFA_DEFINE_REGISTER:
+    case CFA_DEFINE_OFFSET:
+    case CFA_DEFINE_EXPRESSION:
+    case CFA_DEFINE_SIGNED:
+    case CFA_DEFINE_OFFSET_SIGNED:
+        return run_definition(machine, instruction);
+    case CFA_OFFSET_EXTENDED:
+    case CFA_RESTORE_EXTENDED:
+    case CFA_UNDEFINED:
+    case CFA_SAME_VALUE:
+    case CFA_REGISTER:
+    case CFA_EXPRESSION:
+    case CFA_OFFSET_EXTENDED_SIGNED:
+    case CFA_VALUE_OFFSET:
+    case CFA_VALUE_OFFSET_SIGNED:
+    case CFA_VALUE_EXPRESSION:
+    case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+        return run_register_rule(machine, instruction);
+    case CFA_GNU_ARGUMENTS_SIZE:
+        return dwarf_read_uleb(&machine->program, &ignored) ? 0 : -EBADMSG;
+    default: /* CFA_GNU_WINDOW_SAVE, and what nobody knows the length of */
+        return -EBADMSG;
+    }
+}
+
+static int run_program(struct machine *machine)
+{
+    uint8_t byte = 0;
+    int r = 0;
+    while (r == 0 && machine->location < machine->end && dwarf_read_u8(&machine->program, &byte)) {
+        uint8_t operand = byte & 0x3f;
+        switch (byte & 0xc0) {
+        case CFA_ADVANCE:
+            r = advance_by(machine, operand);
+            break;
+        case CFA_OFFSET:
+            r = save_at_offset(machine, operand, false, false);
+            break;
+        case CFA_RESTORE:
+            restore_place(machine, operand);
+            break;
+        default:
+            r = run_extended(machine, byte);
+            break;
+        }
+    }
+    return r;
+}
+
+int dwarf_cfa_begin(struct dwarf_cie *cie, struct dwarf_cursor program)
+{
+    cie->initial = (struct cfi_rule){
+        .kind = CFI_UNSUPPORTED,
+        .signal_frame = cie->is_signal_frame,
+        .ra_saved = CFI_SAME,
+    };
+    struct machine machine = {
+        .cie = cie,
+        .program = program,
+        .state = cie->initial,
+        .end = 1,
+    };
+    int r = run_program(&machine);
+    if (r == 0) {
+        cie->initial = machine.state;
+    }
+    return r;
+}
+
+int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
+                  uint64_t end, struct cfi_builder *builder)
+{
+    struct machine machine;
+    machine.cie = cie;
+    machine.builder = builder;
+    machine.program = program;
+    machine.state = cie->initial;
+    machine.remembered_count = 0;
+    machine.location = start;
+    machine.end = end;
+    int r = cie->is_supported ? run_program(&machine) : -EBADMSG;
+    if (r == -EBADMSG) {
+        static const struct cfi_rule unsupported = {.kind = CFI_UNSUPPORTED};
+        return cfi_builder_add(builder, machine.location, end, &unsupported);
+    }
+    return r < 0 ? r : advance_to(&machine, end);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A place in foreign bytes of little-endian DWARF. Every read says whether the bytes were there and
+ * whole, and moves the cursor only if so.
+ */
+struct dwarf_cursor {
+    const uint8_t *bytes; /* borrowed */
+    size_t left;
+    uint64_t address; /* of `bytes` in the module, to which pointers can be relative */
+};
+
+/* How a pointer is written: a format, what it is relative to, or both left out. */
+#define DWARF_POINTER_FORMAT   0x0f
+#define DWARF_POINTER_RELATIVE 0x70
+#define DWARF_POINTER_INDIRECT 0x80
+#define DWARF_POINTER_OMITTED  0xff
+
+bool dwarf_read_u8(struct dwarf_cursor *cursor, uint8_t *ret);
+/* `size_bytes` is 1 to 8. */
+bool dwarf_read_unsigned(struct dwarf_cursor *cursor, size_t size_bytes, uint64_t *ret);
+/* False too for a value that 64 bits do not hold. */
+bool dwarf_read_uleb(struct dwarf_cursor *cursor, uint64_t *ret);
+bool dwarf_read_sleb(struct dwarf_cursor *cursor, int64_t *ret);
+/* A NUL-terminated string (borrowed). */
+bool dwarf_read_string(struct dwarf_cursor *cursor, const char **ret);
+/* The next bytes as a cursor of their own. */
+bool dwarf_read_block(struct dwarf_cursor *cursor, uint64_t size_bytes, struct dwarf_cursor *ret);
+
+/*
+ * A pointer in an encoding (DW_EH_PE_*); `data_address` is what data-relative ones start from, 0 if
+ * that is not known. False for indirect, omitted and unknown ones.
+ */
+bool dwarf_read_pointer(struct dwarf_cursor *cursor, uint8_t encoding, uint64_t data_address,
+                        uint64_t *ret);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "cfi_table.h"
+
+/* A larger .eh_frame is not read. */
+#define EH_FRAME_BYTES_MAX ((size_t)128 << 20)
+
+/*
+ * Adds what an ELF program or library says of its frames: executable segments, build-id, the rows
+ * of its .eh_frame, and roots (cfi_roots.h). Reads the file (borrowed) with pread() only. A file
+ * without .eh_frame, or of another machine than x86-64, has no rows, which is no error; what is
+ * broken in an .eh_frame costs itself only.
+ *
+ * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more than a table or
+ * EH_FRAME_BYTES_MAX holds; -ENOMEM.
+ */
+int eh_frame_read(int fd, struct cfi_builder *builder);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Opens ELF files through libelf. What libelf hands out is checked once more where it is used as a
+ * size or an offset, and the number of symbol sections of each kind that count is one. Compressed
+ * sections and those without bytes in the file are left alone.
+ */
+#include "elf_file.h"
+
+#include "build_id.h"
+#include "cleanup.h"
+#include "segments.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define NOTES_BYTES_MAX ((uint64_t)65536)
+
+struct symbol_walk {
+    const struct elf_file *file;
+    elf_symbol_fn on_symbol;
+    void *userdata;
+};
+
+/* One symbol section with its names. */
+struct symbol_section {
+    Elf_Data *symbols;
+    size_t symbol_count;
+    const char *names;
+    size_t names_bytes;
+};
+
+bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes)
+{
+    return offset <= file->file_bytes && bytes <= file->file_bytes - offset;
+}
+
+size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = pread(file->fd, (char *)buffer + done, bytes - done, (off_t)(offset + done));
+        if (got <= 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    return done;
+}
+
+static int read_segment(struct elf_file *file, const GElf_Phdr *header)
+{
+    struct symbol_segment segment = {
+        .offset = header->p_offset,
+        .vaddr = header->p_vaddr,
+        .size_bytes = header->p_filesz,
+    };
+    if (!segment_is_valid(&segment)) {
+        return 0;
+    }
+    if (file->segment_count == SYMBOL_TABLE_SEGMENTS_MAX) {
+        return -E2BIG;
+    }
+    file->segments[file->segment_count++] = segment;
+    return 0;
+}
+
+/* Takes the build-id out of a PT_NOTE, where the kernel looks for it too. */
+static int read_notes(struct elf_file *file, const GElf_Phdr *header)
+{
+    uint64_t bytes = header->p_filesz < NOTES_BYTES_MAX ? header->p_filesz : NOTES_BYTES_MAX;
+    if (file->build_id_bytes > 0 || !elf_file_has(file, header->p_offset, bytes)) {
+        return 0;
+    }
+    cleanup_(freep) uint8_t *notes = malloc(bytes + 1);
+    if (notes == NULL) {
+        return -ENOMEM;
+    }
+    const uint8_t *id = NULL;
+    size_t id_bytes = 0;
+    size_t got = elf_file_read(file, header->p_offset, notes, bytes);
+    if (build_id_find(notes, got, header->p_align, &id, &id_bytes)) {
+        memcpy(file->build_id, id, id_bytes);
+        file->build_id_bytes = id_bytes;
+    }
+    return 0;
+}
+
+static int read_program_headers(struct elf_file *file)
+{
+    size_t count = 0;
+    if (elf_getphdrnum(file->elf, &count) != 0) {
+        return -EBADMSG;
+    }
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(file->elf, (int)i, &header) == NULL) {
+            return -EBADMSG;
+        }
+        int r = 0;
+        if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0) {
+            r = read_segment(file, &header);
+        } else if (header.p_type == PT_NOTE) {
+            r = read_notes(file, &header);
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_elf(struct elf_file *file)
+{
+    GElf_Ehdr header;
+    if (elf_kind(file->elf) != ELF_K_ELF || gelf_getehdr(file->elf, &header) == NULL ||
+        (header.e_type != ET_EXEC && header.e_type != ET_DYN)) {
+        return -EBADMSG;
+    }
+    return read_program_headers(file);
+}
+
+int elf_file_init(struct elf_file *ret, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return -errno;
+    }
+    if (elf_version(EV_CURRENT) == EV_NONE) {
+        return -EBADMSG;
+    }
+    struct elf_file file = {
+        .elf = elf_begin(fd, ELF_C_READ, NULL),
+        .fd = fd,
+        .file_bytes = status.st_size < 0 ? 0 : (uint64_t)status.st_size,
+    };
+    if (file.elf == NULL) {
+        return -EBADMSG;
+    }
+    int r = read_elf(&file);
+    if (r < 0) {
+        (void)elf_end(file.elf);
+        return r;
+    }
+    *ret = file;
+    return 0;
+}
+
+void elf_file_done(struct elf_file *file)
+{
+    (void)elf_end(file->elf);
+    file->elf = NULL;
+}
+
+static int call_for_symbols(const struct symbol_walk *walk, const struct symbol_section *section)
+{
+    for (size_t i = 1; i < section->symbol_count; i++) {
+        GElf_Sym symbol;
+        if (gelf_getsym(section->symbols, (int)i, &symbol) == NULL) {
+            return -EBADMSG;
+        }
+        if (symbol.st_name >= section->names_bytes) {
+            continue;
+        }
+        int r = walk->on_symbol(&symbol, section->names + symbol.st_name, walk->userdata);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* The bytes of a section that lies in the file as it is, or NULL. */
+static Elf_Data *section_data(const struct elf_file *file, Elf_Scn *section,
+                              const GElf_Shdr *header)
+{
+    if (header->sh_type == SHT_NOBITS || (header->sh_flags & SHF_COMPRESSED) != 0 ||
+        !elf_file_has(file, header->sh_offset, header->sh_size)) {
+        return NULL;
+    }
+    Elf_Data *data = elf_getdata(section, NULL);
+    return data != NULL && data->d_buf != NULL && data->d_size > 0 ? data : NULL;
+}
+
+static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const GElf_Shdr *header)
+{
+    const struct elf_file *file = walk->file;
+    GElf_Shdr names_header;
+    Elf_Scn *names_section = elf_getscn(file->elf, header->sh_link);
+    if (names_section == NULL || gelf_getshdr(names_section, &names_header) == NULL ||
+        names_header.sh_type != SHT_STRTAB) {
+        return -EBADMSG;
+    }
+    Elf_Data *symbols = section_data(file, section, header);
+    Elf_Data *names = section_data(file, names_section, &names_header);
+    size_t symbol_bytes = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+    if (symbols == NULL || names == NULL || symbols->d_type != ELF_T_SYM || symbol_bytes == 0 ||
+        symbols->d_size / symbol_bytes > INT32_MAX) {
+        return -EBADMSG;
+    }
+
+    /* Names after the last NUL have no end. */
+    const char *end = memrchr(names->d_buf, '\0', names->d_size);
+    const struct symbol_section input = {
+        .symbols = symbols,
+        .symbol_count = symbols->d_size / symbol_bytes,
+        .names = names->d_buf,
+        .names_bytes = end == NULL ? 0 : (size_t)(end - (const char *)names->d_buf),
+    };
+    return call_for_symbols(walk, &input);
+}
+
+int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)
+{
+    const struct symbol_walk walk = {file, on_symbol, userdata};
+    bool seen_symtab = false;
+    bool seen_dynsym = false;
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) == NULL) {
+            return -EBADMSG;
+        }
+        bool *seen = header.sh_type == SHT_SYMTAB   ? &seen_symtab
+                     : header.sh_type == SHT_DYNSYM ? &seen_dynsym
+                                                    : NULL;
+        if (seen == NULL || *seen) {
+            continue;
+        }
+        *seen = true;
+        int r = walk_section(&walk, section, &header);
+        /* One table that cannot be read leaves the other; no memory leaves nothing. */
+        if (r < 0 && r != -EBADMSG) {
+            return r;
+        }
+    }
+    return 0;
+}

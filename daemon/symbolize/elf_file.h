@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "symbol_table.h"
+
+#include <gelf.h>
+
+/*
+ * An ELF program or library as every reader of ours needs it. The file is foreign: it is read with
+ * pread() only and never mapped, so that one which shrinks meanwhile is a short read and no signal.
+ */
+struct elf_file {
+    Elf *elf;
+    int fd; /* borrowed */
+    uint64_t file_bytes;
+    struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX]; /* the executable ones, all valid */
+    size_t segment_count;
+    uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
+    size_t build_id_bytes; /* 0: it has none */
+};
+
+/*
+ * Opens `fd` (borrowed until elf_file_done()), reads the program headers and the build-id.
+ * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more executable
+ * segments than a table holds; or the errno of fstat(). `*ret` needs elf_file_done() after success.
+ */
+int elf_file_init(struct elf_file *ret, int fd);
+void elf_file_done(struct elf_file *file);
+
+bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
+
+/* Fills `buffer` from the file; less when it has shrunk. */
+size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t bytes);
+
+/*
+ * Calls for each symbol of the first .symtab and the first .dynsym with its name (borrowed for the
+ * call); a callback that returns < 0 ends it. A table that cannot be read is left out. Returns 0,
+ * -EBADMSG when the section headers are broken, or what the callback returned.
+ */
+typedef int (*elf_symbol_fn)(const GElf_Sym *symbol, const char *name, void *userdata);
+int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata);

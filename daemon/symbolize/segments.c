@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Executable segments: file offset to address and back to the segment. There are at most
+ * SYMBOL_TABLE_SEGMENTS_MAX and nearly always one, so they are walked. Pure.
+ */
+#include "segments.h"
+
+bool segment_is_valid(const struct symbol_segment *segment)
+{
+    return segment->size_bytes > 0 && segment->offset <= UINT64_MAX - segment->size_bytes &&
+           segment->vaddr <= UINT64_MAX - segment->size_bytes;
+}
+
+bool segments_are_valid(const struct symbol_segment *segments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!segment_is_valid(&segments[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool segments_vaddr(const struct symbol_segment *segments, size_t count, uint64_t file_offset,
+                    uint64_t *ret_vaddr)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct symbol_segment *segment = &segments[i];
+        if (file_offset >= segment->offset && file_offset - segment->offset < segment->size_bytes) {
+            *ret_vaddr = segment->vaddr + (file_offset - segment->offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct symbol_segment *segments_find(const struct symbol_segment *segments, size_t count,
+                                           uint64_t vaddr)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct symbol_segment *segment = &segments[i];
+        if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->size_bytes) {
+            return segment;
+        }
+    }
+    return NULL;
+}

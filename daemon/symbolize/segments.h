@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "symbol_table.h"
+
+/* What both kinds of table do with a module's executable segments. */
+
+/* Whether a table may hold it: it is not empty and wraps around no end. */
+bool segment_is_valid(const struct symbol_segment *segment);
+bool segments_are_valid(const struct symbol_segment *segments, size_t count);
+
+/* The address of a file offset, if one of the segments has it. */
+bool segments_vaddr(const struct symbol_segment *segments, size_t count, uint64_t file_offset,
+                    uint64_t *ret_vaddr);
+
+/* The segment (borrowed) that holds an address, or NULL. */
+const struct symbol_segment *segments_find(const struct symbol_segment *segments, size_t count,
+                                           uint64_t vaddr);
