@@ -20,7 +20,7 @@ test_packages=(
     clang-format clang-tidy shellcheck # checks
     procps valgrind                    # system tests
     python3                            # JSON in system tests and benches
-    elfutils                           # an independent reader of symbols
+    elfutils libdw-dev                 # independent readers of symbols and of call frames
     linux-perf                         # what the benches compare with
 )
 

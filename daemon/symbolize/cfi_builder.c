@@ -180,6 +180,7 @@ static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, u
         return intern_rule(builder, &(struct cfi_rule){.kind = CFI_ROOT}, ret);
     case CFI_OFFSET:
     case CFI_DEREF:
+    case CFI_DEREF_INDEX:
     case CFI_PLT:
         break;
     }

@@ -19,15 +19,16 @@
 /* Whether an unwinder goes from here to a caller, and so needs to know how. */
 static bool has_caller(const struct cfi_rule *rule)
 {
-    return rule->kind == CFI_OFFSET || rule->kind == CFI_DEREF || rule->kind == CFI_PLT;
+    return rule->kind == CFI_OFFSET || rule->kind == CFI_DEREF || rule->kind == CFI_DEREF_INDEX ||
+           rule->kind == CFI_PLT;
 }
 
 /* An unwinder that follows the rule finds a meaning in every member that it looks at. */
 static bool is_rule_valid(const struct cfi_rule *rule)
 {
     return rule->kind <= CFI_PLT && rule->cfa_register < ARCH_REGISTERS_COUNT &&
-           rule->signal_frame <= 1 && rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST &&
-           rule->bx_saved <= CFI_LOST &&
+           rule->cfa_index < ARCH_REGISTERS_COUNT && rule->signal_frame <= 1 &&
+           rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST && rule->bx_saved <= CFI_LOST &&
            (!has_caller(rule) || rule->ra_saved == CFI_AT_CFA || rule->ra_saved == CFI_AT_SP);
 }
 

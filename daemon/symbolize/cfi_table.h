@@ -19,7 +19,9 @@ enum cfi_kind {
                    to be the outermost of its kind of stack */
     CFI_OFFSET, /* CFA = register + cfa_offset */
     CFI_DEREF,  /* CFA = *(register + cfa_offset) + cfa_addend */
-    CFI_PLT,    /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
+    CFI_DEREF_INDEX, /* CFA = *(register + 8 * cfa_index + cfa_offset) + cfa_addend: OpenSSL's
+                        multiplications put their caller's rsp behind what they work on */
+    CFI_PLT,         /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
 };
 
 /* Where the caller's value of a register is. */
@@ -38,7 +40,8 @@ struct cfi_rule {
     uint8_t ra_saved;     /* enum cfi_saved, of the return address: CFI_AT_CFA or CFI_AT_SP */
     uint8_t bp_saved;     /* of rbp and rbx, on which CFAs can rest in frames that are not leaves */
     uint8_t bx_saved;
-    uint8_t zero[2];
+    uint8_t cfa_index; /* a register as cfa_register */
+    uint8_t zero;
     int32_t cfa_offset;
     int32_t cfa_addend;
     int32_t ra_offset;

@@ -213,6 +213,7 @@ static void define_cfa(struct cfi_rule *state, uint64_t base_register, int64_t o
     state->cfa_register = fits ? (uint8_t)base_register : 0;
     state->cfa_offset = fits ? (int32_t)offset : 0;
     state->cfa_addend = 0;
+    state->cfa_index = 0;
 }
 
 /* Instructions that change one half of a CFA need one that has halves. */

@@ -2,8 +2,8 @@
 
 /*
  * Recognises expressions instead of evaluating them, so that a lookup has no expression left in it.
- * All that compilers and assembly write down is a register and an offset, with at most one load
- * and another offset, and the one of linkers' PLT entries. Pure.
+ * All that compilers and assembly write down is a register and an offset, seldom another register,
+ * with at most one load and another offset, and the one of linkers' PLT entries. Pure.
  */
 #include "dwarf_expression.h"
 
@@ -24,9 +24,11 @@ enum operation {
     OP_CONSTU = 0x10,
     OP_CONSTS = 0x11,
     OP_MINUS = 0x1c,
+    OP_MUL = 0x1e,
     OP_PLUS = 0x22,
     OP_PLUS_UCONST = 0x23,
     OP_LIT0 = 0x30,
+    OP_LIT8 = 0x38,
     OP_LIT31 = 0x4f,
     OP_BREG0 = 0x70,
     OP_BREG31 = 0x8f,
@@ -34,27 +36,43 @@ enum operation {
     OP_NOP = 0x96,
 };
 
-/* register + offset, or *(register + offset) + addend. */
+/* register + 8 * index + offset, or what is stored there + addend. */
 struct location {
     uint64_t base_register;
+    uint64_t index_register;
     int64_t offset;
     int64_t addend;
+    bool is_indexed;
     bool is_loaded;
 };
 
-static bool read_base(struct dwarf_cursor *cursor, struct location *location)
+static bool read_register(struct dwarf_cursor *cursor, uint64_t *ret_register, int64_t *ret_offset)
 {
     uint8_t operation = 0;
     if (!dwarf_read_u8(cursor, &operation)) {
         return false;
     }
     if (operation >= OP_BREG0 && operation <= OP_BREG31) {
-        location->base_register = operation - OP_BREG0;
-    } else if (operation != OP_BREGX || !dwarf_read_uleb(cursor, &location->base_register)) {
+        *ret_register = operation - OP_BREG0;
+    } else if (operation != OP_BREGX || !dwarf_read_uleb(cursor, ret_register)) {
         return false;
     }
-    return dwarf_read_sleb(cursor, &location->offset) &&
-           location->base_register < ARCH_REGISTERS_COUNT;
+    return dwarf_read_sleb(cursor, ret_offset) && *ret_register < ARCH_REGISTERS_COUNT;
+}
+
+/* Another register, times eight, to be added to the first; does nothing where there is none. */
+static void read_index(struct dwarf_cursor *cursor, struct location *location)
+{
+    static const uint8_t times_eight[] = {OP_LIT8, OP_MUL, OP_PLUS};
+    struct dwarf_cursor ahead = *cursor;
+    struct dwarf_cursor rest;
+    int64_t offset = 0;
+    if (read_register(&ahead, &location->index_register, &offset) && offset == 0 &&
+        dwarf_read_block(&ahead, sizeof times_eight, &rest) &&
+        memcmp(rest.bytes, times_eight, sizeof times_eight) == 0) {
+        location->is_indexed = true;
+        *cursor = ahead;
+    }
 }
 
 static bool read_fixed(struct dwarf_cursor *cursor, size_t size_bytes, bool is_signed, int64_t *ret)
@@ -123,9 +141,10 @@ static bool read_location(struct dwarf_cursor cursor, struct location *ret)
 {
     struct location location = {0};
     uint8_t operation = 0;
-    if (!read_base(&cursor, &location)) {
+    if (!read_register(&cursor, &location.base_register, &location.offset)) {
         return false;
     }
+    read_index(&cursor, &location);
     while (dwarf_read_u8(&cursor, &operation)) {
         if (operation == OP_NOP) {
             continue;
@@ -155,6 +174,7 @@ static bool read_plt(struct dwarf_cursor cursor, struct cfi_rule *rule)
     rule->cfa_register = ARCH_DWARF_SP;
     rule->cfa_offset = 8;
     rule->cfa_addend = pushed - OP_LIT0;
+    rule->cfa_index = 0;
     return true;
 }
 
@@ -166,9 +186,13 @@ void dwarf_expression_cfa(struct dwarf_cursor expression, struct cfi_rule *rule)
     }
     rule->kind = CFI_UNSUPPORTED;
     if (read_location(expression, &location) && location.offset == (int32_t)location.offset &&
-        location.addend == (int32_t)location.addend) {
-        rule->kind = location.is_loaded ? CFI_DEREF : CFI_OFFSET;
+        location.addend == (int32_t)location.addend &&
+        (location.is_loaded || !location.is_indexed)) {
+        rule->kind = location.is_indexed  ? CFI_DEREF_INDEX
+                     : location.is_loaded ? CFI_DEREF
+                                          : CFI_OFFSET;
         rule->cfa_register = (uint8_t)location.base_register;
+        rule->cfa_index = location.is_indexed ? (uint8_t)location.index_register : 0;
         rule->cfa_offset = (int32_t)location.offset;
         rule->cfa_addend = (int32_t)location.addend;
     }
@@ -177,7 +201,7 @@ void dwarf_expression_cfa(struct dwarf_cursor expression, struct cfi_rule *rule)
 enum cfi_saved dwarf_expression_place(struct dwarf_cursor expression, int64_t *ret_offset)
 {
     struct location location;
-    if (!read_location(expression, &location) || location.is_loaded) {
+    if (!read_location(expression, &location) || location.is_loaded || location.is_indexed) {
         return CFI_LOST;
     }
     *ret_offset = location.offset;

@@ -6,7 +6,7 @@
 
 /* The forms of DWARF expressions that call-frame information of real programs consists of. */
 
-/* Sets how `rule` finds the CFA: CFI_OFFSET, CFI_DEREF, CFI_PLT, or CFI_UNSUPPORTED. */
+/* Sets how `rule` finds the CFA: CFI_UNSUPPORTED where the form is another. */
 void dwarf_expression_cfa(struct dwarf_cursor expression, struct cfi_rule *rule);
 
 /* Where the expression says that a register is saved: CFI_AT_SP or CFI_AT_BP, else CFI_LOST. */

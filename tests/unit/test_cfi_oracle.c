@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Real files against elfutils, which reads the same sections with code of its own. Neither's words
+ * are compared with the other's, but what they mean: each one's rule is evaluated over the same
+ * invented registers and memory, and must find the same CFA, return address, rbp and rbx.
+ */
+#include "arch_x86_64.h"
+#include "cfi_table.h"
+#include "cleanup.h"
+#include "eh_frame.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#ifndef ROWS_MAX
+#define ROWS_MAX 6000 /* of each file, from a place that changes with it */
+#endif
+#define RANDOM_COUNT 1500
+#define STACK_MAX    32
+
+/* One invented stop of a program. */
+struct world {
+    uint64_t seed;
+    uint64_t registers[ARCH_REGISTERS_COUNT + 1]; /* the last is rip */
+};
+
+enum outcome {
+    OUTCOME_NONE,   /* nothing is said of the address */
+    OUTCOME_ROOT,   /* the return address is undefined */
+    OUTCOME_CALLER, /* `values` are known */
+    OUTCOME_CANNOT, /* there is a rule, and it cannot be evaluated */
+};
+
+enum column {
+    COLUMN_CFA,
+    COLUMN_RA,
+    COLUMN_BP,
+    COLUMN_BX,
+    COLUMN_COUNT
+};
+
+struct answer {
+    enum outcome outcome;
+    bool is_signal_frame;
+    bool is_known[COLUMN_COUNT]; /* false: nowhere */
+    bool is_plain[COLUMN_COUNT]; /* false: computed, or in another register */
+    uint64_t values[COLUMN_COUNT];
+};
+
+/* What is compared in one file. */
+struct subject {
+    const char *path;
+    struct cfi_table table;
+    Dwarf_CFI *cfi;
+    struct world world;
+    size_t compared_count;
+    size_t lost_count;        /* registers that ours cannot express */
+    size_t unsupported_count; /* rows that ours cannot express */
+};
+
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    value = (value ^ value >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    return value ^ value >> 32;
+}
+
+static uint64_t load(const struct world *world, uint64_t address)
+{
+    return mix(address ^ world->seed);
+}
+
+/* A machine for the operations that libdw hands out. */
+struct evaluation {
+    const struct world *world;
+    uint64_t cfa;
+    uint64_t stack[STACK_MAX];
+    size_t depth;
+    bool is_value; /* the result is the value itself and not where it is */
+};
+
+static bool push(struct evaluation *evaluation, uint64_t value)
+{
+    if (evaluation->depth == STACK_MAX) {
+        return false;
+    }
+    evaluation->stack[evaluation->depth++] = value;
+    return true;
+}
+
+static bool push_register(struct evaluation *evaluation, uint64_t number, uint64_t offset)
+{
+    return number <= ARCH_REGISTERS_COUNT &&
+           push(evaluation, evaluation->world->registers[number] + offset);
+}
+
+static bool combine(struct evaluation *evaluation, uint8_t atom)
+{
+    if (evaluation->depth < 2) {
+        return false;
+    }
+    uint64_t b = evaluation->stack[--evaluation->depth];
+    uint64_t a = evaluation->stack[--evaluation->depth];
+    switch (atom) {
+    case DW_OP_plus:
+        return push(evaluation, a + b);
+    case DW_OP_minus:
+        return push(evaluation, a - b);
+    case DW_OP_mul:
+        return push(evaluation, a * b);
+    case DW_OP_and:
+        return push(evaluation, a & b);
+    case DW_OP_shl:
+        return push(evaluation, b < 64 ? a << b : 0);
+    case DW_OP_ge:
+        return push(evaluation, (int64_t)a >= (int64_t)b);
+    default:
+        return false;
+    }
+}
+
+static bool step(struct evaluation *evaluation, const Dwarf_Op *op)
+{
+    if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
+        return push_register(evaluation, op->atom - (unsigned)DW_OP_breg0, op->number);
+    }
+    if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
+        return push(evaluation, op->atom - (unsigned)DW_OP_lit0);
+    }
+    switch (op->atom) {
+    case DW_OP_nop:
+        return true;
+    case DW_OP_bregx:
+        return push_register(evaluation, op->number, op->number2);
+    case DW_OP_regx:
+        evaluation->is_value = true;
+        return push_register(evaluation, op->number, 0);
+    case DW_OP_call_frame_cfa:
+        return push(evaluation, evaluation->cfa);
+    case DW_OP_stack_value:
+        evaluation->is_value = true;
+        return true;
+    case DW_OP_const1u:
+    case DW_OP_const1s:
+    case DW_OP_const2u:
+    case DW_OP_const2s:
+    case DW_OP_const4u:
+    case DW_OP_const4s:
+    case DW_OP_const8u:
+    case DW_OP_const8s:
+    case DW_OP_constu:
+    case DW_OP_consts:
+        return push(evaluation, op->number);
+    case DW_OP_plus_uconst:
+        return push(evaluation, op->number) && combine(evaluation, DW_OP_plus);
+    case DW_OP_deref:
+        if (evaluation->depth == 0) {
+            return false;
+        }
+        evaluation->stack[evaluation->depth - 1] =
+            load(evaluation->world, evaluation->stack[evaluation->depth - 1]);
+        return true;
+    default:
+        return combine(evaluation, op->atom);
+    }
+}
+
+static bool evaluate(struct evaluation *evaluation, const Dwarf_Op *ops, size_t count,
+                     uint64_t *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!step(evaluation, &ops[i])) {
+            return false;
+        }
+    }
+    if (evaluation->depth == 0) {
+        return false;
+    }
+    *ret = evaluation->stack[evaluation->depth - 1];
+    return true;
+}
+
+/* One register's value in the caller, as libdw sees it. */
+static bool ask_register(Dwarf_Frame *frame, const struct world *world, int number,
+                         enum column column, struct answer *answer)
+{
+    Dwarf_Op memory[3];
+    Dwarf_Op *ops = NULL;
+    size_t count = 0;
+    if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0) {
+        return false;
+    }
+    answer->is_known[column] = true;
+    answer->is_plain[column] = true;
+    if (count == 0) {
+        /* Undefined. Of rbx elfutils says so too where nothing is said of it: its list of what the
+         * ABI preserves has the number of rax in its place. */
+        bool is_undefined = ops == memory && number != ARCH_DWARF_BX;
+        answer->is_known[column] = !is_undefined;
+        answer->values[column] = world->registers[number];
+        return true;
+    }
+    struct evaluation evaluation = {.world = world, .cfa = answer->values[COLUMN_CFA]};
+    if (!evaluate(&evaluation, ops, count, &answer->values[column])) {
+        return false;
+    }
+    if (!evaluation.is_value) {
+        answer->values[column] = load(world, answer->values[column]);
+    }
+    answer->is_plain[column] = !evaluation.is_value;
+    return true;
+}
+
+static struct answer ask_elfutils(const struct subject *subject, uint64_t address,
+                                  Dwarf_Addr *ret_end)
+{
+    struct answer answer = {.outcome = OUTCOME_NONE};
+    Dwarf_Frame *frame = NULL;
+    if (dwarf_cfi_addrframe(subject->cfi, address, &frame) != 0) {
+        return answer;
+    }
+    cleanup_(freep) Dwarf_Frame *owned = frame;
+    Dwarf_Op *ops = NULL;
+    size_t count = 0;
+    Dwarf_Addr start = 0;
+    answer.outcome = OUTCOME_CANNOT;
+    int ra = dwarf_frame_info(frame, &start, ret_end, &answer.is_signal_frame);
+    struct evaluation evaluation = {.world = &subject->world};
+    Dwarf_Op memory[3];
+    if (ra == ARCH_DWARF_RA && dwarf_frame_register(frame, ra, memory, &ops, &count) == 0 &&
+        count == 0 && ops == memory) {
+        answer.outcome = OUTCOME_ROOT;
+    } else if (ra == ARCH_DWARF_RA && dwarf_frame_cfa(frame, &ops, &count) == 0 &&
+               evaluate(&evaluation, ops, count, &answer.values[COLUMN_CFA]) &&
+               ask_register(frame, &subject->world, ARCH_DWARF_RA, COLUMN_RA, &answer) &&
+               ask_register(frame, &subject->world, ARCH_DWARF_BP, COLUMN_BP, &answer) &&
+               ask_register(frame, &subject->world, ARCH_DWARF_BX, COLUMN_BX, &answer)) {
+        answer.is_known[COLUMN_CFA] = answer.is_plain[COLUMN_CFA] = true;
+        answer.outcome = OUTCOME_CALLER;
+    }
+    return answer;
+}
+
+static void follow(const struct world *world, uint8_t saved, int64_t offset, int number,
+                   uint64_t cfa, bool *ret_is_known, uint64_t *ret_value)
+{
+    uint64_t from = cfa;
+    switch ((enum cfi_saved)saved) {
+    case CFI_SAME:
+        *ret_value = world->registers[number];
+        *ret_is_known = true;
+        return;
+    case CFI_LOST:
+        return;
+    case CFI_AT_SP:
+        from = world->registers[ARCH_DWARF_SP];
+        break;
+    case CFI_AT_BP:
+        from = world->registers[ARCH_DWARF_BP];
+        break;
+    case CFI_AT_CFA:
+        break;
+    }
+    *ret_value = load(world, from + (uint64_t)offset);
+    *ret_is_known = true;
+}
+
+static struct answer ask_table(const struct subject *subject, uint64_t address)
+{
+    const struct world *world = &subject->world;
+    const struct cfi_rule *rule = cfi_table_find(&subject->table, address);
+    struct answer answer = {
+        .outcome = OUTCOME_CALLER,
+        .is_signal_frame = rule->signal_frame != 0,
+        .is_known[COLUMN_CFA] = true,
+    };
+    uint64_t cfa = world->registers[rule->cfa_register] + (uint64_t)(int64_t)rule->cfa_offset;
+    switch ((enum cfi_kind)rule->kind) {
+    case CFI_NONE:
+        answer.outcome = OUTCOME_NONE;
+        return answer;
+    case CFI_UNSUPPORTED:
+        answer.outcome = OUTCOME_CANNOT;
+        return answer;
+    case CFI_ROOT:
+        answer.outcome = OUTCOME_ROOT;
+        return answer;
+    case CFI_OFFSET:
+        break;
+    case CFI_DEREF_INDEX:
+        cfa += 8 * world->registers[rule->cfa_index];
+        cfa = load(world, cfa) + (uint64_t)(int64_t)rule->cfa_addend;
+        break;
+    case CFI_DEREF:
+        cfa = load(world, cfa) + (uint64_t)(int64_t)rule->cfa_addend;
+        break;
+    case CFI_PLT:
+        cfa += (address & 15) >= (uint64_t)rule->cfa_addend ? 8 : 0;
+        break;
+    }
+    answer.values[COLUMN_CFA] = cfa;
+    follow(world, rule->ra_saved, rule->ra_offset, ARCH_DWARF_RA, cfa, &answer.is_known[COLUMN_RA],
+           &answer.values[COLUMN_RA]);
+    follow(world, rule->bp_saved, rule->bp_offset, ARCH_DWARF_BP, cfa, &answer.is_known[COLUMN_BP],
+           &answer.values[COLUMN_BP]);
+    follow(world, rule->bx_saved, rule->bx_offset, ARCH_DWARF_BX, cfa, &answer.is_known[COLUMN_BX],
+           &answer.values[COLUMN_BX]);
+    return answer;
+}
+
+/* Both answer alike, or ours says that it cannot. */
+static void compare_at(struct subject *subject, uint64_t address, Dwarf_Addr *ret_end)
+{
+    static const char *const names[COLUMN_COUNT] = {"CFA", "return address", "rbp", "rbx"};
+    subject->world.registers[ARCH_DWARF_RA] = address;
+    struct answer theirs = ask_elfutils(subject, address, ret_end);
+    struct answer ours = ask_table(subject, address);
+    subject->compared_count++;
+    if (ours.outcome == OUTCOME_CANNOT && theirs.outcome != OUTCOME_NONE) {
+        subject->unsupported_count++;
+        return;
+    }
+    if (ours.outcome != theirs.outcome) {
+        fail_msg("%s at %" PRIx64 ": outcome %d, by elfutils %d", subject->path, address,
+                 ours.outcome, theirs.outcome);
+    }
+    if (ours.outcome != OUTCOME_CALLER) {
+        return;
+    }
+    assert_int_equal(ours.is_signal_frame, theirs.is_signal_frame);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (!ours.is_known[i] && theirs.is_known[i] && !theirs.is_plain[i]) {
+            subject->lost_count++;
+        } else if (ours.is_known[i] != theirs.is_known[i] || ours.values[i] != theirs.values[i]) {
+            fail_msg("%s at %" PRIx64 ": another %s than elfutils'", subject->path, address,
+                     names[i]);
+        }
+    }
+}
+
+/* Compares where each of elfutils' rows begins and ends, from `address` on. */
+static void compare_rows(struct subject *subject, uint64_t address, uint64_t end)
+{
+    for (size_t rows = 0; rows < ROWS_MAX && address < end; rows++) {
+        Dwarf_Addr next = 0;
+        compare_at(subject, address, &next);
+        if (next <= address) { /* a gap; functions begin at even addresses, mostly */
+            address++;
+            continue;
+        }
+        Dwarf_Addr unused = 0;
+        compare_at(subject, next - 1, &unused);
+        address = next;
+    }
+}
+
+static void compare_segment(struct subject *subject, const struct symbol_segment *segment)
+{
+    uint64_t state = segment->size_bytes;
+    uint64_t end = segment->vaddr + segment->size_bytes;
+    for (size_t i = 0; i < RANDOM_COUNT; i++) {
+        Dwarf_Addr unused = 0;
+        state = mix(state + 1);
+        compare_at(subject, segment->vaddr + state % segment->size_bytes, &unused);
+    }
+    compare_rows(subject, segment->vaddr, end);
+    compare_rows(subject, segment->vaddr + mix(segment->size_bytes) % segment->size_bytes, end);
+}
+
+static void compare_with_elfutils(int fd, const char *path)
+{
+    struct subject subject = {.path = path, .world = {.seed = mix(strlen(path))}};
+    cleanup_(freep) void *bytes = NULL;
+    size_t size_bytes = 0;
+    for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
+        subject.world.registers[i] = mix(subject.world.seed + i);
+    }
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_non_null(builder);
+    assert_int_equal(eh_frame_read(fd, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
+    cfi_builder_free(builder);
+    assert_int_equal(cfi_table_open(bytes, size_bytes, &subject.table), 0);
+
+    assert_int_not_equal(elf_version(EV_CURRENT), EV_NONE);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    assert_non_null(elf);
+    subject.cfi = dwarf_getcfi_elf(elf);
+    assert_non_null(subject.cfi);
+    for (size_t i = 0; i < subject.table.segment_count; i++) {
+        compare_segment(&subject, &subject.table.segments[i]);
+    }
+    (void)dwarf_cfi_end(subject.cfi);
+    (void)elf_end(elf);
+
+    const struct cfi_stats *stats = &subject.table.stats;
+    print_message("%s: %zu compared, %zu not supported, %zu registers lost; of %" PRIu64
+                  " bytes %" PRIu64 " not supported\n",
+                  path, subject.compared_count, subject.unsupported_count, subject.lost_count,
+                  stats->covered_bytes, stats->unsupported_bytes);
+    assert_true(stats->covered_bytes > 0);
+    assert_true(stats->unsupported_bytes * 1000 <= stats->covered_bytes);
+}
+
+/* Compares the files that a pattern finds; gives how many. */
+static size_t compare_matches(const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        return 0;
+    }
+    size_t count = found.gl_pathc;
+    for (size_t i = 0; i < count; i++) {
+        cleanup_(closep) int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        compare_with_elfutils(fd, found.gl_pathv[i]);
+    }
+    globfree(&found);
+    return count;
+}
+
+static int compare_loaded(struct dl_phdr_info *info, size_t size, void *userdata)
+{
+    (void)size;
+    size_t *count = userdata;
+    if (info->dlpi_name[0] == '/') {
+        *count += compare_matches(info->dlpi_name);
+    }
+    return 0;
+}
+
+static void agrees_on_the_libraries_of_this_program(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    (void)dl_iterate_phdr(compare_loaded, &count);
+    assert_true(count >= 2);
+}
+
+static void agrees_on_this_program(void **state)
+{
+    (void)state;
+    assert_int_equal(compare_matches("/proc/self/exe"), 1);
+}
+
+/* Assembly, C++, interpreters and a compiler, as far as they are installed. */
+static void agrees_on_programs_of_all_kinds(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {
+        "/usr/lib/x86_64-linux-gnu/libcrypto.so.[0-9]",
+        "/usr/lib/x86_64-linux-gnu/libstdc++.so.[0-9]",
+        "/usr/bin/python3",
+        "/usr/bin/perl",
+        "/usr/lib/gcc/x86_64-linux-gnu/[0-9]*/cc1",
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        count += compare_matches(patterns[i]);
+    }
+    assert_true(count > 0);
+}
+
+static void agrees_on_the_vdso(void **state)
+{
+    (void)state;
+    const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    if (vdso == NULL) {
+        skip();
+    }
+    size_t size_bytes = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
+    cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, vdso, size_bytes), size_bytes);
+    compare_with_elfutils(fd, "vdso");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_on_the_libraries_of_this_program),
+        cmocka_unit_test(agrees_on_this_program),
+        cmocka_unit_test(agrees_on_programs_of_all_kinds),
+        cmocka_unit_test(agrees_on_the_vdso),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
