@@ -5,6 +5,10 @@
  * live on: they are what rules of callers rest on. The CFA rises with each step, but not with the
  * one out of a signal frame, since handlers have stacks of their own. Whether the return address
  * is one is left to the caller, who knows the mappings.
+ *
+ * Compilers do not describe the pops before a return: the rule still names the place on the stack,
+ * which by then lies below rsp, and is in no copy; the register has its value again. A leaf that
+ * saved registers in its red zone would look the same, but compilers do not do that.
  */
 #include "unwind_cfi.h"
 
@@ -51,31 +55,45 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     return STACK_NONE;
 }
 
-/* The caller's value of a register other than rsp: not known in `caller` if it cannot be read. */
-static void restore(const struct unwind_memory *memory, const struct unwind_frame *frame,
-                    unsigned int number, uint8_t saved, uint64_t address,
-                    struct unwind_frame *caller)
+static void keep(const struct unwind_frame *frame, unsigned int number, struct unwind_frame *caller)
 {
-    bool known = false;
+    caller->registers[number] = frame->registers[number];
+    caller->known |= frame->known & 1U << number;
+}
+
+static void load(const struct unwind_memory *memory, const struct unwind_frame *frame,
+                 unsigned int number, uint64_t address, struct unwind_frame *caller)
+{
+    if (address < frame->registers[ARCH_DWARF_SP]) {
+        keep(frame, number, caller);
+    } else if (unwind_memory_read(memory, address, &caller->registers[number]) == STACK_NONE) {
+        caller->known |= 1U << number;
+    }
+}
+
+/* Gives `caller` its value of a register, where one can be had. */
+static void restore(const struct unwind_memory *memory, const struct unwind_frame *frame,
+                    unsigned int number, uint8_t saved, int32_t offset, struct unwind_frame *caller)
+{
     switch ((enum cfi_saved)saved) {
     case CFI_SAME:
-        caller->registers[number] = frame->registers[number];
-        known = unwind_frame_knows(frame, number);
+        keep(frame, number, caller);
         break;
     case CFI_AT_CFA:
+        load(memory, frame, number, add_offset(caller->registers[ARCH_DWARF_SP], offset), caller);
+        break;
     case CFI_AT_SP:
-        known = unwind_memory_read(memory, address, &caller->registers[number]) == STACK_NONE;
+        load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_SP], offset), caller);
+        break;
+    case CFI_AT_BP:
+        if (unwind_frame_knows(frame, ARCH_DWARF_BP)) {
+            load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_BP], offset),
+                 caller);
+        }
         break;
     case CFI_LOST:
         break;
     }
-    caller->known |= (uint32_t)known << number;
-}
-
-static uint64_t saved_address(const struct unwind_frame *frame, uint64_t cfa, uint8_t saved,
-                              int32_t offset)
-{
-    return add_offset(saved == CFI_AT_SP ? frame->registers[ARCH_DWARF_SP] : cfa, offset);
 }
 
 enum stack_quality unwind_cfi_step(const struct cfi_rule *rule, const struct unwind_memory *memory,
@@ -87,8 +105,8 @@ enum stack_quality unwind_cfi_step(const struct cfi_rule *rule, const struct unw
     if (quality != STACK_NONE) {
         return quality;
     }
-    uint64_t address = saved_address(frame, cfa, rule->ra_saved, rule->ra_offset);
-    quality = unwind_memory_read(memory, address, &caller.pc);
+    uint64_t base = rule->ra_saved == CFI_AT_SP ? frame->registers[ARCH_DWARF_SP] : cfa;
+    quality = unwind_memory_read(memory, add_offset(base, rule->ra_offset), &caller.pc);
     if (quality != STACK_NONE) {
         return quality;
     }
@@ -96,10 +114,8 @@ enum stack_quality unwind_cfi_step(const struct cfi_rule *rule, const struct unw
         return STACK_NO_RULE;
     }
     caller.registers[ARCH_DWARF_SP] = cfa;
-    restore(memory, frame, ARCH_DWARF_BP, rule->bp_saved,
-            saved_address(frame, cfa, rule->bp_saved, rule->bp_offset), &caller);
-    restore(memory, frame, ARCH_DWARF_BX, rule->bx_saved,
-            saved_address(frame, cfa, rule->bx_saved, rule->bx_offset), &caller);
+    restore(memory, frame, ARCH_DWARF_BP, rule->bp_saved, rule->bp_offset, &caller);
+    restore(memory, frame, ARCH_DWARF_BX, rule->bx_saved, rule->bx_offset, &caller);
     *frame = caller;
     return STACK_NONE;
 }

@@ -75,20 +75,11 @@ static int on_frame(Dwfl_Frame *frame, void *userdata)
     return DWARF_CB_OK;
 }
 
-static int find_no_debuginfo(Dwfl_Module *module, void **userdata, const char *name,
-                             Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
-                             char **debuginfo)
-{
-    (void)module, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc;
-    (void)debuginfo;
-    return -1;
-}
-
 struct oracle_libdw *oracle_libdw_open(pid_t pid)
 {
     static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_linux_proc_find_elf,
-        .find_debuginfo = find_no_debuginfo,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
     };
     static const Dwfl_Thread_Callbacks thread_callbacks = {
         .next_thread = on_next_thread,

@@ -19,12 +19,15 @@ enum code_function {
     CODE_LOADING,
     CODE_RESTORER, /* a signal frame as x86-64 has it */
     CODE_PLT,
-    CODE_BY_BX,   /* CFA = rbx + 16 */
-    CODE_REALIGN, /* CFA = *(rbp - 8) */
-    CODE_BY_R10,  /* CFA = r10 + 8 */
-    CODE_SPOILER, /* CFA = rsp + 8, the caller's rbp and rbx are lost */
-    CODE_LIAR,    /* CFA = rsp */
-    CODE_FAR,     /* CFA = rsp + 24, rbp and rbx said to be far away */
+    CODE_BY_BX,      /* CFA = rbx + 16 */
+    CODE_REALIGN,    /* CFA = *(rbp - 8) */
+    CODE_REALIGN_BP, /* and the caller's rbp is where rbp points */
+    CODE_BP_AT_BP,   /* CFA = rsp + 16 */
+    CODE_BY_R10,     /* CFA = r10 + 8 */
+    CODE_SPOILER,    /* CFA = rsp + 8, the caller's rbp and rbx are lost */
+    CODE_POPPED,     /* before a return: rbp and rbx said to be where rsp was */
+    CODE_LIAR,       /* CFA = rsp */
+    CODE_FAR,        /* CFA = rsp + 24, rbp and rbx said to be far away */
     CODE_END,
 };
 
@@ -64,11 +67,19 @@ static const struct cfi_rule code_rules[CODE_END] = {
                       .cfa_addend = 8,
                       AT_CFA(ra, -8),
                       .bp_saved = CFI_LOST},
+    [CODE_REALIGN_BP] = {.kind = CFI_DEREF,
+                         .cfa_register = ARCH_DWARF_BP,
+                         .cfa_offset = -8,
+                         .cfa_addend = 8,
+                         AT_CFA(ra, -8),
+                         .bp_saved = CFI_AT_BP},
+    [CODE_BP_AT_BP] = {CFA_AT(SP, 16), AT_CFA(ra, -8), .bp_saved = CFI_AT_BP},
     [CODE_BY_R10] = {.kind = CFI_OFFSET,
                      .cfa_register = CODE_DWARF_R10,
                      .cfa_offset = 8,
                      AT_CFA(ra, -8)},
     [CODE_SPOILER] = {CFA_AT(SP, 8), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST},
+    [CODE_POPPED] = {CFA_AT(SP, 8), AT_CFA(ra, -8), AT_CFA(bp, -16), AT_CFA(bx, -24)},
     [CODE_LIAR] = {CFA_AT(SP, 0), AT_CFA(ra, 0)},
     [CODE_FAR] = {CFA_AT(SP, 24), AT_CFA(ra, -8), AT_CFA(bp, INT32_MAX), AT_CFA(bx, INT32_MIN)},
 };
