@@ -12,8 +12,9 @@
  */
 #include "unwind_cfi.h"
 
-#define PLT_SLOT_MASK  UINT64_C(15)
-#define PLT_PUSH_BYTES 8
+#define CFI_INDEX_BYTES 8
+#define PLT_SLOT_MASK   UINT64_C(15)
+#define PLT_PUSH_BYTES  8
 
 static uint64_t add_offset(uint64_t base, int32_t offset)
 {
@@ -30,6 +31,14 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     enum stack_quality quality = STACK_NONE;
     switch ((enum cfi_kind)rule->kind) {
     case CFI_OFFSET:
+        break;
+    case CFI_DEREF_INDEX:
+        if (!unwind_frame_knows(frame, rule->cfa_index)) {
+            return STACK_NO_RULE;
+        }
+        cfa += frame->registers[rule->cfa_index] * CFI_INDEX_BYTES;
+        quality = unwind_memory_read(memory, cfa, &cfa);
+        cfa = add_offset(cfa, rule->cfa_addend);
         break;
     case CFI_DEREF:
         quality = unwind_memory_read(memory, cfa, &cfa);

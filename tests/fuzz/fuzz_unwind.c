@@ -24,6 +24,7 @@ static void make_valid(struct cfi_rule *rule)
 {
     rule->kind = (uint8_t)(CFI_ROOT + rule->kind % (CFI_PLT - CFI_ROOT + 1));
     rule->cfa_register %= ARCH_REGISTERS_COUNT;
+    rule->cfa_index %= ARCH_REGISTERS_COUNT;
     rule->ra_saved = rule->ra_saved % 2 != 0 ? CFI_AT_SP : CFI_AT_CFA;
     rule->bp_saved %= CFI_LOST + 1;
     rule->bx_saved %= CFI_LOST + 1;

@@ -74,6 +74,22 @@ static void follows_rules_of_the_odd_kinds(void **state)
          .callers = {CODE(CODE_ROOT)},
          .quality = STACK_COMPLETE,
          .cfi_count = 1},
+        {.name = "a CFA that is in an array",
+         .ip = CODE(CODE_INDEXED),
+         .r10 = 2,
+         .words = {0, 0, 0, AT(4), CODE(CODE_ROOT)},
+         .word_count = 5,
+         .callers = {CODE(CODE_ROOT)},
+         .quality = STACK_COMPLETE,
+         .cfi_count = 1},
+        {.name = "an array whose index is not known",
+         .ip = CODE(CODE_LEAF),
+         .r10 = 2,
+         .words = {CODE(CODE_INDEXED), 0, 0, 0, AT(5), CODE(CODE_ROOT)},
+         .word_count = 6,
+         .callers = {CODE(CODE_INDEXED)},
+         .quality = STACK_NO_RULE,
+         .cfi_count = 1},
         {.name = "a frame pointer saved where the frame pointer is",
          .ip = CODE(CODE_REALIGN_BP),
          .bp = AT(1),
@@ -91,6 +107,14 @@ static void follows_rules_of_the_odd_kinds(void **state)
          .callers = {CODE(CODE_BP_AT_BP), CODE(CODE_JIT)},
          .quality = STACK_NO_RULE,
          .cfi_count = 2},
+    };
+    CHECK(stories);
+}
+
+static void follows_rules_of_plt_slots(void **state)
+{
+    (void)state;
+    static const struct story stories[] = {
         {.name = "a slot of a PLT before its push",
          .ip = CODE(CODE_PLT),
          .words = {CODE(CODE_ROOT)},
@@ -495,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(follows_each_kind_of_rule),
         cmocka_unit_test(follows_rules_of_the_odd_kinds),
+        cmocka_unit_test(follows_rules_of_plt_slots),
         cmocka_unit_test(takes_what_was_popped_from_its_register),
         cmocka_unit_test(looks_calls_up_before_their_return_address),
         cmocka_unit_test(steps_over_signal_frames),

@@ -23,6 +23,7 @@ enum code_function {
     CODE_REALIGN,    /* CFA = *(rbp - 8) */
     CODE_REALIGN_BP, /* and the caller's rbp is where rbp points */
     CODE_BP_AT_BP,   /* CFA = rsp + 16 */
+    CODE_INDEXED,    /* CFA = *(rsp + 8 * r10 + 8) + 8 */
     CODE_BY_R10,     /* CFA = r10 + 8 */
     CODE_SPOILER,    /* CFA = rsp + 8, the caller's rbp and rbx are lost */
     CODE_POPPED,     /* before a return: rbp and rbx said to be where rsp was */
@@ -74,6 +75,12 @@ static const struct cfi_rule code_rules[CODE_END] = {
                          AT_CFA(ra, -8),
                          .bp_saved = CFI_AT_BP},
     [CODE_BP_AT_BP] = {CFA_AT(SP, 16), AT_CFA(ra, -8), .bp_saved = CFI_AT_BP},
+    [CODE_INDEXED] = {.kind = CFI_DEREF_INDEX,
+                      .cfa_register = ARCH_DWARF_SP,
+                      .cfa_index = CODE_DWARF_R10,
+                      .cfa_offset = 8,
+                      .cfa_addend = 8,
+                      AT_CFA(ra, -8)},
     [CODE_BY_R10] = {.kind = CFI_OFFSET,
                      .cfa_register = CODE_DWARF_R10,
                      .cfa_offset = 8,
