@@ -48,34 +48,39 @@ static bool keeps_frame_pointer(const struct walk *walk)
                                           : walk->input->mode == UNWIND_AUTO;
 }
 
-/* The copied bytes do not hold the last frame's return address. */
-static enum stack_quality follow_chain(struct walk *walk)
+/*
+ * The copied bytes do not hold the last frame's return address, and the stack would end with
+ * `quality`: the copy is too short, or the stack goes on elsewhere, as below a handler with a stack
+ * of its own.
+ */
+static enum stack_quality follow_chain(struct walk *walk, enum stack_quality quality)
 {
     const struct unwind_input *input = walk->input;
     size_t next = 0;
-    if (keeps_frame_pointer(walk) && input->chain_count > 0 && input->chain[0] == input->ip) {
+    if (keeps_frame_pointer(walk) && unwind_fp_is_plausible(&walk->frame) &&
+        input->chain_count > 0 && input->chain[0] == input->ip) {
         next =
             unwind_fp_find(&walk->memory, input->chain, input->chain_count,
                            input->registers[ARCH_DWARF_BP], walk->frame.registers[ARCH_DWARF_BP]);
     }
     if (next == 0) {
-        return STACK_SHORT_COPY;
+        return quality;
     }
     for (; next < input->chain_count; next++) {
         uint64_t pc = input->chain[next];
-        enum stack_quality quality = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, pc - 1);
-        if (quality != STACK_NONE) {
-            return quality;
+        enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, pc - 1);
+        if (end != STACK_NONE) {
+            return end;
         }
         walk->result.fp_frame_count++;
         if (is_root(walk)) {
             return STACK_COMPLETE;
         }
         if (!keeps_frame_pointer(walk)) {
-            return walk->code == UNWIND_CODE_RULE ? STACK_SHORT_COPY : STACK_NO_RULE;
+            return walk->code == UNWIND_CODE_RULE ? quality : STACK_NO_RULE;
         }
     }
-    return input->chain_cut ? STACK_DEPTH : STACK_SHORT_COPY;
+    return input->chain_cut ? STACK_DEPTH : quality;
 }
 
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
@@ -91,8 +96,8 @@ static enum stack_quality step(struct walk *walk)
     }
     enum stack_quality quality = by_rule ? unwind_cfi_step(walk->rule, &walk->memory, &walk->frame)
                                          : unwind_fp_step(&walk->memory, &walk->frame);
-    if (quality == STACK_SHORT_COPY) {
-        return follow_chain(walk);
+    if (quality == STACK_SHORT_COPY || quality == STACK_BAD_MEMORY) {
+        return follow_chain(walk, quality);
     }
     if (quality != STACK_NONE) {
         return quality;

@@ -11,6 +11,13 @@
 
 #define FRAME_ALIGN_MASK UINT64_C(7)
 
+bool unwind_fp_is_plausible(const struct unwind_frame *frame)
+{
+    uint64_t bp = frame->registers[ARCH_DWARF_BP];
+    return unwind_frame_knows(frame, ARCH_DWARF_BP) && bp >= frame->registers[ARCH_DWARF_SP] &&
+           (bp & FRAME_ALIGN_MASK) == 0 && bp <= UINT64_MAX - ARCH_FRAME_CFA_OFFSET;
+}
+
 enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame)
 {
     struct unwind_frame caller = {.known = 1U << ARCH_DWARF_SP | 1U << ARCH_DWARF_BP};
@@ -18,8 +25,7 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
     if (!unwind_frame_knows(frame, ARCH_DWARF_BP) || bp == 0) {
         return STACK_NO_RULE;
     }
-    if (bp < frame->registers[ARCH_DWARF_SP] || (bp & FRAME_ALIGN_MASK) != 0 ||
-        bp > UINT64_MAX - ARCH_FRAME_CFA_OFFSET) {
+    if (!unwind_fp_is_plausible(frame)) {
         return STACK_BAD_MEMORY;
     }
     enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &caller.pc);

@@ -9,6 +9,9 @@
 /* Steps as unwind_cfi_step() does: STACK_NO_RULE where rbp is not known, or a chain ends with 0. */
 enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame);
 
+/* Whether the frame pointer is known and is where this frame can be. */
+bool unwind_fp_is_plausible(const struct unwind_frame *frame);
+
 /* Whether code with this rule keeps its frame where its frame pointer says. */
 bool unwind_fp_is_rule(const struct cfi_rule *rule);
 

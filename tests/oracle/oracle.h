@@ -55,6 +55,7 @@ struct oracle_ours;
 struct oracle_ours *oracle_ours_open(pid_t pid);
 void oracle_ours_unwind(struct oracle_ours *ours, const struct oracle_sample *sample,
                         struct oracle_stack *ret, struct unwind_result *ret_result);
+bool oracle_ours_has_code(struct oracle_ours *ours, uint64_t pc);
 struct oracle_ours *oracle_ours_free(struct oracle_ours *ours);
 
 /* The same process as libdw sees it. */

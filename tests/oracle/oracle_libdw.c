@@ -12,12 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define POPPED_MAX       ((size_t)ARCH_REGISTERS_COUNT)
+#define POPPED_BYTES_MAX 256
+#define MARK             UINT64_C(0x6d61726b00000000)
+
+struct popped {
+    uint64_t address;
+    bool is_known;
+    unsigned int number; /* of the register that has its value */
+};
+
 struct oracle_libdw {
     Dwfl *dwfl;
     pid_t pid;
     const struct oracle_sample *sample; /* the one that is being unwound */
     struct oracle_stack *stack;
     bool missed;
+    struct popped popped[POPPED_MAX];
+    size_t popped_count;
 };
 
 static pid_t on_next_thread(Dwfl *dwfl, void *userdata, void **thread)
@@ -39,6 +51,40 @@ static bool on_get_thread(Dwfl *dwfl, pid_t tid, void *userdata, void **thread)
     return true;
 }
 
+static bool read_popped(struct oracle_libdw *libdw, uint64_t address, Dwarf_Word *ret)
+{
+    uint64_t start = libdw->sample->registers[ARCH_DWARF_SP];
+    if (libdw->stack->count != 1 || address >= start || start - address > POPPED_BYTES_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < libdw->popped_count; i++) {
+        const struct popped *popped = &libdw->popped[i];
+        if (popped->address == address) {
+            *ret = popped->is_known ? libdw->sample->registers[popped->number] : MARK + i;
+            return true;
+        }
+    }
+    if (libdw->popped_count == POPPED_MAX) {
+        return false;
+    }
+    libdw->popped[libdw->popped_count] = (struct popped){.address = address};
+    *ret = MARK + libdw->popped_count++;
+    return true;
+}
+
+/* The frame above the leaf: which of its registers came out marked? */
+static void find_popped(struct oracle_libdw *libdw, Dwfl_Frame *frame)
+{
+    for (unsigned int number = 0; number < ARCH_REGISTERS_COUNT; number++) {
+        Dwarf_Word value = 0;
+        if (dwfl_frame_reg(frame, number, &value) == 0 && value >= MARK &&
+            value - MARK < libdw->popped_count) {
+            libdw->popped[value - MARK].is_known = true;
+            libdw->popped[value - MARK].number = number;
+        }
+    }
+}
+
 static bool on_memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *userdata)
 {
     (void)dwfl;
@@ -47,6 +93,9 @@ static bool on_memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void
     uint64_t start = sample->registers[ARCH_DWARF_SP];
     if (address < start || sample->stack_bytes < sizeof *ret ||
         address - start > sample->stack_bytes - sizeof *ret) {
+        if (read_popped(libdw, address, ret)) {
+            return true;
+        }
         libdw->missed = true;
         return false;
     }
@@ -70,6 +119,9 @@ static int on_frame(Dwfl_Frame *frame, void *userdata)
     if (libdw->missed || libdw->stack->count == UNWIND_DEPTH_MAX ||
         !dwfl_frame_pc(frame, &pc, NULL)) {
         return DWARF_CB_ABORT;
+    }
+    if (libdw->stack->count == 1) {
+        find_popped(libdw, frame);
     }
     libdw->stack->frames[libdw->stack->count++] = pc;
     return DWARF_CB_OK;
@@ -98,14 +150,23 @@ struct oracle_libdw *oracle_libdw_open(pid_t pid)
     return libdw;
 }
 
+static int walk(struct oracle_libdw *libdw)
+{
+    libdw->stack->count = 0;
+    libdw->missed = false;
+    return dwfl_getthread_frames(libdw->dwfl, libdw->sample->tid, on_frame, libdw);
+}
+
 void oracle_libdw_unwind(struct oracle_libdw *libdw, const struct oracle_sample *sample,
                          struct oracle_stack *ret, bool *ret_missed, const char **ret_error)
 {
     libdw->sample = sample;
     libdw->stack = ret;
-    libdw->missed = false;
-    ret->count = 0;
-    int r = dwfl_getthread_frames(libdw->dwfl, sample->tid, on_frame, libdw);
+    libdw->popped_count = 0;
+    int r = walk(libdw);
+    if (libdw->popped_count > 0) {
+        r = walk(libdw);
+    }
     *ret_error = r == 0 ? "its end" : dwfl_errmsg(-1);
     if (*ret_error == NULL) {
         *ret_error = "no reason";

@@ -146,6 +146,12 @@ void oracle_ours_unwind(struct oracle_ours *ours, const struct oracle_sample *sa
     ret->count = ret_result->frame_count;
 }
 
+bool oracle_ours_has_code(struct oracle_ours *ours, uint64_t pc)
+{
+    const struct cfi_rule *rule = NULL;
+    return look_up(pc, &rule, ours) != UNWIND_CODE_NONE;
+}
+
 struct oracle_ours *oracle_ours_free(struct oracle_ours *ours)
 {
     for (size_t i = 0; i < ours->count; i++) {

@@ -4,6 +4,9 @@
  * Samples live processes, with copies of their stacks, stops them, and unwinds every sample twice:
  * by unwind_stack() and by libdw. Prints how the two agree, a line a process, and below it each
  * kind of disagreement with where it is. Processes are given as LABEL:PID. They are left stopped.
+ *
+ * Then it unwinds each sample again from less and less of its copy: what comes out, from bytes and
+ * the kernel's chain, must be how the stack from all bytes begins.
  */
 #include "oracle.h"
 
@@ -19,7 +22,8 @@
 
 enum verdict {
     SAME,
-    OURS_WENT_ON, /* from the kernel's chain, where the copied bytes ended */
+    OURS_JOINED,   /* ours went on from the kernel's chain, where the copied bytes ended */
+    LIBDW_NOWHERE, /* libdw went on to an address that is no code */
     OURS_LONGER,
     LIBDW_LONGER,
     DIFFERENT,
@@ -35,6 +39,10 @@ struct tally {
     size_t verdicts[VERDICT_COUNT];
     size_t qualities[STACK_BAD_MEMORY + 1];
     size_t frame_count;
+    size_t cut_count; /* stacks that end early when less of them is copied, */
+    size_t cut_joined_count;
+    size_t cut_complete_count; /* or that the kernel's chain completes */
+    size_t cut_wrong_count;
     struct note notes[NOTES_MAX];
     size_t note_count;
 };
@@ -75,16 +83,17 @@ static size_t common_count(const struct pair *pair)
     return i;
 }
 
-static enum verdict judge(const struct pair *pair, size_t common)
+static enum verdict judge(const struct pair *pair, size_t common, struct oracle_ours *ours)
 {
     if (common < pair->ours.count && common < pair->libdw.count) {
         return DIFFERENT;
     }
     if (common < pair->libdw.count) {
-        return LIBDW_LONGER;
+        bool is_code = oracle_ours_has_code(ours, pair->libdw.frames[common] - 1);
+        return is_code ? LIBDW_LONGER : LIBDW_NOWHERE;
     }
     if (common < pair->ours.count) {
-        return pair->libdw_missed ? OURS_WENT_ON : OURS_LONGER;
+        return pair->libdw_missed && pair->result.fp_frame_count > 0 ? OURS_JOINED : OURS_LONGER;
     }
     return SAME;
 }
@@ -92,6 +101,7 @@ static enum verdict judge(const struct pair *pair, size_t common)
 static void describe(struct tally *tally, struct oracle_libdw *libdw, const struct pair *pair,
                      enum verdict verdict, size_t common)
 {
+    const char *quality = quality_names[pair->result.quality];
     char last[NAME_BYTES] = "nothing";
     char ours[NAME_BYTES] = "";
     char theirs[NAME_BYTES] = "";
@@ -108,22 +118,78 @@ static void describe(struct tally *tally, struct oracle_libdw *libdw, const stru
     switch (verdict) {
     case OURS_LONGER:
         (void)snprintf(text, sizeof text, "ours longer: above %s, libdw: %s; ours has %s", last,
-                       pair->libdw_error, ours);
+                       pair->libdw_missed ? "not copied" : pair->libdw_error, ours);
         break;
     case LIBDW_LONGER:
         (void)snprintf(text, sizeof text, "libdw longer: above %s, ours: %s; libdw has %s", last,
-                       quality_names[pair->result.quality], theirs);
+                       quality, theirs);
         break;
     case DIFFERENT:
         (void)snprintf(text, sizeof text, "different: above %s%s, ours %s, libdw %s", last,
                        common == 1 ? " (leaf)" : "", ours, theirs);
         break;
+    case LIBDW_NOWHERE:
+        (void)snprintf(text, sizeof text, "libdw to nowhere: above %s, ours: %s", last, quality);
+        break;
     case SAME:
-    case OURS_WENT_ON:
+        if (pair->result.quality == STACK_COMPLETE) {
+            return;
+        }
+        (void)snprintf(text, sizeof text, "same: above %s, ours: %s", last, quality);
+        break;
+    case OURS_JOINED:
     case VERDICT_COUNT:
         return;
     }
     add_note(tally, text);
+}
+
+static void describe_cut(struct tally *tally, struct oracle_libdw *libdw,
+                         const struct oracle_stack *stack, const struct unwind_result *result,
+                         const struct pair *pair)
+{
+    char last[NAME_BYTES] = "nothing";
+    char text[4 * NAME_BYTES];
+    size_t common = 0;
+    while (common < stack->count && common < pair->ours.count &&
+           stack->frames[common] == pair->ours.frames[common]) {
+        common++;
+    }
+    if (common > 0) {
+        oracle_libdw_name(libdw, stack->frames[common - 1], last, sizeof last);
+    }
+    (void)snprintf(text, sizeof text, "wrong with fewer bytes: above %s, %s, with all bytes %s",
+                   last, quality_names[result->quality], quality_names[pair->result.quality]);
+    add_note(tally, text);
+}
+
+/* The whole stack is in `pair`. */
+static void compare_cut(struct oracle_ours *ours, struct oracle_libdw *libdw,
+                        const struct oracle_sample *sample, const struct pair *pair,
+                        struct tally *tally)
+{
+    static const size_t cuts_bytes[] = {256, 1024, 4096};
+    static struct oracle_stack stack;
+    for (size_t i = 0; i < sizeof cuts_bytes / sizeof *cuts_bytes; i++) {
+        struct oracle_sample cut = *sample;
+        struct unwind_result result;
+        if (cut.stack_bytes <= cuts_bytes[i]) {
+            continue;
+        }
+        cut.stack_bytes = cuts_bytes[i];
+        cut.stack_cut = true;
+        oracle_ours_unwind(ours, &cut, &stack, &result);
+        bool ends_early = stack.count < pair->ours.count;
+        tally->cut_count++;
+        tally->cut_joined_count += result.fp_frame_count > pair->result.fp_frame_count;
+        tally->cut_complete_count += result.quality == STACK_COMPLETE;
+        if (stack.count > pair->ours.count ||
+            memcmp(stack.frames, pair->ours.frames, stack.count * sizeof *stack.frames) != 0 ||
+            (ends_early && result.quality == STACK_COMPLETE)) {
+            tally->cut_wrong_count++;
+            describe_cut(tally, libdw, &stack, &result, pair);
+        }
+    }
 }
 
 static void compare(const struct oracle_process *process, struct tally *tally)
@@ -136,11 +202,12 @@ static void compare(const struct oracle_process *process, struct tally *tally)
         oracle_ours_unwind(ours, sample, &pair.ours, &pair.result);
         oracle_libdw_unwind(libdw, sample, &pair.libdw, &pair.libdw_missed, &pair.libdw_error);
         size_t common = common_count(&pair);
-        enum verdict verdict = judge(&pair, common);
+        enum verdict verdict = judge(&pair, common, ours);
         tally->verdicts[verdict]++;
         tally->qualities[pair.result.quality]++;
         tally->frame_count += pair.result.frame_count;
         describe(tally, libdw, &pair, verdict, common);
+        compare_cut(ours, libdw, sample, &pair, tally);
     }
     (void)oracle_libdw_free(libdw);
     (void)oracle_ours_free(ours);
@@ -149,14 +216,20 @@ static void compare(const struct oracle_process *process, struct tally *tally)
 static void print_tally(const struct oracle_process *process, const struct tally *tally)
 {
     size_t count = process->sample_count;
-    (void)printf("%-12s %7zu %6.1f %7zu %8zu %7zu %7zu %7zu  ", process->label, count,
-                 count == 0 ? 0.0 : (double)tally->frame_count / (double)count,
-                 tally->verdicts[SAME], tally->verdicts[OURS_WENT_ON], tally->verdicts[OURS_LONGER],
-                 tally->verdicts[LIBDW_LONGER], tally->verdicts[DIFFERENT]);
-    for (size_t i = STACK_COMPLETE; i <= STACK_BAD_MEMORY; i++) {
-        (void)printf(" %s %zu", quality_names[i], tally->qualities[i]);
+    (void)printf("%-12s %7zu %6.1f", process->label, count,
+                 count == 0 ? 0.0 : (double)tally->frame_count / (double)count);
+    for (size_t i = 0; i < VERDICT_COUNT; i++) {
+        (void)printf(" %6zu", tally->verdicts[i]);
     }
-    (void)printf(" (without registers %zu)\n", process->without_registers_count);
+    (void)printf(" | %7zu %7zu %7zu %5zu |", tally->cut_count, tally->cut_joined_count,
+                 tally->cut_complete_count, tally->cut_wrong_count);
+    for (size_t i = STACK_COMPLETE; i <= STACK_BAD_MEMORY; i++) {
+        (void)printf(" %6zu", tally->qualities[i]);
+    }
+    (void)printf("\n");
+    if (process->without_registers_count > 0) {
+        (void)printf("    %zu x left out, without registers\n", process->without_registers_count);
+    }
     for (size_t i = 0; i < tally->note_count; i++) {
         (void)printf("    %zu x %s\n", tally->notes[i].count, tally->notes[i].text);
     }

@@ -13,7 +13,7 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-#define NOINLINE         __attribute__((noinline, noclone))
+#define NOINLINE         __attribute__((noinline))
 #define STACK_BYTES      65536
 #define SORTED_COUNT     512
 #define RECURSION_DEPTH  60
