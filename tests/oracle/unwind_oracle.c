@@ -6,7 +6,9 @@
  * kind of disagreement with where it is. Processes are given as LABEL:PID. They are left stopped.
  *
  * Then it unwinds each sample again from less and less of its copy: what comes out, from bytes and
- * the kernel's chain, must be how the stack from all bytes begins.
+ * the kernel's chain, must be how the stack from all bytes begins, and the whole of it if it is
+ * called complete. It may have more only of a stack that all bytes do not lead to the root of: the
+ * chain knows no order of stacks.
  */
 #include "oracle.h"
 
@@ -163,6 +165,21 @@ static void describe_cut(struct tally *tally, struct oracle_libdw *libdw,
     add_note(tally, text);
 }
 
+static bool agrees_with_whole(const struct oracle_stack *stack, const struct unwind_result *result,
+                              const struct pair *pair)
+{
+    const struct oracle_stack *whole = &pair->ours;
+    size_t count = stack->count < whole->count ? stack->count : whole->count;
+    if (memcmp(stack->frames, whole->frames, count * sizeof *stack->frames) != 0) {
+        return false;
+    }
+    bool is_rooted = result->quality == STACK_COMPLETE;
+    bool is_whole_rooted = pair->result.quality == STACK_COMPLETE;
+    return (stack->count == whole->count && is_rooted == is_whole_rooted) ||
+           (stack->count < whole->count && !is_rooted) ||
+           (stack->count > whole->count && !is_whole_rooted);
+}
+
 /* The whole stack is in `pair`. */
 static void compare_cut(struct oracle_ours *ours, struct oracle_libdw *libdw,
                         const struct oracle_sample *sample, const struct pair *pair,
@@ -179,13 +196,10 @@ static void compare_cut(struct oracle_ours *ours, struct oracle_libdw *libdw,
         cut.stack_bytes = cuts_bytes[i];
         cut.stack_cut = true;
         oracle_ours_unwind(ours, &cut, &stack, &result);
-        bool ends_early = stack.count < pair->ours.count;
         tally->cut_count++;
         tally->cut_joined_count += result.fp_frame_count > pair->result.fp_frame_count;
         tally->cut_complete_count += result.quality == STACK_COMPLETE;
-        if (stack.count > pair->ours.count ||
-            memcmp(stack.frames, pair->ours.frames, stack.count * sizeof *stack.frames) != 0 ||
-            (ends_early && result.quality == STACK_COMPLETE)) {
+        if (!agrees_with_whole(&stack, &result, pair)) {
             tally->cut_wrong_count++;
             describe_cut(tally, libdw, &stack, &result, pair);
         }

@@ -111,7 +111,10 @@ if [ "$mode" = --long ]; then
     compare
 fi
 
-awk -v limit=$LIMIT_PERCENT '!/^ / {
+# Go's compiler writes .debug_frame only, which libdw reads and ours does not: by frame pointers alone the
+# caller of a leaf is not seen.
+grep -q '^go ' "$WORK/rows" && echo "go is not counted: its call frames are in .debug_frame"
+awk -v limit=$LIMIT_PERCENT '!/^ / && $1 != "go" {
         samples += $2; same += $4; joined += $5; nowhere += $6; cut += $11; wrong += $14
     }
     END {

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 fibonacci() {
     if [ "$1" -lt 2 ]; then
