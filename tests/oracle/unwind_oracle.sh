@@ -74,10 +74,10 @@ write_source() {
 echo "program      samples frames   same joined nowher   ours  libdw differ |    less  joined  rooted wrong |" \
     "  root  short  depth norule badmem"
 compile frames_fp frames.c gcc -O2 -fno-omit-frame-pointer
-compile frames frames.c gcc -O2
+compile frames frames.c gcc -O2 -Wl,-z,lazy
 head -c 48M /dev/urandom | base64 >"$WORK/text"
 start frames_fp "$WORK/frames_fp"
-start frames "$WORK/frames"
+start frames env LD_BIND_NOT=1 "$WORK/frames"
 start perl perl "$PROGRAMS/mixed.pl"
 start python3 /usr/bin/python3 "$PROGRAMS/mixed.py"
 start bash bash "$PROGRAMS/mixed.sh"

@@ -2,8 +2,9 @@
 
 /*
  * Stacks of the odd kinds, one after the other: recursion, calls by pointer, callbacks from libc,
- * frames of variable size, frames that are aligned, signal handlers, on the same stack and on one
- * of their own, and coroutines. Built with and without frame pointers.
+ * frames of variable size, frames that are aligned, calls through the dynamic linker, signal
+ * handlers, on the same stack and on one of their own, and coroutines. Built with and without frame
+ * pointers.
  */
 #include <signal.h>
 #include <stdalign.h>
@@ -60,6 +61,14 @@ static NOINLINE int compare(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
+/* With LD_BIND_NOT each call goes through the dynamic linker. */
+static NOINLINE void call_libc(void)
+{
+    for (int i = 0; i < 500; i++) {
+        sink += (uint64_t)rand();
+    }
+}
+
 static NOINLINE void sort_numbers(void)
 {
     uint64_t numbers[SORTED_COUNT];
@@ -108,6 +117,7 @@ int main(void)
         (void)recurse(RECURSION_DEPTH);
         (void)by_pointer(i);
         sort_numbers();
+        call_libc();
         (void)swapcontext(&main_context, &coroutine_context);
     }
 }

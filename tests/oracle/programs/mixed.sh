@@ -24,4 +24,5 @@ while :; do
     for word in $text; do
         table[$word]=${#word}
     done
+    result=${#table[@]}
 done
