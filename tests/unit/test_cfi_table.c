@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tables through their whole way: collected, serialised, checked, asked. The model keeps a rule for
+ * every sixteen bytes and knows one law: what came first stays. Damage is done to the bytes that
+ * cfi_format.h describes, which is why this test includes it.
+ */
+#include "cfi_format.h"
+#include "cfi_table.h"
+#include "cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BASE          UINT64_C(0x7fff0010)
+#define UNIT          UINT64_C(16)
+#define UNITS         ((size_t)13000) /* four pages, the first and last in part */
+#define PROPERTY_RUNS 300
+#define RANGES_MAX    40
+
+static struct cfi_rule rule_with(int32_t offset)
+{
+    return (struct cfi_rule){
+        .kind = CFI_OFFSET,
+        .cfa_register = 7,
+        .ra_saved = CFI_AT_CFA,
+        .cfa_offset = offset,
+        .ra_offset = -8,
+    };
+}
+
+static void add(struct cfi_builder *builder, uint64_t start, uint64_t end, int32_t offset)
+{
+    const struct cfi_rule rule = rule_with(offset);
+    assert_int_equal(cfi_builder_add(builder, start, end, &rule), 0);
+}
+
+/* Finishes and frees `builder`; the bytes are the caller's. */
+static void *finish(struct cfi_builder *builder, struct cfi_table *ret, size_t *ret_bytes)
+{
+    void *bytes = NULL;
+    assert_int_equal(cfi_builder_finish(builder, &bytes, ret_bytes), 0);
+    cfi_builder_free(builder);
+    assert_int_equal(cfi_table_open(bytes, *ret_bytes, ret), 0);
+    return bytes;
+}
+
+static int32_t offset_at(const struct cfi_table *table, uint64_t vaddr)
+{
+    return cfi_table_find(table, vaddr)->cfa_offset;
+}
+
+static uint32_t draw(uint32_t *state, size_t below)
+{
+    *state = *state * 1664525 + 1013904223;
+    return (uint32_t)((*state >> 8) % below);
+}
+
+static void add_to_model(uint8_t *model, size_t start, size_t end, uint8_t offset)
+{
+    for (size_t i = start; i < end; i++) {
+        model[i] = model[i] == 0 ? offset : model[i];
+    }
+}
+
+/* Many overlapping ranges, in runs without gaps too, as one function's rows come. */
+static void run_property(uint32_t seed, uint8_t *model)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    uint32_t state = seed;
+    size_t start = 0;
+    assert_non_null(builder);
+    memset(model, 0, UNITS);
+    for (size_t i = draw(&state, RANGES_MAX); i > 0; i--) {
+        start = draw(&state, 3) == 0 ? start : draw(&state, UNITS);
+        size_t size = draw(&state, draw(&state, 2) == 0 ? 8 : UNITS / 4);
+        size_t end = size < UNITS - start ? start + size : UNITS;
+        uint8_t offset = (uint8_t)(1 + draw(&state, 5));
+        add(builder, BASE + start * UNIT, BASE + end * UNIT, offset);
+        add_to_model(model, start, end, offset);
+        start = end % UNITS;
+    }
+
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    uint64_t covered = 0;
+    for (size_t i = 0; i < UNITS; i++) {
+        covered += model[i] != 0 ? UNIT : 0;
+        if (offset_at(&table, BASE + i * UNIT) != model[i] ||
+            offset_at(&table, BASE + i * UNIT + UNIT - 1) != model[i]) {
+            fail_msg("seed %u: another rule in unit %zu", seed, i);
+        }
+    }
+    assert_int_equal(cfi_table_find(&table, BASE - 1)->kind, CFI_NONE);
+    assert_int_equal(cfi_table_find(&table, BASE + UNITS * UNIT)->kind, CFI_NONE);
+    assert_int_equal(table.stats.covered_bytes, covered);
+}
+
+static void finds_the_rule_that_came_first(void **state)
+{
+    (void)state;
+    cleanup_(freep) uint8_t *model = malloc(UNITS);
+    assert_non_null(model);
+    for (uint32_t seed = 1; seed <= PROPERTY_RUNS; seed++) {
+        run_property(seed * 2654435761U, model);
+    }
+}
+
+static void finds_nothing_in_an_empty_table(void **state)
+{
+    (void)state;
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(cfi_builder_new(), &table, &size_bytes);
+    assert_int_equal(cfi_table_find(&table, 0)->kind, CFI_NONE);
+    assert_int_equal(cfi_table_find(&table, UINT64_MAX)->kind, CFI_NONE);
+    assert_int_equal(table.row_count, 0);
+}
+
+/* Three equal neighbours are a row; the end is another; page starts repeat what is in force. */
+static void writes_a_row_only_where_the_rule_changes(void **state)
+{
+    (void)state;
+    struct cfi_builder *builder = cfi_builder_new();
+    add(builder, 0x10000, 0x10010, 8);
+    add(builder, 0x10010, 0x10020, 8);
+    add(builder, 0x10030, 0x20000, 16);
+    add(builder, 0x10020, 0x10030, 8);
+    add(builder, 0x20000, 0x30008, 16);
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    assert_int_equal(table.base, 0x10000);
+    assert_int_equal(table.page_count, 3);
+    assert_int_equal(table.row_count, 2 + 1 + 2);
+    assert_int_equal(offset_at(&table, 0x1002f), 8);
+    assert_int_equal(offset_at(&table, 0x10030), 16);
+    assert_int_equal(offset_at(&table, 0x30007), 16);
+    assert_int_equal(cfi_table_find(&table, 0x30008)->kind, CFI_NONE);
+}
+
+static void knows_the_kinds_that_have_no_caller(void **state)
+{
+    (void)state;
+    static const enum cfi_kind kinds[] = {CFI_NONE, CFI_UNSUPPORTED, CFI_ROOT};
+    struct cfi_builder *builder = cfi_builder_new();
+    for (size_t i = 0; i < 3; i++) {
+        /* What else stands in such a rule does not count. */
+        struct cfi_rule rule = {.kind = (uint8_t)kinds[i], .ra_saved = CFI_LOST, .bp_offset = 5};
+        assert_int_equal(cfi_builder_add(builder, 0x1000 * i, 0x1000 * (i + 1), &rule), 0);
+    }
+    add(builder, 0, 0x4000, 8);
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(cfi_table_find(&table, 0x1000 * i)->kind, kinds[i]);
+    }
+    assert_int_equal(table.stats.unsupported_bytes, 0x1000);
+    assert_int_equal(table.stats.covered_bytes, 0x2000);
+    assert_int_equal(offset_at(&table, 0x3fff), 8);
+}
+
+static void counts_rules_beyond_the_limit_as_unsupported(void **state)
+{
+    (void)state;
+    struct cfi_builder *builder = cfi_builder_new();
+    for (uint32_t i = 0; i < 70000; i++) {
+        add(builder, i, i + 1, (int32_t)i * 8);
+    }
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    size_t kept = CFI_RULE_COUNT_MAX - 2;
+    assert_int_equal(table.stats.rule_count, CFI_RULE_COUNT_MAX);
+    assert_int_equal(table.stats.covered_bytes, kept);
+    assert_int_equal(table.stats.unsupported_bytes, 70000 - kept);
+    assert_int_equal(offset_at(&table, kept - 1), (kept - 1) * 8);
+    assert_int_equal(cfi_table_find(&table, kept)->kind, CFI_UNSUPPORTED);
+}
+
+static void refuses_ranges_that_no_table_holds(void **state)
+{
+    (void)state;
+    const struct cfi_rule rule = rule_with(8);
+    struct cfi_builder *builder = cfi_builder_new();
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    assert_int_equal(cfi_builder_add(builder, 0, UINT64_C(1) << 32, &rule), -E2BIG);
+    assert_int_equal(cfi_builder_add(builder, UINT64_MAX - 1, UINT64_MAX, &rule), -E2BIG);
+    assert_int_equal(cfi_builder_add(builder, 9, 9, &rule), 0);
+    assert_int_equal(cfi_builder_add(builder, 9, 3, &rule), 0);
+    add(builder, 0, 1, 8);
+    add(builder, (UINT64_C(1) << 32) - 1, UINT64_C(1) << 32, 16);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
+    free(bytes);
+    cfi_builder_free(builder);
+
+    builder = cfi_builder_new();
+    add(builder, 0, 1, 8);
+    add(builder, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, 16);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), -E2BIG);
+    cfi_builder_free(builder);
+}
+
+/* A table of 2 pages, 3 rules and 5 rows, with a segment and a build-id. */
+static void *make_table(struct cfi_table *ret, size_t *ret_bytes)
+{
+    const struct symbol_segment segment = {.offset = 0x1000, .vaddr = 0x5000, .size_bytes = 0x800};
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(cfi_builder_segment(builder, &segment), 0);
+    assert_int_equal(cfi_builder_build_id(builder, (const uint8_t *)"build", 5), 0);
+    add(builder, 0x5000, 0x6000, 8);
+    add(builder, 0x6000, 0x10008, 8);
+    add(builder, 0x10008, 0x10010, 16);
+    return finish(builder, ret, ret_bytes);
+}
+
+static void keeps_segments_and_build_id(void **state)
+{
+    (void)state;
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    uint64_t vaddr = 0;
+    cleanup_(freep) void *bytes = make_table(&table, &size_bytes);
+    assert_int_equal(table.build_id_bytes, 5);
+    assert_memory_equal(table.build_id, "build", 5);
+    assert_true(cfi_table_vaddr(&table, 0x17ff, &vaddr));
+    assert_int_equal(vaddr, 0x57ff);
+    assert_false(cfi_table_vaddr(&table, 0x1800, &vaddr));
+    assert_false(cfi_table_vaddr(&table, 0xfff, &vaddr));
+}
+
+/* One number somewhere in the serialised bytes. */
+struct damage {
+    const char *what;
+    size_t offset;
+    size_t size_bytes;
+    uint64_t value;
+};
+
+#define SEGMENT          (sizeof(struct cfi_header))
+#define RULE(n)          (SEGMENT + sizeof(struct symbol_segment) + (n) * sizeof(struct cfi_rule))
+#define PAGE(n)          (RULE(4) + (n) * sizeof(struct cfi_page))
+#define ROW(n)           (PAGE(3) + (n) * sizeof(struct cfi_row))
+#define HEADER(member)   offsetof(struct cfi_header, member)
+#define OF_RULE(member)  (RULE(2) + offsetof(struct cfi_rule, member))
+#define OF_SEGMENT(name) (SEGMENT + offsetof(struct symbol_segment, name))
+
+static void refuses_every_damage_that_a_lookup_would_meet(void **state)
+{
+    (void)state;
+    static const struct damage damages[] = {
+        {"another format", HEADER(magic), 8, 0},
+        {"a base inside a page", HEADER(base), 8, 8},
+        {"pages around the end", HEADER(base), 8, UINT64_C(0xffffffffffff0000)},
+        {"more segments than bytes", HEADER(segment_count), 4, 2},
+        {"too many segments", HEADER(segment_count), 4, UINT32_MAX},
+        {"no rules", HEADER(rule_count), 4, 0},
+        {"too many rules", HEADER(rule_count), 4, UINT32_MAX},
+        {"more pages than bytes", HEADER(page_count), 4, 3},
+        {"too many pages", HEADER(page_count), 4, UINT32_MAX},
+        {"fewer rows than bytes", HEADER(row_count), 4, 4},
+        {"too many rows", HEADER(row_count), 4, UINT32_MAX},
+        {"a long build-id", HEADER(build_id_bytes), 4, 65},
+        {"an empty segment", OF_SEGMENT(size_bytes), 8, 0},
+        {"a segment around the end", OF_SEGMENT(vaddr), 8, UINT64_MAX},
+        {"a segment around the end of files", OF_SEGMENT(offset), 8, UINT64_MAX},
+        {"a first rule that is one", RULE(0), 1, CFI_ROOT},
+        {"no such kind", OF_RULE(kind), 1, CFI_PLT + 1},
+        {"no such register", OF_RULE(cfa_register), 1, 16},
+        {"no such index", OF_RULE(cfa_index), 1, 16},
+        {"half a signal", OF_RULE(signal_frame), 1, 2},
+        {"a return address in a register", OF_RULE(ra_saved), 1, CFI_SAME},
+        {"a return address at rbp", OF_RULE(ra_saved), 1, CFI_AT_BP},
+        {"a return address nowhere", OF_RULE(ra_saved), 1, CFI_LOST},
+        {"no such place for rbp", OF_RULE(bp_saved), 1, CFI_LOST + 1},
+        {"no such place for rbx", OF_RULE(bx_saved), 1, CFI_LOST + 1},
+        {"a first page that skips rows", PAGE(0), 4, 1},
+        {"an empty page", PAGE(1), 4, 0},
+        {"a page beyond the rows", PAGE(1), 4, 6},
+        {"rows behind the last page", PAGE(2), 4, 4},
+        {"a last page beyond the rows", PAGE(2), 4, 6},
+        {"a page whose first row comes late", ROW(0), 2, 1},
+        {"rows of one address", ROW(1), 2, 0},
+        {"rows that fall", ROW(3), 2, 0x11},
+        {"no such rule", ROW(1) + 2, 2, 4},
+    };
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
+    assert_int_equal(table.rule_count, 4);
+    assert_int_equal(size_bytes, ROW(5));
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        char before[8];
+        memcpy(before, bytes + damages[i].offset, sizeof before);
+        memcpy(bytes + damages[i].offset, &damages[i].value, damages[i].size_bytes);
+        if (cfi_table_open(bytes, size_bytes, &table) != -EBADMSG) {
+            fail_msg("%s is accepted", damages[i].what);
+        }
+        memcpy(bytes + damages[i].offset, before, sizeof before);
+    }
+    assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
+}
+
+static void refuses_bytes_of_another_size_or_place(void **state)
+{
+    (void)state;
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
+    cleanup_(freep) char *moved = malloc(size_bytes + 8);
+    assert_non_null(moved);
+    memcpy(moved + 4, bytes, size_bytes);
+    assert_int_equal(cfi_table_open(moved + 4, size_bytes, &table), -EBADMSG);
+    memcpy(moved, bytes, size_bytes);
+    for (size_t size = 0; size < size_bytes; size++) {
+        assert_int_equal(cfi_table_open(moved, size, &table), -EBADMSG);
+    }
+    memset(moved + size_bytes, 0, 8);
+    assert_int_equal(cfi_table_open(moved, size_bytes + 4, &table), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_rule_that_came_first),
+        cmocka_unit_test(finds_nothing_in_an_empty_table),
+        cmocka_unit_test(writes_a_row_only_where_the_rule_changes),
+        cmocka_unit_test(knows_the_kinds_that_have_no_caller),
+        cmocka_unit_test(counts_rules_beyond_the_limit_as_unsupported),
+        cmocka_unit_test(refuses_ranges_that_no_table_holds),
+        cmocka_unit_test(keeps_segments_and_build_id),
+        cmocka_unit_test(refuses_every_damage_that_a_lookup_would_meet),
+        cmocka_unit_test(refuses_bytes_of_another_size_or_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
