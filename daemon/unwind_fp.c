@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where code keeps a frame pointer, it points to the caller's, and the return address is above. The
+ * kernel walks this chain to its end, further than the bytes that it copies, but it skips the
+ * caller of a function that has not made its frame yet, and follows a register that is no frame
+ * pointer into nonsense. So an entry of its chain is taken for the return address of a frame only
+ * when the kernel is known to have read it from that very frame.
+ */
+#include "unwind_fp.h"
+
+#define FRAME_ALIGN_MASK UINT64_C(7)
+
+bool unwind_fp_is_plausible(const struct unwind_frame *frame)
+{
+    uint64_t bp = frame->registers[ARCH_DWARF_BP];
+    return unwind_frame_knows(frame, ARCH_DWARF_BP) && bp >= frame->registers[ARCH_DWARF_SP] &&
+           (bp & FRAME_ALIGN_MASK) == 0 && bp <= UINT64_MAX - ARCH_FRAME_CFA_OFFSET;
+}
+
+enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame)
+{
+    struct unwind_frame caller = {.known = 1U << ARCH_DWARF_SP | 1U << ARCH_DWARF_BP};
+    uint64_t bp = frame->registers[ARCH_DWARF_BP];
+    if (!unwind_frame_knows(frame, ARCH_DWARF_BP) || bp == 0) {
+        return STACK_NO_RULE;
+    }
+    if (!unwind_fp_is_plausible(frame)) {
+        return STACK_BAD_MEMORY;
+    }
+    enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &caller.pc);
+    if (quality == STACK_NONE) {
+        quality =
+            unwind_memory_read(memory, bp + ARCH_FRAME_BP_OFFSET, &caller.registers[ARCH_DWARF_BP]);
+    }
+    if (quality != STACK_NONE) {
+        return quality;
+    }
+    if (caller.pc == 0) {
+        return STACK_NO_RULE;
+    }
+    caller.registers[ARCH_DWARF_SP] = bp + ARCH_FRAME_CFA_OFFSET;
+    *frame = caller;
+    return STACK_NONE;
+}
+
+bool unwind_fp_is_rule(const struct cfi_rule *rule)
+{
+    return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_BP &&
+           rule->cfa_offset == ARCH_FRAME_CFA_OFFSET && rule->signal_frame == 0 &&
+           rule->ra_saved == CFI_AT_CFA &&
+           rule->ra_offset == ARCH_FRAME_RA_OFFSET - ARCH_FRAME_CFA_OFFSET &&
+           rule->bp_saved == CFI_AT_CFA &&
+           rule->bp_offset == ARCH_FRAME_BP_OFFSET - ARCH_FRAME_CFA_OFFSET;
+}
+
+size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain, size_t count,
+                      uint64_t first, uint64_t target)
+{
+    uint64_t bp = first;
+    for (size_t next = 1; next <= count; next++) {
+        uint64_t word = 0;
+        bool seen = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &word) == STACK_NONE;
+        if (seen && (next == count || word != chain[next])) {
+            return 0;
+        }
+        if (bp == target) {
+            return next;
+        }
+        if (unwind_memory_read(memory, bp + ARCH_FRAME_BP_OFFSET, &bp) != STACK_NONE) {
+            return 0;
+        }
+    }
+    return 0;
+}

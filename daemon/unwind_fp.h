@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One step up a stack by the frame pointer, and what the kernel's frame-pointer chain proves. */
+
+#include "cfi_table.h"
+#include "unwind_frame.h"
+
+/* Steps as unwind_cfi_step() does: STACK_NO_RULE where rbp is not known, or a chain ends with 0. */
+enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame);
+
+/* Whether the frame pointer is known and is where this frame can be. */
+bool unwind_fp_is_plausible(const struct unwind_frame *frame);
+
+/* Whether code with this rule keeps its frame where its frame pointer says. */
+bool unwind_fp_is_rule(const struct cfi_rule *rule);
+
+/*
+ * Where in the kernel's `chain` (the first entry is the sampled instruction) is the return address
+ * of the frame whose frame pointer is `target`, by walking from the sampled frame pointer, `first`,
+ * as the kernel did. Returns an index, or 0: it did not come by there as far as the copied bytes
+ * tell, or they contradict it. `count` itself: it came by, and went no further.
+ */
+size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain, size_t count,
+                      uint64_t first, uint64_t target);
