@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -37,23 +36,30 @@ static int admit(struct control *control, int fd, const struct ucred *cred)
             CONTROL_PEERS_PER_UID_MAX) {
         return -EUSERS;
     }
-    int r = socket_prepare(fd);
-    return r < 0 ? r : peer_new(control, fd, cred);
+    return peer_new(control, fd, cred);
 }
 
 static void serve(struct control *control, int fd)
 {
     struct ucred cred = {.uid = (uid_t)-1};
     socklen_t cred_bytes = sizeof cred;
-    int r = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) != 0
+    int r = socket_prepare(fd);
+    if (r >= 0) {
+        r = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) != 0
                 ? -errno
                 : admit(control, fd, &cred);
-    if (r < 0) {
-        log_debug("peer pid %d uid %u: refused: %s", (int)cred.pid, cred.uid, strerror(-r));
-        socket_close(control, fd, cred.uid);
+    }
+    if (r >= 0) {
+        log_debug("peer pid %d uid %u: connected", (int)cred.pid, cred.uid);
         return;
     }
-    log_debug("peer pid %d uid %u: connected", (int)cred.pid, cred.uid);
+    if (r == -EUSERS) {
+        log_debug("peer pid %d uid %u: too many connections, closing it", (int)cred.pid, cred.uid);
+    } else {
+        (void)log_warning(r, "peer pid %d uid %u: cannot be served, ignoring", (int)cred.pid,
+                          cred.uid);
+    }
+    socket_close(control, fd, cred.uid);
 }
 
 /* Whatever becomes of one more connection, there must be a place for it to linger. */

@@ -324,7 +324,7 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     if (written < 0 || (size_t)written < chunk.size_bytes) {
         return reply_fault(peer, written < 0 ? -errno : -ENOMEM, &fault);
     }
-    write_fd = close_fd(write_fd);
+    closep(&write_fd);
     r = control_pipe_count(peer, read_fd);
     if (r < 0) {
         return reply_fault(peer, r, &fault);

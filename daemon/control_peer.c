@@ -293,10 +293,10 @@ static int on_peer_io(sd_event_source *source, int fd, uint32_t revents, void *u
     int r = 0;
     (void)source;
     (void)fd;
-    if ((revents & (EPOLLHUP | EPOLLERR)) != 0) {
+    if ((revents & EPOLLIN) != 0) {
+        r = receive(peer); /* what it said before it went is done yet */
+    } else if ((revents & (EPOLLHUP | EPOLLERR)) != 0) {
         r = -ENOTCONN;
-    } else if ((revents & EPOLLIN) != 0) {
-        r = receive(peer);
     }
     peer_continue(peer, r);
     return 0;

@@ -175,7 +175,7 @@ void control_pipe_forget(const struct peer *peer);
 /*
  * Sockets on which a client may send descriptors (control_socket.c).
  */
-int socket_prepare(int fd);
+int socket_prepare(int fd); /* before anything else */
 /* Receives bytes. Returns how many, 0 at the end, -EBADMSG when a descriptor comes with the next
  * ones (it stays in the socket), or another -errno. */
 ssize_t socket_receive(int fd, void *buffer, size_t room_bytes);

@@ -4,6 +4,7 @@
 #include "control_harness.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 
 #define ATTACH          CALL("Attach")
 #define ATTACHED(state) "{\"parameters\":{\"session\":\"7\",\"state\":\"" state "\"}}"
@@ -173,6 +174,25 @@ static void finishes_a_stop_whose_connection_has_ended(void **state)
     hang_up(&client);
 }
 
+static void does_what_a_client_asked_for_before_it_went(void **state)
+{
+    static const char calls[] = CREATE_DETACHED "\0" CALL("Start");
+    static const char oneway[] = "{\"method\":\"" SAMPLER "Attach\",\"oneway\":true}\0"
+                                 "{\"method\":\"" SAMPLER "Stop\",\"oneway\":true}";
+    struct client client = dial();
+    (void)state;
+    fake.stops_at_once = true;
+    ask(&client, CREATE_DETACHED, CREATED);
+    ask(&client, CALL("Close"), EMPTY);
+    assert_int_equal(send(client.fd, calls, sizeof calls, 0), sizeof calls);
+    hang_up(&client);
+    assert_int_equal(session_state(fake.last), SESSION_RUNNING);
+    client = dial();
+    assert_int_equal(send(client.fd, oneway, sizeof oneway, 0), sizeof oneway);
+    hang_up(&client);
+    assert_int_equal(session_state(fake.last), SESSION_STOPPED);
+}
+
 static void tells_whoever_attaches_that_a_session_ended_by_itself(void **state)
 {
     (void)state;
@@ -284,6 +304,7 @@ int main(void)
         TEST(keeps_an_attached_session_to_its_connection),
         TEST(attaches_its_user_and_root_only),
         TEST(finishes_a_stop_whose_connection_has_ended),
+        TEST(does_what_a_client_asked_for_before_it_went),
         TEST(tells_whoever_attaches_that_a_session_ended_by_itself),
         TEST(limits_detached_sessions_to_ten_minutes_of_sampling),
         TEST_LEASE(ends_a_detached_session_that_is_never_started),

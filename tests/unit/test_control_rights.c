@@ -186,7 +186,7 @@ static void counts_a_connection_until_its_descriptors_are_closed(void **state)
     for (size_t i = 0; i < PAIRS_MAX; i++) {
         pairs[i] = make_slow_pair();
         struct client client = knock();
-        say_with_fd(&client, "{", 1, pairs[i].near_fd, 0);
+        say_with_fd(&client, "{", 1, pairs[i].near_fd, i % 2 == 0 ? 0 : MSG_OOB);
         assert_null(hear(&client));
         hang_up(&client);
         if (i >= 7) {
