@@ -256,7 +256,7 @@ static void *read_into_page(void *userdata)
  */
 static void goes_on_while_a_client_stands_still_in_a_pipe(void **state)
 {
-    struct page page;
+    struct page page = {.fault_fd = -1};
     pthread_t thread;
     (void)state;
     if (!make_page(&page)) {
