@@ -186,6 +186,7 @@ static void does_what_a_client_asked_for_before_it_went(void **state)
     ask(&client, CALL("Close"), EMPTY);
     assert_int_equal(send(client.fd, calls, sizeof calls, 0), sizeof calls);
     hang_up(&client);
+    assert_int_equal(fake.live_count, 1);
     assert_int_equal(session_state(fake.last), SESSION_RUNNING);
     client = dial();
     assert_int_equal(send(client.fd, oneway, sizeof oneway, 0), sizeof oneway);
