@@ -60,6 +60,24 @@ static void replaces_a_socket_on_which_nobody_listens(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void takes_its_socket_away_when_nobody_listens(void **state)
+{
+    struct stat status;
+    (void)state;
+    int fd = control_listen(path, NULL);
+    assert_true(fd >= 0);
+    control_unlisten(path); /* somebody else's by now */
+    assert_int_equal(lstat(path, &status), 0);
+    assert_int_equal(close(fd), 0);
+    control_unlisten(path);
+    assert_int_equal(lstat(path, &status), -1);
+    control_unlisten(path);
+    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(close(fd), 0);
+    control_unlisten(path); /* no socket */
+    assert_int_equal(unlink(path), 0);
+}
+
 static void refuses_a_name_without_permissions(void **state)
 {
     struct fault fault = {0};
@@ -118,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lets_in_the_caller_or_the_group),
         cmocka_unit_test(replaces_a_socket_on_which_nobody_listens),
+        cmocka_unit_test(takes_its_socket_away_when_nobody_listens),
         cmocka_unit_test(refuses_a_name_without_permissions),
         cmocka_unit_test(leaves_a_socket_alone_on_which_somebody_listens),
         cmocka_unit_test(leaves_other_files_alone),
