@@ -48,6 +48,28 @@ static int print_values(const char *path, const struct session_config *config)
     return EXIT_DONE;
 }
 
+/* The limit is the daemon's machine's, which may be another, so this is no fault of the config. */
+static void hint_depth(const char *path, const struct session_config *config)
+{
+    cleanup_(freep) char *text = session_config_print(config);
+    cleanup_(json_freep) cJSON *values = cJSON_Parse(text);
+    const cJSON *unwind = cJSON_GetObjectItemCaseSensitive(values, "unwind");
+    cleanup_(freep) char *limit_text = NULL;
+    size_t limit_bytes = 0;
+    if (!cJSON_IsString(unwind) || strcmp(unwind->valuestring, "fp") != 0 ||
+        read_text("/proc/sys/kernel/perf_event_max_stack", 32, &limit_text, &limit_bytes, NULL) <
+            0) {
+        return;
+    }
+    long limit = strtol(limit_text, NULL, 10);
+    if (limit > 0 && config->max_stack_depth > limit) {
+        (void)complain("%s: max_stack_depth: %u is more than this machine's "
+                       "kernel.perf_event_max_stack, %ld, so a daemon here refuses it; raise that "
+                       "with sysctl, or ask for less",
+                       path, config->max_stack_depth, limit);
+    }
+}
+
 int cmd_check(int argc, char **argv)
 {
     cleanup_(freep) char *text = NULL;
@@ -68,5 +90,7 @@ int cmd_check(int argc, char **argv)
     if (session_config_parse(text, text_bytes, false, &config, &fault) < 0) {
         return complain("%s: %s: %s", path, fault.member, fault.text);
     }
-    return print_values(path, &config);
+    int status = print_values(path, &config);
+    hint_depth(path, &config);
+    return status;
 }

@@ -70,7 +70,7 @@ static void names_a_file_only_when_it_is_whole(void **state)
     char path[128];
     struct output *output = NULL;
     struct stat status;
-    assert_int_equal(output_open(in_folder("a", path), false, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a", path), &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, NULL), 0);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(output_finish(output, NULL), 0);
@@ -90,7 +90,7 @@ static void leaves_the_old_file_when_it_is_given_up(void **state)
     assert_non_null(old);
     assert_true(fputs("old", old) >= 0);
     assert_int_equal(fclose(old), 0);
-    assert_int_equal(output_open(path, false, &output, NULL), 0);
+    assert_int_equal(output_open(path, &output, NULL), 0);
     assert_int_equal(output_write(output, "new", 3, NULL), 0);
     (void)output_free(output);
     assert_content(path, "old");
@@ -109,7 +109,7 @@ static void replaces_what_a_link_means_and_keeps_its_mode(void **state)
     assert_int_equal(fclose(old), 0);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(symlink("a", in_folder("link", link)), 0);
-    assert_int_equal(output_open(link, false, &output, NULL), 0);
+    assert_int_equal(output_open(link, &output, NULL), 0);
     assert_int_equal(output_write(output, "new", 3, NULL), 0);
     assert_int_equal(output_finish(output, NULL), 0);
     (void)output_free(output);
@@ -127,7 +127,7 @@ static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
     char path[128];
     char kept[128];
     struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, NULL), 0);
     const char *name = output_keep(output);
     assert_non_null(name);
@@ -143,7 +143,7 @@ static void compresses(void **state)
     (void)state;
     char path[128];
     struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(output_write(output, "hello ", 6, NULL), 0);
     }
@@ -164,13 +164,13 @@ static void tells_of_a_full_disk(void **state)
     (void)state;
     struct output *output = NULL;
     struct fault fault = {0};
-    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_int_equal(output_open("/dev/full", &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, &fault), -ENOSPC);
     assert_non_null(strstr(fault.text, "No space left on device"));
     assert_null(output_keep(output));
     (void)output_free(output);
     /* And through a stream, which has a buffer. */
-    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_int_equal(output_open("/dev/full", &output, NULL), 0);
     assert_true(fputs("hello", output_stream(output)) >= 0);
     fault = (struct fault){0};
     assert_int_equal(output_finish(output, &fault), -ENOSPC);
@@ -186,9 +186,9 @@ static void refuses_folders_and_missing_folders(void **state)
     char path[128];
     struct output *output = NULL;
     struct fault fault = {0};
-    assert_int_equal(output_open(folder, false, &output, &fault), -EISDIR);
+    assert_int_equal(output_open(folder, &output, &fault), -EISDIR);
     assert_non_null(strstr(fault.text, "is a directory"));
-    assert_int_equal(output_open(in_folder("missing/a", path), false, &output, &fault), -ENOENT);
+    assert_int_equal(output_open(in_folder("missing/a", path), &output, &fault), -ENOENT);
     assert_non_null(strstr(fault.text, "missing/a: cannot be written"));
     assert_null(output);
     assert_int_equal(remove_folder(), 0);
