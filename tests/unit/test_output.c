@@ -194,6 +194,126 @@ static void refuses_folders_and_missing_folders(void **state)
     assert_int_equal(remove_folder(), 0);
 }
 
+/* Opens, writes and marks as a reader does, then ends as one that is killed: nothing is cleaned up.
+ * Returns how many bytes the file has. */
+static uint64_t write_and_die(const char *path, uint64_t expected_mark, const char *text,
+                              uint64_t mark, const char *unmarked)
+{
+    struct output *output = NULL;
+    uint64_t found = 99;
+    assert_int_equal(output_resume(path, "tag", &output, &found, NULL), 0);
+    assert_int_equal(found, expected_mark);
+    assert_int_equal(output_write(output, text, strlen(text), NULL), 0);
+    assert_int_equal(output_mark(output, mark, NULL), 0);
+    uint64_t marked_bytes = output_size_bytes(output);
+    assert_int_equal(output_write(output, unmarked, strlen(unmarked), NULL), 0);
+    char *name = strdup(output_temporary_name(output));
+    char *copy = NULL;
+    assert_true(asprintf(&copy, "%s-copy", name) > 0);
+    /* output_free() would cut it. */
+    assert_int_equal(rename(name, copy), 0);
+    (void)output_free(output);
+    assert_int_equal(rename(copy, name), 0);
+    free(name);
+    free(copy);
+    return marked_bytes;
+}
+
+static void goes_on_behind_the_last_mark(void **state)
+{
+    static const char *const names[] = {"a", "a.gz"};
+    (void)state;
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct output *output = NULL;
+        uint64_t mark = 0;
+        (void)in_folder(names[i], path);
+        (void)write_and_die(path, 0, "one ", 7, "lost");
+        uint64_t marked_bytes = write_and_die(path, 7, "two ", 8, "lost as well");
+        assert_int_equal(access(path, F_OK), -1);
+        assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+        assert_int_equal(mark, 8);
+        assert_int_equal(output_size_bytes(output), marked_bytes);
+        assert_int_equal(output_write(output, "three", 5, NULL), 0);
+        assert_int_equal(output_finish(output, NULL), 0);
+        (void)output_free(output);
+        assert_content(path, "one two three");
+    }
+    assert_int_equal(remove_folder(), 2);
+}
+
+static void keeps_what_is_marked_and_removes_what_has_no_mark(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    uint64_t mark = 0;
+    (void)in_folder("a", path);
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(output_write(output, "one", 3, NULL), 0);
+    (void)output_free(output);
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(mark, 0);
+    assert_int_equal(output_write(output, "one", 3, NULL), 0);
+    assert_int_equal(output_mark(output, 5, NULL), 0);
+    assert_int_equal(output_write(output, "two", 3, NULL), 0);
+    char *kept = strdup(output_temporary_name(output));
+    (void)output_free(output);
+    assert_non_null(strstr(kept, "/a.partial-tag-5-3"));
+    assert_content(kept, "one");
+    free(kept);
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void goes_on_with_nothing_that_another_has_put_there(void **state)
+{
+    /* Shorter than its name says; a link; names that are not of this file or this tag. */
+    static const struct {
+        const char *name;
+        bool is_link;
+        int result;
+    } cases[] = {
+        {"a.partial-tag-5-4", false, -EEXIST}, {"a.partial-tag-5-0", true, -EEXIST},
+        {"a.partial-tag-5-0", false, 0},       {"a.partial-tag-05-0", false, 0},
+        {"a.partial-gat-5-0", false, 0},       {"b.partial-tag-5-0", false, 0},
+        {"a.partial-tag-5-x", false, 0},       {"a.partial-tag--", false, 0},
+        {"a.partial-XXXXXX", false, 0},
+    };
+    (void)state;
+    char path[128];
+    char other[128];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct output *output = NULL;
+        struct fault fault = {0};
+        uint64_t mark = 99;
+        (void)in_folder(cases[i].name, other);
+        if (cases[i].is_link) {
+            assert_int_equal(symlink("target", other), 0);
+        } else {
+            FILE *file = fopen(other, "w");
+            assert_non_null(file);
+            assert_int_equal(fclose(file), 0);
+        }
+        assert_int_equal(output_resume(in_folder("a", path), "tag", &output, &mark, &fault),
+                         cases[i].result);
+        bool is_taken = strcmp(cases[i].name, "a.partial-tag-5-0") == 0;
+        assert_int_equal(mark, cases[i].result < 0 ? 99 : is_taken ? 5 : 0);
+        (void)output_free(output);
+        assert_int_equal(unlink(other), 0);
+    }
+    assert_int_equal(remove_folder(), 0);
+}
+
+static void follows_other_names_of_standard_output(void **state)
+{
+    (void)state;
+    assert_string_equal(output_plain_path("/dev/stdout"), "-");
+    assert_string_equal(output_plain_path("/dev/fd/1"), "-");
+    assert_string_equal(output_plain_path("/dev/stdout/x"), "/dev/stdout/x");
+    assert_string_equal(output_plain_path("a"), "a");
+    assert_int_equal(remove_folder(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +324,10 @@ int main(void)
         cmocka_unit_test_setup(compresses, make_folder),
         cmocka_unit_test_setup(tells_of_a_full_disk, make_folder),
         cmocka_unit_test_setup(refuses_folders_and_missing_folders, make_folder),
+        cmocka_unit_test_setup(goes_on_behind_the_last_mark, make_folder),
+        cmocka_unit_test_setup(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder),
+        cmocka_unit_test_setup(goes_on_with_nothing_that_another_has_put_there, make_folder),
+        cmocka_unit_test_setup(follows_other_names_of_standard_output, make_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
