@@ -3,8 +3,8 @@
 /*
  * The listening side of the control socket. A connection is admitted or closed at once: 32 of them
  * and 8 of one uid. What a connection says is control_peer.c's (bytes and replies),
- * control_service.c's (calls) and control_methods.c's (what they do). The one session belongs to
- * the peer that created it; control holds both pointers so that neither outlives the other.
+ * control_service.c's (calls) and control_methods.c's (what they do). The one session and the peer
+ * that holds it are control_session.c's.
  */
 #include "cleanup.h"
 #include "control_peer.h"
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -28,28 +29,37 @@ static size_t count_peers_of(const struct control *control, uid_t uid)
     return count;
 }
 
-static void admit(struct control *control, int accepted_fd)
+/* Returns 0, and `fd` is taken; or -errno. */
+static int admit(struct control *control, int fd, const struct ucred *cred)
 {
-    cleanup_(closep) int fd = accepted_fd;
-    struct ucred cred;
+    if (control->peer_count + control_lingering_count(control, NULL) >= CONTROL_PEERS_MAX ||
+        count_peers_of(control, cred->uid) + control_lingering_count(control, &cred->uid) >=
+            CONTROL_PEERS_PER_UID_MAX) {
+        return -EUSERS;
+    }
+    int r = socket_prepare(fd);
+    return r < 0 ? r : peer_new(control, fd, cred);
+}
+
+static void serve(struct control *control, int fd)
+{
+    struct ucred cred = {.uid = (uid_t)-1};
     socklen_t cred_bytes = sizeof cred;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) != 0) {
-        log_debug("control: a peer without credentials, closing it");
-        return;
-    }
-    if (control->peer_count >= CONTROL_PEERS_MAX ||
-        count_peers_of(control, cred.uid) >= CONTROL_PEERS_PER_UID_MAX) {
-        log_debug("peer pid %d uid %u: too many connections, closing it", (int)cred.pid, cred.uid);
-        return;
-    }
-    int r = peer_new(control, fd, &cred);
+    int r = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes) != 0
+                ? -errno
+                : admit(control, fd, &cred);
     if (r < 0) {
-        (void)log_warning(r, "peer pid %d uid %u: cannot be served, ignoring", (int)cred.pid,
-                          cred.uid);
+        log_debug("peer pid %d uid %u: refused: %s", (int)cred.pid, cred.uid, strerror(-r));
+        socket_close(control, fd, cred.uid);
         return;
     }
-    (void)take_fd(fd);
     log_debug("peer pid %d uid %u: connected", (int)cred.pid, cred.uid);
+}
+
+/* Whatever becomes of one more connection, there must be a place for it to linger. */
+static bool has_room(struct control *control)
+{
+    return control->peer_count + control_lingering_count(control, NULL) < CONTROL_LINGERING_MAX;
 }
 
 static int on_connection(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata)
@@ -57,24 +67,14 @@ static int on_connection(sd_event_source *source, int listen_fd, uint32_t revent
     struct control *control = userdata;
     (void)source;
     (void)revents;
-    for (unsigned i = 0; i < ACCEPTS_PER_EVENT; i++) {
+    for (unsigned i = 0; i < ACCEPTS_PER_EVENT && has_room(control); i++) {
         int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
             return 0;
         }
-        admit(control, fd);
+        serve(control, fd);
     }
     return 0;
-}
-
-void control_close_session(struct control *control)
-{
-    if (control->session != NULL) {
-        log_info("session %s: closed", session_id(control->session));
-        control->session = session_free(control->session);
-    }
-    control->session_peer = NULL;
-    control->ended_by_itself = false;
 }
 
 struct control *control_free(struct control *control)
@@ -85,9 +85,12 @@ struct control *control_free(struct control *control)
     while (control->peers != NULL) {
         (void)peer_free(control->peers);
     }
+    control_close_session(control, "the daemon ends");
+    control_end_lingering(control);
     control->listen_source = sd_event_source_disable_unref(control->listen_source);
+    control->lease_source = sd_event_source_disable_unref(control->lease_source);
     control->listen_fd = close_fd(control->listen_fd);
-    control->null_fd = close_fd(control->null_fd);
+    control->pipes_fd = close_fd(control->pipes_fd);
     free(control);
     return NULL;
 }
@@ -124,10 +127,10 @@ static int watch_listener(struct control *control, int listen_fd)
 
 int control_new(int listen_fd, const struct control_params *params, struct control **ret)
 {
-    cleanup_(closep) int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    cleanup_(closep) int pipes_fd = epoll_create1(EPOLL_CLOEXEC);
     /* A socket that was passed in may be a blocking one. */
     int flags = fcntl(listen_fd, F_GETFL);
-    if (null_fd < 0 || flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    if (pipes_fd < 0 || flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
     }
     cleanup_(control_freep) struct control *control = calloc(1, sizeof *control);
@@ -136,9 +139,12 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
     }
     control->params = *params;
     control->listen_fd = -1; /* not taken yet */
-    control->null_fd = take_fd(null_fd);
+    control->pipes_fd = take_fd(pipes_fd);
     control->started_ns = now_ns();
-    int r = watch_listener(control, listen_fd);
+    int r = control_add_lease(control);
+    if (r >= 0) {
+        r = watch_listener(control, listen_fd);
+    }
     if (r < 0) {
         return r;
     }

@@ -16,21 +16,30 @@
 
 struct control;
 
+/* How long a detached session that does not run lives after its last request. 0: the default. */
+struct control_leases {
+    uint64_t created_ms; /* one that was never started; 60,000 */
+    uint64_t stopped_ms; /* one that has run; 600,000 */
+};
+
 struct control_params {
     sd_event *event;               /* borrowed for control's life, as the next */
     struct module_cache *cache;    /* what sessions are created with */
     struct perf_features features; /* for Status */
     int64_t priority;              /* of all its event sources */
+    struct control_leases leases;
 };
 
 /*
  * Binds and listens at `path`. A socket that is there already is replaced when nobody listens on
  * it. The mode is 0600, or 0660 of the group cpu-profiler where there is one and the caller may
- * give to it. The folder of the default path is made when it is missing. The socket stays at its
- * path when the daemon ends; the next daemon replaces it. Returns a descriptor (returned: close()),
- * or -errno with a fault, -EADDRINUSE when another daemon listens there.
+ * give to it. The folder of the default path is made when it is missing. Returns a descriptor
+ * (returned: close()), or -errno with a fault, -EADDRINUSE when another daemon listens there.
  */
 int control_listen(const char *path, struct fault *reterr);
+/* Removes what control_listen() has left at `path`, once its descriptor is closed; a socket on
+ * which somebody listens stays. */
+void control_unlisten(const char *path);
 
 /*
  * Serves a listening SOCK_STREAM socket (taken), its own or one that was passed in. Returns 0 and

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes the control socket for a daemon that nobody passed one to. Two rules: a socket on which
- * somebody listens is never taken away, and at no moment may more users connect than in the end.
- * For the second the mode is set before bind(), and widened only once the group is right.
+ * Makes the control socket for a daemon that nobody passed one to, and removes it. Two rules: a
+ * socket on which somebody listens is never taken away, and at no moment may more users connect
+ * than in the end. For the second the mode is set before bind(), and widened only once the group is
+ * right.
  */
 #include "cleanup.h"
 #include "control.h"
@@ -79,6 +80,15 @@ static int open_to_group(const char *path, struct fault *reterr)
     int r = errno;
     return fault_set(reterr, r, "cannot open '%s' to the group " SAMPLER_GROUP ": %s", path,
                      strerror(r));
+}
+
+void control_unlisten(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) < sizeof address.sun_path) {
+        (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+        (void)remove_stale(&address, NULL);
+    }
 }
 
 int control_listen(const char *path, struct fault *reterr)

@@ -2,8 +2,9 @@
 
 /*
  * The methods of io.cpuprofilerd.Sampler, one function each. A method replies, or leaves the peer
- * in a wait whose end replies. The states are session's; what is decided here is who has a session
- * at all, and what a client is told of one that ended by itself.
+ * in a wait whose end replies. The states are session's, and who holds it is control_session.c's;
+ * what is decided here is who may hold it, and what a client is told of a session that ended by
+ * itself.
  */
 #include "cleanup.h"
 #include "control_peer.h"
@@ -12,11 +13,11 @@
 #include "sampler.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
 #define STATUS_INTERVAL_US ((uint64_t)1000000)
+#define STOPPED_BY_ITSELF  "max_duration" /* as session says it */
 
 extern const char sampler_description[]; /* from common/io.cpuprofilerd.Sampler.varlink */
 
@@ -45,22 +46,17 @@ static int reply_text_and(struct peer *peer, const char *error, const char *text
     return peer_reply_error(peer, error, take_ptr(parameters));
 }
 
-/* The session of the peer, or NULL: none, or another's. */
-static struct session *own_session(const struct peer *peer)
-{
-    return peer->control->session_peer == peer ? peer->control->session : NULL;
-}
-
 static int reply_bad_state(struct peer *peer, const char *text)
 {
-    const struct session *session = own_session(peer);
+    const struct control *control = peer->control;
+    bool holds = control->session != NULL && control->holder == peer;
     return reply_text_and(peer, SAMPLER_INTERFACE ".BadState", text, "state",
-                          session == NULL ? "none" : session_state_name(session_state(session)));
+                          holds ? session_state_name(session_state(control->session)) : "none");
 }
 
 static int reply_no_session(struct peer *peer)
 {
-    return reply_bad_state(peer, "this connection has no session; call Create first");
+    return reply_bad_state(peer, "this connection has no session; call Create or Attach first");
 }
 
 /* What a call on the session returned, `r` < 0, as the error that says it best. */
@@ -69,6 +65,7 @@ static int reply_fault(struct peer *peer, int r, const struct fault *fault)
     const char *text = fault->text[0] != '\0' ? fault->text : strerror(-r);
     switch (-r) {
     case EBADFD:
+    case EBUSY:
         return reply_bad_state(peer, text);
     case EINVAL:
         return reply_text_and(peer, SAMPLER_INTERFACE ".InvalidArgs", text, "member",
@@ -94,17 +91,21 @@ static int reply_stopped(struct peer *peer, const char *by)
     return peer_reply(peer, take_ptr(parameters), false);
 }
 
-/* Called by the session, so it frees nothing: the peer goes on from the loop. */
+/*
+ * Called by the session, so it frees nothing: the peer goes on from the loop. A Stop whose
+ * connection is gone by now has been obeyed all the same, and nobody need be told.
+ */
 static void on_stopped(struct session *session, const char *by, void *userdata)
 {
     struct control *control = userdata;
-    struct peer *peer = control->session_peer;
+    struct peer *peer = control->holder;
     log_info("session %s: stopped by %s", session_id(session), by);
-    if (peer->wait == PEER_AWAITS_STOP) {
+    if (peer != NULL && peer->wait == PEER_AWAITS_STOP) {
         peer_resume(peer, reply_stopped(peer, by));
     } else {
-        control->ended_by_itself = true;
+        control->ended_by_itself = strcmp(by, STOPPED_BY_ITSELF) == 0;
     }
+    control_renew_lease(control);
 }
 
 static int reply_already_exists(struct peer *peer)
@@ -129,13 +130,13 @@ static int reply_created(struct peer *peer)
     return peer_reply(peer, take_ptr(parameters), false);
 }
 
-static int create_session(struct peer *peer, const struct session_config *config)
+static int create_session(struct peer *peer, const struct session_config *config, bool detached)
 {
     struct control *control = peer->control;
     struct session_params params = {
         .event = control->params.event,
         .cache = control->params.cache,
-        .owner = {.uid = peer->cred.uid, .pid = peer->cred.pid},
+        .owner = {.uid = peer->cred.uid, .pid = peer->cred.pid, .detached = detached},
         .callbacks = {.userdata = control, .on_stopped = on_stopped},
     };
     struct fault fault = {0};
@@ -143,9 +144,11 @@ static int create_session(struct peer *peer, const struct session_config *config
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    control->session_peer = peer;
-    log_info("session %s: created for pid %d uid %u", session_id(control->session),
-             (int)peer->cred.pid, peer->cred.uid);
+    control->worker_restarts_before =
+        module_cache_counts(control->params.cache).worker_restart_count;
+    control_hold_session(control, peer);
+    log_info("session %s: created for pid %d uid %u%s", session_id(control->session),
+             (int)peer->cred.pid, peer->cred.uid, detached ? ", detached" : "");
     return reply_created(peer);
 }
 
@@ -159,20 +162,76 @@ static int call_create(struct peer *peer, const cJSON *const *parameters)
     if (detach != NULL && !cJSON_IsBool(detach)) {
         return varlink_reply_invalid_parameter(peer, "detach");
     }
-    if (cJSON_IsTrue(detach)) {
-        return reply_text(peer, SAMPLER_INTERFACE ".NotSupported",
-                          "this version has no detached sessions; keep the connection open");
-    }
+    bool detached = cJSON_IsTrue(detach);
     struct session_config config;
     struct fault fault = {0};
     cleanup_(freep) char *text = cJSON_PrintUnformatted(config_object);
-    int r =
-        text == NULL ? -ENOMEM : session_config_parse(text, strlen(text), false, &config, &fault);
+    int r = text == NULL ? -ENOMEM
+                         : session_config_parse(text, strlen(text), detached, &config, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
     return peer->control->session != NULL ? reply_already_exists(peer)
-                                          : create_session(peer, &config);
+                                          : create_session(peer, &config, detached);
+}
+
+static int reply_attached(struct peer *peer)
+{
+    const struct session *session = peer->control->session;
+    cleanup_(json_freep) cJSON *parameters = cJSON_CreateObject();
+    if (cJSON_AddStringToObject(parameters, "session", session_id(session)) == NULL ||
+        cJSON_AddStringToObject(parameters, "state", session_state_name(session_state(session))) ==
+            NULL) {
+        return -ENOMEM;
+    }
+    return peer_reply(peer, take_ptr(parameters), false);
+}
+
+/* To a peer that may attach to the session, but for its holder. */
+static int reply_held(struct peer *peer, const struct peer *holder)
+{
+    const struct session *session = peer->control->session;
+    struct fault fault = {0};
+    (void)fault_set(&fault, EBUSY,
+                    session_owner(session)->detached
+                        ? "the connection of pid %d holds the session; attach when it has ended"
+                        : "the session belongs to the connection of pid %d and ends with it",
+                    (int)holder->cred.pid);
+    return reply_text_and(peer, SAMPLER_INTERFACE ".BadState", fault.text, "state",
+                          session_state_name(session_state(session)));
+}
+
+static int attach(struct peer *peer, const char *id)
+{
+    struct control *control = peer->control;
+    const struct session *session = control->session;
+    struct fault fault = {0};
+    if (session == NULL) {
+        return reply_bad_state(peer, "there is no session; call Create first");
+    }
+    uid_t owner_uid = session_owner(session)->uid;
+    if (id != NULL && strcmp(id, session_id(session)) != 0) {
+        (void)fault_set_member(&fault, "session",
+                               "there is no session of this name; '%s' is allowed",
+                               session_id(session));
+        return reply_fault(peer, -EINVAL, &fault);
+    }
+    if (peer->cred.uid != owner_uid && peer->cred.uid != 0) {
+        int r = fault_set(&fault, EACCES,
+                          "the session belongs to uid %u, and only that user and root may attach "
+                          "to it; Status shows it to everybody (profctl status)",
+                          owner_uid);
+        return reply_fault(peer, r, &fault);
+    }
+    if (control->holder != NULL && control->holder != peer) {
+        return reply_held(peer, control->holder);
+    }
+    if (control->holder == NULL) {
+        control_hold_session(control, peer);
+        log_info("session %s: attached to by pid %d uid %u", session_id(session),
+                 (int)peer->cred.pid, peer->cred.uid);
+    }
+    return reply_attached(peer);
 }
 
 static int call_attach(struct peer *peer, const cJSON *const *parameters)
@@ -180,13 +239,13 @@ static int call_attach(struct peer *peer, const cJSON *const *parameters)
     if (parameters[0] != NULL && !cJSON_IsString(parameters[0])) {
         return varlink_reply_invalid_parameter(peer, "session");
     }
-    return reply_text(peer, SAMPLER_INTERFACE ".NotSupported",
-                      "this version has no detached sessions to attach to");
+    (void)control_use_session(peer);
+    return attach(peer, cJSON_GetStringValue(parameters[0]));
 }
 
 static int call_start(struct peer *peer, const cJSON *const *parameters)
 {
-    struct session *session = own_session(peer);
+    struct session *session = control_use_session(peer);
     struct fault fault = {0};
     (void)parameters;
     if (session == NULL) {
@@ -202,7 +261,7 @@ static int call_start(struct peer *peer, const cJSON *const *parameters)
 
 static int call_stop(struct peer *peer, const cJSON *const *parameters)
 {
-    struct session *session = own_session(peer);
+    struct session *session = control_use_session(peer);
     struct fault fault = {0};
     (void)parameters;
     if (session == NULL) {
@@ -210,7 +269,7 @@ static int call_stop(struct peer *peer, const cJSON *const *parameters)
     }
     if (peer->control->ended_by_itself) {
         peer->control->ended_by_itself = false;
-        return reply_stopped(peer, "max_duration");
+        return reply_stopped(peer, STOPPED_BY_ITSELF);
     }
     /* One that is just ending by itself is waited for. */
     int r = session_state(session) == SESSION_STOPPING ? 0 : session_stop(session, &fault);
@@ -219,38 +278,6 @@ static int call_stop(struct peer *peer, const cJSON *const *parameters)
     }
     peer->wait = PEER_AWAITS_STOP;
     return 0;
-}
-
-/* A pipe of as much room as the kernel grants. Returns the room in bytes, or -errno. */
-static int make_pipe(int *ret_read_fd, int *ret_write_fd)
-{
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return -errno;
-    }
-    (void)fcntl(fds[1], F_SETPIPE_SZ, SAMPLER_READ_BYTES_MAX);
-    *ret_read_fd = fds[0];
-    *ret_write_fd = fds[1];
-    int room_bytes = fcntl(fds[1], F_GETPIPE_SZ);
-    return room_bytes < 0 ? -errno : room_bytes;
-}
-
-/*
- * Throws away what is left in the pipe of the last Read: what a client leaves in its pipes is
- * memory of ours. splice(), since a client may have made the descriptor that we share a blocking
- * one; bounded, since it may go on writing.
- */
-static void empty_last_pipe(struct peer *peer)
-{
-    ssize_t moved = peer->read_fd < 0 ? 0 : 1;
-    for (size_t total = 0; moved > 0 && total < SAMPLER_READ_BYTES_MAX; total += (size_t)moved) {
-        moved = splice(peer->read_fd, NULL, peer->control->null_fd, NULL, SAMPLER_READ_BYTES_MAX,
-                       SPLICE_F_NONBLOCK);
-        if (moved < 0) {
-            break;
-        }
-    }
-    peer->read_fd = close_fd(peer->read_fd);
 }
 
 static cJSON *print_chunk(const struct session_chunk *chunk)
@@ -264,17 +291,29 @@ static cJSON *print_chunk(const struct session_chunk *chunk)
     return good ? take_ptr(parameters) : NULL;
 }
 
+/* A holder's first Read begins a segment, so that what it reads is a file of its own. */
+static void begin_segment(struct control *control)
+{
+    if (!control->segment_begun) {
+        session_begin_segment(control->session);
+        control->segment_begun = true;
+    }
+}
+
 static int read_session(struct peer *peer, struct session *session, uint64_t ack)
 {
-    cleanup_(closep) int read_fd = -1;
-    cleanup_(closep) int write_fd = -1;
+    int fds[2];
+    size_t room_bytes = 0;
     struct session_chunk chunk = {0};
     struct fault fault = {0};
-    int room_bytes = make_pipe(&read_fd, &write_fd);
-    if (room_bytes < 0) {
-        return reply_fault(peer, room_bytes, &fault);
+    int r = control_pipe_new(peer, fds, &room_bytes, &fault);
+    if (r < 0) {
+        return reply_fault(peer, r, &fault);
     }
-    int r = session_read(session, ack, (size_t)room_bytes, &chunk, &fault);
+    cleanup_(closep) int read_fd = fds[0];
+    cleanup_(closep) int write_fd = fds[1];
+    begin_segment(peer->control);
+    r = session_read(session, ack, room_bytes, &chunk, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
@@ -285,35 +324,31 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     if (written < 0 || (size_t)written < chunk.size_bytes) {
         return reply_fault(peer, written < 0 ? -errno : -ENOMEM, &fault);
     }
-    peer->read_fd = fcntl(read_fd, F_DUPFD_CLOEXEC, 0);
-    if (peer->read_fd < 0) {
-        return reply_fault(peer, -errno, &fault);
+    write_fd = close_fd(write_fd);
+    r = control_pipe_count(peer, read_fd);
+    if (r < 0) {
+        return reply_fault(peer, r, &fault);
     }
     return peer_reply_fd(peer, print_chunk(&chunk), take_fd(read_fd));
 }
 
 static int call_read(struct peer *peer, const cJSON *const *parameters)
 {
-    struct session *session = own_session(peer);
+    struct session *session = control_use_session(peer);
     int64_t ack = 0;
     if (parameters[0] != NULL && !json_read_integer(parameters[0], 0, JSON_INTEGER_MAX, &ack)) {
         return varlink_reply_invalid_parameter(peer, "ack");
     }
-    if (session == NULL) {
-        return reply_no_session(peer);
-    }
-    empty_last_pipe(peer);
-    return read_session(peer, session, (uint64_t)ack);
+    return session == NULL ? reply_no_session(peer) : read_session(peer, session, (uint64_t)ack);
 }
 
 static int call_close(struct peer *peer, const cJSON *const *parameters)
 {
     (void)parameters;
-    if (own_session(peer) == NULL) {
+    if (control_use_session(peer) == NULL) {
         return reply_no_session(peer);
     }
-    empty_last_pipe(peer);
-    control_close_session(peer->control);
+    control_close_session(peer->control, "by a client");
     return reply_empty(peer);
 }
 

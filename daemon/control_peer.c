@@ -6,8 +6,7 @@
  *   - A call is taken only when the one before it has its reply queued (or needs none), fewer than
  *     PEER_PENDING_MAX replies wait to be sent, and none of them carries a descriptor. Until then
  *     nothing is read from the socket, so that a peer that only sends is held up, not stored.
- *   - Descriptors that a peer sends are never received: recv() has no room for them, and the kernel
- *     drops them.
+ *   - Descriptors that a peer sends are never received; one that sends any is cut off.
  *   - Only peer_continue() and the callbacks here free a peer; whatever runs below them reports an
  *     error instead. What happens outside the peer's own callbacks goes through peer_resume().
  */
@@ -48,9 +47,8 @@ struct peer *peer_free(struct peer *peer)
         return NULL;
     }
     struct control *control = peer->control;
-    if (control->session_peer == peer) {
-        control_close_session(control);
-    }
+    control_release_session(peer);
+    control_pipe_forget(peer);
     *(peer->previous == NULL ? &control->peers : &peer->previous->next) = peer->next;
     if (peer->next != NULL) {
         peer->next->previous = peer->previous;
@@ -63,8 +61,9 @@ struct peer *peer_free(struct peer *peer)
     peer->resume_source = sd_event_source_disable_unref(peer->resume_source);
     peer->status_source = sd_event_source_disable_unref(peer->status_source);
     varlink_input_done(&peer->input);
-    peer->read_fd = close_fd(peer->read_fd);
-    peer->fd = close_fd(peer->fd);
+    if (peer->fd >= 0) {
+        socket_close(control, peer->fd, peer->cred.uid);
+    }
     free(peer);
     return NULL;
 }
@@ -104,7 +103,7 @@ static int flush_output(struct peer *peer)
         if (sent < 0) {
             return sent == -EAGAIN ? 0 : (int)sent;
         }
-        first->fd = close_fd(first->fd);
+        first->fd = close_fd(first->fd); /* never the last close: see control_pipe.c */
         first->sent_bytes += (size_t)sent;
         if (first->sent_bytes == first->size_bytes) {
             drop_first_reply(peer);
@@ -279,9 +278,9 @@ static int receive(struct peer *peer)
     if (r < 0) {
         return r;
     }
-    ssize_t received = recv(peer->fd, space, space_bytes, MSG_DONTWAIT);
+    ssize_t received = socket_receive(peer->fd, space, space_bytes);
     if (received < 0) {
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+        return received == -EAGAIN || received == -EINTR ? 0 : (int)received;
     }
     varlink_input_filled(&peer->input, (size_t)received);
     peer->input_ended = received == 0;
@@ -336,8 +335,7 @@ int peer_new(struct control *control, int fd, const struct ucred *cred)
                           .fd = fd,
                           .cred = *cred,
                           .input_starved = true,
-                          .replies_end = &peer->replies,
-                          .read_fd = -1};
+                          .replies_end = &peer->replies};
     if (control->peers != NULL) {
         control->peers->previous = peer;
     }

@@ -11,25 +11,51 @@
 #include "varlink.h"
 
 #include <cjson/cJSON.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
 #define CONTROL_PEERS_MAX         32
 #define CONTROL_PEERS_PER_UID_MAX 8
+#define CONTROL_LINGERING_MAX     64 /* connections served and lingering together */
 #define PEER_PENDING_MAX          16
 #define PEER_OUTPUT_BYTES_MAX     ((size_t)262144)
+
+/* A pipe that a Read has handed out. */
+struct handed_pipe {
+    const struct peer *peer; /* whose Read it was; NULL: it is gone */
+    uid_t uid;
+    bool held;   /* somebody still has it; as pipes_fd says, see control_pipe.c */
+    bool unread; /* and it holds bytes */
+};
+
+/* A connection that is being closed by a thread of its own, see control_socket.c. */
+struct lingering {
+    bool used;
+    bool started;
+    int fd;
+    uid_t uid;
+    pthread_t thread;
+};
 
 struct control {
     struct control_params params;
     int listen_fd; /* owned */
-    int null_fd;   /* owned; /dev/null */
     sd_event_source *listen_source;
     struct peer *peers;
     size_t peer_count;
-    struct session *session;   /* owned; NULL: none */
-    struct peer *session_peer; /* whose it is; NULL exactly when there is no session */
-    bool ended_by_itself;      /* the session did, and no Stop has been told so */
+    struct lingering lingering[CONTROL_LINGERING_MAX];
+
+    struct session *session; /* owned; NULL: none */
+    struct peer *holder;     /* NULL: there is no session, or nobody holds it, a detached one */
+    bool segment_begun;      /* the holder has read from the session */
+    bool ended_by_itself;    /* the session did, and no Stop has been told so */
+    sd_event_source *lease_source;
+    uint64_t worker_restarts_before; /* the session */
+
+    int pipes_fd; /* owned; an epoll of its own */
+    struct handed_pipe pipes[CONTROL_PEERS_MAX];
     uint64_t started_ns;
 };
 
@@ -67,13 +93,12 @@ struct peer {
     enum peer_wait wait;
     bool call_more; /* of the call in hand, or of the one that is waited for */
     bool call_oneway;
-    int error;   /* what ended it while its callbacks could not */
-    int read_fd; /* owned; of the pipe that the last Read handed out; -1: none */
+    int error; /* what ended it while its callbacks could not */
 };
 
 /* A connection of `cred` (`fd` taken). Returns 0 or -errno. */
 int peer_new(struct control *control, int fd, const struct ucred *cred);
-/* Ends the connection, and with it the session if it is its own. */
+/* Ends the connection, and with it its session, unless that is a detached one. */
 struct peer *peer_free(struct peer *peer);
 
 /*
@@ -119,5 +144,44 @@ cJSON *control_status(struct control *control, bool with_cpus);
 
 uint64_t control_uptime_s(const struct control *control);
 
-/* Frees the session, if there is one. */
-void control_close_session(struct control *control);
+/*
+ * The session, and who holds it (control_session.c).
+ */
+int control_add_lease(struct control *control);
+/* The peer, which has created the session or attached to it, holds it from now on. */
+void control_hold_session(struct control *control, struct peer *peer);
+/* The session that the peer holds, whose lease begins anew; NULL: none. */
+struct session *control_use_session(struct peer *peer);
+/* A detached session that is not used again ends by itself, some time after this call. */
+void control_renew_lease(struct control *control);
+/* The connection ends: its attached session ends too, a detached one is let go. */
+void control_release_session(struct peer *peer);
+/* Frees the session, if there is one. `why` goes to the log. */
+void control_close_session(struct control *control, const char *why);
+
+/*
+ * The pipes of Reads (control_pipe.c). control_pipe_new() makes one (returned: close() each end) of
+ * as much room as the kernel grants, `*ret_room_bytes`. Returns 0, or -EBUSY when the peer's last
+ * pipe holds bytes yet, -EDQUOT when its user holds CONTROL_PEERS_PER_UID_MAX pipes or all together
+ * CONTROL_PEERS_MAX, with a fault, or another -errno.
+ */
+int control_pipe_new(struct peer *peer, int ret_fds[2], size_t *ret_room_bytes,
+                     struct fault *reterr);
+/* Counts the pipe as handed out to the peer, until nobody has `read_fd` any more. Its write end
+ * must be closed. Returns 0 or -errno. */
+int control_pipe_count(struct peer *peer, int read_fd);
+void control_pipe_forget(const struct peer *peer);
+
+/*
+ * Sockets on which a client may send descriptors (control_socket.c).
+ */
+int socket_prepare(int fd);
+/* Receives bytes. Returns how many, 0 at the end, -EBADMSG when a descriptor comes with the next
+ * ones (it stays in the socket), or another -errno. */
+ssize_t socket_receive(int fd, void *buffer, size_t room_bytes);
+/* Ends a connection of `uid` (`fd` taken). Never blocks. There must be room in the table. */
+void socket_close(struct control *control, int fd, uid_t uid);
+/* How many connections linger, all or those of `uid`; forgets the ones that have ended. */
+size_t control_lingering_count(struct control *control, const uid_t *uid);
+/* Waits for a moment for those that linger. */
+void control_end_lingering(struct control *control);

@@ -52,7 +52,8 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
     const struct session_owner *owner = session_owner(session);
     uint64_t age_s = session_age_ms(session) / 1000;
     struct session_memory memory = session_memory(session);
-    uint64_t restarts = module_cache_counts(control->params.cache).worker_restart_count;
+    uint64_t restarts = module_cache_counts(control->params.cache).worker_restart_count -
+                        control->worker_restarts_before;
     cJSON *object = cJSON_AddObjectToObject(status, "session");
     cJSON *config = add_text(object, "config", session_config_print(session_config(session)));
     cJSON *books = add_text(object, "books", session_books(session));

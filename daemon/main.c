@@ -122,5 +122,9 @@ int main(int argc, char **argv)
     if (listen_fd < 0) {
         return EXIT_FAILURE;
     }
-    return daemon_run(listen_fd, address) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    int r = daemon_run(listen_fd, address);
+    if (address == path) {
+        control_unlisten(path);
+    }
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

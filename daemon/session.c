@@ -425,6 +425,11 @@ int session_stop(struct session *session, struct fault *reterr)
     return 0;
 }
 
+void session_begin_segment(struct session *session)
+{
+    (void)session;
+}
+
 int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
                  struct session_chunk *ret, struct fault *reterr)
 {

@@ -56,6 +56,9 @@ int session_start(struct session *session, struct fault *reterr);
 /* Begins the stop; on_stopped() follows, never from inside this call. */
 int session_stop(struct session *session, struct fault *reterr);
 
+/* What is handed out from now on is a file of its own: it repeats what it refers to. */
+void session_begin_segment(struct session *session);
+
 /*
  * Hands out up to `capacity_bytes` of whole records (borrowed until the next call). `ack` is the
  * sequence number of the last bytes that arrived, or 0: bytes that were handed out and not

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #define HEAR_ROUNDS_MAX 500
 
@@ -25,10 +27,9 @@ unsigned count_fds(void)
     return count;
 }
 
-int harness_setup(void **state)
+static int set_up(struct control_leases leases)
 {
     struct fault fault = {0};
-    (void)state;
     fake_reset();
     harness.fd_count = count_fds();
     (void)snprintf(harness.path, sizeof harness.path, "/tmp/test-control-%d.sock", (int)getpid());
@@ -37,9 +38,22 @@ int harness_setup(void **state)
     assert_true(fd >= 0);
     assert_true(sd_event_new(&harness.event) >= 0);
     struct control_params params = {.event = harness.event,
-                                    .features = {.build_id = true, .format_lost = true}};
+                                    .features = {.build_id = true, .format_lost = true},
+                                    .leases = leases};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);
     return 0;
+}
+
+int harness_setup(void **state)
+{
+    (void)state;
+    return set_up((struct control_leases){0});
+}
+
+int harness_setup_short_leases(void **state)
+{
+    (void)state;
+    return set_up((struct control_leases){SHORT_LEASE_CREATED_MS, SHORT_LEASE_STOPPED_MS});
 }
 
 int harness_teardown(void **state)
@@ -47,7 +61,8 @@ int harness_teardown(void **state)
     (void)state;
     harness.control = control_free(harness.control);
     harness.event = sd_event_unref(harness.event);
-    assert_int_equal(unlink(harness.path), 0);
+    control_unlisten(harness.path);
+    assert_int_not_equal(access(harness.path, F_OK), 0);
     assert_int_equal(fake.live_count, 0);
     assert_int_equal(count_fds(), harness.fd_count);
     return 0;
@@ -59,7 +74,7 @@ void pump(void)
     }
 }
 
-struct client dial(void)
+struct client knock(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct client client = {.got_fd = -1};
@@ -68,7 +83,22 @@ struct client dial(void)
     assert_true(client.fd >= 0);
     assert_int_equal(connect(client.fd, (const struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(fcntl(client.fd, F_SETFL, O_NONBLOCK), 0);
+    return client;
+}
+
+struct client dial(void)
+{
+    struct client client = knock();
     pump();
+    return client;
+}
+
+struct client dial_as(uid_t uid)
+{
+    assert_int_equal(chmod(harness.path, 0666), 0);
+    assert_int_equal(seteuid(uid), 0);
+    struct client client = dial();
+    assert_int_equal(seteuid(0), 0);
     return client;
 }
 
@@ -156,6 +186,19 @@ void hear_nothing(struct client *client)
     receive(client);
     assert_int_equal(varlink_input_next(&client->input, &text, &bytes), 0);
     assert_false(client->ended);
+}
+
+void pump_for_ms(unsigned milliseconds)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + milliseconds;
+    int64_t left_ms = milliseconds;
+    while (left_ms > 0) {
+        (void)sd_event_run(harness.event, (uint64_t)left_ms * 1000);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        left_ms = end_ms - (now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    }
 }
 
 void ask(struct client *client, const char *text, const char *reply)

@@ -25,12 +25,19 @@
     "{\"method\":\"" SAMPLER name "\",\"parameters\":" parameters "}"
 #define CREATE                  CALL_WITH("Create", "{\"config\":{}}")
 #define CREATED                 "{\"parameters\":{\"session\":\"7\",\"holds_s\":60}}"
+#define CREATE_DETACHED         CALL_WITH("Create", "{\"config\":{},\"detach\":true}")
 #define EMPTY                   "{\"parameters\":{}}"
 #define STOPPED(by)             "{\"parameters\":{\"stopped_by\":\"" by "\"}}"
 #define ERROR(name, parameters) "{\"error\":\"" SAMPLER name "\",\"parameters\":" parameters "}"
 #define NO_SESSION                                                                                 \
     ERROR("BadState",                                                                              \
-          "{\"state\":\"none\",\"text\":\"this connection has no session; call Create first\"}")
+          "{\"state\":\"none\",\"text\":\"this connection has no session; call Create or Attach "  \
+          "first\"}")
+
+#define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
+
+#define SHORT_LEASE_CREATED_MS 100
+#define SHORT_LEASE_STOPPED_MS 300
 
 struct harness {
     sd_event *event;
@@ -41,11 +48,13 @@ struct harness {
 extern struct harness harness;
 
 int harness_setup(void **state);
+int harness_setup_short_leases(void **state);
 int harness_teardown(void **state);
 unsigned count_fds(void);
 
 /* Runs the loop until nothing is left to do at once. */
 void pump(void);
+void pump_for_ms(unsigned milliseconds);
 
 struct client {
     int fd;
@@ -54,7 +63,9 @@ struct client {
     bool ended; /* the other side has closed */
 };
 
+struct client knock(void); /* connects, and leaves it to the next pump() to be accepted */
 struct client dial(void);
+struct client dial_as(uid_t uid); /* takes root */
 void hang_up(struct client *client);
 void say_bytes(struct client *client, const void *bytes, size_t size);
 void say(struct client *client, const char *text); /* with its NUL */

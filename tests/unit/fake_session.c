@@ -58,6 +58,7 @@ int session_new(const struct session_params *params, const struct session_config
     session->callbacks = params->callbacks;
     fake.config = *config;
     fake.owner = params->owner;
+    fake.handed_out_bytes = 0;
     fake.live_count++;
     fake.last = session;
     *ret = session;
@@ -96,6 +97,12 @@ int session_stop(struct session *session, struct fault *reterr)
         (void)sd_event_source_set_enabled(session->stop_source, SD_EVENT_ONESHOT);
     }
     return 0;
+}
+
+void session_begin_segment(struct session *session)
+{
+    (void)session;
+    fake.segment_count++;
 }
 
 int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
@@ -195,5 +202,5 @@ char *session_books(struct session *session)
 struct module_cache_counts module_cache_counts(struct module_cache *cache)
 {
     (void)cache;
-    return (struct module_cache_counts){.worker_restart_count = 3};
+    return (struct module_cache_counts){.worker_restart_count = fake.worker_restarts};
 }

@@ -18,6 +18,7 @@ struct fake {
     char ready[131072]; /* what session_read() hands out */
     size_t ready_bytes;
     size_t handed_out_bytes;
+    uint64_t worker_restarts;
     size_t books_bytes; /* length of a filler in the books; 0: none */
     /* What a test looks at. */
     unsigned live_count;
@@ -25,6 +26,7 @@ struct fake {
     struct session *last;
     struct session_config config;
     struct session_owner owner;
+    unsigned segment_count; /* calls of session_begin_segment() */
     uint64_t last_ack;
     size_t last_capacity_bytes;
 };

@@ -4,11 +4,9 @@
 #include "control_harness.h"
 
 #include <cjson/cJSON.h>
-#include <fcntl.h>
 #include <stdio.h>
 
-#define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
-#define RUNS_ALREADY           BAD_STATE("running", "the session runs already")
+#define RUNS_ALREADY BAD_STATE("running", "the session runs already")
 
 static void creates_a_session_of_the_config_and_the_peer(void **state)
 {
@@ -31,9 +29,6 @@ static void refuses_what_it_cannot_create(void **state)
 {
     struct client client = dial();
     (void)state;
-    ask(&client, CALL_WITH("Create", "{\"config\":{},\"detach\":true}"),
-        ERROR("NotSupported",
-              "{\"text\":\"this version has no detached sessions; keep the connection open\"}"));
     ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":0}}"),
         ERROR("InvalidArgs", "{\"member\":\"frequency_hz\",\"text\":\"is out of range; an integer "
                              "from 1 to 100000 is allowed\"}"));
@@ -252,145 +247,6 @@ static void ends_a_session_that_is_stopping_for_a_peer_that_has_read_all(void **
     assert_int_equal(fake.live_count, 0);
 }
 
-/* Reads `size` bytes and the end of the pipe from the descriptor that came last. */
-static void assert_pipe(struct client *client, const char *wanted, size_t size)
-{
-    static char bytes[sizeof fake.ready + 1];
-    size_t got = 0;
-    ssize_t r = 1;
-    assert_true(client->got_fd >= 0);
-    assert_int_equal(fcntl(client->got_fd, F_GETFL) & O_ACCMODE, O_RDONLY);
-    while (r > 0) {
-        r = read(client->got_fd, bytes + got, sizeof bytes - got);
-        assert_true(r >= 0);
-        got += (size_t)r;
-    }
-    assert_int_equal(got, size);
-    assert_memory_equal(bytes, wanted, size);
-    client->got_fd = close_fd(client->got_fd);
-}
-
-#define CHUNK(size, sequence, end)                                                                 \
-    "{\"parameters\":{\"fd\":0,\"size_bytes\":" size ",\"sequence\":" sequence ",\"end\":" end "}}"
-#define NO_CHUNK(end) "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
-#define READ(ack)     CALL_WITH("Read", "{\"ack\":" ack "}")
-
-static void hands_out_bytes_until_they_are_acknowledged(void **state)
-{
-    struct client client = dial();
-    (void)state;
-    fake.stops_at_once = true;
-    fake.ready_bytes = 5;
-    memcpy(fake.ready, "first", 5);
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
-    ask(&client, CALL("Start"), EMPTY);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "first", 5);
-    memcpy(fake.ready + 5, "second", 6);
-    fake.ready_bytes += 6;
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "first", 5);
-    ask(&client, READ("1"), CHUNK("6", "2", "false"));
-    assert_pipe(&client, "second", 6);
-    ask(&client, READ("3"),
-        ERROR("InvalidArgs",
-              "{\"member\":\"ack\",\"text\":\"was never handed out; 0 is allowed\"}"));
-    ask(&client, CALL("Stop"), STOPPED("client"));
-    ask(&client, CALL("Read"), CHUNK("6", "2", "true"));
-    assert_pipe(&client, "second", 6);
-    ask(&client, READ("2"), NO_CHUNK("true"));
-    assert_int_equal(client.got_fd, -1);
-    hang_up(&client);
-}
-
-static void fills_pipes_as_large_as_the_kernel_grants(void **state)
-{
-    struct client client = dial();
-    (void)state;
-    for (size_t i = 0; i < sizeof fake.ready; i++) {
-        fake.ready[i] = (char)(i * 7 / 5);
-    }
-    fake.ready_bytes = sizeof fake.ready;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Read"));
-    assert_non_null(hear(&client));
-    assert_int_equal(fcntl(client.got_fd, F_GETPIPE_SZ), fake.last_capacity_bytes);
-    assert_pipe(&client, fake.ready, fake.handed_out_bytes);
-    hang_up(&client);
-}
-
-static void has_one_full_pipe_at_a_time(void **state)
-{
-    static const char calls[] = CALL("Read") "\0" CALL("Read");
-    struct client client = dial();
-    (void)state;
-    memcpy(fake.ready, "bytes", 5);
-    fake.ready_bytes = 5;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    unsigned fd_count = count_fds();
-    say_bytes(&client, calls, sizeof calls);
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "", 0); /* the second Read has emptied it */
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "bytes", 5);
-    for (unsigned i = 0; i < 100; i++) {
-        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    }
-    client.got_fd = close_fd(client.got_fd);
-    assert_int_equal(count_fds(), fd_count + 1);
-    hang_up(&client);
-}
-
-/* Replies wait because the client does not read; a descriptor waits with its own. */
-static void keeps_a_descriptor_with_the_reply_that_brings_it(void **state)
-{
-    struct client client = dial();
-    (void)state;
-    memcpy(fake.ready, "bytes", 5);
-    fake.ready_bytes = 5;
-    fake.books_bytes = 60000;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    unsigned fd_count = count_fds();
-    for (unsigned i = 0; i < 5; i++) {
-        say(&client, CALL("Status"));
-    }
-    say(&client, CALL("Read"));
-    say(&client, CALL("Read"));
-    /* The first Read's reply waits, with its descriptor and ours; the second Read waits for it. */
-    assert_int_equal(count_fds(), fd_count + 2);
-    for (unsigned i = 0; i < 5; i++) {
-        assert_true(strlen(hear(&client)) > 60000);
-    }
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "bytes", 5);
-    hang_up(&client);
-}
-
-/* The client clears O_NONBLOCK, becomes a writer itself, and leaves the pipe empty. */
-static void never_waits_for_a_pipe_that_a_client_has_tampered_with(void **state)
-{
-    char path[64];
-    struct client client = dial();
-    (void)state;
-    memcpy(fake.ready, "bytes", 5);
-    fake.ready_bytes = 5;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", client.got_fd);
-    cleanup_(closep) int writer_fd = open(path, O_WRONLY | O_CLOEXEC);
-    assert_true(writer_fd >= 0);
-    assert_int_equal(fcntl(client.got_fd, F_SETFL, 0), 0);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_pipe(&client, "bytes", 5);
-    hang_up(&client);
-}
-
 static cJSON *hear_status(struct client *client, bool continues)
 {
     const char *text = hear(client);
@@ -448,13 +304,15 @@ static void reports_the_session_to_everybody(void **state)
         {"session.books", "{\"period_ns\":1001001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},
-        {"session.worker_restarts", "3"},
+        {"session.worker_restarts", "3"}, /* since it was created */
     };
     struct client owner = dial();
     struct client other = dial();
     (void)state;
     fake.ready_bytes = 12;
+    fake.worker_restarts = 2;
     ask(&owner, CREATE, CREATED);
+    fake.worker_restarts = 5;
     ask(&owner, CALL("Start"), EMPTY);
     say(&other, CALL("Status"));
     cJSON *status = hear_status(&other, false);
@@ -519,11 +377,6 @@ int main(void)
         TEST(ends_a_session_with_its_connection_in_every_state),
         TEST(frees_a_peer_between_the_end_of_a_stop_and_its_reply),
         TEST(ends_a_session_that_is_stopping_for_a_peer_that_has_read_all),
-        TEST(hands_out_bytes_until_they_are_acknowledged),
-        TEST(fills_pipes_as_large_as_the_kernel_grants),
-        TEST(has_one_full_pipe_at_a_time),
-        TEST(keeps_a_descriptor_with_the_reply_that_brings_it),
-        TEST(never_waits_for_a_pipe_that_a_client_has_tampered_with),
         TEST(reports_the_daemon_and_the_kernel_without_a_session),
         TEST(reports_the_session_to_everybody),
         TEST(leaves_out_the_cpus_when_their_books_do_not_fit),
