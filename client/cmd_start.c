@@ -70,7 +70,7 @@ static void print_text(const struct connection_notes *notes, const struct sessio
     (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
                  "dropped and counted\n",
                  notes->holds_s);
-    (void)printf("%s; profctl stop ends it earlier\n", session_end(session, end));
+    (void)printf("sampling ends %s; profctl stop ends it before\n", session_end(session, end));
 }
 
 static int tell(struct profctl *conn, bool is_json)

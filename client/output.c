@@ -395,6 +395,11 @@ int output_finish(struct output *output, struct fault *reterr)
     return 0;
 }
 
+void output_discard(struct output *output)
+{
+    output->marked = (struct partial){0};
+}
+
 const char *output_keep(struct output *output)
 {
     if (output->temporary_path == NULL) {

@@ -33,6 +33,9 @@ int output_resume(const char *path, const char *tag, struct output **ret, uint64
  * 0, or -errno with a sentence in `reterr`. */
 int output_mark(struct output *output, uint64_t mark, struct fault *reterr);
 
+/* Has output_free() remove what is marked too. */
+void output_discard(struct output *output);
+
 /*
  * Takes room on the disk for `size_bytes` more, if the file system can; what is not needed is given
  * back in the end. Returns 0, or -ENOSPC, -EDQUOT, -EFBIG with a sentence in `reterr`.

@@ -108,18 +108,17 @@ const char *session_end(const struct session_status *status, char *into)
     char at[SESSION_CLOCK_BYTES];
     if (strcmp(status->state, "stopped") == 0) {
         (void)snprintf(into, SESSION_END_BYTES, "%s",
-                       status->detached ? "600 s after the last request to it"
+                       status->detached ? "closed 600 s after the last request to it"
                                         : "with the client that began it");
     } else if (status->max_duration_s == 0) {
         (void)snprintf(into, SESSION_END_BYTES, "%s",
-                       status->detached ? "not by itself: profctl stop"
-                                        : "with the client that began it");
+                       status->detached ? "when it is stopped" : "with the client that began it");
     } else if (status->age_s < status->max_duration_s) {
         int64_t left_s = (int64_t)(status->max_duration_s - status->age_s);
-        (void)snprintf(into, SESSION_END_BYTES, "sampling ends by itself in %" PRId64 " s, at %s",
-                       left_s, session_clock(left_s, at));
+        (void)snprintf(into, SESSION_END_BYTES, "by itself in %" PRId64 " s, at %s", left_s,
+                       session_clock(left_s, at));
     } else {
-        (void)snprintf(into, SESSION_END_BYTES, "sampling ends by itself after %" PRIu64 " s of it",
+        (void)snprintf(into, SESSION_END_BYTES, "by itself after %" PRIu64 " s of sampling",
                        status->max_duration_s);
     }
     return into;

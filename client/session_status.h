@@ -44,8 +44,8 @@ const char *session_owner_name(uid_t uid, char *into);
 const char *session_clock(int64_t seconds_from_now, char *into);
 
 /*
- * When the session ends by itself, for a person: "in 588 s, at 14:12:03". `into` has room for
- * SESSION_END_BYTES; returns it.
+ * When its sampling, or what is left of it, ends: "by itself in 588 s, at 14:12:03". `into` has
+ * room for SESSION_END_BYTES; returns it.
  */
 #define SESSION_END_BYTES ((size_t)128)
 const char *session_end(const struct session_status *status, char *into);

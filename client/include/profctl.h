@@ -132,9 +132,9 @@ int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size
 
 /*
  * The same as a descriptor: `*ret_fd` (returned: close()) is the read end of a pipe that holds
- * `*ret_size_bytes` bytes, all of them there already, and no writer; -1 with 0 bytes. It must be
- * read before the next call on the connection, which empties it.
- *   -EBADFD  this connection has no session
+ * `*ret_size_bytes` bytes, all of them there already, and no writer; -1 with 0 bytes. The next
+ * read confirms that it was dealt with, so read and close it before.
+ *   -EBADFD  this connection has no session, or the last pipe still holds bytes
  */
 int profctl_read_fd(struct profctl *conn, int *ret_fd, size_t *ret_size_bytes, bool *ret_end);
 

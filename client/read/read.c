@@ -39,6 +39,7 @@ struct reading {
     char *chunk;            /* PROFCTL_READ_BYTES_MAX */
     uint64_t fetched_bytes; /* by this run */
     uint64_t resumed_bytes; /* of the file, that an earlier run had written */
+    bool is_first;          /* nobody has read the session before */
     bool has_ended;
 };
 
@@ -113,9 +114,11 @@ static int fail_half_way(struct reading *reading, const char *text)
 static int store(struct reading *reading, size_t size_bytes)
 {
     struct fault fault = {0};
+    uint64_t sequence = connection_notes(reading->conn)->sequence;
+    reading->is_first = reading->is_first || sequence == 1;
     record_scan_add(&reading->scan, reading->chunk, size_bytes);
     if (output_write(reading->output, reading->chunk, size_bytes, &fault) < 0 ||
-        output_mark(reading->output, connection_notes(reading->conn)->sequence, &fault) < 0) {
+        output_mark(reading->output, sequence, &fault) < 0) {
         return fail_half_way(reading, fault.text);
     }
     reading->fetched_bytes += size_bytes;
@@ -209,9 +212,20 @@ static void print_summary(FILE *to, const struct reading *reading)
     }
 }
 
-/* Without a byte there is no recording, so there is no file either. */
+/*
+ * Names and books come with every read. Without a sample, and after a read that had them, they are
+ * no recording, and must not take the place of one.
+ */
+static bool is_empty(const struct reading *reading)
+{
+    return reading->resumed_bytes == 0 &&
+           (reading->fetched_bytes == 0 || (reading->scan.sample_count == 0 &&
+                                            reading->scan.fault.code == 0 && !reading->is_first));
+}
+
 static int complain_empty(const struct reading *reading)
 {
+    output_discard(reading->output);
     if (strcmp(reading->session.state, "created") == 0) {
         return complain("session: it has not been started, so there is nothing to read");
     }
@@ -223,7 +237,7 @@ static int complain_empty(const struct reading *reading)
 static int finish(struct reading *reading)
 {
     struct fault fault = {0};
-    if (reading->fetched_bytes + reading->resumed_bytes == 0) {
+    if (is_empty(reading)) {
         return complain_empty(reading);
     }
     if (output_finish(reading->output, &fault) < 0) {
