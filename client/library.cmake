@@ -2,11 +2,14 @@
 #
 # libprofctl, twice: for others as a shared library that exports what profctl.h declares and nothing
 # else; for profctl as a static one, so that profctl runs from wherever it is installed.
-add_library(profctl_lib STATIC libprofctl.c rpc.c connection.c)
-target_include_directories(profctl_lib PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
-target_link_libraries(profctl_lib PRIVATE common json)
+add_library(profctl_objects OBJECT libprofctl.c rpc.c)
+target_include_directories(profctl_objects PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+target_link_libraries(profctl_objects PRIVATE common json)
 
-add_library(profctl_shared SHARED libprofctl.c rpc.c)
+add_library(profctl_lib STATIC connection.c)
+target_link_libraries(profctl_lib PUBLIC profctl_objects PRIVATE common json)
+
+add_library(profctl_shared SHARED $<TARGET_OBJECTS:profctl_objects>)
 target_include_directories(profctl_shared PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
 target_link_libraries(profctl_shared PRIVATE common json)
 set_target_properties(profctl_shared PROPERTIES OUTPUT_NAME profctl VERSION ${PROJECT_VERSION}

@@ -189,7 +189,8 @@ static int open_path(struct output *output, const char *path, struct fault *rete
 }
 
 /* `tag` may be NULL. */
-static int open_output(const char *path, const char *tag, struct output **ret, struct fault *reterr)
+static int open_output(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
+                       struct fault *reterr)
 {
     cleanup_(output_freep) struct output *output = calloc(1, sizeof *output);
     if (output == NULL) {
@@ -213,25 +214,21 @@ static int open_output(const char *path, const char *tag, struct output **ret, s
         output->is_compressed = true;
         output->in_member = output->written_bytes == 0;
     }
+    *ret_mark = output->marked.mark;
     *ret = take_ptr(output);
     return 0;
 }
 
 int output_open(const char *path, struct output **ret, struct fault *reterr)
 {
-    return open_output(path, NULL, ret, reterr);
+    uint64_t mark = 0;
+    return open_output(path, NULL, ret, &mark, reterr);
 }
 
 int output_resume(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
                   struct fault *reterr)
 {
-    struct output *output = NULL;
-    int r = open_output(path, tag, &output, reterr);
-    if (r == 0) {
-        *ret = output;
-        *ret_mark = output->marked.mark;
-    }
-    return r;
+    return open_output(path, tag, ret, ret_mark, reterr);
 }
 
 int output_reserve(struct output *output, uint64_t size_bytes, struct fault *reterr)
