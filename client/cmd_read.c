@@ -31,8 +31,9 @@ static const struct command_line line = {
         "      --socket PATH  the daemon's socket\n"
         "  -h, --help         this text\n\n"
         "FILE gets its name when it is whole; until then, it is FILE.partial-..., beside it. A\n"
-        "read that is interrupted loses nothing: the same command goes on with that file. The exit\n"
-        "status is 1 when there is nothing to read, and then there is no file.\n",
+        "read that is interrupted loses nothing: the same command goes on with that file, which is\n"
+        "a recording too. The exit status is 1 when there is nothing new to read, and then FILE\n"
+        "stays as it is.\n",
     .short_options = ":ho:",
     .long_options = long_options,
 };

@@ -151,7 +151,7 @@ int profctl_attach(struct profctl *conn, const char *session, struct profctl_fau
     if (session != NULL && cJSON_AddStringToObject(parameters, "session", session) == NULL) {
         return rpc_fail(fault, ENOMEM, "out of memory");
     }
-    int r = rpc_call(conn, SAMPLER_INTERFACE ".Attach", take_ptr(parameters), RPC_LONG_MS, &reply,
+    int r = rpc_call(conn, SAMPLER_INTERFACE ".Attach", take_ptr(parameters), RPC_SHORT_MS, &reply,
                      fault);
     if (r >= 0) {
         enter_session(conn, reply);

@@ -42,9 +42,9 @@
  *   -ENOMEM
  * After -ENOTCONN and -ETIMEDOUT only profctl_disconnect() is of use.
  *
- * Waiting. Every call waits for the daemon's reply: profctl_status() and profctl_connect() for 5 s
- * at the most, profctl_stop() for as long as it takes, the others for 30 s. No call is interrupted
- * by a signal.
+ * Waiting. Every call waits for the daemon's reply: profctl_connect(), profctl_attach() and
+ * profctl_status() for 5 s at the most, profctl_stop() for as long as it takes, the others for
+ * 30 s. No call is interrupted by a signal.
  *
  * Threads. A connection is used by one thread at a time. Several connections know nothing of each
  * other. There is no global state. A connection does not outlive fork() in the child: it must not

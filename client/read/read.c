@@ -6,8 +6,9 @@
  * ends this program, the same command goes on where it was: what its file holds is acknowledged
  * first, what it does not hold comes once more.
  *
- * Of a session that runs, what was there at the beginning is read, and what comes meanwhile if
- * that is not more; of one that has stopped, all.
+ * Of a session that runs, it reads until nothing is ready, but on a disk that is slower than the
+ * session no more than the daemon can have held when the reading began; of one that has stopped,
+ * all.
  */
 #include "read.h"
 
@@ -101,8 +102,7 @@ static int prepare(struct reading *reading)
 /* Tells what becomes of the file that is not whole. */
 static int fail_half_way(struct reading *reading, const char *text)
 {
-    uint64_t sequence = connection_notes(reading->conn)->sequence;
-    if (strcmp(reading->request->output_path, "-") == 0 || sequence == 0 ||
+    if (strcmp(reading->request->output_path, "-") == 0 ||
         reading->fetched_bytes + reading->resumed_bytes == 0) {
         return complain("%s; what was not written can be read again", text);
     }
@@ -155,7 +155,7 @@ static int fetch(struct reading *reading)
                 return status;
             }
         }
-        if (end || (!is_stopped && reading->fetched_bytes >= reading->session.buffer_used_bytes)) {
+        if (end || (!is_stopped && reading->fetched_bytes >= reading->session.buffer_bytes)) {
             return size_bytes == 0 ? EXIT_DONE : acknowledge(reading);
         }
         if (size_bytes == 0) {
