@@ -33,7 +33,8 @@ static const struct command_line line = {
     .usage = "profctl export FILE --format FORMAT [-o FILE]",
     .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n\n"
             "      --format FORMAT  folded: a line a stack, as flame graph programs read them\n"
-            "  -o, --output FILE    where to; \"-\" is standard output (-)\n"
+            "  -o, --output FILE    where to; a name that ends in .gz is compressed, \"-\" is\n"
+            "                       standard output (-)\n"
             "  -h, --help           this text\n",
     .short_options = ":ho:",
     .long_options = long_options,
@@ -44,7 +45,7 @@ static int export_file(const struct profile *profile, size_t format, const char 
 {
     cleanup_(output_freep) struct output *output = NULL;
     struct fault fault = {0};
-    if (output_open(path, false, &output, &fault) < 0) {
+    if (output_open(path, &output, &fault) < 0) {
         return complain("%s", fault.text);
     }
     FILE *file = output_stream(output);
@@ -80,7 +81,7 @@ int cmd_export(int argc, char **argv)
             if (optarg[0] == '\0') {
                 return options_refuse(&line, "-o: is empty; name a file");
             }
-            output_path = optarg;
+            output_path = output_plain_path(optarg);
             break;
         case OPTION_OF_VERB:
             for (format = 0; format < FORMAT_COUNT && strcmp(optarg, formats[format].name) != 0;) {

@@ -4,6 +4,7 @@
  * `profctl record`: reads the options; record/ does the rest.
  */
 #include "options.h"
+#include "output.h"
 #include "record.h"
 #include "verbs.h"
 
@@ -12,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FREQUENCY_HZ_MAX UINT64_C(100000)
-#define DURATION_S_MAX   1e9
+#define DURATION_S_MAX 1e9
 
 static const struct option long_options[] = {
     {"frequency", required_argument, NULL, 'F'},
@@ -67,11 +67,8 @@ static int take_option(int option, struct record_request *request)
 {
     switch (option) {
     case 'F':
-        if (!options_number(optarg, FREQUENCY_HZ_MAX, &request->frequency_hz) ||
-            request->frequency_hz == 0) {
-            return options_refuse(&line, "-F: %s: is not a number from 1 to 100000", optarg);
-        }
-        return EXIT_DONE;
+        return options_frequency(&line, optarg, &request->frequency_hz) ? EXIT_DONE
+                                                                        : EXIT_WRONG_USAGE;
     case 'd':
         if (!parse_duration(optarg, &request->duration_ns)) {
             return options_refuse(&line, "-d: %s: is not a number of seconds above 0", optarg);
@@ -81,7 +78,7 @@ static int take_option(int option, struct record_request *request)
         if (optarg[0] == '\0') {
             return options_refuse(&line, "-o: is empty; name a file");
         }
-        request->output_path = optarg;
+        request->output_path = output_plain_path(optarg);
         return EXIT_DONE;
     case 'a':
         request->whole_machine = true;

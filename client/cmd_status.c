@@ -3,26 +3,17 @@
 /*
  * `profctl status`: what the daemon says about itself, its kernel and its session.
  */
+#include "attach.h"
 #include "books_table.h"
 #include "cleanup.h"
-#include "connection.h"
-#include "json.h"
 #include "options.h"
+#include "session_status.h"
 #include "text_out.h"
 #include "verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define DEPTH_MAX 24
-
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, OPTION_OF_VERB},
-    {"socket", required_argument, NULL, OPTION_OF_VERB + 1},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {0},
-};
 
 static const struct command_line line = {
     .usage = "profctl status [--json] [--socket PATH]",
@@ -33,7 +24,7 @@ static const struct command_line line = {
         "      --socket PATH  the daemon's socket\n"
         "  -h, --help         this text\n",
     .short_options = ":h",
-    .long_options = long_options,
+    .long_options = attach_options,
 };
 
 /* A member's value as a person reads it: texts without quotes. */
@@ -50,14 +41,26 @@ static void print_value(const cJSON *value)
     }
 }
 
-/* An object, a line a member; objects in it are left to others. */
-static void print_object(const char *title, const cJSON *object)
+/* Members of the session that print_session() tells in words, or the table of books. */
+static bool is_told(const char *name)
+{
+    static const char *const told[] = {"session", "state",        "owner_uid", "detached",
+                                       "age_s",   "buffer_bytes", "books",     "buffer_used_bytes"};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (strcmp(name, told[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line a member. */
+static void print_members(const cJSON *object)
 {
     const cJSON *member = NULL;
-    (void)printf("%s\n", title);
     cJSON_ArrayForEach(member, object)
     {
-        if (strcmp(member->string, "books") != 0) {
+        if (!is_told(member->string)) {
             (void)fputs("  ", stdout);
             text_print_padded(stdout, member->string, 20);
             (void)fputc(' ', stdout);
@@ -67,62 +70,78 @@ static void print_object(const char *title, const cJSON *object)
     }
 }
 
-static int print_status(const cJSON *status)
+static void print_object(const char *title, const cJSON *object)
 {
-    const cJSON *session = cJSON_GetObjectItemCaseSensitive(status, "session");
-    print_object("daemon", cJSON_GetObjectItemCaseSensitive(status, "daemon"));
-    print_object("kernel", cJSON_GetObjectItemCaseSensitive(status, "kernel"));
-    if (!cJSON_IsObject(session)) {
+    (void)printf("%s\n", title);
+    print_members(object);
+}
+
+static void print_line(const char *name, const char *text)
+{
+    (void)printf("  %-20s ", name);
+    text_print(stdout, text);
+    (void)fputc('\n', stdout);
+}
+
+/* What a person asks first; the rest follows as the daemon gives it. */
+static void print_session(const struct session_status *session)
+{
+    char text[SESSION_END_BYTES];
+    char used[32];
+    char whole[32];
+    (void)fputs("session\n", stdout);
+    print_line("session", session->id);
+    print_line("state", session->state);
+    (void)printf("  %-20s %s, %s\n", "owner", session_owner_name(session->uid, text),
+                 session->detached ? "detached" : "of a connected client");
+    (void)printf("  %-20s %" PRIu64 " s\n", "age", session->age_s);
+    print_line("ends", session_end(session, text));
+    (void)printf("  %-20s %s of %s (%.1f %%)\n", "unread",
+                 text_size(session->buffer_used_bytes, used),
+                 text_size(session->buffer_bytes, whole),
+                 session->buffer_bytes == 0
+                     ? 0.0
+                     : 100.0 * (double)session->buffer_used_bytes / (double)session->buffer_bytes);
+}
+
+static int print_status(const struct session_status *session)
+{
+    print_object("daemon", cJSON_GetObjectItemCaseSensitive(session->tree, "daemon"));
+    print_object("kernel", cJSON_GetObjectItemCaseSensitive(session->tree, "kernel"));
+    if (session->id == NULL) {
         (void)fputs("session\n  none\n", stdout);
         return EXIT_DONE;
     }
     cleanup_(freep) char *books =
-        cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(session, "books"));
-    print_object("session", session);
+        session->books == NULL ? NULL : cJSON_PrintUnformatted(session->books);
+    print_session(session);
+    print_members(cJSON_GetObjectItemCaseSensitive(session->tree, "session"));
     (void)fputc('\n', stdout);
     books_table_print(stdout, books);
     return EXIT_DONE;
 }
 
-static int show_status(const char *socket_path, bool is_json)
+static int show_status(const struct attach_request *request)
 {
     cleanup_(connection_closep) struct profctl *conn = NULL;
-    cleanup_(freep) char *text = NULL;
-    cleanup_(json_freep) cJSON *status = NULL;
+    cleanup_(session_status_done) struct session_status session = {0};
     struct profctl_fault fault = {0};
-    if (profctl_connect(socket_path, &conn, &fault) < 0 ||
-        profctl_status(conn, &text, &fault) < 0) {
+    if (profctl_connect(request->socket_path, &conn, &fault) < 0 ||
+        session_status_ask(conn, &session, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
-    if (json_parse(text, strlen(text), DEPTH_MAX, &status, NULL) < 0 || !cJSON_IsObject(status)) {
-        return complain("daemon: its status is not a JSON object");
-    }
-    if (is_json) {
-        (void)puts(text);
+    if (request->is_json) {
+        cleanup_(freep) char *text = cJSON_PrintUnformatted(session.tree);
+        (void)puts(text == NULL ? "" : text);
         return EXIT_DONE;
     }
-    return print_status(status);
+    return print_status(&session);
 }
 
 int cmd_status(int argc, char **argv)
 {
-    const char *socket_path = NULL;
-    bool is_json = false;
-    int option = 0;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        switch (option) {
-        case OPTION_OF_VERB:
-            is_json = true;
-            break;
-        case OPTION_OF_VERB + 1:
-            socket_path = optarg;
-            break;
-        default:
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-        }
-    }
-    if (optind < argc) {
-        return options_refuse(&line, "%s: status takes no operand", argv[optind]);
-    }
-    return show_status(socket_path, is_json);
+    struct attach_request request = {0};
+    int status = EXIT_DONE;
+    return attach_take_options(&line, argc, argv, &request, &status) ? show_status(&request)
+                                                                     : status;
 }

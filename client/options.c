@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define FREQUENCY_HZ_MAX UINT64_C(100000)
+
 __attribute__((format(printf, 1, 0))) static void print_complaint(const char *format, va_list args)
 {
     cleanup_(freep) char *text = NULL;
@@ -80,6 +82,15 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
         number = number * 10 + (uint64_t)(*text - '0');
     }
     *ret = number;
+    return true;
+}
+
+bool options_frequency(const struct command_line *line, const char *text, uint64_t *ret_hz)
+{
+    if (!options_number(text, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0) {
+        (void)options_refuse(line, "-F: %s: is not a number from 1 to 100000", text);
+        return false;
+    }
     return true;
 }
 

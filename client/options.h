@@ -39,6 +39,9 @@ int options_next(const struct command_line *line, int argc, char **argv);
 /* A whole decimal number of at most `maximum`. */
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret);
 
+/* A rate of samples a second, as -F takes it; else complains, and returns false. */
+bool options_frequency(const struct command_line *line, const char *text, uint64_t *ret_hz);
+
 /* The only operand, `what` it is ("recording"); else complains, and returns false. */
 bool options_one_operand(const struct command_line *line, int argc, char **argv, const char *what,
                          const char **ret);

@@ -4,12 +4,17 @@
  * States: written beside (`temporary_path` is set), or straight. A name that exists is followed to
  * the file that it means, so a symbolic link stays one. Recordings tell what a machine runs: a new
  * file is its owner's alone, and one that is replaced keeps its mode.
+ *
+ * With a tag the file beside bears a name that a later run finds, and that tells how much of it
+ * counts (partial.h). A compressed one is a gzip member from mark to mark.
  */
 #include "output.h"
 
 #include "cleanup.h"
+#include "partial.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -22,11 +27,24 @@ struct output {
     int fd;
     uint64_t written_bytes;
     bool is_compressed;
+    bool in_member; /* of the gzip stream: something stands behind its last end */
     z_stream deflate;
+    char *tag;                 /* owned; NULL: a later run does not go on */
+    struct partial marked;     /* with a tag: what a later run goes on behind */
     FILE *stream;              /* owned; NULL: nobody asked for one */
     struct fault stream_fault; /* of the first write through it that failed; code 0: none */
     uint8_t piece[DEFLATE_PIECE_BYTES];
 };
+
+/* Removes the file beside, or what is not marked of it. */
+static void give_up(struct output *output)
+{
+    if (output->marked.mark == 0) {
+        (void)unlink(output->temporary_path);
+    } else if (output->fd >= 0) {
+        (void)!ftruncate(output->fd, (off_t)output->marked.size_bytes);
+    }
+}
 
 struct output *output_free(struct output *output)
 {
@@ -35,7 +53,7 @@ struct output *output_free(struct output *output)
             (void)fclose(output->stream);
         }
         if (output->temporary_path != NULL) {
-            (void)unlink(output->temporary_path);
+            give_up(output);
         }
         if (output->is_compressed) {
             (void)deflateEnd(&output->deflate);
@@ -43,6 +61,7 @@ struct output *output_free(struct output *output)
         output->fd = output->fd == STDOUT_FILENO ? -1 : close_fd(output->fd);
         free(output->path);
         free(output->temporary_path);
+        free(output->tag);
         free(output);
     }
     return NULL;
@@ -60,19 +79,82 @@ static int refuse_create(const char *path, int code, struct fault *reterr)
                      path, strerror(code));
 }
 
-/* Opens a file beside `output->path` that is no one else's. */
-static int open_beside(struct output *output, mode_t mode, struct fault *reterr)
+static int refuse_memory(const char *path, struct fault *reterr)
+{
+    return fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
+}
+
+/* Whether what an earlier run has left is what its name says, and nobody else's. */
+static bool is_sound(int fd, const struct partial *partial)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           status.st_nlink == 1 && (uint64_t)status.st_size >= partial->size_bytes;
+}
+
+/* Opens the file beside `output->path` that an earlier run has left. */
+static int open_left(struct output *output, char *name, struct fault *reterr)
+{
+    cleanup_(closep) int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    off_t size_bytes = (off_t)output->marked.size_bytes;
+    if (fd < 0 || !is_sound(fd, &output->marked)) {
+        return fault_set(reterr, EEXIST,
+                         "%s: is in the way and not what an earlier read has left; remove it",
+                         name);
+    }
+    if (ftruncate(fd, size_bytes) < 0 || lseek(fd, size_bytes, SEEK_SET) < 0) {
+        return refuse_create(output->path, errno, reterr);
+    }
+    output->fd = take_fd(fd);
+    output->written_bytes = output->marked.size_bytes;
+    return 0;
+}
+
+/* Opens that file, or begins one. */
+static int open_tagged(struct output *output, struct fault *reterr)
+{
+    cleanup_(freep) char *name = NULL;
+    int r = partial_find(output->path, output->tag, &output->marked, &name);
+    if (r == 0) {
+        r = open_left(output, name, reterr);
+    } else if (r != -ENOENT) {
+        return refuse_create(output->path, -r, reterr);
+    } else {
+        name = partial_name(output->path, output->tag, &output->marked);
+        if (name == NULL) {
+            return refuse_memory(output->path, reterr);
+        }
+        output->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        r = output->fd < 0 ? refuse_create(output->path, errno, reterr) : 0;
+    }
+    if (r == 0) {
+        output->temporary_path = take_ptr(name);
+    }
+    return r;
+}
+
+/* Begins a file beside `output->path` that is no one else's. */
+static int open_untagged(struct output *output, struct fault *reterr)
 {
     cleanup_(freep) char *pattern = NULL;
     if (asprintf(&pattern, "%s.partial-XXXXXX", output->path) < 0) {
         pattern = NULL;
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", output->path);
+        return refuse_memory(output->path, reterr);
     }
     output->fd = mkostemp(pattern, O_CLOEXEC);
     if (output->fd < 0) {
         return refuse_create(output->path, errno, reterr);
     }
     output->temporary_path = take_ptr(pattern);
+    return 0;
+}
+
+static int open_beside(struct output *output, mode_t mode, struct fault *reterr)
+{
+    int r = output->tag == NULL ? open_untagged(output, reterr) : open_tagged(output, reterr);
+    if (r < 0) {
+        return r;
+    }
     if (fchmod(output->fd, mode) < 0) {
         return refuse_create(output->path, errno, reterr);
     }
@@ -88,14 +170,15 @@ static int open_path(struct output *output, const char *path, struct fault *rete
         return output->path == NULL ? fault_set(reterr, ENOMEM, "there is not enough memory") : 0;
     }
     bool exists = stat(path, &status) == 0;
-    output->path = exists ? realpath(path, NULL) : strdup(path);
+    bool is_file = exists && S_ISREG(status.st_mode);
+    output->path = is_file ? realpath(path, NULL) : strdup(path);
     if (output->path == NULL) {
         return refuse_create(path, errno, reterr);
     }
     if (exists && S_ISDIR(status.st_mode)) {
         return fault_set(reterr, EISDIR, "%s: is a directory; name a file with -o", path);
     }
-    if (exists && !S_ISREG(status.st_mode)) {
+    if (exists && !is_file) {
         output->fd = open(path, O_WRONLY | O_CLOEXEC);
         return output->fd < 0 ? refuse_create(path, errno, reterr) : 0;
     }
@@ -105,26 +188,64 @@ static int open_path(struct output *output, const char *path, struct fault *rete
     return open_beside(output, exists ? status.st_mode & 0777 : 0600, reterr);
 }
 
-int output_open(const char *path, bool is_compressed, struct output **ret, struct fault *reterr)
+/* `tag` may be NULL. */
+static int open_output(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
+                       struct fault *reterr)
 {
     cleanup_(output_freep) struct output *output = calloc(1, sizeof *output);
     if (output == NULL) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
+        return refuse_memory(path, reterr);
     }
     output->fd = -1;
+    output->tag = tag == NULL ? NULL : strdup(tag);
+    if (tag != NULL && output->tag == NULL) {
+        return refuse_memory(path, reterr);
+    }
     int r = open_path(output, path, reterr);
     if (r < 0) {
         return r;
     }
-    if (is_compressed) {
+    size_t length = strlen(path);
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) {
         if (deflateInit2(&output->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
                          Z_DEFAULT_STRATEGY) != Z_OK) {
-            return fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
+            return refuse_memory(path, reterr);
         }
         output->is_compressed = true;
+        output->in_member = output->written_bytes == 0;
     }
+    *ret_mark = output->marked.mark;
     *ret = take_ptr(output);
     return 0;
+}
+
+int output_open(const char *path, struct output **ret, struct fault *reterr)
+{
+    uint64_t mark = 0;
+    return open_output(path, NULL, ret, &mark, reterr);
+}
+
+int output_resume(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
+                  struct fault *reterr)
+{
+    return open_output(path, tag, ret, ret_mark, reterr);
+}
+
+int output_reserve(struct output *output, uint64_t size_bytes, struct fault *reterr)
+{
+    if (output->temporary_path == NULL || output->is_compressed || size_bytes == 0 ||
+        fallocate(output->fd, FALLOC_FL_KEEP_SIZE, (off_t)output->written_bytes,
+                  (off_t)size_bytes) == 0 ||
+        (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) {
+        return 0;
+    }
+    return fault_set(reterr, errno, "%s: cannot be written: %s, %" PRIu64 " bytes are needed",
+                     output->path, strerror(errno), size_bytes);
+}
+
+static int refuse_write(const struct output *output, int code, struct fault *reterr)
+{
+    return fault_set(reterr, code, "%s: cannot be written: %s", output->path, strerror(code));
 }
 
 static int write_stored(struct output *output, const uint8_t *bytes, size_t size_bytes,
@@ -136,8 +257,7 @@ static int write_stored(struct output *output, const uint8_t *bytes, size_t size
             continue;
         }
         if (written < 0) {
-            return fault_set(reterr, errno, "%s: cannot be written: %s", output->path,
-                             strerror(errno));
+            return refuse_write(output, errno, reterr);
         }
         bytes += written;
         size_bytes -= (size_t)written;
@@ -174,6 +294,7 @@ int output_write(struct output *output, const void *bytes, size_t size_bytes, st
     }
     const uint8_t *at = bytes;
     int r = 0;
+    output->in_member = output->in_member || size_bytes > 0;
     while (size_bytes > 0 && r == 0) {
         size_t part = size_bytes < DEFLATE_PIECE_BYTES ? size_bytes : DEFLATE_PIECE_BYTES;
         r = write_deflated(output, at, part, Z_NO_FLUSH, reterr);
@@ -213,25 +334,67 @@ static int close_stream(struct output *output, struct fault *reterr)
     return -output->stream_fault.code;
 }
 
+/* Writes the end of the gzip member, if one is open. */
+static int end_member(struct output *output, struct fault *reterr)
+{
+    if (!output->is_compressed || !output->in_member) {
+        return 0;
+    }
+    int r = write_deflated(output, NULL, 0, Z_FINISH, reterr);
+    if (r == 0) {
+        (void)deflateReset(&output->deflate);
+        output->in_member = false;
+    }
+    return r;
+}
+
+int output_mark(struct output *output, uint64_t mark, struct fault *reterr)
+{
+    int r = end_member(output, reterr);
+    if (r < 0 || output->tag == NULL || output->temporary_path == NULL) {
+        return r;
+    }
+    struct partial partial = {.mark = mark, .size_bytes = output->written_bytes};
+    cleanup_(freep) char *name = partial_name(output->path, output->tag, &partial);
+    if (name == NULL) {
+        return refuse_memory(output->path, reterr);
+    }
+    if (fdatasync(output->fd) < 0 || rename(output->temporary_path, name) < 0) {
+        return refuse_write(output, errno, reterr);
+    }
+    free(output->temporary_path);
+    output->temporary_path = take_ptr(name);
+    output->marked = partial;
+    return 0;
+}
+
 int output_finish(struct output *output, struct fault *reterr)
 {
     int r = close_stream(output, reterr);
-    if (r < 0) {
-        return r;
+    if (r == 0) {
+        r = end_member(output, reterr);
     }
-    r = output->is_compressed ? write_deflated(output, NULL, 0, Z_FINISH, reterr) : 0;
     if (r < 0 || output->fd == STDOUT_FILENO) {
         return r;
+    }
+    /* What was reserved and not needed is given back. */
+    if (output->temporary_path != NULL && ftruncate(output->fd, (off_t)output->written_bytes) < 0) {
+        return refuse_write(output, errno, reterr);
     }
     /* A network file system tells a full disk only now. */
     int fd = take_fd(output->fd);
     if (close(fd) < 0 ||
         (output->temporary_path != NULL && rename(output->temporary_path, output->path) < 0)) {
-        return fault_set(reterr, errno, "%s: cannot be written: %s", output->path, strerror(errno));
+        return refuse_write(output, errno, reterr);
     }
     free(output->temporary_path);
     output->temporary_path = NULL;
     return 0;
+}
+
+void output_discard(struct output *output)
+{
+    output->marked = (struct partial){0};
 }
 
 const char *output_keep(struct output *output)
@@ -239,10 +402,8 @@ const char *output_keep(struct output *output)
     if (output->temporary_path == NULL) {
         return NULL;
     }
-    if (output->is_compressed) {
-        /* So that it can be decompressed to its end, if there is room for that. */
-        (void)write_deflated(output, NULL, 0, Z_FINISH, NULL);
-    }
+    /* So that it can be decompressed to its end, if there is room for that. */
+    (void)end_member(output, NULL);
     free(output->path);
     output->path = take_ptr(output->temporary_path);
     return output->path;
@@ -256,4 +417,15 @@ const char *output_temporary_name(const struct output *output)
 uint64_t output_size_bytes(const struct output *output)
 {
     return output->written_bytes;
+}
+
+const char *output_plain_path(const char *path)
+{
+    static const char *const names[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(path, names[i]) == 0) {
+            return "-";
+        }
+    }
+    return path;
 }

@@ -16,10 +16,31 @@
 struct output;
 
 /*
- * Begins the file `path`; `is_compressed`: as gzip. Returned: output_free(), which removes what is
- * unfinished. Returns 0, or -errno with a sentence in `reterr`.
+ * Begins the file `path`; a name that ends in .gz is compressed, as gzip. Returned: output_free(),
+ * which removes what is unfinished. Returns 0, or -errno with a sentence in `reterr`.
  */
-int output_open(const char *path, bool is_compressed, struct output **ret, struct fault *reterr);
+int output_open(const char *path, struct output **ret, struct fault *reterr);
+
+/*
+ * The same for what comes in pieces that come once only: what was written before the last
+ * output_mark() outlives this run, and the next with the same path and tag (borrowed; no '/') goes
+ * on behind it. `*ret_mark` is the last mark of an earlier run; 0: there was none.
+ */
+int output_resume(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
+                  struct fault *reterr);
+
+/* Notes that all up to `mark`, above 0, has been written, and waits until the disk has it. Returns
+ * 0, or -errno with a sentence in `reterr`. */
+int output_mark(struct output *output, uint64_t mark, struct fault *reterr);
+
+/* Has output_free() remove what is marked too. */
+void output_discard(struct output *output);
+
+/*
+ * Takes room on the disk for `size_bytes` more, if the file system can; what is not needed is given
+ * back in the end. Returns 0, or -ENOSPC, -EDQUOT, -EFBIG with a sentence in `reterr`.
+ */
+int output_reserve(struct output *output, uint64_t size_bytes, struct fault *reterr);
 
 /* Returns 0, or -errno with a sentence in `reterr`. */
 int output_write(struct output *output, const void *bytes, size_t size_bytes, struct fault *reterr);
@@ -40,11 +61,14 @@ int output_finish(struct output *output, struct fault *reterr);
  */
 const char *output_keep(struct output *output);
 
-/* The name under which the bytes are written now; borrowed. */
+/* The name under which the bytes are written now, until the next mark; borrowed. */
 const char *output_temporary_name(const struct output *output);
 
 /* How many bytes the file has so far; compressed, if it is. */
 uint64_t output_size_bytes(const struct output *output);
+
+/* `path`, or "-" where that is another name of standard output. */
+const char *output_plain_path(const char *path);
 
 struct output *output_free(struct output *output);
 void output_freep(struct output **output);

@@ -17,6 +17,10 @@ static const struct {
     int (*run)(int argc, char **argv);
 } verbs[] = {
     {"record", "record what the CPUs do into a file", cmd_record},
+    {"start", "begin a session that goes on by itself", cmd_start},
+    {"stop", "end its sampling", cmd_stop},
+    {"read", "fetch what it has recorded into a file", cmd_read},
+    {"close", "end it", cmd_close},
     {"report", "show where the time of a recording went", cmd_report},
     {"export", "convert a recording for another program", cmd_export},
     {"dump", "print the records of a recording", cmd_dump},

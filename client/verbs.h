@@ -7,8 +7,12 @@
  */
 
 int cmd_check(int argc, char **argv);
+int cmd_close(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_read(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_start(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_stop(int argc, char **argv);

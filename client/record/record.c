@@ -8,17 +8,16 @@
  */
 #include "record.h"
 
+#include "attach.h"
 #include "books_table.h"
 #include "cleanup.h"
 #include "connection.h"
 #include "options.h"
 #include "output.h"
-#include "read_text.h"
 #include "record_child.h"
 #include "record_config.h"
 #include "record_scan.h"
 #include "record_signals.h"
-#include "session_config.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -28,8 +27,8 @@
 #include <time.h>
 
 #define NS_PER_S            UINT64_C(1000000000)
-#define CHUNK_BYTES         ((size_t)1 << 20) /* the most that one Read gives */
-#define CHUNKS_AT_ONCE      16                /* between two looks at the signals */
+#define CHUNKS_AT_ONCE      16 /* between two looks at the signals */
+#define WATCHED_PIDS_MAX    1024
 #define FETCH_INTERVAL_MS   200
 #define DRAIN_INTERVAL_MS   5
 #define STATUS_NOT_FOUND    127
@@ -43,7 +42,8 @@ struct recording {
     struct output *output;
     struct profctl *conn;
     struct record_scan scan;
-    uint8_t *chunk; /* CHUNK_BYTES */
+    int32_t target_pids[WATCHED_PIDS_MAX]; /* of the config; the command is not one of them */
+    uint8_t *chunk;                        /* PROFCTL_READ_BYTES_MAX */
     char *last_words;
     uint64_t started_ns;
     uint64_t stopped_ns;
@@ -94,12 +94,10 @@ static int prepare(struct recording *recording)
 {
     const struct record_request *request = recording->request;
     struct fault fault = {0};
-    size_t length = strlen(request->output_path);
-    bool is_compressed = length > 3 && strcmp(request->output_path + length - 3, ".gz") == 0;
-    if (output_open(request->output_path, is_compressed, &recording->output, &fault) < 0) {
+    if (output_open(request->output_path, &recording->output, &fault) < 0) {
         return complain("%s", fault.text);
     }
-    recording->chunk = malloc(CHUNK_BYTES);
+    recording->chunk = malloc(PROFCTL_READ_BYTES_MAX);
     if (recording->chunk == NULL || record_scan_init(&recording->scan) < 0 ||
         asprintf(&recording->last_words,
                  "\nprofctl: ended at once; what was recorded so far is in %s\n",
@@ -116,42 +114,28 @@ static int prepare(struct recording *recording)
                  : EXIT_DONE;
 }
 
-static int build_config(const struct recording *recording, char **ret)
-{
-    const char *path = recording->request->config_path;
-    cleanup_(freep) char *base = NULL;
-    size_t base_bytes = 0;
-    struct fault fault = {0};
-    if (path != NULL) {
-        struct session_config config;
-        if (read_text(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
-            return complain("%s", fault.text);
-        }
-        /* The daemon would say the same, but not of which file. */
-        if (session_config_parse(base, base_bytes, false, &config, &fault) < 0) {
-            return complain("%s: %s: %s", path, fault.member, fault.text);
-        }
-    }
-    if (record_config_build(base, recording->request, recording->child.pid, ret, &fault) < 0) {
-        return complain("%s: %s", path == NULL ? "config" : path, fault.text);
-    }
-    return EXIT_DONE;
-}
-
 /* Makes the session and starts it, and the command with it. */
 static int begin(struct recording *recording)
 {
     cleanup_(freep) char *config = NULL;
     struct profctl_fault fault = {0};
-    int status = build_config(recording, &config);
+    int status = record_config_load(recording->request, recording->child.pid, &config);
     if (status != EXIT_DONE) {
         return status;
+    }
+    if (recording->request->command == NULL &&
+        record_scan_watch(&recording->scan, recording->target_pids,
+                          record_config_pids(config, recording->target_pids, WATCHED_PIDS_MAX)) <
+            0) {
+        return complain("record: there is not enough memory");
     }
     if (profctl_connect(recording->request->socket_path, &recording->conn, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
-    if (profctl_create(recording->conn, config, false, &fault) < 0 ||
-        profctl_start(recording->conn, &fault) < 0) {
+    if (profctl_create(recording->conn, config, false, &fault) < 0) {
+        return attach_complain_create(recording->conn, &fault);
+    }
+    if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);
     }
     recording->started_ns = now_ns();
@@ -196,13 +180,12 @@ static int fetch(struct recording *recording, size_t *ret_count)
 {
     size_t count = 0;
     for (; count < CHUNKS_AT_ONCE && !recording->has_ended; count++) {
-        struct profctl_fault daemon_fault = {0};
         struct fault fault = {0};
         size_t size_bytes = 0;
         bool end = false;
-        if (profctl_read(recording->conn, recording->chunk, CHUNK_BYTES, &size_bytes, &end,
-                         &daemon_fault) < 0) {
-            return fail_half_way(recording, daemon_fault.text);
+        if (profctl_read(recording->conn, recording->chunk, PROFCTL_READ_BYTES_MAX, &size_bytes,
+                         &end) < 0) {
+            return fail_half_way(recording, connection_notes(recording->conn)->fault.text);
         }
         record_scan_add(&recording->scan, recording->chunk, size_bytes);
         if (output_write(recording->output, recording->chunk, size_bytes, &fault) < 0) {
@@ -282,6 +265,18 @@ static int finish(struct recording *recording)
     return EXIT_DONE;
 }
 
+/* A pid that was mistyped would go unseen among others. */
+static void tell_unseen_targets(const struct record_scan *scan)
+{
+    for (size_t i = 0; i < scan->pid_count && scan->fault.code == 0; i++) {
+        if (!scan->is_pid_seen[i]) {
+            (void)complain("pid %d: is a target and has no sample: it did not run, or there is no "
+                           "such process",
+                           scan->pids[i]);
+        }
+    }
+}
+
 static void summarise(struct recording *recording)
 {
     const char *path = recording->request->output_path;
@@ -306,6 +301,7 @@ static void summarise(struct recording *recording)
         (void)complain("recording: %s; nothing more can be said about it",
                        recording->scan.fault.text);
     }
+    tell_unseen_targets(&recording->scan);
     books_table_print(to, recording->scan.books_json);
     if (is_file) {
         (void)fputs("\nprofctl report ", to);

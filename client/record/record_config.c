@@ -8,6 +8,9 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "options.h"
+#include "read_text.h"
+#include "session_config.h"
 
 #include <string.h>
 
@@ -68,10 +71,57 @@ int record_config_build(const char *base, const struct record_request *request, 
     if (r < 0) {
         return r;
     }
+    if (child > 0 && !request->whole_machine &&
+        cJSON_GetObjectItemCaseSensitive(tree, "targets") != NULL) {
+        return fault_set(reterr, EINVAL,
+                         "targets: stand against the command, which alone is recorded; leave one "
+                         "of the two out, or take -a for the whole machine");
+    }
     char *text = apply_options(tree, request, child) ? cJSON_PrintUnformatted(tree) : NULL;
     if (text == NULL) {
         return fault_set(reterr, ENOMEM, "there is not enough memory");
     }
     *ret = text;
     return 0;
+}
+
+int record_config_load(const struct record_request *request, pid_t child, char **ret)
+{
+    const char *path = request->config_path;
+    cleanup_(freep) char *base = NULL;
+    size_t base_bytes = 0;
+    struct fault fault = {0};
+    if (path != NULL) {
+        struct session_config config;
+        if (read_text(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
+            return complain("%s", fault.text);
+        }
+        /* The daemon would say the same, but not of which file. */
+        if (session_config_parse(base, base_bytes, false, &config, &fault) < 0) {
+            return complain("%s: %s: %s", path, fault.member, fault.text);
+        }
+    }
+    if (record_config_build(base, request, child, ret, &fault) < 0) {
+        return complain("%s: %s", path == NULL ? "config" : path, fault.text);
+    }
+    return EXIT_DONE;
+}
+
+size_t record_config_pids(const char *config, int32_t *ret_pids, size_t capacity)
+{
+    cleanup_(json_freep) cJSON *tree = NULL;
+    const cJSON *item = NULL;
+    size_t count = 0;
+    if (parse_base(config, &tree, NULL) < 0) {
+        return 0;
+    }
+    const cJSON *targets = cJSON_GetObjectItemCaseSensitive(tree, "targets");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(targets, "pids"))
+    {
+        int64_t pid = 0;
+        if (count < capacity && json_read_integer(item, 1, INT32_MAX, &pid)) {
+            ret_pids[count++] = (int32_t)pid;
+        }
+    }
+    return count;
 }

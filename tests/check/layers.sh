@@ -28,6 +28,7 @@ daemon/perf_*                 common daemon                           | perf_eve
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
+client/examples/*                                                     | profctl
 client/*                      common json config client fxt symbolize | cjson zlib
 '
 
@@ -53,6 +54,7 @@ set_library_group() {
     gelf.h | libelf.h | dwarf.h | elfutils/*) group=elf ;;
     seccomp.h) group=seccomp ;;
     zlib.h) group=zlib ;;
+    profctl.h) group=profctl ;;
     linux/perf_event.h) group=perf_event ;;
     linux/* | asm/*) group=kernel ;;
     sys/* | netinet/* | arpa/*) group=libc ;;
@@ -134,7 +136,7 @@ judge_myself() {
     local trial header
     trial=$(mktemp -d)
     cd "$trial"
-    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/export tests/unit
+    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/export client/examples tests/unit
     for header in common/{fault,json}.h daemon/{log,session,sample,perf_ring}.h daemon/fxt/fxt_reader.h \
         daemon/symbolize/symbol_table.h daemon/config/session_config.h client/include/profctl.h; do
         : >"$header"
@@ -182,6 +184,9 @@ bad client/export/x.c      "log.h"
 bad client/export/x.c      <systemd/sd-event.h>
 bad client/export/x.c      <seccomp.h>
 bad client/export/x.c      "../include/profctl.h"
+ok  client/examples/x.c    <profctl.h>
+bad client/examples/x.c    "profctl.h"
+bad client/x.c             <profctl.h>
 ok  tests/unit/x.c         "sample.h"
 bad tests/unit/x.c         "../../daemon/sample.h"
 CASES

@@ -62,6 +62,14 @@ expect 2 '--by: planet' report --by planet a
 expect 2 '--format: is missing' export a
 expect 2 '--format: pdf' export a --format pdf
 expect 2 'no operand' status now
+expect 2 'stop takes no operand' stop now
+expect 2 'close takes no operand' close now
+expect 2 'start takes no operand; to record a command, use record' start -- sleep 1
+expect 2 '-F: 0: ' start -F 0
+expect 2 'a file goes after -o' read file
+expect 2 '-o: is missing' read
+expect 2 '-o: is empty' read -o ''
+expect 2 '--json: standard output is the recording' read --json -o /dev/stdout
 expect 2 'config: is missing' check
 expect 2 '-F: 0: ' record -F 0
 expect 2 '-F: 4k: ' record -F 4k
@@ -117,6 +125,11 @@ grep -q '^profctl: standard output: cannot be written: No space' "$WORK/err" ||
     fail "a full disk: says '$(cat "$WORK/err")'"
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded" || fail "export -o: status $?"
 [ -e "$WORK/folded" ] || fail "export -o: no file"
+"$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded.gz" || fail "export -o .gz: status $?"
+gzip -dc "$WORK/folded.gz" | cmp -s - "$WORK/folded" || fail "export -o .gz is not compressed, or something else"
+for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
+    "$PROFCTL" export "$WORK/magic" --format folded -o $path | cmp -s - "$WORK/folded" || fail "export -o $path"
+done
 
 # No daemon.
 expect 1 "no socket .*no.sock.*is the daemon running" status
@@ -124,6 +137,11 @@ expect 1 "no socket .*other.sock" status --socket "$WORK/other.sock"
 expect 1 "no socket .*no.sock" record -d 1 -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" record -o "$WORK/profile.fxt" -- touch "$WORK/touched"
 [ -e "$WORK/touched" ] && fail "the command ran although nothing was recorded"
+expect 1 "no socket .*no.sock.*systemctl start cpu-profilerd, or cpu-profilerd by hand" start
+expect 1 "no socket .*no.sock" stop
+expect 1 "no socket .*no.sock" read -o "$WORK/profile.fxt"
+expect 1 "no socket .*no.sock" close
+expect 1 "no socket .*no.sock" record -d 1 -o /dev/stdout
 
 # Configs.
 echo '{"frequency_hz": 4000}' >"$WORK/good.json"
@@ -145,6 +163,10 @@ if [ "$limit" -lt 510 ]; then
         fail "check of a deep config with auto: status $?"
     grep -q warning "$WORK/out" && fail "check of a deep config with auto warns: $(cat "$WORK/out")"
 fi
+echo '{"targets": {"pids": [1]}}' >"$WORK/targets.json"
+expect 1 'targets.json: targets: stand against the command' \
+    record -o "$WORK/profile.fxt" --config "$WORK/targets.json" -- true
+expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
 expect 1 'text: config: ' check "$WORK/text"
 expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
 expect 1 'missing: cannot be opened: No such file' \

@@ -6,9 +6,9 @@
  * no call is under way.
  */
 #include "cleanup.h"
+#include "connection.h"
 #include "control.h"
 #include "fake_session.h"
-#include "profctl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -112,8 +112,7 @@ static void records_and_reads_all_of_it(void **state)
     assert_int_equal(profctl_stop(conn, &fault), 0);
     while (!end) {
         size_t size = 0;
-        assert_int_equal(
-            profctl_read(conn, buffer + total, sizeof buffer - total, &size, &end, &fault), 0);
+        assert_int_equal(profctl_read(conn, buffer + total, sizeof buffer - total, &size, &end), 0);
         total += size;
     }
     assert_int_equal(total, sizeof buffer);
@@ -128,7 +127,6 @@ static void keeps_what_does_not_fit(void **state)
 {
     char buffer[16] = "";
     struct profctl *conn = dial();
-    struct profctl_fault fault = {0};
     size_t size = 0;
     bool end = true;
     (void)state;
@@ -137,18 +135,19 @@ static void keeps_what_does_not_fit(void **state)
     assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
     assert_int_equal(profctl_start(conn, NULL), 0);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, &fault), -EINVAL);
+        assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), -EINVAL);
         assert_int_equal(size, 10);
-        assert_string_equal(fault.text, "the buffer has 9 bytes; 10 are needed");
+        assert_string_equal(connection_notes(conn)->fault.text,
+                            "the buffer has 9 bytes; 10 are needed");
     }
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
     assert_string_equal(buffer, "0123456789");
     assert_int_equal(size, 10);
     assert_false(end);
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
     assert_int_equal(fake.last_ack, 1);
     assert_int_equal(size, 0);
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end, &fault), 0);
+    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
     assert_int_equal(fake.last_ack, 0); /* once is enough */
     (void)profctl_disconnect(conn);
 }
@@ -164,13 +163,13 @@ static void forgets_a_session_that_it_has_closed(void **state)
     fake.ready_bytes = 10;
     assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
     assert_int_equal(profctl_start(conn, NULL), 0);
-    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, NULL), -EINVAL);
+    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), -EINVAL);
     assert_int_equal(profctl_close(conn, NULL), 0);
     fake.ready_bytes = 3;
     fake.handed_out_bytes = 0;
     assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
     assert_int_equal(profctl_start(conn, NULL), 0);
-    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end, NULL), 0);
+    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), 0);
     assert_int_equal(size, 3);
     assert_int_equal(fake.last_ack, 0);
     (void)profctl_disconnect(conn);
@@ -181,7 +180,7 @@ static void reports_the_status_as_json(void **state)
     struct profctl *conn = dial();
     cleanup_(freep) char *json = NULL;
     (void)state;
-    assert_int_equal(profctl_status(conn, &json, NULL), 0);
+    assert_int_equal(profctl_status(conn, &json), 0);
     assert_non_null(strstr(json, "{\"daemon\":{\"version\":\"" CPU_PROFILERD_VERSION "\""));
     assert_non_null(strstr(json, "\"session\":null}"));
     (void)profctl_disconnect(conn);
@@ -216,7 +215,7 @@ static void says_what_is_wrong_in_a_sentence(void **state)
     assert_string_equal(fault.text, "the daemon lacks?CAP_PERFMON");
     fake.new_result = -EMFILE;
     assert_int_equal(profctl_create(conn, NULL, false, &fault), -EIO);
-    assert_int_equal(profctl_status(conn, &json, &fault), 0); /* still usable */
+    assert_int_equal(profctl_status(conn, &json), 0); /* still usable */
     free(json);
     (void)profctl_disconnect(conn);
 }
@@ -265,7 +264,7 @@ static void gives_enotconn_once_the_daemon_is_gone(void **state)
     assert_int_equal(end_daemon(state), 0);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(profctl_start(conn, &fault), -ENOTCONN);
-        assert_int_equal(profctl_read(conn, &byte, 1, &size, &end, &fault), -ENOTCONN);
+        assert_int_equal(profctl_read(conn, &byte, 1, &size, &end), -ENOTCONN);
     }
     assert_string_equal(fault.text, "the connection to the daemon is gone");
     (void)profctl_disconnect(conn);
@@ -280,10 +279,10 @@ static void says_what_to_do_when_it_cannot_connect(void **state)
     } cases[] = {
         {"/tmp/none/socket", -ENOENT,
          "there is no socket '/tmp/none/socket'; is the daemon running? "
-         "(systemctl start cpu-profilerd)"},
+         "(systemctl start cpu-profilerd, or cpu-profilerd by hand, as root)"},
         {"/proc/self/exe", -ECONNREFUSED,
          "nobody listens at '/proc/self/exe'; is the daemon running? "
-         "(systemctl start cpu-profilerd)"},
+         "(systemctl start cpu-profilerd, or cpu-profilerd by hand, as root)"},
     };
     struct profctl *conn = NULL;
     struct profctl_fault fault = {0};
@@ -367,8 +366,7 @@ static void trusts_no_reply(void **state)
         /* The listening socket does not block, so the connection must be there first. */
         struct profctl *conn = dial();
         assert_int_equal(pthread_create(&thread, NULL, run_script, NULL), 0);
-        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &end, NULL),
-                         cases[i].result);
+        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &end), cases[i].result);
         (void)profctl_disconnect(conn);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(close(server.listen_fd), 0);

@@ -70,7 +70,7 @@ static void names_a_file_only_when_it_is_whole(void **state)
     char path[128];
     struct output *output = NULL;
     struct stat status;
-    assert_int_equal(output_open(in_folder("a", path), false, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a", path), &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, NULL), 0);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(output_finish(output, NULL), 0);
@@ -90,7 +90,7 @@ static void leaves_the_old_file_when_it_is_given_up(void **state)
     assert_non_null(old);
     assert_true(fputs("old", old) >= 0);
     assert_int_equal(fclose(old), 0);
-    assert_int_equal(output_open(path, false, &output, NULL), 0);
+    assert_int_equal(output_open(path, &output, NULL), 0);
     assert_int_equal(output_write(output, "new", 3, NULL), 0);
     (void)output_free(output);
     assert_content(path, "old");
@@ -109,7 +109,7 @@ static void replaces_what_a_link_means_and_keeps_its_mode(void **state)
     assert_int_equal(fclose(old), 0);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(symlink("a", in_folder("link", link)), 0);
-    assert_int_equal(output_open(link, false, &output, NULL), 0);
+    assert_int_equal(output_open(link, &output, NULL), 0);
     assert_int_equal(output_write(output, "new", 3, NULL), 0);
     assert_int_equal(output_finish(output, NULL), 0);
     (void)output_free(output);
@@ -127,7 +127,7 @@ static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
     char path[128];
     char kept[128];
     struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, NULL), 0);
     const char *name = output_keep(output);
     assert_non_null(name);
@@ -143,7 +143,7 @@ static void compresses(void **state)
     (void)state;
     char path[128];
     struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), true, &output, NULL), 0);
+    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(output_write(output, "hello ", 6, NULL), 0);
     }
@@ -164,13 +164,13 @@ static void tells_of_a_full_disk(void **state)
     (void)state;
     struct output *output = NULL;
     struct fault fault = {0};
-    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_int_equal(output_open("/dev/full", &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, &fault), -ENOSPC);
     assert_non_null(strstr(fault.text, "No space left on device"));
     assert_null(output_keep(output));
     (void)output_free(output);
     /* And through a stream, which has a buffer. */
-    assert_int_equal(output_open("/dev/full", false, &output, NULL), 0);
+    assert_int_equal(output_open("/dev/full", &output, NULL), 0);
     assert_true(fputs("hello", output_stream(output)) >= 0);
     fault = (struct fault){0};
     assert_int_equal(output_finish(output, &fault), -ENOSPC);
@@ -186,11 +186,137 @@ static void refuses_folders_and_missing_folders(void **state)
     char path[128];
     struct output *output = NULL;
     struct fault fault = {0};
-    assert_int_equal(output_open(folder, false, &output, &fault), -EISDIR);
+    assert_int_equal(output_open(folder, &output, &fault), -EISDIR);
     assert_non_null(strstr(fault.text, "is a directory"));
-    assert_int_equal(output_open(in_folder("missing/a", path), false, &output, &fault), -ENOENT);
+    assert_int_equal(output_open(in_folder("missing/a", path), &output, &fault), -ENOENT);
     assert_non_null(strstr(fault.text, "missing/a: cannot be written"));
     assert_null(output);
+    assert_int_equal(remove_folder(), 0);
+}
+
+/* Opens, writes and marks as a reader does, then ends as one that is killed in the next write.
+ * Returns how many bytes are marked. */
+static uint64_t write_and_die(const char *path, uint64_t expected_mark, const char *text,
+                              uint64_t mark, const char *unmarked)
+{
+    struct output *output = NULL;
+    uint64_t found = 99;
+    assert_int_equal(output_resume(path, "tag", &output, &found, NULL), 0);
+    assert_int_equal(found, expected_mark);
+    assert_int_equal(output_write(output, text, strlen(text), NULL), 0);
+    assert_int_equal(output_mark(output, mark, NULL), 0);
+    uint64_t marked_bytes = output_size_bytes(output);
+    char *name = strdup(output_temporary_name(output));
+    (void)output_free(output); /* which cuts it */
+    FILE *file = fopen(name, "a");
+    assert_non_null(file);
+    assert_true(fputs(unmarked, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    free(name);
+    return marked_bytes;
+}
+
+static void goes_on_behind_the_last_mark(void **state)
+{
+    static const char *const names[] = {"a", "a.gz"};
+    (void)state;
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct output *output = NULL;
+        struct stat status;
+        uint64_t mark = 0;
+        (void)in_folder(names[i], path);
+        (void)write_and_die(path, 0, "one ", 7, "lost");
+        uint64_t marked_bytes = write_and_die(path, 7, "two ", 8, "lost as well");
+        assert_int_equal(access(path, F_OK), -1);
+        assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+        assert_int_equal(mark, 8);
+        assert_int_equal(output_size_bytes(output), marked_bytes);
+        assert_int_equal(stat(output_temporary_name(output), &status), 0);
+        assert_int_equal(status.st_size, marked_bytes);
+        assert_int_equal(output_write(output, "three", 5, NULL), 0);
+        assert_int_equal(output_mark(output, 9, NULL), 0);
+        assert_int_equal(output_write(output, " four", 5, NULL), 0);
+        assert_int_equal(output_finish(output, NULL), 0);
+        (void)output_free(output);
+        assert_content(path, "one two three four");
+    }
+    assert_int_equal(remove_folder(), 2);
+}
+
+static void keeps_what_is_marked_and_removes_what_has_no_mark(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    uint64_t mark = 0;
+    (void)in_folder("a", path);
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(output_write(output, "one", 3, NULL), 0);
+    (void)output_free(output);
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(mark, 0);
+    assert_int_equal(output_write(output, "one", 3, NULL), 0);
+    assert_int_equal(output_mark(output, 5, NULL), 0);
+    assert_int_equal(output_write(output, "two", 3, NULL), 0);
+    char *kept = strdup(output_temporary_name(output));
+    (void)output_free(output);
+    assert_non_null(strstr(kept, "/a.partial-tag-5-3"));
+    assert_content(kept, "one");
+    free(kept);
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void goes_on_with_nothing_that_another_has_put_there(void **state)
+{
+    /* Shorter than its name says; a link; names that are not of this file or this tag. */
+    static const struct {
+        const char *name;
+        bool is_link;
+        int result;
+    } cases[] = {
+        {"a.partial-tag-5-4", false, -EEXIST}, {"a.partial-tag-5-0", true, -EEXIST},
+        {"a.partial-tag-5-0", false, 0},       {"a.partial-tag-05-0", false, 0},
+        {"a.partial-gat-5-0", false, 0},       {"b.partial-tag-5-0", false, 0},
+        {"a.partial-tag-5-x", false, 0},       {"a.partial-tag--", false, 0},
+        {"a.partial-XXXXXX", false, 0},
+    };
+    (void)state;
+    char path[128];
+    char other[128];
+    char target[128];
+    FILE *file = fopen(in_folder("target", target), "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct output *output = NULL;
+        struct fault fault = {0};
+        uint64_t mark = 99;
+        (void)in_folder(cases[i].name, other);
+        if (cases[i].is_link) {
+            assert_int_equal(symlink("target", other), 0);
+        } else {
+            file = fopen(other, "w");
+            assert_non_null(file);
+            assert_int_equal(fclose(file), 0);
+        }
+        assert_int_equal(output_resume(in_folder("a", path), "tag", &output, &mark, &fault),
+                         cases[i].result);
+        bool is_taken = strcmp(cases[i].name, "a.partial-tag-5-0") == 0;
+        assert_int_equal(mark, cases[i].result < 0 ? 99 : is_taken ? 5 : 0);
+        (void)output_free(output);
+        assert_int_equal(unlink(other), 0);
+    }
+    assert_int_equal(remove_folder(), 1);
+}
+
+static void follows_other_names_of_standard_output(void **state)
+{
+    (void)state;
+    assert_string_equal(output_plain_path("/dev/stdout"), "-");
+    assert_string_equal(output_plain_path("/dev/fd/1"), "-");
+    assert_string_equal(output_plain_path("/dev/stdout/x"), "/dev/stdout/x");
+    assert_string_equal(output_plain_path("a"), "a");
     assert_int_equal(remove_folder(), 0);
 }
 
@@ -204,6 +330,10 @@ int main(void)
         cmocka_unit_test_setup(compresses, make_folder),
         cmocka_unit_test_setup(tells_of_a_full_disk, make_folder),
         cmocka_unit_test_setup(refuses_folders_and_missing_folders, make_folder),
+        cmocka_unit_test_setup(goes_on_behind_the_last_mark, make_folder),
+        cmocka_unit_test_setup(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder),
+        cmocka_unit_test_setup(goes_on_with_nothing_that_another_has_put_there, make_folder),
+        cmocka_unit_test_setup(follows_other_names_of_standard_output, make_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,8 @@ static void puts_options_over_the_file(void **state)
         {"{\"sample_period_ns\":10000}", {0}, 0, "{\"sample_period_ns\":10000}"},
         {"{\"kernel_stacks\":false}", {.kernel_stacks = true}, 0, "{\"kernel_stacks\":true}"},
         {"{\"targets\":{\"pids\":[1]}}", {0}, 0, "{\"targets\":{\"pids\":[1]}}"},
-        {"{\"targets\":{\"pids\":[1]}}", {0}, 42, "{\"targets\":{\"pids\":[42]}}"},
         {"{\"targets\":{\"pids\":[1]}}", {.whole_machine = true}, 0, "{}"},
+        {"{\"targets\":{\"pids\":[1]}}", {.whole_machine = true}, 42, "{}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = NULL;
@@ -64,11 +64,49 @@ static void refuses_a_file_that_is_no_object(void **state)
     }
 }
 
+static void refuses_targets_beside_a_command(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct fault fault = {0};
+    const struct record_request request = {0};
+    assert_int_equal(
+        record_config_build("{\"targets\":{\"pids\":[1]}}", &request, 42, &text, &fault), -EINVAL);
+    assert_null(text);
+    assert_non_null(strstr(fault.text, "targets: stand against the command"));
+}
+
+static void finds_the_pids_that_are_targets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        size_t count;
+    } cases[] = {
+        {"{}", 0},
+        {"{\"targets\":{}}", 0},
+        {"{\"targets\":{\"pids\":[]}}", 0},
+        {"{\"targets\":{\"pids\":[7]}}", 1},
+        {"{\"targets\":{\"pids\":[7,8]}}", 2},
+        {"{\"targets\":{\"pids\":[7,8,9]}}", 2},
+        {"{\"targets\":{\"pids\":[0,7,\"x\",1.5]}}", 1},
+        {"no JSON", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int32_t pids[2] = {0};
+        assert_int_equal(record_config_pids(cases[i].config, pids, 2), cases[i].count);
+        assert_int_equal(pids[0], cases[i].count > 0 ? 7 : 0);
+        assert_int_equal(pids[1], cases[i].count > 1 ? 8 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(puts_options_over_the_file),
         cmocka_unit_test(refuses_a_file_that_is_no_object),
+        cmocka_unit_test(refuses_targets_beside_a_command),
+        cmocka_unit_test(finds_the_pids_that_are_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The daemon gives each piece until it is acknowledged, which the next Read does; before that the
+ * piece is in the file, the file on the disk, and its name tells the piece's sequence. So whatever
+ * ends this program, the same command goes on where it was: what its file holds is acknowledged
+ * first, what it does not hold comes once more.
+ *
+ * Of a session that runs, it reads until nothing is ready, but on a disk that is slower than the
+ * session no more than the daemon can have held when the reading began; of one that has stopped,
+ * all.
+ */
+#include "read.h"
+
+#include "books_table.h"
+#include "cleanup.h"
+#include "input.h"
+#include "json_out.h"
+#include "options.h"
+#include "output.h"
+#include "record_scan.h"
+#include "session_status.h"
+#include "text_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DRAIN_INTERVAL_MS 5
+#define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
+
+struct reading {
+    const struct read_request *request;
+    struct profctl *conn;
+    struct session_status session; /* as it was when the reading began */
+    struct output *output;
+    struct record_scan scan;
+    char *chunk;            /* PROFCTL_READ_BYTES_MAX */
+    uint64_t fetched_bytes; /* by this run */
+    uint64_t resumed_bytes; /* of the file, that an earlier run had written */
+    bool is_first;          /* nobody has read the session before */
+    bool has_ended;
+};
+
+static void reading_done(struct reading *reading)
+{
+    reading->output = output_free(reading->output);
+    reading->conn = profctl_disconnect(reading->conn);
+    session_status_done(&reading->session);
+    record_scan_done(&reading->scan);
+    free(reading->chunk);
+}
+
+/* Counts what an earlier run has written, and has it acknowledged. */
+static int go_on(struct reading *reading, uint64_t sequence)
+{
+    struct input_summary summary;
+    struct fault fault = {0};
+    const char *name = output_temporary_name(reading->output);
+    if (input_read(name, record_scan_record, &reading->scan, &summary, &fault) < 0) {
+        return complain("%s; move that file away, and read the rest again", fault.text);
+    }
+    reading->resumed_bytes = output_size_bytes(reading->output);
+    connection_acknowledge(reading->conn, sequence);
+    return EXIT_DONE;
+}
+
+static int prepare(struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    struct profctl_fault daemon_fault = {0};
+    struct fault fault = {0};
+    uint64_t sequence = 0;
+    int status = attach_session(reading->request->attach.socket_path, &reading->conn);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    if (session_status_ask(reading->conn, &reading->session, &daemon_fault) < 0) {
+        return complain("session: %s", daemon_fault.text);
+    }
+    reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
+    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0) {
+        return complain("read: there is not enough memory");
+    }
+    if (output_resume(path, connection_notes(reading->conn)->session, &reading->output, &sequence,
+                      &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    if (sequence > 0) {
+        return go_on(reading, sequence);
+    }
+    if (output_reserve(reading->output, reading->session.buffer_used_bytes, &fault) < 0) {
+        return complain("%s; nothing has been read, and nothing is lost: free some room, or name "
+                        "another file with -o",
+                        fault.text);
+    }
+    return EXIT_DONE;
+}
+
+/* Tells what becomes of the file that is not whole. */
+static int fail_half_way(struct reading *reading, const char *text)
+{
+    if (strcmp(reading->request->output_path, "-") == 0 ||
+        reading->fetched_bytes + reading->resumed_bytes == 0) {
+        return complain("%s; what was not written can be read again", text);
+    }
+    return complain("%s; what was read so far is kept in %s, and the same command goes on with it",
+                    text, output_temporary_name(reading->output));
+}
+
+/* Puts a piece into the file, for good. */
+static int store(struct reading *reading, size_t size_bytes)
+{
+    struct fault fault = {0};
+    uint64_t sequence = connection_notes(reading->conn)->sequence;
+    reading->is_first = reading->is_first || sequence == 1;
+    record_scan_add(&reading->scan, reading->chunk, size_bytes);
+    if (output_write(reading->output, reading->chunk, size_bytes, &fault) < 0 ||
+        output_mark(reading->output, sequence, &fault) < 0) {
+        return fail_half_way(reading, fault.text);
+    }
+    reading->fetched_bytes += size_bytes;
+    return EXIT_DONE;
+}
+
+/* Acknowledges the last piece without taking the next, which stays the daemon's. */
+static int acknowledge(struct reading *reading)
+{
+    size_t size_bytes = 0;
+    bool end = false;
+    int r = profctl_read(reading->conn, NULL, 0, &size_bytes, &end);
+    return r < 0 && r != -EINVAL
+               ? fail_half_way(reading, connection_notes(reading->conn)->fault.text)
+               : EXIT_DONE;
+}
+
+static int fetch(struct reading *reading)
+{
+    bool is_stopped = strcmp(reading->session.state, "stopped") == 0;
+    unsigned empty_count = 0;
+    for (;;) {
+        size_t size_bytes = 0;
+        bool end = false;
+        if (profctl_read(reading->conn, reading->chunk, PROFCTL_READ_BYTES_MAX, &size_bytes, &end) <
+            0) {
+            return fail_half_way(reading, connection_notes(reading->conn)->fault.text);
+        }
+        reading->has_ended = end;
+        if (size_bytes > 0) {
+            empty_count = 0;
+            int status = store(reading, size_bytes);
+            if (status != EXIT_DONE) {
+                return status;
+            }
+        }
+        if (end || (!is_stopped && reading->fetched_bytes >= reading->session.buffer_bytes)) {
+            return size_bytes == 0 ? EXIT_DONE : acknowledge(reading);
+        }
+        if (size_bytes == 0) {
+            if (!is_stopped || ++empty_count == DRAIN_TRIES_MAX) {
+                return EXIT_DONE;
+            }
+            (void)poll(NULL, 0, DRAIN_INTERVAL_MS);
+        }
+    }
+}
+
+static void print_json(const struct reading *reading)
+{
+    struct json_out out = {.file = stdout};
+    const char *path = reading->request->output_path;
+    json_out_begin(&out, NULL, '{');
+    json_out_string(&out, "session", connection_notes(reading->conn)->session);
+    json_out_string(&out, "file", path);
+    json_out_u64(&out, "size_bytes", output_size_bytes(reading->output));
+    json_out_u64(&out, "samples", reading->scan.sample_count);
+    json_out_raw(&out, "end", reading->has_ended ? "true" : "false");
+    json_out_raw(&out, "books", reading->scan.books_json);
+    json_out_end(&out, '}');
+    (void)fputc('\n', stdout);
+}
+
+static void print_summary(FILE *to, const struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    bool is_file = strcmp(path, "-") != 0;
+    char size[32];
+    char resumed[32];
+    (void)fprintf(to, "%" PRIu64 " samples, %s", reading->scan.sample_count,
+                  text_size(output_size_bytes(reading->output), size));
+    if (is_file) {
+        (void)fputs(" in ", to);
+        text_print(to, path);
+    }
+    if (reading->resumed_bytes > 0) {
+        (void)fprintf(to, ", %s of it from a read that was interrupted",
+                      text_size(reading->resumed_bytes, resumed));
+    }
+    (void)fputs("\n\n", to);
+    if (reading->has_ended) {
+        books_table_print(to, reading->scan.books_json);
+        (void)fputs("\nnothing is left to be read; profctl close ends the session\n", to);
+    } else {
+        (void)fputs("the session goes on, and another profctl read gives what follows\n", to);
+    }
+    if (is_file) {
+        (void)fputs("profctl report ", to);
+        text_print_argument(to, path);
+        (void)fputs(" shows where the time went\n", to);
+    }
+}
+
+/*
+ * Names and books come with every read. Without a sample, and after a read that had them, they are
+ * no recording, and must not take the place of one.
+ */
+static bool is_empty(const struct reading *reading)
+{
+    return reading->resumed_bytes == 0 &&
+           (reading->fetched_bytes == 0 || (reading->scan.sample_count == 0 &&
+                                            reading->scan.fault.code == 0 && !reading->is_first));
+}
+
+static int complain_empty(const struct reading *reading)
+{
+    output_discard(reading->output);
+    if (strcmp(reading->session.state, "created") == 0) {
+        return complain("session: it has not been started, so there is nothing to read");
+    }
+    return complain("session: nothing is there that has not been read; %s",
+                    reading->has_ended ? "it has ended: profctl close closes it"
+                                       : "it is still running: try again later");
+}
+
+static int finish(struct reading *reading)
+{
+    struct fault fault = {0};
+    if (is_empty(reading)) {
+        return complain_empty(reading);
+    }
+    if (output_finish(reading->output, &fault) < 0) {
+        return fail_half_way(reading, fault.text);
+    }
+    if (reading->request->attach.is_json) {
+        print_json(reading);
+    } else {
+        print_summary(strcmp(reading->request->output_path, "-") == 0 ? stderr : stdout, reading);
+    }
+    if (reading->scan.fault.code != 0) {
+        return complain("recording: %s; nothing more can be said about it",
+                        reading->scan.fault.text);
+    }
+    return EXIT_DONE;
+}
+
+int read_run(const struct read_request *request)
+{
+    cleanup_(reading_done) struct reading reading = {.request = request};
+    int status = prepare(&reading);
+    if (status == EXIT_DONE) {
+        status = fetch(&reading);
+    }
+    return status == EXIT_DONE ? finish(&reading) : status;
+}

@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A session that outlives its client: start, stop, read, close. Whatever a reader meets (kill -9 in the
+# middle, a full disk), all reads together have every sample that the books say was kept, once; each file is
+# a recording of its own, and so are all of them together.
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+disk=$WORK/disk
+mkdir "$disk"
+end() {
+    local status=$?
+    umount "$disk" 2>/dev/null
+    (exit "$status")
+    finish
+}
+trap end EXIT
+
+# samples FILE...: how many there are in all of them.
+samples() {
+    local file sum=0
+    for file; do
+        profctl report --json "$file" >"$WORK/report.json" || return 1
+        sum=$((sum + $(json "$WORK/report.json" "d['samples']")))
+    done
+    echo "$sum"
+}
+
+# begin ARGUMENT...: a session at work; stop_session leaves its books in stop.json.
+begin() {
+    profctl start --json "$@" >"$WORK/start.json" || fail "start: status $?"
+}
+stop_session() {
+    profctl stop --json >"$WORK/stop.json" || fail "stop: status $?"
+    kept=$(json "$WORK/stop.json" "d['books']['total']['kept']")
+    [ "$kept" -gt 0 ] || fail "nothing was kept"
+}
+work() {
+    "$WORKLOADS/busy" --seconds "$1" >/dev/null
+}
+# expect_kept FILE...: together they have what was kept.
+expect_kept() {
+    local sum
+    sum=$(samples "$@") || fail "no recordings: $*"
+    [ "$sum" -eq "$kept" ] || fail "$sum samples in $*, and $kept were kept"
+}
+# refused PATTERN COMMAND...: ends with status 1 and one sentence that has the pattern.
+refused() {
+    local pattern=$1 status=0
+    shift
+    "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
+    [ "$status" -eq 1 ] || fail "'$*' ended with status $status, not 1: $(cat "$WORK/out" "$WORK/err")"
+    if ! grep -q "^profctl: .*$pattern" "$WORK/err" || [ "$(wc -l <"$WORK/err")" -ne 1 ]; then
+        fail "'$*' says '$(cat "$WORK/err")', not '$pattern'"
+    fi
+}
+nothing_left_beside() {
+    local left
+    left=$(find "$WORK" -name '*.partial-*')
+    [ -z "$left" ] || fail "left behind: $left"
+}
+
+echo "== without a session, every verb says how to begin one"
+for verb in stop "read -o $WORK/none.fxt" close; do
+    # shellcheck disable=SC2086
+    refused 'there is none; profctl start' profctl $verb
+done
+
+echo "== start, work, stop, read, report, close"
+profctl start -F 2000 >"$WORK/start.out" || fail "start: status $?"
+grep -Eq '^session [0-9a-f]+: running, one sample every 0.500 ms' "$WORK/start.out" || fail "start says: $(cat "$WORK/start.out")"
+grep -Eq '^holds [0-9]+ s: ' "$WORK/start.out" || fail "start does not say what it holds: $(cat "$WORK/start.out")"
+grep -Eq '^sampling ends by itself in (600|599) s, at ' "$WORK/start.out" || fail "start does not say when it ends: $(cat "$WORK/start.out")"
+work 1
+profctl status >"$WORK/status.out" || fail "status"
+grep -Eq '^  owner +.*, detached$' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
+grep -Eq '^  ends +by itself in [0-9]+ s' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
+grep -Eq '^  unread +[0-9.]+ [KM]iB of ' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
+stop_session
+expect_json "$WORK/stop.json" "d['stopped_by'] == 'client'" "stop does not say who"
+refused 'it is not running' profctl stop
+echo old >"$WORK/one.fxt"
+chmod 640 "$WORK/one.fxt"
+profctl read -o "$WORK/one.fxt" --json >"$WORK/read.json" || fail "read: status $?"
+expect_json "$WORK/read.json" "d['samples'] == $kept and d['end'] and d['books']['total']['kept'] == $kept" "read tells other numbers"
+[ "$(stat -c '%s %a' "$WORK/one.fxt")" = "$(json "$WORK/read.json" "d['size_bytes']") 640" ] || fail "one.fxt: $(stat -c '%s %a' "$WORK/one.fxt")"
+expect_kept "$WORK/one.fxt"
+profctl report --json -n 0 "$WORK/one.fxt" >"$WORK/report.json"
+expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the workload is not in it"
+cp "$WORK/one.fxt" "$WORK/one.copy"
+refused 'nothing is there that has not been read; it has ended' profctl read -o "$WORK/one.fxt"
+cmp "$WORK/one.fxt" "$WORK/one.copy" || fail "a read of nothing has changed the file"
+profctl close >"$WORK/out" || fail "close: status $?"
+grep -Eq '^session [0-9a-f]+: closed$' "$WORK/out" || fail "close says: $(cat "$WORK/out")"
+nothing_left_beside
+
+echo "== read while it runs, and again; compressed, and through a pipe"
+begin
+work 0.7
+profctl read -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
+grep -q 'the session goes on' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
+work 0.7
+profctl read -o "$WORK/b.fxt.gz" >/dev/null || fail "the second read"
+gzip -t "$WORK/b.fxt.gz" || fail "b.fxt.gz is not compressed"
+work 0.7
+profctl read -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
+[ "${PIPESTATUS[0]}" -eq 0 ] || fail "the third read: $(cat "$WORK/err")"
+stop_session
+profctl read -o - >"$WORK/d.fxt" 2>/dev/null || fail "the fourth read"
+expect_kept "$WORK/a.fxt" "$WORK/b.fxt.gz" "$WORK/c.fxt" "$WORK/d.fxt"
+gzip -dk "$WORK/b.fxt.gz"
+cat "$WORK"/{a,b,c,d}.fxt >"$WORK/all.fxt"
+expect_kept "$WORK/all.fxt"
+profctl close >/dev/null || fail "close"
+
+echo "== a reader is killed in the middle; the same command goes on"
+for name in killed.fxt killed.fxt.gz; do
+    begin -F 20000
+    work 2
+    stop_session
+    profctl read -o "$WORK/$name" >/dev/null &
+    reader=$!
+    # The name tells how much was acknowledged.
+    until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || process_ended "$reader"; do :; done
+    kill -KILL "$reader"
+    wait "$reader" 2>/dev/null
+    left=$(compgen -G "$WORK/$name.partial-*") || fail "the reader had ended before it was killed"
+    [ ! -e "$WORK/$name" ] || fail "$name has its name and is not whole"
+    profctl read -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
+    grep -q 'of it from a read that was interrupted' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
+    expect_kept "$WORK/$name"
+    nothing_left_beside
+    echo "$kept samples, ${left##*-} bytes of them before the kill"
+    profctl close >/dev/null || fail "close"
+done
+
+if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
+    echo "== a full disk: nothing is lost, and the earlier file stays"
+    begin -F 20000
+    work 2
+    stop_session
+    echo earlier >"$disk/full.fxt"
+    refused 'No space left.*nothing has been read' profctl read -o "$disk/full.fxt"
+    [ "$(cat "$disk/full.fxt")" = earlier ] || fail "the earlier file has changed"
+    # Compressed, nobody knows beforehand how much it will be: a disk that has room for the first piece, but
+    # not for all.
+    rm "$disk/full.fxt"
+    for kib in $(seq 40 32 1000); do
+        mount -o "remount,size=${kib}k" "$disk" || fail "remount"
+        refused 'No space left' profctl read -o "$disk/full.fxt.gz"
+        if grep -q 'the same command goes on' "$WORK/err"; then
+            break
+        fi
+    done
+    part=$(compgen -G "$disk/full.fxt.gz.partial-*") || fail "what was acknowledged is gone"
+    gzip -t "$part" || fail "what is kept cannot be decompressed"
+    mount -o remount,size=64m "$disk" || fail "remount"
+    profctl read -o "$disk/full.fxt.gz" >/dev/null || fail "read after a full disk: status $?"
+    expect_kept "$disk/full.fxt.gz"
+    profctl close >/dev/null || fail "close"
+    [ "$(ls "$disk")" = full.fxt.gz ] || fail "left behind: $(ls "$disk")"
+
+    rm "$disk/full.fxt.gz"
+    mount -o remount,size=300k "$disk" || fail "remount"
+    begin -F 20000
+    work 2
+    stop_session
+    refused 'No space left' profctl read -o "$disk/full.fxt"
+    profctl read -o "$WORK/elsewhere.fxt" >/dev/null || fail "read elsewhere: status $?"
+    expect_kept "$WORK/elsewhere.fxt"
+    profctl close >/dev/null || fail "close"
+else
+    echo "no mount, so no full disk: $(cat "$WORK/err")"
+fi
+
+echo "== two sessions at once; whose it is, and what to do"
+begin
+refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
+refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
+python3 - "$CPU_PROFILERD_SOCKET" >"$WORK/holder" <<'PYTHON' &
+import json, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(json.dumps({"method": "io.cpuprofilerd.Sampler.Attach", "parameters": {}}).encode() + b"\0")
+print(s.recv(4096), flush=True)
+time.sleep(60)
+PYTHON
+holder=$!
+background_pids+=("$holder")
+wait_until 5 grep -q running "$WORK/holder" || fail "nobody holds the session"
+refused 'another client of its owner.*holds it' profctl read -o "$WORK/none.fxt"
+kill "$holder"
+wait "$holder" 2>/dev/null
+if [ "$(id -u)" -eq 0 ]; then
+    someone=(setpriv --reuid 65534 --regid 65534 --clear-groups env "PATH=$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET")
+    chmod 711 "$WORK"
+    refused "join the group 'cpu-profiler'" "${someone[@]}" profctl status
+    chmod 666 "$CPU_PROFILERD_SOCKET"
+    refused 'there is one of root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
+    refused 'it is of root (uid 0) since .*, and not yours' "${someone[@]}" profctl stop
+    chmod 600 "$CPU_PROFILERD_SOCKET"
+fi
+profctl close --json >"$WORK/close.json" || fail "close: status $?"
+expect_json "$WORK/close.json" "d['state'] == 'closed'" "close says something else"
+run_in_background profctl record -d 60 -o "$WORK/attached.fxt" >/dev/null
+records() {
+    profctl status --json >"$WORK/status.json" && [ "$(json "$WORK/status.json" "d['session'] is not None")" = true ]
+}
+wait_until 5 records || fail "record has no session"
+refused 'another client has one, that of .*wait for its end, or end that client' profctl start
+refused 'of a client that is still connected' profctl stop
+kill -TERM "$BACKGROUND_PID"
+wait "$BACKGROUND_PID" || fail "record"
+
+echo "== a session that ended by itself says so"
+echo '{"max_duration_s": 1}' >"$WORK/short.json"
+begin --config "$WORK/short.json"
+expect_json "$WORK/start.json" "d['max_duration_s'] == 1" "start tells another end"
+work 1.3
+profctl stop >"$WORK/out" || fail "stop of a session that ended by itself: status $?"
+grep -q 'had ended by itself, after 1 s' "$WORK/out" || fail "stop says: $(cat "$WORK/out")"
+profctl close >"$WORK/out" || fail "close"
+grep -q 'that nobody had read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
+
+echo "== a daemon that stands still is told of after a few seconds"
+kill -STOP "$daemon_pid"
+began=$SECONDS
+refused 'did not answer within 5 s' profctl status
+kill -CONT "$daemon_pid"
+[ $((SECONDS - began)) -le 8 ] || fail "that took $((SECONDS - began)) s"

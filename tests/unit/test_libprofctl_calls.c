@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The client library against a server that expects exact calls and answers each as its script says:
+ * what goes over the wire for a detached session, and what is acknowledged when.
+ */
+#include "cleanup.h"
+#include "connection.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+#define METHOD(name)      "{\"method\":\"io.cpuprofilerd.Sampler." name "\",\"parameters\":{"
+#define REPLY(parameters) "{\"parameters\":{" parameters "}}"
+#define ERROR(name, rest)                                                                          \
+    "{\"error\":\"io.cpuprofilerd.Sampler." name "\",\"parameters\":{" rest "}}"
+#define CHUNK(size, n, end)                                                                        \
+    REPLY("\"fd\":0,\"size_bytes\":" size ",\"sequence\":" n ",\"end\":" end)
+#define NO_CHUNK(end) REPLY("\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end)
+#define TURNS_MAX     8
+
+struct turn {
+    const char *call;  /* what the server expects; NULL: the script is over */
+    const char *reply; /* and what it says */
+    const char *piped; /* in a pipe beside it; NULL: no descriptor */
+};
+
+static struct {
+    struct turn turns[TURNS_MAX];
+    char path[64];
+    int listen_fd;
+    pthread_t thread;
+    char trouble[1024]; /* what was not as expected */
+} server;
+
+/* Receives one message. Returns whether there was one. */
+static bool receive_call(int fd, char *into, size_t capacity_bytes)
+{
+    size_t used_bytes = 0;
+    while (used_bytes < capacity_bytes && recv(fd, into + used_bytes, 1, 0) == 1) {
+        if (into[used_bytes++] == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_reply(int fd, const struct turn *turn)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    char text[512];
+    int fds[2] = {-1, -1};
+    (void)snprintf(text, sizeof text, "%s", turn->reply);
+    struct iovec bytes = {.iov_base = text, .iov_len = strlen(text) + 1};
+    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    if (turn->piped != NULL) {
+        if (pipe(fds) != 0 ||
+            write(fds[1], turn->piped, strlen(turn->piped)) != (ssize_t)strlen(turn->piped)) {
+            abort();
+        }
+        (void)close(fds[1]);
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &fds[0], sizeof(int));
+    }
+    (void)sendmsg(fd, &message, MSG_NOSIGNAL);
+    (void)close_fd(fds[0]);
+}
+
+static void *run_server(void *argument)
+{
+    char call[1024];
+    (void)argument;
+    cleanup_(closep) int fd = accept(server.listen_fd, NULL, NULL);
+    for (const struct turn *turn = server.turns; turn->call != NULL; turn++) {
+        if (!receive_call(fd, call, sizeof call)) {
+            (void)snprintf(server.trouble, sizeof server.trouble, "no call: %.400s", turn->call);
+            return NULL;
+        }
+        if (strcmp(call, turn->call) != 0) {
+            (void)snprintf(server.trouble, sizeof server.trouble, "%.400s instead of %.400s", call,
+                           turn->call);
+        }
+        send_reply(fd, turn);
+    }
+    if (receive_call(fd, call, sizeof call)) {
+        (void)snprintf(server.trouble, sizeof server.trouble, "one call too many: %.400s", call);
+    }
+    return NULL;
+}
+
+/* Begins the script, and connects to it. */
+static struct profctl *begin(const struct turn *turns, size_t count)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct profctl *conn = NULL;
+    assert_in_range(count, 1, TURNS_MAX - 1);
+    memset(&server, 0, sizeof server);
+    memcpy(server.turns, turns, count * sizeof *turns);
+    (void)snprintf(server.path, sizeof server.path, "/tmp/test-calls-%d.sock", (int)getpid());
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", server.path);
+    server.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server.listen_fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(server.listen_fd, 1), 0);
+    assert_int_equal(pthread_create(&server.thread, NULL, run_server, NULL), 0);
+    assert_int_equal(profctl_connect(server.path, &conn, NULL), 0);
+    return conn;
+}
+
+#define BEGIN(turns) begin(turns, sizeof(turns) / sizeof(turns)[0])
+
+/* Ends the connection; every call must have been the one expected. */
+static void end(struct profctl *conn)
+{
+    assert_null(profctl_disconnect(conn));
+    assert_int_equal(pthread_join(server.thread, NULL), 0);
+    assert_int_equal(close(server.listen_fd), 0);
+    assert_int_equal(unlink(server.path), 0);
+    assert_string_equal(server.trouble, "");
+}
+
+static void begins_a_detached_session(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Create") "\"detach\":true,\"config\":{\"frequency_hz\":5}}}",
+         REPLY("\"session\":\"ab12\",\"holds_s\":77"), NULL},
+        {METHOD("Start") "}}", REPLY(""), NULL},
+        {METHOD("Stop") "}}", REPLY("\"stopped_by\":\"max_duration\""), NULL},
+        {METHOD("Close") "}}", REPLY(""), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    const struct connection_notes *notes = connection_notes(conn);
+    (void)state;
+    assert_int_equal(profctl_create(conn, "{\"frequency_hz\":5}", true, NULL), 0);
+    assert_string_equal(notes->session, "ab12");
+    assert_int_equal(notes->holds_s, 77);
+    assert_int_equal(profctl_start(conn, NULL), 0);
+    assert_int_equal(profctl_stop(conn, NULL), 0);
+    assert_string_equal(notes->stopped_by, "max_duration");
+    assert_int_equal(profctl_close(conn, NULL), 0);
+    assert_string_equal(notes->session, "");
+    end(conn);
+}
+
+static void attaches_to_the_session_that_it_is_told(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Attach") "}}", ERROR("BadState", "\"state\":\"none\",\"text\":\"there is none\""),
+         NULL},
+        {METHOD("Attach") "\"session\":\"ab12\"}}", ERROR("PermissionDenied", "\"text\":\"no\""),
+         NULL},
+        {METHOD("Attach") "\"session\":\"ab12\"}}",
+         ERROR("InvalidArgs", "\"member\":\"session\",\"text\":\"is none\""), NULL},
+        {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"stopped\""), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    struct profctl_fault fault = {0};
+    (void)state;
+    assert_int_equal(profctl_attach(conn, NULL, &fault), -EBADFD);
+    assert_string_equal(fault.text, "there is none");
+    assert_int_equal(profctl_attach(conn, "ab12", &fault), -EACCES);
+    assert_int_equal(profctl_attach(conn, "ab12", &fault), -EINVAL);
+    assert_string_equal(fault.text, "session: is none");
+    assert_string_equal(connection_notes(conn)->session, "");
+    assert_int_equal(profctl_attach(conn, NULL, NULL), 0);
+    assert_string_equal(connection_notes(conn)->session, "ab12");
+    assert_string_equal(connection_notes(conn)->state, "stopped");
+    end(conn);
+}
+
+static void confirms_with_the_next_read_and_not_before(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+        {METHOD("Status") "}}", REPLY("\"status\":{}"), NULL},
+        {METHOD("Read") "\"ack\":8}}", CHUNK("2", "9", "true"), "de"},
+        {METHOD("Read") "\"ack\":9}}", NO_CHUNK("true"), NULL},
+        {METHOD("Read") "}}", NO_CHUNK("true"), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    cleanup_(freep) char *json = NULL;
+    char buffer[4] = "";
+    size_t size = 0;
+    bool is_end = true;
+    (void)state;
+    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    assert_int_equal(size, 3);
+    assert_false(is_end);
+    assert_int_equal(connection_notes(conn)->sequence, 8);
+    assert_int_equal(profctl_status(conn, &json), 0);
+    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    assert_memory_equal(buffer, "de", 2);
+    assert_true(is_end);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+        assert_int_equal(size, 0);
+    }
+    end(conn);
+}
+
+static void hands_out_a_pipe_and_confirms_it_too(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+        {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    char buffer[4] = "";
+    size_t size = 0;
+    int fd = -1;
+    bool is_end = true;
+    (void)state;
+    /* What did not fit is still there, also for the other way to read. */
+    assert_int_equal(profctl_read(conn, buffer, 2, &size, &is_end), -EINVAL);
+    assert_int_equal(size, 3);
+    assert_int_equal(profctl_read_fd(conn, &fd, &size, &is_end), 0);
+    assert_int_equal(size, 3);
+    assert_int_equal(read(fd, buffer, sizeof buffer), 3);
+    assert_string_equal(buffer, "abc");
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(profctl_read_fd(conn, &fd, &size, &is_end), 0);
+    assert_int_equal(fd, -1);
+    assert_int_equal(size, 0);
+    end(conn);
+}
+
+static void confirms_nothing_that_came_only_in_part(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "ab"},
+        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+        {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    char buffer[4] = "";
+    size_t size = 0;
+    bool is_end = true;
+    (void)state;
+    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), -EIO);
+    assert_int_equal(connection_notes(conn)->fault.code, EIO);
+    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    assert_int_equal(connection_notes(conn)->fault.code, 0);
+    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    end(conn);
+}
+
+static void confirms_what_another_connection_has_read(void **state)
+{
+    static const struct turn turns[] = {
+        {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"running\""), NULL},
+        {METHOD("Read") "\"ack\":41}}", CHUNK("3", "42", "false"), "abc"},
+    };
+    struct profctl *conn = BEGIN(turns);
+    size_t size = 0;
+    bool is_end = false;
+    (void)state;
+    assert_int_equal(profctl_attach(conn, NULL, NULL), 0);
+    connection_acknowledge(conn, 41);
+    assert_int_equal(profctl_read(conn, NULL, 0, &size, &is_end), -EINVAL);
+    assert_int_equal(size, 3);
+    end(conn);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(begins_a_detached_session),
+        cmocka_unit_test(attaches_to_the_session_that_it_is_told),
+        cmocka_unit_test(confirms_with_the_next_read_and_not_before),
+        cmocka_unit_test(hands_out_a_pipe_and_confirms_it_too),
+        cmocka_unit_test(confirms_nothing_that_came_only_in_part),
+        cmocka_unit_test(confirms_what_another_connection_has_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
