@@ -59,8 +59,8 @@ int session_stop(struct session *session, struct fault *reterr);
 /*
  * Hands out up to `capacity_bytes` of whole records (borrowed until the next call). `ack` is the
  * sequence number of the last bytes that arrived, or 0: bytes that were handed out and not
- * acknowledged are handed out again, whatever has come since. `*ret_end`: stopped, and nothing is
- * left after these.
+ * acknowledged are handed out again, whatever has come since. `end`: stopped, and nothing is left
+ * after these.
  */
 struct session_chunk {
     const void *bytes;
@@ -68,6 +68,12 @@ struct session_chunk {
     uint64_t sequence; /* to acknowledge; 0 with no bytes */
     bool end;
 };
+/*
+ * Another connection reads from now on: the next session_read() with bytes begins a self-contained
+ * segment, a valid FXT file by itself, with everything that was handed out and not acknowledged,
+ * and after it what has come since. An `ack` in that call still goes before it.
+ */
+void session_begin_segment(struct session *session);
 /* Returns 0, or -EINVAL with a fault when `ack` was never handed out. */
 int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
                  struct session_chunk *ret, struct fault *reterr);

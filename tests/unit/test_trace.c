@@ -8,6 +8,7 @@
 #include "fxt_reader.h"
 #include "process_table.h"
 #include "trace.h"
+#include "trace_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,8 +99,8 @@ struct world {
     struct trace_buffer *buffer;
     struct trace *trace;
     struct process_table *processes;
+    struct trace_reader *chunks;
     struct fxt_reader *reader;
-    uint64_t *bytes;
     char text[65536]; /* what was read, a line a record */
 };
 
@@ -109,11 +110,11 @@ static int set_up(void **state)
     struct world *world = calloc(1, sizeof *world);
     ticket_count = 0;
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, 4096);
-    world->bytes = malloc(BUFFER_BYTES);
     world->reader = fxt_reader_new();
     struct trace_config config = {
         .buffer = world->buffer, .cpus = cpus, .cpu_count = 2, .session_json = "{\"s\":1}"};
-    if (trace_new(&config, &world->trace) < 0) {
+    if (trace_reader_new(world->buffer, &world->chunks) < 0 ||
+        trace_new(&config, &world->trace) < 0) {
         return -1;
     }
     world->processes = process_table_new(trace_file_gone, world->trace);
@@ -126,9 +127,9 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)process_table_free(world->processes);
     (void)trace_free(world->trace);
+    (void)trace_reader_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);
-    free(world->bytes);
     free(world);
     for (size_t i = 0; i < ticket_count; i++) {
         assert_int_equal(tickets[i].released, 1);
@@ -174,16 +175,18 @@ static int describe(char *out, size_t room, const struct fxt_record *record)
     return 0;
 }
 
-/* What has been written since the last call, a line a record; the tables' own records left out. */
-static const char *read_all(struct world *world)
+/* What the reader may have by now, a line a record; the tables' own records left out. */
+static const char *read_shown(struct world *world)
 {
-    size_t size = trace_buffer_take(world->buffer, world->bytes, BUFFER_BYTES);
+    struct trace_chunk chunk;
     size_t used = 0;
     world->text[0] = '\0';
-    for (size_t at = 0; at < size;) {
+    trace_reader_read(world->chunks, BUFFER_BYTES, &chunk);
+    assert_true(trace_reader_acknowledge(world->chunks, chunk.sequence));
+    for (size_t at = 0; at < chunk.size_bytes;) {
         struct fxt_record record;
-        int r =
-            fxt_reader_next(world->reader, (const uint8_t *)world->bytes + at, size - at, &record);
+        int r = fxt_reader_next(world->reader, (const uint8_t *)chunk.bytes + at,
+                                chunk.size_bytes - at, &record);
         if (r != 1) {
             fail_msg("the reader refuses: %s", fxt_reader_error(world->reader));
         }
@@ -193,6 +196,14 @@ static const char *read_all(struct world *world)
         at += record.size_bytes;
     }
     return world->text;
+}
+
+/* What has been written since the last call, shown or not. */
+static const char *read_all(struct world *world)
+{
+    trace_buffer_mark(world->buffer);
+    trace_buffer_show(world->buffer);
+    return read_shown(world);
 }
 
 static void map_at(struct world *world, int32_t pid, const char *path, uint64_t start,
