@@ -161,6 +161,25 @@ static void samples_stay_with_their_log(void **state)
     (void)trace_buffer_free(buffer);
 }
 
+static void what_ends_a_log_is_taken_before_the_next(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    put_word(buffer, TRACE_LANE_CPU(0), 11);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    trace_buffer_acknowledge(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
+    trace_buffer_next_log(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 3);
+    assert_false(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(2));
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(3));
+    (void)trace_buffer_free(buffer);
+}
+
 static void a_rewind_leaves_out_a_log_without_samples(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
@@ -333,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_full_lane_refuses_until_an_acknowledgement),
         cmocka_unit_test(a_rewind_gives_the_log_and_what_was_not_acknowledged),
         cmocka_unit_test(samples_stay_with_their_log),
+        cmocka_unit_test(what_ends_a_log_is_taken_before_the_next),
         cmocka_unit_test(a_rewind_leaves_out_a_log_without_samples),
         cmocka_unit_test(what_was_read_is_given_back_however_small_the_reads),
         cmocka_unit_test(a_log_that_is_over_is_given_back),

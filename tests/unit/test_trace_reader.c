@@ -272,17 +272,33 @@ static void check_sample(struct world *world, const struct loaded_sample *sample
     expected->seen_count++;
 }
 
+/* In each segment a process begins with what lies beneath all that it maps. */
+static void check_first_module(bool seen[PIDS], const struct fxt_module *module)
+{
+    size_t process = (size_t)module->pid - 100;
+    if (process < PIDS && !seen[process]) {
+        assert_memory_equal(module->name, "[unknown]", module->name_bytes);
+        seen[process] = true;
+    }
+}
+
 /* Takes note of the providers, each of which is another. */
 static void check_segments(struct world *world)
 {
     struct fxt_reader *reader = fxt_reader_new();
     size_t segment_count = 0;
+    bool seen[PIDS] = {false};
     for (size_t at = 0; at < world->file_bytes;) {
         struct fxt_record record;
         if (fxt_reader_next(reader, world->file + at, world->file_bytes - at, &record) != 1) {
             fail_msg("the reader refuses: %s", fxt_reader_error(reader));
         }
-        segment_count += record.kind == FXT_RECORD_MAGIC;
+        if (record.kind == FXT_RECORD_MAGIC) {
+            segment_count++;
+            memset(seen, 0, sizeof seen);
+        } else if (record.kind == FXT_RECORD_MODULE) {
+            check_first_module(seen, &record.module);
+        }
         if (record.kind == FXT_RECORD_PROVIDER && record.string.text_bytes > 0) {
             for (size_t i = 0; i < world->provider_count; i++) {
                 assert_int_not_equal(world->providers[i], record.provider_id);
