@@ -162,7 +162,8 @@ static int build_from_samples(struct builder *builder)
             .tid = by_thread ? sample->tid : 0,
         };
         if (by_thread) {
-            uint32_t name = names_find(&profile->names, sample->pid, sample->tid, sample->time_ns);
+            uint32_t name = names_find(&profile->names, sample->segment, sample->pid, sample->tid,
+                                       sample->time_ns);
             /* A leader may be told as the process only. */
             row.name = name == INTERN_NONE ? sample->process_name : name;
         }

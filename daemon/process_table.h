@@ -56,9 +56,10 @@ struct mapping {
     uint64_t from_ns;
     uint64_t to_ns; /* TIME_OPEN_NS while it holds */
     struct mapped_file *file;
-    uint64_t seen_ns;   /* when /proc last showed it to be there, 0 when it did not */
-    bool scanned;       /* from /proc, beneath what records say */
-    uint16_t module_id; /* trace.c's own: 0 until it is written */
+    uint64_t seen_ns;    /* when /proc last showed it to be there, 0 when it did not */
+    bool scanned;        /* from /proc, beneath what records say */
+    uint16_t module_id;  /* trace.c's own: 0 until it is written */
+    uint32_t module_log; /* and in which log */
 };
 
 struct name {
@@ -74,6 +75,7 @@ struct thread {
     uint64_t known_ns; /* the time of the first word of it */
     uint32_t name_count;
     uint32_t written_name_count; /* trace.c's own */
+    uint32_t written_log;        /* and in which log */
     struct name names[NAMES_KEPT];
 };
 
@@ -94,7 +96,8 @@ struct process {
     bool kernel_thread;
     bool scanned;            /* /proc was read, or every mapping since its fork or exec was seen */
     uint64_t generation;     /* unique among all processes, and new whenever its mappings change */
-    uint16_t next_module_id; /* trace.c's own, as the next; 0: nothing is written of it */
+    uint16_t next_module_id; /* trace.c's own, as the next two; 0: nothing is written of it */
+    uint32_t written_log;    /* in which log that holds */
     uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
 

@@ -7,11 +7,8 @@
  *
  * A stop disables the events at once, lets the collector drain the rings, makes up the books and
  * hands them to the collector, which writes them after the last names. on_stopped() is called when
- * everything that was sampled can be read; `end` is told when the names and the books have been
- * read as well.
- *
- * What was handed out is kept here until it is acknowledged; the trace buffer itself never sees a
- * retry.
+ * everything that was sampled is in the trace buffer; `end` is told when it has been read, and the
+ * names and the books as well.
  */
 #include "session.h"
 
@@ -20,6 +17,7 @@
 #include "cpu_time.h"
 #include "log.h"
 #include "trace.h"
+#include "trace_reader.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -30,8 +28,8 @@
 #include <time.h>
 
 #define SECOND_NS            UINT64_C(1000000000)
-#define CHUNK_BYTES          ((size_t)1 << 20)
-#define DEFINITIONS_BYTES    ((size_t)64 << 20) /* address space; memory as it fills */
+#define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
+#define NAMES_HOLD_NS        SECOND_NS          /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 
@@ -55,6 +53,7 @@ struct session {
     struct filter *filter;
     struct trace_buffer *buffer;
     struct trace *trace;
+    struct trace_reader *reader;
     struct collector *collector;
     sd_event_source *collector_source;
     sd_event_source *duration_source;
@@ -64,9 +63,6 @@ struct session {
     bool idle_known;
 
     bool finished; /* names and books are in the buffer */
-    uint8_t *chunk;
-    size_t chunk_bytes;
-    uint64_t chunk_sequence;
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -120,8 +116,8 @@ static int make_trace(struct session *session)
     size_t cpu_count = session->source->cpu_count;
     cleanup_(freep) char *json = print_session(session);
     cleanup_(freep) uint32_t *cpus = calloc(cpu_count, sizeof *cpus);
-    session->buffer = trace_buffer_new(cpu_count, DEFINITIONS_BYTES,
-                                       (size_t)session->config.buffer_kib_per_cpu * 1024);
+    session->buffer =
+        trace_buffer_new(cpu_count, LOG_BYTES, (size_t)session->config.buffer_kib_per_cpu * 1024);
     if (json == NULL || cpus == NULL || session->buffer == NULL) {
         return -ENOMEM;
     }
@@ -135,6 +131,7 @@ static int make_trace(struct session *session)
             .cpus = cpus,
             .cpu_count = cpu_count,
             .session_json = json,
+            .hold_ns = NAMES_HOLD_NS,
         },
         &session->trace);
 }
@@ -144,16 +141,18 @@ static int make_parts(struct session *session)
 {
     size_t cpu_count = session->source->cpu_count;
     int r = make_trace(session);
+    if (r == 0) {
+        r = trace_reader_new(session->buffer, &session->reader);
+    }
     if (r < 0) {
         return r;
     }
-    session->chunk = malloc(CHUNK_BYTES);
     session->accounts = calloc(cpu_count, sizeof *session->accounts);
     session->running_since = calloc(cpu_count, sizeof *session->running_since);
     session->processes = process_table_new(trace_file_gone, session->trace);
     session->scan = proc_scan_new();
-    if (session->chunk == NULL || session->accounts == NULL || session->running_since == NULL ||
-        session->processes == NULL || session->scan == NULL) {
+    if (session->accounts == NULL || session->running_since == NULL || session->processes == NULL ||
+        session->scan == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < cpu_count; i++) {
@@ -359,11 +358,11 @@ struct session *session_free(struct session *session)
     (void)proc_scan_free(session->scan);
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);
+    (void)trace_reader_free(session->reader);
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
     free(session->accounts);
     free(session->running_since);
-    free(session->chunk);
     free(session);
     return NULL;
 }
@@ -428,34 +427,27 @@ int session_stop(struct session *session, struct fault *reterr)
 
 void session_begin_segment(struct session *session)
 {
-    (void)session;
+    trace_reader_begin_segment(session->reader);
 }
 
 int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
                  struct session_chunk *ret, struct fault *reterr)
 {
-    if (ack > session->chunk_sequence) {
+    struct trace_chunk chunk = {0};
+    if (!trace_reader_acknowledge(session->reader, ack)) {
         return fault_set_member(reterr, "ack", "no bytes were handed out with sequence %" PRIu64,
                                 ack);
     }
-    if (ack == session->chunk_sequence) {
-        session->chunk_bytes = 0;
-    }
-    /* Asked before the take: what comes after it belongs to a later Read. */
+    /* Asked before the read: what comes after it belongs to a later one. */
     bool finished = session->finished;
-    if (session->chunk_bytes == 0 && session->state != SESSION_CREATED) {
-        size_t room = capacity_bytes < CHUNK_BYTES ? capacity_bytes : CHUNK_BYTES;
-        session->chunk_bytes = trace_buffer_take(session->buffer, session->chunk, room);
-        if (session->chunk_bytes > 0) {
-            session->chunk_sequence++;
-        }
+    if (session->state != SESSION_CREATED) {
+        trace_reader_read(session->reader, capacity_bytes, &chunk);
     }
-    bool fits = session->chunk_bytes <= capacity_bytes;
     *ret = (struct session_chunk){
-        .bytes = session->chunk,
-        .size_bytes = fits ? session->chunk_bytes : 0,
-        .sequence = fits && session->chunk_bytes > 0 ? session->chunk_sequence : 0,
-        .end = fits && finished && trace_buffer_used_bytes(session->buffer) == 0,
+        .bytes = chunk.bytes,
+        .size_bytes = chunk.size_bytes,
+        .sequence = chunk.sequence,
+        .end = finished && trace_reader_unread_bytes(session->reader) == chunk.size_bytes,
     };
     return 0;
 }
@@ -514,7 +506,7 @@ struct session_memory session_memory(const struct session *session)
 {
     return (struct session_memory){
         .buffer_bytes = trace_buffer_capacity_bytes(session->buffer),
-        .buffer_used_bytes = trace_buffer_used_bytes(session->buffer) + session->chunk_bytes,
+        .buffer_used_bytes = trace_reader_unread_bytes(session->reader),
         .ring_bytes = session->source->ring_bytes,
     };
 }

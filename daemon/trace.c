@@ -6,8 +6,14 @@
  * and defined, so an ordinary sample costs a few cache hits and one copy. A cache entry that is
  * overwritten costs a second look, never a wrong or a missing definition.
  *
- * What finds no room in its CPU's lane is dropped and counted; the count goes into the file as soon
- * as a record fits again, in front of that record.
+ * What finds no room in its CPU's lane, or for its definitions, is dropped and counted; the count
+ * goes into the file as soon as a record fits again, in front of that record.
+ *
+ * When a log is nearly full the next one is opened, and all is defined anew as it is met: what has
+ * been written of a process, a mapping, a function holds for the log of that time. This is done
+ * between samples, if possible at a moment when no file is being read, so that what is learnt of a
+ * file goes to the same log as the samples that fell in it. Samples are shown to the reader when
+ * the files they fell in have been read: whoever reads only a part has the names for it.
  */
 #include "trace.h"
 
@@ -19,12 +25,16 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+#include <time.h>
 
 #define SEEN_COUNT         ((size_t)65536) /* a power of two */
 #define KERNEL_GENERATION  UINT64_MAX
 #define SAMPLE_GROUP_WORDS 2048
-#define PROVIDER_NAME      "cpu-profilerd"
+#define SECOND_NS          UINT64_C(1000000000)
+
+/* What is left of a log when a new one is opened: where it is convenient, and in any case. */
+#define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
+#define LOG_ROOM_NEEDED(log_bytes) ((log_bytes) / 16)
 
 struct seen {
     uint64_t address;
@@ -48,6 +58,11 @@ struct trace {
     struct trace_names *names;
     uint32_t *cpus; /* cpu_count of them, and of these */
     struct dropped *dropped;
+    char *session_json; /* owned */
+    uint32_t log;
+    size_t log_bytes;
+    uint64_t marked_met_count; /* files that had been met at the last mark */
+    uint64_t marked_ns;
     struct seen seen[SEEN_COUNT];
     uint64_t group[SAMPLE_GROUP_WORDS];
 };
@@ -69,24 +84,29 @@ static bool write_json(struct trace *trace, enum fxt_known_string name, const ch
            trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
 }
 
-static int begin_segment(struct trace *trace)
+/* In the log that has just been opened nothing is written yet. */
+static bool begin_log(struct trace *trace)
 {
-    struct fxt_writer writer;
-    uint32_t provider_id = 0;
-    if (getrandom(&provider_id, sizeof provider_id, 0) != (ssize_t)sizeof provider_id) {
-        return -EIO;
+    if (trace->log++ > 0) {
+        memset(trace->seen, 0, sizeof trace->seen);
     }
-    fxt_writer_init(&writer, trace->group, sizeof trace->group);
-    fxt_write_segment_begin(&writer, provider_id | 1U, PROVIDER_NAME);
-    if (!fxt_writer_ok(&writer) || !trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS,
-                                                     trace->group, writer.used_bytes)) {
-        return -ENOSPC;
+    trace_symbols_begin(trace->symbols);
+    trace_modules_begin(trace->modules, trace->log);
+    return write_json(trace, FXT_STRING_SESSION, trace->session_json) &&
+           trace_names_begin(trace->names, trace->log);
+}
+
+/* Goes on to another log if there is less than `room_bytes` in this one, and another to be had. */
+static void keep_room(struct trace *trace, size_t room_bytes)
+{
+    struct trace_buffer *buffer = trace->config.buffer;
+    if (trace_buffer_has_room(buffer, TRACE_LANE_DEFINITIONS, room_bytes) ||
+        !trace_buffer_has_log(buffer)) {
+        return;
     }
-    if (!write_json(trace, FXT_STRING_SESSION, trace->config.session_json) ||
-        !trace_names_fixed(trace->names)) {
-        return -ENOSPC;
-    }
-    return 0;
+    (void)trace_symbols_flush(trace->symbols);
+    trace_buffer_next_log(buffer);
+    (void)begin_log(trace);
 }
 
 int trace_new(const struct trace_config *config, struct trace **ret)
@@ -96,18 +116,20 @@ int trace_new(const struct trace_config *config, struct trace **ret)
         return -ENOMEM;
     }
     trace->config = *config;
+    trace->log_bytes = trace_buffer_log_bytes(config->buffer);
     trace->dropped = calloc(config->cpu_count, sizeof *trace->dropped);
     trace->cpus = calloc(config->cpu_count, sizeof *trace->cpus);
+    trace->session_json = strdup(config->session_json);
     trace->names = trace_names_new(config->buffer);
     trace->symbols = trace_symbols_new(config->buffer);
     trace->modules = trace->symbols == NULL
                          ? NULL
                          : trace_modules_new(config->buffer, config->cache, trace->symbols);
     int r = -ENOMEM;
-    if (trace->dropped != NULL && trace->cpus != NULL && trace->names != NULL &&
-        trace->modules != NULL) {
+    if (trace->dropped != NULL && trace->cpus != NULL && trace->session_json != NULL &&
+        trace->names != NULL && trace->modules != NULL) {
         memcpy(trace->cpus, config->cpus, config->cpu_count * sizeof *trace->cpus);
-        r = begin_segment(trace);
+        r = begin_log(trace) ? 0 : -ENOSPC;
     }
     if (r < 0) {
         (void)trace_free(trace);
@@ -127,6 +149,7 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_names_free(trace->names);
     free(trace->dropped);
     free(trace->cpus);
+    free(trace->session_json);
     free(trace);
     return NULL;
 }
@@ -139,10 +162,10 @@ static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t
 
 /*
  * One frame. `address` is where the function is looked up: a caller's is inside its call. False
- * when it is in no mapping that is known.
+ * when there is no room; `*ret_known` says whether it is in a mapping that is known.
  */
 static bool define_frame(struct trace *trace, struct process *process, uint64_t address,
-                         uint64_t time_ns)
+                         uint64_t time_ns, bool *ret_known)
 {
     uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
@@ -153,35 +176,42 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
                 ? trace_modules_kernel_frame(trace->modules, address)
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
-            return true;
+            *ret_known = true;
+            return outcome == FRAME_TRANSIENT;
         }
         *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
     }
-    return !seen->unknown;
+    *ret_known = !seen->unknown;
+    return true;
 }
 
-/* Everything that the sample refers to. False when nobody knows what its own address belongs to. */
-static bool define_sample(struct trace *trace, const struct sample *sample, struct process *process)
+/*
+ * Everything that the sample refers to. False when there is no room; `*ret_known` says whether
+ * somebody knows what its own address belongs to.
+ */
+static bool define_sample(struct trace *trace, const struct sample *sample, struct process *process,
+                          bool *ret_known)
 {
     bool known = true;
-    for (size_t i = 0; i < sample->kernel_count; i++) {
-        (void)define_frame(trace, NULL, sample->kernel_stack[i] - (i == 0 ? 0 : 1),
-                           sample->time_ns);
+    bool room = true;
+    for (size_t i = 0; room && i < sample->kernel_count; i++) {
+        room = define_frame(trace, NULL, sample->kernel_stack[i] - (i == 0 ? 0 : 1),
+                            sample->time_ns, &known);
     }
     if (process == NULL) {
-        return sample->user_count == 0;
+        *ret_known = sample->user_count == 0;
+        return room;
     }
-    (void)trace_names_write(trace->names, process, sample->tid, sample->time_ns);
+    room = room && trace_names_write(trace->names, process, sample->tid, sample->time_ns);
     if (!process->kernel_thread) {
-        (void)trace_modules_process(trace->modules, process);
+        room = room && trace_modules_process(trace->modules, process);
     }
-    for (size_t i = 0; i < sample->user_count; i++) {
-        uint64_t address = sample->user_stack[i] - (i == 0 ? 0 : 1);
-        if (!define_frame(trace, process, address, sample->time_ns) && i == 0) {
-            known = false;
-        }
+    *ret_known = true;
+    for (size_t i = 0; room && i < sample->user_count; i++) {
+        room = define_frame(trace, process, sample->user_stack[i] - (i == 0 ? 0 : 1),
+                            sample->time_ns, i == 0 ? ret_known : &known);
     }
-    return known;
+    return room;
 }
 
 static void write_sample(struct fxt_writer *writer, const struct sample *sample)
@@ -242,13 +272,16 @@ enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const str
     size_t lane = TRACE_LANE_CPU(cpu_index);
     struct fxt_writer writer;
 
-    *ret_uncertain = !define_sample(trace, sample, process);
+    bool known = true;
+    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
+    bool defined = define_sample(trace, sample, process, &known);
+    *ret_uncertain = !known;
 
     fxt_writer_init(&writer, trace->group, sizeof trace->group);
     write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
     size_t before_bytes = writer.used_bytes;
     write_sample(&writer, sample);
-    if (!fxt_writer_ok(&writer) ||
+    if (!defined || !fxt_writer_ok(&writer) ||
         !trace_buffer_put(trace->config.buffer, lane, trace->group, writer.used_bytes)) {
         note_dropped(dropped, sample->time_ns, writer.used_bytes - before_bytes);
         return TRACE_DROPPED;
@@ -258,9 +291,40 @@ enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const str
     return TRACE_KEPT;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Shows the samples up to the last mark when their names are written or have taken too long. */
+static bool show_marked(struct trace *trace, bool written)
+{
+    bool settled = written && trace_modules_settled(trace->modules, trace->marked_met_count);
+    if (settled || now_ns() - trace->marked_ns >= trace->config.hold_ns) {
+        trace_buffer_show(trace->config.buffer);
+        return true;
+    }
+    return false;
+}
+
+static void mark(struct trace *trace)
+{
+    trace_buffer_mark(trace->config.buffer);
+    trace->marked_met_count = trace_modules_met_count(trace->modules);
+    trace->marked_ns = now_ns();
+}
+
 void trace_poll(struct trace *trace)
 {
-    trace_modules_poll(trace->modules);
+    bool written = trace_modules_poll(trace->modules);
+    keep_room(trace, trace_modules_pending(trace->modules) ? LOG_ROOM_NEEDED(trace->log_bytes)
+                                                           : LOG_ROOM_WANTED(trace->log_bytes));
+    if (show_marked(trace, written)) {
+        mark(trace);
+        (void)show_marked(trace, written);
+    }
 }
 
 bool trace_names_pending(const struct trace *trace)
@@ -290,6 +354,8 @@ bool trace_finish(struct trace *trace, const char *books_json)
     for (size_t i = 0; i < trace->config.cpu_count; i++) {
         settled = settle_dropped(trace, i) && settled;
     }
+    mark(trace);
+    trace_buffer_show(trace->config.buffer);
     return settled && trace_symbols_flush(trace->symbols) &&
            write_json(trace, FXT_STRING_BOOKS, books_json);
 }

@@ -3,8 +3,8 @@
 
 /*
  * Samples -> FXT: encodes each sample for its CPU's lane of the trace buffer, and sees to it that
- * what the sample refers to (names, modules, mappings) is in the definitions lane before. Belongs
- * to the collector thread. The only module that knows both `struct sample` and FXT's records of
+ * what the sample refers to (names, modules, mappings) is in the log before. Belongs to the
+ * collector thread. The only module that knows both `struct sample` and FXT's records of
  * samples.
  */
 
@@ -26,17 +26,19 @@ struct trace_config {
     struct module_cache *cache;
     const uint32_t *cpus; /* ids, in the order of the buffer's lanes; copied */
     size_t cpu_count;
-    const char *session_json; /* one line: what stands in the file as cpu-profilerd.session */
+    const char
+        *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */
+    uint64_t hold_ns;  /* how long samples wait at the most for names of the files they fell in */
 };
 
-/* Writes the segment's beginning. Returns 0 or -errno. */
+/* Begins the first log. Returns 0 or -errno. */
 int trace_new(const struct trace_config *config, struct trace **ret);
 struct trace *trace_free(struct trace *trace);
 
 enum trace_outcome {
     TRACE_KEPT,
-    TRACE_DROPPED, /* the CPU's lane is full; counted, and told in the file when there is room again
-                    */
+    TRACE_DROPPED, /* the CPU's lane or the log is full; counted, and told in the file when there is
+                      room again */
 };
 
 /*
@@ -46,7 +48,10 @@ enum trace_outcome {
 enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
                                 struct process *process, bool *ret_uncertain);
 
-/* Writes what has become known of modules since; call after every drain. */
+/*
+ * Writes what has become known of modules since, and lets the reader have the samples that have
+ * their names or have waited long enough. Call after every drain.
+ */
 void trace_poll(struct trace *trace);
 
 /* Whether functions that were sampled still wait for their file's symbols. */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rings of whole groups. A group lies in its lane as one word with its size and then its bytes,
- * wrapping at the lane's end; `head` (the writer's), `read` and `tail` (the reader's) only grow;
- * from tail to head is what the writer must leave alone. Publication is the store-release of head,
- * so a group is there whole or not at all.
+ * Rings of whole groups. A group lies in its ring as one word with its size and then its bytes,
+ * wrapping at the ring's end; positions only grow. A log is a ring that never comes round: it is
+ * emptied as a whole.
  *
- * The reader gives memory back to the system once it has read past it, so a recording that is read
- * as it goes keeps little more than what is unread, however long it runs.
+ * Of a lane, tail <= acknowledged <= taken <= shown <= head. Logs are numbered from 1; the writer
+ * opens them, the reader goes from one to the next when it has taken all of it and all samples up
+ * to where the lanes stood when it was closed (`ends`), and lets go of it when those have been
+ * acknowledged. The reader loads `shown` before `open_log`: as long as the log is still its own,
+ * what was shown belongs to it.
+ *
+ * The reader gives memory back to the system once it is not needed, so a recording that is read as
+ * it goes keeps little more than what is unread and two logs, however long it runs.
  */
 #include "trace_buffer.h"
 
@@ -22,47 +27,80 @@
 
 #define GROUP_HEADER_BYTES sizeof(uint64_t)
 
-struct lane {
+struct ring {
     uint8_t *bytes;
     uint64_t capacity_bytes;
     _Atomic uint64_t head;
-    _Atomic uint64_t tail; /* `read`, rounded down to a page: what the writer may use again */
-    uint64_t read;         /* the reader's own: the next byte to hand out */
+};
+
+struct lane {
+    struct ring ring;
+    _Atomic uint64_t shown;
+    _Atomic uint64_t tail; /* what the writer may use again ends here: at a page */
+    _Atomic uint64_t ends[TRACE_LOG_COUNT];
+    uint64_t marked;       /* the writer's own */
+    uint64_t limit;        /* the reader's own, as the next: up to where it may take */
+    uint64_t taken;        /* up to where it has taken */
+    uint64_t acknowledged; /* up to where that has arrived */
 };
 
 struct trace_buffer {
-    size_t lane_count;
-    size_t next_lane; /* the reader's own: the CPU lane that comes first next time, another each
-                         time */
+    size_t cpu_count;
+    struct ring logs[TRACE_LOG_COUNT];
+    _Atomic uint64_t open_log;   /* the one that is being written */
+    _Atomic uint64_t needed_log; /* the oldest one whose memory is in use */
+
+    /* The reader's own. */
+    uint64_t log; /* the one that is being taken */
+    uint64_t log_limit;
+    uint64_t log_taken;
+    bool log_closed;
+    bool segment_due; /* nothing of the segment has been taken, nor its beginning been asked for */
+    size_t next_lane; /* the CPU that comes first next time, another each time */
     struct lane lanes[];
 };
 
-static size_t round_up(size_t bytes)
+static bool map_ring(struct ring *ring, size_t bytes)
 {
-    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    ring->capacity_bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    void *map = mmap(NULL, ring->capacity_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    /* Huge pages would be touched whole, and given back never. */
+    (void)madvise(map, ring->capacity_bytes, MADV_NOHUGEPAGE);
+    ring->bytes = map;
+    return true;
 }
 
-struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t definitions_bytes, size_t cpu_bytes)
+static void unmap_ring(struct ring *ring)
 {
-    struct trace_buffer *buffer =
-        calloc(1, sizeof *buffer + (1 + cpu_count) * sizeof buffer->lanes[0]);
+    if (ring->bytes != NULL) {
+        (void)munmap(ring->bytes, ring->capacity_bytes);
+    }
+}
+
+struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t log_bytes, size_t cpu_bytes)
+{
+    struct trace_buffer *buffer = calloc(1, sizeof *buffer + cpu_count * sizeof buffer->lanes[0]);
     if (buffer == NULL) {
         return NULL;
     }
-    buffer->lane_count = 1 + cpu_count;
-    buffer->next_lane = TRACE_LANE_CPU(0);
-    for (size_t i = 0; i < buffer->lane_count; i++) {
-        struct lane *lane = &buffer->lanes[i];
-        lane->capacity_bytes =
-            round_up(i == TRACE_LANE_DEFINITIONS ? definitions_bytes : cpu_bytes);
-        void *map = mmap(NULL, lane->capacity_bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (map == MAP_FAILED) {
-            return trace_buffer_free(buffer);
-        }
-        lane->bytes = map;
+    assert(cpu_count > 0);
+    buffer->cpu_count = cpu_count;
+    buffer->segment_due = true;
+    buffer->log = 1;
+    atomic_init(&buffer->open_log, 1);
+    atomic_init(&buffer->needed_log, 1);
+    bool mapped = true;
+    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+        mapped = mapped && map_ring(&buffer->logs[i], log_bytes);
     }
-    return buffer;
+    for (size_t i = 0; i < cpu_count; i++) {
+        mapped = mapped && map_ring(&buffer->lanes[i].ring, cpu_bytes);
+    }
+    return mapped ? buffer : trace_buffer_free(buffer);
 }
 
 struct trace_buffer *trace_buffer_free(struct trace_buffer *buffer)
@@ -70,137 +108,283 @@ struct trace_buffer *trace_buffer_free(struct trace_buffer *buffer)
     if (buffer == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < buffer->lane_count; i++) {
-        if (buffer->lanes[i].bytes != NULL) {
-            (void)munmap(buffer->lanes[i].bytes, buffer->lanes[i].capacity_bytes);
-        }
+    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+        unmap_ring(&buffer->logs[i]);
+    }
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        unmap_ring(&buffer->lanes[i].ring);
     }
     free(buffer);
     return NULL;
 }
 
-static void copy_in(struct lane *lane, uint64_t position, const void *bytes, size_t size)
+static void copy_in(struct ring *ring, uint64_t position, const void *bytes, size_t size)
 {
-    uint64_t offset = position % lane->capacity_bytes;
-    uint64_t first = lane->capacity_bytes - offset;
+    uint64_t offset = position % ring->capacity_bytes;
+    uint64_t first = ring->capacity_bytes - offset;
     if (first > size) {
         first = size;
     }
-    memcpy(lane->bytes + offset, bytes, first);
-    memcpy(lane->bytes, (const uint8_t *)bytes + first, size - first);
+    memcpy(ring->bytes + offset, bytes, first);
+    memcpy(ring->bytes, (const uint8_t *)bytes + first, size - first);
 }
 
-static void copy_out(const struct lane *lane, uint64_t position, void *bytes, size_t size)
+static void copy_out(const struct ring *ring, uint64_t position, void *bytes, size_t size)
 {
-    uint64_t offset = position % lane->capacity_bytes;
-    uint64_t first = lane->capacity_bytes - offset;
+    uint64_t offset = position % ring->capacity_bytes;
+    uint64_t first = ring->capacity_bytes - offset;
     if (first > size) {
         first = size;
     }
-    memcpy(bytes, lane->bytes + offset, first);
-    memcpy((uint8_t *)bytes + first, lane->bytes, size - first);
+    memcpy(bytes, ring->bytes + offset, first);
+    memcpy((uint8_t *)bytes + first, ring->bytes, size - first);
+}
+
+/* Gives the whole pages of [from, to) back; `from` is at a page. Returns where it stopped. */
+static uint64_t release_pages(struct ring *ring, uint64_t from, uint64_t to)
+{
+    to = to / PAGE_BYTES * PAGE_BYTES;
+    for (uint64_t at = from; at < to;) {
+        uint64_t offset = at % ring->capacity_bytes;
+        uint64_t bytes = ring->capacity_bytes - offset;
+        bytes = bytes > to - at ? to - at : bytes;
+        (void)madvise(ring->bytes + offset, bytes, MADV_DONTNEED);
+        at += bytes;
+    }
+    return to;
+}
+
+static uint64_t log_number(const struct trace_buffer *buffer)
+{
+    return atomic_load_explicit(&buffer->open_log, memory_order_relaxed);
+}
+
+/* The ring of a lane, and where the writer must stop. */
+static const struct ring *find_ring(const struct trace_buffer *buffer, size_t lane_index,
+                                    uint64_t *ret_tail)
+{
+    if (lane_index == TRACE_LANE_DEFINITIONS) {
+        *ret_tail = 0;
+        return &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT];
+    }
+    const struct lane *lane = &buffer->lanes[lane_index - TRACE_LANE_CPU(0)];
+    *ret_tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
+    return &lane->ring;
 }
 
 bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane_index, size_t group_bytes)
 {
-    const struct lane *lane = &buffer->lanes[lane_index];
-    uint64_t head = atomic_load_explicit(&lane->head, memory_order_relaxed);
-    uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
-    return lane->capacity_bytes - (head - tail) >= GROUP_HEADER_BYTES + group_bytes;
+    uint64_t tail = 0;
+    const struct ring *ring = find_ring(buffer, lane_index, &tail);
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    return ring->capacity_bytes - (head - tail) >= GROUP_HEADER_BYTES + group_bytes;
 }
 
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void *group,
                       size_t group_bytes)
 {
-    struct lane *lane = &buffer->lanes[lane_index];
     assert(group_bytes % 8 == 0);
     if (!trace_buffer_has_room(buffer, lane_index, group_bytes)) {
         return false;
     }
-    uint64_t head = atomic_load_explicit(&lane->head, memory_order_relaxed);
+    struct ring *ring = lane_index == TRACE_LANE_DEFINITIONS
+                            ? &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT]
+                            : &buffer->lanes[lane_index - TRACE_LANE_CPU(0)].ring;
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     uint64_t size = group_bytes;
-    copy_in(lane, head, &size, sizeof size);
-    copy_in(lane, head + GROUP_HEADER_BYTES, group, group_bytes);
-    atomic_store_explicit(&lane->head, head + GROUP_HEADER_BYTES + group_bytes,
+    copy_in(ring, head, &size, sizeof size);
+    copy_in(ring, head + GROUP_HEADER_BYTES, group, group_bytes);
+    atomic_store_explicit(&ring->head, head + GROUP_HEADER_BYTES + group_bytes,
                           memory_order_release);
     return true;
 }
 
-/* Gives back the whole pages that have been read, and then lets the writer have them again. */
-static void release_consumed(struct lane *lane)
+void trace_buffer_mark(struct trace_buffer *buffer)
 {
-    uint64_t from = atomic_load_explicit(&lane->tail, memory_order_relaxed);
-    uint64_t to = lane->read / PAGE_BYTES * PAGE_BYTES;
-    for (uint64_t at = from; at < to;) {
-        uint64_t offset = at % lane->capacity_bytes;
-        uint64_t bytes = lane->capacity_bytes - offset;
-        bytes = bytes > to - at ? to - at : bytes;
-        (void)madvise(lane->bytes + offset, bytes, MADV_DONTNEED);
-        at += bytes;
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        lane->marked = atomic_load_explicit(&lane->ring.head, memory_order_relaxed);
     }
-    atomic_store_explicit(&lane->tail, to, memory_order_release);
 }
 
-/* Moves groups up to `head`. Returns the bytes moved; `*ret_emptied` says whether all of them were.
- */
-static size_t take_lane(struct lane *lane, uint64_t head, uint8_t *bytes, size_t capacity_bytes,
-                        bool *ret_emptied)
+void trace_buffer_show(struct trace_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        atomic_store_explicit(&lane->shown, lane->marked, memory_order_release);
+    }
+}
+
+bool trace_buffer_has_log(const struct trace_buffer *buffer)
+{
+    return log_number(buffer) + 1 -
+               atomic_load_explicit(&buffer->needed_log, memory_order_acquire) <
+           TRACE_LOG_COUNT;
+}
+
+void trace_buffer_next_log(struct trace_buffer *buffer)
+{
+    assert(trace_buffer_has_log(buffer));
+    uint64_t closed = log_number(buffer);
+    struct ring *opened = &buffer->logs[(closed + 1) % TRACE_LOG_COUNT];
+    trace_buffer_mark(buffer);
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        atomic_store_explicit(&lane->ends[closed % TRACE_LOG_COUNT], lane->marked,
+                              memory_order_relaxed);
+    }
+    atomic_store_explicit(&opened->head, 0, memory_order_relaxed);
+    atomic_store_explicit(&buffer->open_log, closed + 1, memory_order_release);
+    trace_buffer_show(buffer);
+}
+
+/* Takes note of how far the log and its samples go. */
+static void look(struct trace_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        lane->limit = atomic_load_explicit(&lane->shown, memory_order_acquire);
+    }
+    buffer->log_closed =
+        atomic_load_explicit(&buffer->open_log, memory_order_acquire) != buffer->log;
+    for (size_t i = 0; buffer->log_closed && i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        lane->limit =
+            atomic_load_explicit(&lane->ends[buffer->log % TRACE_LOG_COUNT], memory_order_relaxed);
+    }
+    buffer->log_limit = atomic_load_explicit(&buffer->logs[buffer->log % TRACE_LOG_COUNT].head,
+                                             memory_order_acquire);
+}
+
+/* Whether a closed log is done with. One of which nothing has been taken need not be, if it has no
+ * samples left. */
+static bool is_log_over(const struct trace_buffer *buffer)
+{
+    bool over =
+        buffer->log_closed && (buffer->segment_due || buffer->log_taken == buffer->log_limit);
+    for (size_t i = 0; over && i < buffer->cpu_count; i++) {
+        over = buffer->lanes[i].taken == buffer->lanes[i].limit;
+    }
+    return over;
+}
+
+/* Looks, and goes on to the log of what comes next. */
+static void find_log(struct trace_buffer *buffer)
+{
+    for (look(buffer); is_log_over(buffer); look(buffer)) {
+        buffer->log++;
+        buffer->log_taken = 0;
+        buffer->segment_due = true;
+    }
+}
+
+bool trace_buffer_begins_segment(struct trace_buffer *buffer)
+{
+    find_log(buffer);
+    bool due = buffer->segment_due;
+    buffer->segment_due = false;
+    return due;
+}
+
+/* Copies the groups of [*position, limit), as many as fit. Returns their bytes. */
+static size_t take_groups(const struct ring *ring, uint64_t *position, uint64_t limit,
+                          uint8_t *bytes, size_t capacity_bytes)
 {
     size_t taken = 0;
-    while (lane->read != head) {
+    while (*position != limit) {
         uint64_t size = 0;
-        copy_out(lane, lane->read, &size, sizeof size);
+        copy_out(ring, *position, &size, sizeof size);
         if (size > capacity_bytes - taken) {
             break;
         }
-        copy_out(lane, lane->read + GROUP_HEADER_BYTES, bytes + taken, size);
+        copy_out(ring, *position + GROUP_HEADER_BYTES, bytes + taken, size);
         taken += size;
-        lane->read += GROUP_HEADER_BYTES + size;
+        *position += GROUP_HEADER_BYTES + size;
     }
-    release_consumed(lane);
-    *ret_emptied = lane->read == head;
     return taken;
 }
 
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes)
 {
-    size_t cpu_count = buffer->lane_count - 1;
-    assert(cpu_count > 0);
-    cleanup_(freep) uint64_t *heads = calloc(buffer->lane_count, sizeof *heads);
-    if (heads == NULL) {
-        return 0;
+    look(buffer);
+    size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
+                               buffer->log_limit, bytes, capacity_bytes);
+    bool emptied = buffer->log_taken == buffer->log_limit;
+    for (size_t i = 0; emptied && i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % buffer->cpu_count];
+        taken += take_groups(&lane->ring, &lane->taken, lane->limit, (uint8_t *)bytes + taken,
+                             capacity_bytes - taken);
+        emptied = lane->taken == lane->limit;
     }
-    for (size_t i = buffer->lane_count; i-- > 0;) { /* the definitions' head last: see the header */
-        heads[i] = atomic_load_explicit(&buffer->lanes[i].head, memory_order_acquire);
-    }
-
-    bool emptied = false;
-    size_t taken = take_lane(&buffer->lanes[TRACE_LANE_DEFINITIONS], heads[TRACE_LANE_DEFINITIONS],
-                             bytes, capacity_bytes, &emptied);
-    for (size_t i = 0; emptied && i < cpu_count; i++) {
-        size_t lane = TRACE_LANE_CPU((buffer->next_lane - 1 + i) % cpu_count);
-        taken += take_lane(&buffer->lanes[lane], heads[lane], (uint8_t *)bytes + taken,
-                           capacity_bytes - taken, &emptied);
-    }
-    buffer->next_lane = TRACE_LANE_CPU(buffer->next_lane % cpu_count);
+    buffer->next_lane = (buffer->next_lane + 1) % buffer->cpu_count;
     return taken;
 }
 
-size_t trace_buffer_used_bytes(const struct trace_buffer *buffer)
+/* Lets go of the logs before the one that is needed next. To be called with nothing taken that was
+ * not acknowledged. */
+static void release_logs(struct trace_buffer *buffer)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < buffer->lane_count; i++) {
-        const struct lane *lane = &buffer->lanes[i];
-        used += atomic_load_explicit(&lane->head, memory_order_acquire) - lane->read;
+    uint64_t needed = atomic_load_explicit(&buffer->needed_log, memory_order_relaxed);
+    find_log(buffer);
+    for (; needed < buffer->log; needed++) {
+        struct ring *ring = &buffer->logs[needed % TRACE_LOG_COUNT];
+        (void)madvise(ring->bytes, ring->capacity_bytes, MADV_DONTNEED);
     }
-    return used;
+    atomic_store_explicit(&buffer->needed_log, needed, memory_order_release);
+}
+
+void trace_buffer_acknowledge(struct trace_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[i];
+        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed);
+        lane->acknowledged = lane->taken;
+        tail = release_pages(&lane->ring, tail, lane->acknowledged);
+        atomic_store_explicit(&lane->tail, tail, memory_order_release);
+    }
+    release_logs(buffer);
+}
+
+void trace_buffer_rewind(struct trace_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        buffer->lanes[i].taken = buffer->lanes[i].acknowledged;
+    }
+    buffer->log = atomic_load_explicit(&buffer->needed_log, memory_order_relaxed);
+    buffer->log_taken = 0;
+    buffer->segment_due = true;
+    release_logs(buffer);
+}
+
+size_t trace_buffer_waiting_bytes(const struct trace_buffer *buffer)
+{
+    uint64_t open = atomic_load_explicit(&buffer->open_log, memory_order_acquire);
+    uint64_t waiting = 0;
+    for (uint64_t log = buffer->log; log <= open; log++) {
+        waiting +=
+            atomic_load_explicit(&buffer->logs[log % TRACE_LOG_COUNT].head, memory_order_acquire);
+    }
+    waiting -= buffer->log_taken;
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        const struct lane *lane = &buffer->lanes[i];
+        waiting += atomic_load_explicit(&lane->ring.head, memory_order_acquire) - lane->taken;
+    }
+    return waiting;
+}
+
+size_t trace_buffer_log_bytes(const struct trace_buffer *buffer)
+{
+    return buffer->logs[0].capacity_bytes;
 }
 
 size_t trace_buffer_capacity_bytes(const struct trace_buffer *buffer)
 {
     size_t capacity = 0;
-    for (size_t i = 0; i < buffer->lane_count; i++) {
-        capacity += buffer->lanes[i].capacity_bytes;
+    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+        capacity += buffer->logs[i].capacity_bytes;
+    }
+    for (size_t i = 0; i < buffer->cpu_count; i++) {
+        capacity += buffer->lanes[i].ring.capacity_bytes;
     }
     return capacity;
 }

@@ -2,13 +2,17 @@
 #pragma once
 
 /*
- * What was recorded and not yet read: one lane for the definitions (names, modules, symbols, books)
- * and one for each CPU's samples, each a ring of whole groups of records in memory that is touched
- * only as it fills. One writer (the collector), one reader (the main thread), no lock. A full lane
- * refuses what is new; it never overwrites.
+ * What was recorded. The samples of each CPU lie in a ring until the reader has acknowledged them.
+ * What they refer to (names, modules, symbols, the books) lies in a log that is kept as long as
+ * samples that were put beside it are: each reader gets the log from its beginning. A log does not
+ * grow for ever: the writer opens a new one, to which what is put afterwards belongs.
  *
- * Order: the reader takes note of the CPU lanes before the definitions lane and hands out
- * definitions first, so whatever a sample refers to has been handed out before it.
+ * One writer (the collector), one reader (the main thread), no lock. Groups of records are handed
+ * out whole, in memory that is touched only as it fills. What is full refuses what is new; nothing
+ * is ever overwritten.
+ *
+ * Order: the reader takes note of the CPU lanes before the log and hands out definitions first, so
+ * whatever a sample refers to has been handed out before it.
  */
 
 #include <stdbool.h>
@@ -17,27 +21,49 @@
 
 #define TRACE_LANE_DEFINITIONS ((size_t)0)
 #define TRACE_LANE_CPU(index)  ((size_t)1 + (index))
+#define TRACE_LOG_COUNT        2 /* logs that are needed at the same time */
 
 struct trace_buffer;
 
-/* Returned; NULL when there is no address space. `definitions_bytes` and `cpu_bytes` are rounded up
- * to pages. */
-struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t definitions_bytes, size_t cpu_bytes);
+/* Returned; NULL when there is no address space. `log_bytes` (of each log) and `cpu_bytes` are
+ * rounded up to pages. */
+struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t log_bytes, size_t cpu_bytes);
 struct trace_buffer *trace_buffer_free(struct trace_buffer *buffer);
 
-/* Writer: whether a group of this size would be taken. Space only grows until the writer's next
- * put. */
+/* Writer: whether a group of this size would be taken. */
 bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane, size_t group_bytes);
-/* Writer: publishes one group (a multiple of 8 bytes) whole, or returns false and changes nothing.
+/*
+ * Writer: puts one group (a multiple of 8 bytes) whole, or returns false and changes nothing. A
+ * definition can be taken at once, a sample when it is shown.
  */
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane, const void *group,
                       size_t group_bytes);
 
-/* Reader: moves whole groups into `bytes`, as many as fit. Returns their size, 0 when nothing is
- * ready. */
-size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes);
+/* Writer: notes how far the lanes are filled. */
+void trace_buffer_mark(struct trace_buffer *buffer);
+/* Writer: lets the reader have all samples up to the last mark. */
+void trace_buffer_show(struct trace_buffer *buffer);
 
-/* Reader: bytes that wait, their groups' headers included. */
-size_t trace_buffer_used_bytes(const struct trace_buffer *buffer);
-/* Either side. */
+/* Writer: whether trace_buffer_next_log() may be called. False while all logs are needed. */
+bool trace_buffer_has_log(const struct trace_buffer *buffer);
+/* Writer: closes the log and opens an empty one. What was put before is shown. */
+void trace_buffer_next_log(struct trace_buffer *buffer);
+
+/*
+ * Reader: whether what is taken next begins a segment, since its log is another or begins anew.
+ * Says so once: the caller has to write the segment's beginning.
+ */
+bool trace_buffer_begins_segment(struct trace_buffer *buffer);
+/* Reader: copies whole groups of the present segment into `bytes`, as many as fit. Returns their
+ * size, 0 when nothing is ready. */
+size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes);
+/* Reader: what was taken has arrived, and is given back to the system. */
+void trace_buffer_acknowledge(struct trace_buffer *buffer);
+/* Reader: begins a segment with the samples that were not acknowledged. */
+void trace_buffer_rewind(struct trace_buffer *buffer);
+
+/* Reader: bytes that were not taken, their groups' headers included. */
+size_t trace_buffer_waiting_bytes(const struct trace_buffer *buffer);
+/* Either side: of one log, and of all there is. */
+size_t trace_buffer_log_bytes(const struct trace_buffer *buffer);
 size_t trace_buffer_capacity_bytes(const struct trace_buffer *buffer);

@@ -7,9 +7,9 @@
  * mapped_file, so that a process of a few milliseconds still gets its names.
  *
  * Invariants: a file is in the list of pending ones exactly while its state says so; a mapping's
- * module_id is not 0 exactly when its definition is in the lane; a definition written while pending
- * is in `shown`. Memory is taken when a mapping is met for the first time, never for an ordinary
- * sample.
+ * module_id is not 0 and its module_log the present one exactly when its definition is in the log;
+ * a definition that was written there while pending is in `shown`. Memory is taken when a mapping
+ * is met for the first time, never for an ordinary sample.
  */
 #include "trace_modules.h"
 
@@ -50,7 +50,8 @@ enum trace_file_state {
 struct trace_file {
     struct trace_file *next; /* trace_modules::pending */
     enum trace_file_state state;
-    bool orphan; /* its mapped_file is gone */
+    uint64_t number; /* from 0, in the order of being met */
+    bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
     uint8_t build_id[BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
@@ -70,6 +71,10 @@ struct trace_modules {
     struct trace_symbols *symbols;
     struct trace_file *pending;
     struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
+    uint32_t log;
+    uint32_t kernel_log;    /* the one in which the kernel is defined */
+    uint64_t met_count;     /* of files */
+    uint64_t settled_count; /* of the first files, as far as none is pending */
     uint64_t unread_count;
 };
 
@@ -83,6 +88,14 @@ struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct modu
         modules->symbols = symbols;
     }
     return modules;
+}
+
+void trace_modules_begin(struct trace_modules *modules, uint32_t log)
+{
+    modules->log = log;
+    for (struct trace_file *file = modules->pending; file != NULL; file = file->next) {
+        file->shown_count = 0;
+    }
 }
 
 static void drop_notes(struct trace_file *file)
@@ -218,6 +231,7 @@ static struct trace_file *new_file(struct trace_modules *modules, const char *na
     }
     /* Room is left for the number that a second file of this name gets. */
     (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
+    file->number = modules->met_count++;
     file->ticket = ticket;
     if (ticket == NULL) {
         file->state = TRACE_FILE_FAILED;
@@ -287,6 +301,10 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
 bool trace_modules_process(struct trace_modules *modules, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
+    if (process->written_log != modules->log) {
+        process->written_log = modules->log;
+        process->next_module_id = 0;
+    }
     if (process->next_module_id != 0 && process->defined_ns == image_ns) {
         return true;
     }
@@ -303,6 +321,17 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
     process->next_module_id = full ? process->next_module_id : shown.module_id;
     process->defined_ns = image_ns;
     return true;
+}
+
+static void set_module(const struct trace_modules *modules, struct mapping *mapping, uint16_t id)
+{
+    mapping->module_id = id;
+    mapping->module_log = modules->log;
+}
+
+static bool is_defined(const struct trace_modules *modules, const struct mapping *mapping)
+{
+    return mapping->module_id != 0 && mapping->module_log == modules->log;
 }
 
 /* The first sample in a mapping. False: no room. */
@@ -323,15 +352,19 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     };
     if (process->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
-        shown.module_id = mapping->module_id = LAST_MODULE_ID;
+        shown.module_id = LAST_MODULE_ID;
+        if (!write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0)) {
+            return false;
+        }
         modules->unread_count++;
-        return write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+        set_module(modules, mapping, LAST_MODULE_ID);
+        return true;
     }
     if (!define_known(modules, file, &shown, mapping->file->path)) {
         return false;
     }
     process->next_module_id = shown.module_id;
-    mapping->module_id = shown.module_id;
+    set_module(modules, mapping, shown.module_id);
     if (file != NULL && file->state == TRACE_FILE_PENDING) {
         note_shown(file, &shown);
     }
@@ -371,7 +404,7 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
                    ? FRAME_UNKNOWN
                    : FRAME_TRANSIENT; /* mapped since */
     }
-    if (mapping->module_id == 0 && !define_mapping(modules, process, mapping)) {
+    if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping)) {
         return FRAME_RETRY;
     }
     struct trace_file *file = mapping->file->trace_file;
@@ -385,7 +418,7 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
 {
-    if (modules->kernel == NULL) {
+    if (modules->kernel_log != modules->log) {
         struct shown_mapping shown = {
             .pid = 0,
             .module_id = KERNEL_MODULE_ID,
@@ -395,6 +428,9 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
         if (!write_definition(modules, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
             return FRAME_RETRY;
         }
+        modules->kernel_log = modules->log;
+    }
+    if (modules->kernel == NULL) {
         modules->kernel =
             new_file(modules, KERNEL_NAME, module_cache_request_kernel(modules->cache));
     }
@@ -481,12 +517,16 @@ static bool settle(struct trace_modules *modules, struct trace_file *file)
     return true;
 }
 
-void trace_modules_poll(struct trace_modules *modules)
+bool trace_modules_poll(struct trace_modules *modules)
 {
+    modules->settled_count = modules->met_count;
     struct trace_file **link = &modules->pending;
     while (*link != NULL) {
         struct trace_file *file = *link;
         if (!settle(modules, file)) {
+            if (file->number < modules->settled_count) {
+                modules->settled_count = file->number;
+            }
             link = &file->next;
             continue;
         }
@@ -496,12 +536,22 @@ void trace_modules_poll(struct trace_modules *modules)
             (void)free_file(file);
         }
     }
-    (void)trace_symbols_flush(modules->symbols);
+    return trace_symbols_flush(modules->symbols);
 }
 
 bool trace_modules_pending(const struct trace_modules *modules)
 {
     return modules->pending != NULL;
+}
+
+uint64_t trace_modules_met_count(const struct trace_modules *modules)
+{
+    return modules->met_count;
+}
+
+bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count)
+{
+    return modules->settled_count >= met_count;
 }
 
 uint64_t trace_modules_unread_count(const struct trace_modules *modules)

@@ -21,9 +21,12 @@ struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct modu
                                         struct trace_symbols *symbols);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
+/* A log (numbered from 1) begins, in which nothing is written yet. */
+void trace_modules_begin(struct trace_modules *modules, uint32_t log);
+
 /*
- * Says, once for each program that a process executes, that what is not defined after it is
- * unknown. False when there is no room in the definitions lane: ask again with the next sample.
+ * Says, once in a log for each program that a process executes, that what is not defined after it
+ * is unknown. False when there is no room in the log: ask again with the next sample.
  */
 bool trace_modules_process(struct trace_modules *modules, struct process *process);
 
@@ -32,7 +35,7 @@ enum frame_outcome {
     FRAME_UNKNOWN,   /* in no mapping that is known */
     FRAME_TRANSIENT, /* dealt with for this moment only: the address stands for something else by
                         now */
-    FRAME_RETRY,     /* no room in the definitions lane: ask again with the next sample */
+    FRAME_RETRY,     /* no room in the log: ask again with the next sample */
 };
 
 /*
@@ -45,9 +48,14 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 /* The same for an address of the kernel. */
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address);
 
-/* Takes up the answers that have come. */
-void trace_modules_poll(struct trace_modules *modules);
+/* Takes up the answers that have come. False when there is no room for what they say. */
+bool trace_modules_poll(struct trace_modules *modules);
 bool trace_modules_pending(const struct trace_modules *modules);
+
+/* How many files have been met. */
+uint64_t trace_modules_met_count(const struct trace_modules *modules);
+/* Whether the last poll found none of the first `met_count` pending. */
+bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count);
 uint64_t trace_modules_unread_count(const struct trace_modules *modules);
 
 /* The process table lets go of a file; what is pending for it stays here. */

@@ -2,8 +2,8 @@
 
 /*
  * A process's name is that of its leader, the thread whose tid is the pid; it is written as both.
- * Texts are interned: the segment's string table has a place for 32,767, what comes after stands
- * inline in its record.
+ * Texts are interned, anew in each log: the segment's string table has a place for 32,767, what
+ * comes after stands inline in its record.
  */
 #include "trace_names.h"
 
@@ -24,6 +24,7 @@ struct interned {
 
 struct trace_names {
     struct trace_buffer *buffer;
+    uint32_t log;
     uint16_t next_index;
     struct interned table[BUCKETS]; /* open addressing; half full at the most */
 };
@@ -33,7 +34,6 @@ struct trace_names *trace_names_new(struct trace_buffer *buffer)
     struct trace_names *names = calloc(1, sizeof *names);
     if (names != NULL) {
         names->buffer = buffer;
-        names->next_index = FXT_STRING_FIRST_FREE;
     }
     return names;
 }
@@ -92,8 +92,13 @@ static bool write_name(struct trace_names *names, struct fxt_name name, const ch
     return true;
 }
 
-bool trace_names_fixed(struct trace_names *names)
+bool trace_names_begin(struct trace_names *names, uint32_t log)
 {
+    names->log = log;
+    if (names->next_index > 0) {
+        memset(names->table, 0, sizeof names->table);
+    }
+    names->next_index = FXT_STRING_FIRST_FREE;
     return write_name(names, (struct fxt_name){.pid = 0}, "[outside]", true) &&
            write_name(names, (struct fxt_name){.pid = UINT64_MAX}, "[exited]", true);
 }
@@ -101,7 +106,7 @@ bool trace_names_fixed(struct trace_names *names)
 static bool write_thread(struct trace_names *names, const struct process *process,
                          struct thread *thread)
 {
-    uint32_t i = thread->written_name_count;
+    uint32_t i = thread->written_log == names->log ? thread->written_name_count : 0;
     if (thread->name_count - i > NAMES_KEPT) {
         i = thread->name_count - NAMES_KEPT;
     }
@@ -118,6 +123,7 @@ static bool write_thread(struct trace_names *names, const struct process *proces
             return false;
         }
         thread->written_name_count = i + 1;
+        thread->written_log = names->log;
     }
     return true;
 }

@@ -3,7 +3,7 @@
 
 /*
  * Names of processes and threads on their way into the file: each name with the time from which it
- * holds, once, before the first sample that can bear it. Belongs to the collector thread.
+ * holds, once in a log, before the first sample that can bear it. Belongs to the collector thread.
  */
 
 #include "process_table.h"
@@ -17,8 +17,11 @@ struct trace_names;
 struct trace_names *trace_names_new(struct trace_buffer *buffer);
 struct trace_names *trace_names_free(struct trace_names *names);
 
-/* Names that belong to no task: pid 0 is outside this pid namespace, -1 has exited. */
-bool trace_names_fixed(struct trace_names *names);
+/*
+ * Begins a log (numbered from 1), in which nothing is written yet, with the names that belong to no
+ * task: pid 0 is outside this pid namespace, -1 has exited. False: no room.
+ */
+bool trace_names_begin(struct trace_names *names, uint32_t log);
 
 /* Writes what is not written yet of the thread's and its process's names. False: no room now. */
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,

@@ -173,6 +173,33 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
     return scope;
 }
 
+/* Frees the scopes of a bucket that nobody uses; of the others nothing is written. */
+static void begin_bucket(struct trace_symbols *symbols, struct symbol_scope **link)
+{
+    while (*link != NULL) {
+        struct symbol_scope *scope = *link;
+        if (scope->user_count == 0) {
+            *link = scope->next;
+            symbols->scope_count--;
+            (void)free_scope(scope);
+            continue;
+        }
+        struct symbol_scope **named = &symbols->named_buckets[hash_name(scope->name)];
+        scope->next_named = *named;
+        *named = scope;
+        memset(scope->written, 0, (scope->symbol_count / 64 + 1) * sizeof *scope->written);
+        link = &scope->next;
+    }
+}
+
+void trace_symbols_begin(struct trace_symbols *symbols)
+{
+    memset(symbols->named_buckets, 0, sizeof symbols->named_buckets);
+    for (size_t i = 0; i < SCOPE_BUCKETS; i++) {
+        begin_bucket(symbols, &symbols->buckets[i]);
+    }
+}
+
 bool trace_symbols_flush(struct trace_symbols *symbols)
 {
     struct fxt_writer writer;

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Function names on their way into the file: each once for each module name that it is known by. A
- * scope is one file (by identity) under one module name; no two files share a (build-id, module
- * name), so that a file which lends itself another's build-id and path names nobody else's frames.
+ * Function names on their way into the file: each once in a log for each module name that it is
+ * known by. A scope is one file (by identity) under one module name; no two files of a log share a
+ * (build-id, module name), so that a file which lends itself another's build-id and path names
+ * nobody else's frames.
  */
 
 #include "module_cache.h"
@@ -46,7 +47,8 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
                                          struct module_ticket *ticket, const char *name,
                                          const uint8_t *build_id, size_t build_id_bytes);
 
-/* The last user's leaving lets go of the module; what has been written of it stays known. */
+/* The last user's leaving lets go of the module; what has been written of it stays known until the
+ * next log begins. */
 void trace_symbols_leave(struct symbol_scope *scope);
 
 /*
@@ -54,6 +56,9 @@ void trace_symbols_leave(struct symbol_scope *scope);
  * yet. Returns false when there is no room now: try again.
  */
 bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr);
+
+/* A log begins, in which nothing is written yet. Lines that were not published go there. */
+void trace_symbols_begin(struct trace_symbols *symbols);
 
 /* Publishes the lines that were written. False when there is no room now. */
 bool trace_symbols_flush(struct trace_symbols *symbols);

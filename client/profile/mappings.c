@@ -13,6 +13,7 @@
 
 /* The indices that a node lists: `nodes[node]` to `nodes[node + 1]` of `listed`. */
 struct mapping_process {
+    uint32_t segment;
     uint64_t pid;
     const struct mapping *mappings; /* of this process, by time, then order */
     size_t mapping_count;
@@ -51,6 +52,9 @@ int mappings_add(struct mappings *table, const struct mapping *mapping, uint64_t
  * sort must be stable: a merge sort. */
 static bool is_before(const struct mapping *a, const struct mapping *b)
 {
+    if (a->segment != b->segment) {
+        return a->segment < b->segment;
+    }
     return a->pid != b->pid ? a->pid < b->pid : a->time_ns < b->time_ns;
 }
 
@@ -196,7 +200,9 @@ int mappings_seal(struct mappings *table)
     int r = sort_mappings(table);
     for (size_t i = 0; i < table->mapping_count && r == 0;) {
         size_t first = i;
-        while (i < table->mapping_count && table->mappings[i].pid == table->mappings[first].pid) {
+        while (i < table->mapping_count &&
+               table->mappings[i].segment == table->mappings[first].segment &&
+               table->mappings[i].pid == table->mappings[first].pid) {
             i++;
         }
         r = grow(table->processes, capacity, table->process_count + 1);
@@ -205,6 +211,7 @@ int mappings_seal(struct mappings *table)
         }
         struct mapping_process *process = &table->processes[table->process_count++];
         *process = (struct mapping_process){
+            .segment = table->mappings[first].segment,
             .pid = table->mappings[first].pid,
             .mappings = &table->mappings[first],
             .mapping_count = i - first,
@@ -217,16 +224,18 @@ int mappings_seal(struct mappings *table)
     return r;
 }
 
-static const struct mapping_process *find_process(const struct mappings *table, uint64_t pid)
+static const struct mapping_process *find_process(const struct mappings *table, uint32_t segment,
+                                                  uint64_t pid)
 {
     size_t low = 0;
     size_t high = table->process_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (table->processes[middle].pid == pid) {
-            return &table->processes[middle];
+        const struct mapping_process *process = &table->processes[middle];
+        if (process->segment == segment && process->pid == pid) {
+            return process;
         }
-        if (table->processes[middle].pid < pid) {
+        if (process->segment < segment || (process->segment == segment && process->pid < pid)) {
             low = middle + 1;
         } else {
             high = middle;
@@ -235,9 +244,9 @@ static const struct mapping_process *find_process(const struct mappings *table, 
     return NULL;
 }
 
-bool mappings_have_process(const struct mappings *table, uint64_t pid)
+bool mappings_have_process(const struct mappings *table, uint32_t segment, uint64_t pid)
 {
-    return find_process(table, pid) != NULL;
+    return find_process(table, segment, pid) != NULL;
 }
 
 /* How many of a node's mappings are not later than `time_ns`. */
@@ -256,10 +265,11 @@ static size_t count_not_later(const struct mapping_process *process, size_t node
     return low - process->nodes[node];
 }
 
-const struct mapping *mappings_find(const struct mappings *table, uint64_t pid, uint64_t address,
-                                    uint64_t time_ns, struct mapping_validity *validity)
+const struct mapping *mappings_find(const struct mappings *table, uint32_t segment, uint64_t pid,
+                                    uint64_t address, uint64_t time_ns,
+                                    struct mapping_validity *validity)
 {
-    const struct mapping_process *process = find_process(table, pid);
+    const struct mapping_process *process = find_process(table, segment, pid);
     size_t piece = process == NULL ? 0 : find_piece(process, address);
     if (process == NULL || piece == process->bound_count) {
         return NULL;

@@ -13,21 +13,23 @@
 
 struct mapping {
     uint64_t pid;
+    uint32_t segment; /* of the file: its processes are its own */
     uint64_t time_ns; /* from when it holds */
     uint64_t start;
     uint64_t last;  /* the last address that it holds */
     uint64_t vaddr; /* the module's address of `start` */
     uint32_t module;
+    uint32_t symbols; /* what symbols_find() takes */
 };
 
 struct mapping_process;
 
 /* All zero is an empty table. */
 struct mappings {
-    struct mapping *mappings; /* owned; sealed: by pid, then time, then order in the file */
+    struct mapping *mappings; /* owned; sealed: by segment, pid, time, order in the file */
     size_t mapping_capacity;
     size_t mapping_count;
-    struct mapping_process *processes; /* owned; by pid */
+    struct mapping_process *processes; /* owned; by segment and pid */
     size_t process_count;
 };
 
@@ -46,11 +48,12 @@ int mappings_add(struct mappings *table, const struct mapping *mapping, uint64_t
 /* Returns 0, or -ENOMEM. */
 int mappings_seal(struct mappings *table);
 
-bool mappings_have_process(const struct mappings *table, uint64_t pid);
+bool mappings_have_process(const struct mappings *table, uint32_t segment, uint64_t pid);
 
 /*
- * The mapping that held `address` of `pid` at `time_ns`, or NULL; borrowed from the table.
+ * The mapping that held `address` of a segment's `pid` at `time_ns`, or NULL; borrowed.
  * `validity` is narrowed to the times for which this answer holds.
  */
-const struct mapping *mappings_find(const struct mappings *table, uint64_t pid, uint64_t address,
-                                    uint64_t time_ns, struct mapping_validity *validity);
+const struct mapping *mappings_find(const struct mappings *table, uint32_t segment, uint64_t pid,
+                                    uint64_t address, uint64_t time_ns,
+                                    struct mapping_validity *validity);

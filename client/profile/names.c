@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One array, sorted by process, thread, time and order in the file, and a binary search for the
- * last name that is not after what is asked for.
+ * One array, sorted by segment, process, thread, time and order in the file, and a binary search
+ * for the last name that is not after what is asked for.
  */
 #include "names.h"
 
 #include "grow.h"
 #include "intern.h"
+
+#include <stdbool.h>
 
 void names_done(struct names *table)
 {
@@ -35,7 +37,8 @@ static int compare_names(const void *left, const void *right)
 {
     const struct name *a = left;
     const struct name *b = right;
-    int r = compare_u64(a->pid, b->pid);
+    int r = compare_u64(a->segment, b->segment);
+    r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
     r = r == 0 ? compare_u64(a->since_ns, b->since_ns) : r;
     return r == 0 ? compare_u64(a->order, b->order) : r;
@@ -48,9 +51,11 @@ void names_seal(struct names *table)
     }
 }
 
-uint32_t names_find(const struct names *table, uint64_t pid, uint64_t tid, uint64_t time_ns)
+uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
+                    uint64_t time_ns)
 {
-    const struct name wanted = {.pid = pid, .tid = tid, .since_ns = time_ns, .order = UINT32_MAX};
+    const struct name wanted = {
+        .segment = segment, .pid = pid, .tid = tid, .since_ns = time_ns, .order = UINT32_MAX};
     size_t low = 0;
     size_t high = table->count;
     while (low < high) {
@@ -61,8 +66,8 @@ uint32_t names_find(const struct names *table, uint64_t pid, uint64_t tid, uint6
             high = middle;
         }
     }
-    if (low == 0 || table->names[low - 1].pid != pid || table->names[low - 1].tid != tid) {
-        return INTERN_NONE;
-    }
-    return table->names[low - 1].text;
+    const struct name *found = low == 0 ? NULL : &table->names[low - 1];
+    bool is_same =
+        found != NULL && found->segment == segment && found->pid == pid && found->tid == tid;
+    return is_same ? found->text : INTERN_NONE;
 }

@@ -14,6 +14,7 @@
 
 struct name {
     uint64_t pid;
+    uint32_t segment; /* of the file: its processes are its own */
     uint64_t tid;
     uint64_t since_ns;
     uint32_t order;
@@ -34,4 +35,5 @@ int names_add(struct names *table, const struct name *name);
 void names_seal(struct names *table);
 
 /* The number of the name's text, or INTERN_NONE. */
-uint32_t names_find(const struct names *table, uint64_t pid, uint64_t tid, uint64_t time_ns);
+uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
+                    uint64_t time_ns);

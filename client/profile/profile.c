@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * First half of loading: takes each record into its table. Numbers of modules and of continuations
- * hold within one provider's records only, so they are kept together with the provider; an Mmap
- * means the Module that last had its number. What a completion says is copied to its samples at the
- * end, so the order of partials and completion does not matter.
+ * First half of loading: takes each record into its table. Pids mean something within one segment,
+ * numbers of modules and of continuations within one provider's records, so they are kept together
+ * with the segment, and the provider; an Mmap means the Module that last had its number. What a
+ * completion says is copied to its samples at the end, so the order of partials and completion does
+ * not matter.
  */
 #include "profile.h"
 
@@ -12,6 +13,7 @@
 #include "data_object.h"
 #include "grow.h"
 #include "json.h"
+#include "ledger.h"
 #include "resolve.h"
 
 #include <stdio.h>
@@ -23,19 +25,29 @@
 
 struct module_key {
     uint64_t pid;
+    uint64_t module_id;
+    uint32_t segment;
     uint32_t provider_id;
-    uint32_t module_id;
 };
 
 struct group_key {
     uint64_t id;
-    uint64_t provider_id;
+    uint32_t segment;
+    uint32_t provider_id;
+};
+
+/* What a module's number stands for. */
+struct told_module {
+    uint32_t module; /* of the profile */
+    uint32_t symbols;
 };
 
 struct loader {
     struct profile *profile;
+    struct ledger ledger;
+    uint32_t segment; /* from 1 */
     struct intern module_keys;
-    uint32_t *modules; /* owned; of the profile, by item of module_keys */
+    struct told_module *modules; /* owned; by item of module_keys */
     size_t module_capacity;
     struct intern identities; /* build-id and name of each module of the profile */
     struct intern group_keys; /* item: of the profile's groups */
@@ -43,6 +55,7 @@ struct loader {
 
 static void loader_done(struct loader *loader)
 {
+    ledger_done(&loader->ledger);
     intern_done(&loader->module_keys);
     intern_done(&loader->identities);
     intern_done(&loader->group_keys);
@@ -74,9 +87,11 @@ void profile_freep(struct profile **profile)
     *profile = profile_free(*profile);
 }
 
-static int take_name(struct profile *profile, const struct fxt_name *record)
+static int take_name(const struct loader *loader, const struct fxt_name *record)
 {
+    struct profile *profile = loader->profile;
     struct name name = {
+        .segment = loader->segment,
         .pid = record->pid,
         .tid = record->tid == 0 ? NAMES_PROCESS : record->tid,
         .since_ns = record->since_ns,
@@ -94,8 +109,12 @@ static void print_build_id(const struct fxt_module *record, char *into)
     into[2 * record->build_id_bytes] = '\0';
 }
 
-/* A module of the profile: told apart by build-id and name, whatever process has it. */
-static int add_module(struct loader *loader, const struct fxt_module *record, uint32_t *ret_module)
+/*
+ * A module of the profile: told apart by build-id and name, whatever process has it. The functions
+ * of a segment are its own: in another the name may have been another file's.
+ */
+static int add_module(struct loader *loader, const struct fxt_module *record,
+                      struct told_module *ret)
 {
     struct profile *profile = loader->profile;
     char build_id[2 * UINT8_MAX + 1];
@@ -103,11 +122,14 @@ static int add_module(struct loader *loader, const struct fxt_module *record, ui
     print_build_id(record, build_id);
     int identity_bytes = snprintf(identity, sizeof identity, "%s:%.*s", build_id,
                                   (int)record->name_bytes, record->name);
-    int r = intern_add(&loader->identities, identity, (size_t)identity_bytes, ret_module);
-    if (r < 0 || *ret_module < profile->module_count) {
-        return r;
+    if (symbols_module(&profile->symbols, loader->segment, identity, &ret->symbols) < 0 ||
+        intern_add(&loader->identities, identity, (size_t)identity_bytes, &ret->module) < 0) {
+        return -ENOMEM;
     }
-    struct profile_module module = {.symbols = INTERN_NONE};
+    if (ret->module < profile->module_count) {
+        return 0;
+    }
+    struct profile_module module = {0};
     const char *slash = memrchr(record->name, '/', record->name_bytes);
     const char *basename = slash == NULL ? record->name : slash + 1;
     size_t basename_bytes = (size_t)(record->name + record->name_bytes - basename);
@@ -127,6 +149,7 @@ static int take_module(struct loader *loader, uint32_t provider_id, const struct
 {
     struct module_key key = {
         .pid = record->pid,
+        .segment = loader->segment,
         .provider_id = provider_id,
         .module_id = record->module_id,
     };
@@ -143,6 +166,7 @@ static int take_mmap(struct loader *loader, uint32_t provider_id, const struct f
     struct profile *profile = loader->profile;
     struct module_key key = {
         .pid = record->pid,
+        .segment = loader->segment,
         .provider_id = provider_id,
         .module_id = record->module_id,
     };
@@ -152,11 +176,13 @@ static int take_mmap(struct loader *loader, uint32_t provider_id, const struct f
     uint32_t item = intern_find(&loader->module_keys, &key, sizeof key);
     profile->unknown_module_count += item == INTERN_NONE;
     struct mapping mapping = {
+        .segment = loader->segment,
         .pid = record->pid,
         .time_ns = record->time_ns,
         .start = record->start,
         .vaddr = record->vaddr,
-        .module = item == INTERN_NONE ? INTERN_NONE : loader->modules[item],
+        .module = item == INTERN_NONE ? INTERN_NONE : loader->modules[item].module,
+        .symbols = item == INTERN_NONE ? INTERN_NONE : loader->modules[item].symbols,
     };
     return mappings_add(&profile->mappings, &mapping, record->size_bytes);
 }
@@ -176,7 +202,7 @@ static int take_stacks(struct profile *profile, const struct fxt_sample *record,
 static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id, uint32_t *ret_group)
 {
     struct profile *profile = loader->profile;
-    struct group_key key = {.id = id, .provider_id = provider_id};
+    struct group_key key = {.id = id, .segment = loader->segment, .provider_id = provider_id};
     int r = intern_add(&loader->group_keys, &key, sizeof key, ret_group);
     if (r < 0 || *ret_group < profile->group_count) {
         return r;
@@ -223,6 +249,7 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
         .pid = record->pid,
         .tid = record->tid,
         .cpu = (uint32_t)record->cpu,
+        .segment = loader->segment,
         .group = INTERN_NONE,
     };
     if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
@@ -252,19 +279,14 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
     return 0;
 }
 
-static int take_data(struct profile *profile, const struct fxt_data *data)
+static int take_data(struct loader *loader, const struct fxt_data *data)
 {
+    struct profile *profile = loader->profile;
     if (data_is_named(data, DATA_NAME_SYMBOLS)) {
-        return symbols_add_lines(&profile->symbols, &profile->texts, data->payload,
+        return symbols_add_lines(&profile->symbols, &profile->texts, loader->segment, data->payload,
                                  data->payload_bytes);
     }
-    if (data_is_named(data, DATA_NAME_SESSION)) {
-        return data_take_object(data, &profile->session_json);
-    }
-    if (data_is_named(data, DATA_NAME_BOOKS)) {
-        return data_take_object(data, &profile->books_json);
-    }
-    return 0;
+    return ledger_take(&loader->ledger, data);
 }
 
 static int on_record(const struct fxt_record *record, void *userdata)
@@ -273,7 +295,7 @@ static int on_record(const struct fxt_record *record, void *userdata)
     struct profile *profile = loader->profile;
     switch (record->kind) {
     case FXT_RECORD_NAME:
-        return take_name(profile, &record->name);
+        return take_name(loader, &record->name);
     case FXT_RECORD_MODULE:
         return take_module(loader, record->provider_id, &record->module);
     case FXT_RECORD_MMAP:
@@ -285,8 +307,10 @@ static int on_record(const struct fxt_record *record, void *userdata)
         profile->dropped_bytes += record->drop_stats.size_bytes;
         return 0;
     case FXT_RECORD_DATA:
-        return take_data(profile, &record->data);
+        return take_data(loader, &record->data);
     case FXT_RECORD_MAGIC:
+        loader->segment++;
+        return ledger_end_segment(&loader->ledger);
     case FXT_RECORD_PROVIDER:
     case FXT_RECORD_INITIALIZATION:
     case FXT_RECORD_STRING:
@@ -323,23 +347,16 @@ static void complete_samples(struct profile *profile)
     }
 }
 
-static void find_symbols(struct profile *profile, const struct intern *identities)
-{
-    symbols_seal(&profile->symbols);
-    for (size_t i = 0; i < profile->module_count; i++) {
-        size_t identity_bytes = 0;
-        const void *identity = intern_bytes(identities, (uint32_t)i, &identity_bytes);
-        profile->modules[i].symbols = symbols_module(&profile->symbols, identity, identity_bytes);
-    }
-}
-
 static int finish(struct loader *loader)
 {
     struct profile *profile = loader->profile;
     names_seal(&profile->names);
     complete_samples(profile);
-    find_symbols(profile, &loader->identities);
+    symbols_seal(&profile->symbols);
     int r = mappings_seal(&profile->mappings);
+    if (r == 0) {
+        r = ledger_close(&loader->ledger, &profile->session_json, &profile->books_json);
+    }
     return r < 0 ? r : resolve_samples(profile);
 }
 
@@ -419,6 +436,9 @@ uint64_t profile_period_ns(const struct profile *profile)
     cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
     cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(books, "period_ns"))) {
+        return 0;
+    }
     uint64_t period_ns = positive_member(books, "period_ns");
     uint64_t frequency_hz = positive_member(config, "frequency_hz");
     if (period_ns == 0) {

@@ -38,6 +38,7 @@ struct profile_sample {
     uint64_t pid;
     uint64_t tid;
     uint32_t cpu;
+    uint32_t segment;      /* of the file: what its pid, and its stack's addresses, belong to */
     uint32_t user_stack;   /* of `stacks`; addresses */
     uint32_t kernel_stack; /* of `stacks` */
     uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
@@ -50,7 +51,6 @@ struct profile_sample {
 struct profile_module {
     uint32_t name;     /* of `texts` */
     uint32_t basename; /* of `texts` */
-    uint32_t symbols;  /* what symbols_find() takes */
     bool is_anonymous; /* "[anon]": its addresses mean nothing to anybody */
     bool is_unknown;   /* "[unknown]": what was there nobody knows */
 };
@@ -89,8 +89,8 @@ struct profile {
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;
-    char *session_json; /* owned; the session object, or NULL */
-    char *books_json;   /* owned; the last books object, or NULL */
+    char *session_json; /* owned; the last session's object, or NULL */
+    char *books_json;   /* owned; the books of all sessions as one object, or NULL */
     uint64_t dropped_record_count;
     uint64_t dropped_bytes;
     uint64_t orphan_partial_count;    /* parts of samples without their completion */
@@ -119,5 +119,6 @@ const char *profile_text(const struct profile *profile, uint32_t text);
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample);
 
-/* The sampling period, from the books or the session; 0 when neither tells. */
+/* The sampling period, from the books or the session; 0 when neither tells, or there are several.
+ */
 uint64_t profile_period_ns(const struct profile *profile);

@@ -27,6 +27,7 @@ struct known_chain {
 
 /* An address of a stack, and when. */
 struct place {
+    uint32_t segment;
     uint64_t pid; /* of the mappings: a kernel stack's are pid 0's */
     uint64_t address;
     uint64_t time_ns;
@@ -39,7 +40,8 @@ struct chain_key {
     uint64_t pid;
     uint32_t user_stack;
     uint32_t kernel_stack;
-    uint64_t is_lost; /* the user stack is empty because the task was gone */
+    uint32_t segment;
+    uint32_t is_lost; /* the user stack is empty because the task was gone */
 };
 
 struct resolver {
@@ -100,14 +102,13 @@ static int find_frame(struct profile *profile, const struct place *place,
 {
     uint64_t back = place->is_caller && place->address > 0 ? 1 : 0;
     uint64_t address = place->address - back;
-    const struct mapping *mapping =
-        mappings_find(&profile->mappings, place->pid, address, place->time_ns, validity);
+    const struct mapping *mapping = mappings_find(&profile->mappings, place->segment, place->pid,
+                                                  address, place->time_ns, validity);
     if (mapping == NULL || is_unknown(profile, mapping->module)) {
         return add_frame(profile, UNKNOWN, INTERN_NONE, place->is_kernel, ret_frame);
     }
     uint64_t vaddr = address - mapping->start + mapping->vaddr;
-    const struct symbol_entry *symbol =
-        symbols_find(&profile->symbols, profile->modules[mapping->module].symbols, vaddr);
+    const struct symbol_entry *symbol = symbols_find(&profile->symbols, mapping->symbols, vaddr);
     if (symbol == NULL) {
         return add_unnamed_frame(profile, mapping->module, vaddr + back, place->is_kernel,
                                  ret_frame);
@@ -132,6 +133,7 @@ static int append_stack(struct resolver *resolver, const struct profile_sample *
     int r = grow(resolver->building, resolver->building_capacity, *count + stack_count);
     for (size_t i = 0; i < stack_count && r == 0; i++) {
         const struct place place = {
+            .segment = sample->segment,
             .pid = is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
             .address = stack[i],
             .time_ns = sample->time_ns,
@@ -153,7 +155,7 @@ static int append_marker(struct resolver *resolver, const struct chain_key *key,
     struct profile *profile = resolver->profile;
     bool is_kernel_thread = key->is_lost == 0 && key->pid != PROFILE_PID_OUTSIDE &&
                             key->pid != PROFILE_PID_EXITED &&
-                            !mappings_have_process(&profile->mappings, key->pid);
+                            !mappings_have_process(&profile->mappings, key->segment, key->pid);
     if (is_kernel_thread && *count > 0) {
         return 0;
     }
@@ -194,6 +196,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
         .pid = sample->pid,
         .user_stack = sample->user_stack,
         .kernel_stack = sample->kernel_stack,
+        .segment = sample->segment,
         .is_lost = sample->closed != 0,
     };
     uint32_t item = 0;
@@ -215,7 +218,8 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
 
 static int resolve_process_name(struct profile *profile, struct profile_sample *sample)
 {
-    sample->process_name = names_find(&profile->names, sample->pid, NAMES_PROCESS, sample->time_ns);
+    sample->process_name =
+        names_find(&profile->names, sample->segment, sample->pid, NAMES_PROCESS, sample->time_ns);
     if (sample->process_name != INTERN_NONE) {
         return 0;
     }

@@ -11,6 +11,7 @@
 #include "grow.h"
 #include "json.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,19 +44,31 @@ static bool read_u64(const cJSON *value, uint64_t *ret)
     return true;
 }
 
-static int add_module(struct intern *modules, const char *build_id, const char *name,
-                      uint32_t *ret_module)
+int symbols_module(struct symbols *table, uint32_t segment, const char *identity,
+                   uint32_t *ret_module)
+{
+    cleanup_(freep) char *key = NULL;
+    int key_bytes = asprintf(&key, "%" PRIu32 ":%s", segment, identity);
+    if (key_bytes < 0) {
+        key = NULL;
+        return -ENOMEM;
+    }
+    return intern_add(&table->modules, key, (size_t)key_bytes, ret_module);
+}
+
+static int find_module(struct symbols *table, uint32_t segment, const char *build_id,
+                       const char *name, uint32_t *ret_module)
 {
     cleanup_(freep) char *identity = NULL;
-    int identity_bytes = asprintf(&identity, "%s:%s", build_id, name);
-    if (identity_bytes < 0) {
+    if (asprintf(&identity, "%s:%s", build_id, name) < 0) {
         identity = NULL;
         return -ENOMEM;
     }
-    return intern_add(modules, identity, (size_t)identity_bytes, ret_module);
+    return symbols_module(table, segment, identity, ret_module);
 }
 
-static int add_entry(struct symbols *table, struct intern *texts, const cJSON *line)
+static int add_entry(struct symbols *table, struct intern *texts, uint32_t segment,
+                     const cJSON *line)
 {
     const char *build_id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "build_id"));
     const char *module = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "module"));
@@ -67,7 +80,7 @@ static int add_entry(struct symbols *table, struct intern *texts, const cJSON *l
         table->malformed_count++;
         return 0;
     }
-    if (add_module(&table->modules, build_id, module, &entry.module) < 0 ||
+    if (find_module(table, segment, build_id, module, &entry.module) < 0 ||
         intern_add(texts, name, strlen(name), &entry.name) < 0 || table->count >= UINT32_MAX ||
         grow(table->entries, table->capacity, table->count + 1) < 0) {
         return -ENOMEM;
@@ -76,8 +89,8 @@ static int add_entry(struct symbols *table, struct intern *texts, const cJSON *l
     return 0;
 }
 
-int symbols_add_lines(struct symbols *table, struct intern *texts, const uint8_t *lines,
-                      size_t size_bytes)
+int symbols_add_lines(struct symbols *table, struct intern *texts, uint32_t segment,
+                      const uint8_t *lines, size_t size_bytes)
 {
     int r = 0;
     while (size_bytes > 0 && r == 0) {
@@ -86,7 +99,7 @@ int symbols_add_lines(struct symbols *table, struct intern *texts, const uint8_t
         if (line_bytes > 0) {
             cleanup_(json_freep) cJSON *line = NULL;
             r = json_parse((const char *)lines, line_bytes, 1, &line, NULL);
-            r = r == -ENOMEM ? r : add_entry(table, texts, line);
+            r = r == -ENOMEM ? r : add_entry(table, texts, segment, line);
         }
         size_t taken_bytes = end == NULL ? line_bytes : line_bytes + 1;
         lines += taken_bytes;
@@ -115,11 +128,6 @@ void symbols_seal(struct symbols *table)
     }
 }
 
-uint32_t symbols_module(const struct symbols *table, const char *identity, size_t identity_bytes)
-{
-    return intern_find(&table->modules, identity, identity_bytes);
-}
-
 const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,
                                         uint64_t address)
 {
@@ -134,7 +142,7 @@ const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t mo
             high = middle;
         }
     }
-    if (low == 0 || module == INTERN_NONE) {
+    if (low == 0) {
         return NULL;
     }
     const struct symbol_entry *entry = &table->entries[low - 1];

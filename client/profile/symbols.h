@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The functions that the recording names, by module (build-id and name) and the module's own
- * addresses. They come as lines of JSON,
+ * The functions that the recording names, by module (segment, build-id and name) and the module's
+ * own addresses. They come as lines of JSON,
  *     {"build_id":"0a1b...","module":"/path","start":4096,"size":32,"name":"main"}
  * in which `start` and `size` are numbers, or above 2^53, where JSON's readers lose digits, texts
  * such as "0xffffffff81000000". First all are added, then the table is sealed, then looked up in.
@@ -24,7 +24,7 @@ struct symbol_entry {
 
 /* All zero is an empty table. */
 struct symbols {
-    struct intern modules;        /* build-id, colon, name */
+    struct intern modules;        /* segment, colon, build-id, colon, name */
     struct symbol_entry *entries; /* owned */
     size_t capacity;
     size_t count;
@@ -33,15 +33,16 @@ struct symbols {
 
 void symbols_done(struct symbols *table);
 
-/* Adds the functions in lines of JSON; names go into `texts`. A line that is malformed is counted.
- * Returns 0, or -ENOMEM. */
-int symbols_add_lines(struct symbols *table, struct intern *texts, const uint8_t *lines,
-                      size_t size_bytes);
+/* Adds the functions in a segment's lines of JSON; names go into `texts`. A line that is malformed
+ * is counted. Returns 0, or -ENOMEM. */
+int symbols_add_lines(struct symbols *table, struct intern *texts, uint32_t segment,
+                      const uint8_t *lines, size_t size_bytes);
 void symbols_seal(struct symbols *table);
 
-/* The number under which the table knows a module, or INTERN_NONE. `identity` is its build-id in
- * lower-case hex, a colon, and its name. */
-uint32_t symbols_module(const struct symbols *table, const char *identity, size_t identity_bytes);
+/* The number under which the table knows a segment's module, whether it has functions or not.
+ * `identity` is its build-id in lower-case hex, a colon, and its name. Returns 0, or -ENOMEM. */
+int symbols_module(struct symbols *table, uint32_t segment, const char *identity,
+                   uint32_t *ret_module);
 
 /* The function of a module that holds `address`, or NULL; borrowed. Where two do, the one with the
  * higher start, then the later in the file. */

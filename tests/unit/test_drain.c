@@ -7,6 +7,7 @@
  */
 #include "drain.h"
 #include "fxt_reader.h"
+#include "trace_reader.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -68,11 +69,11 @@ struct world {
     struct perf_source source;
     struct trace_buffer *buffer;
     struct trace *trace;
+    struct trace_reader *reader;
     struct process_table *processes;
     struct proc_scan *scan;
     struct filter *filter;
     struct drain *drain;
-    uint64_t bytes[BUFFER_BYTES / 8];
     char text[65536];
 };
 
@@ -94,7 +95,8 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, BUFFER_BYTES);
     struct trace_config trace = {
         .buffer = world->buffer, .cpus = cpu_ids, .cpu_count = 2, .session_json = "{}"};
-    if (trace_new(&trace, &world->trace) < 0) {
+    if (trace_reader_new(world->buffer, &world->reader) < 0 ||
+        trace_new(&trace, &world->trace) < 0) {
         return -1;
     }
     world->processes = process_table_new(trace_file_gone, world->trace);
@@ -132,6 +134,7 @@ static int tear_down(void **state)
     (void)proc_scan_free(world->scan);
     (void)filter_free(world->filter);
     (void)trace_free(world->trace);
+    (void)trace_reader_free(world->reader);
     (void)trace_buffer_free(world->buffer);
     free(world);
     return 0;
@@ -204,13 +207,18 @@ static void put_mmap(struct world *world, size_t cpu, uint32_t pid, uint64_t tim
 static const char *read_all(struct world *world)
 {
     struct fxt_reader *reader = fxt_reader_new();
-    size_t size = trace_buffer_take(world->buffer, world->bytes, BUFFER_BYTES);
+    struct trace_chunk chunk;
     size_t used = 0;
     world->text[0] = '\0';
-    for (size_t at = 0; at < size;) {
+    trace_poll(world->trace);
+    trace_reader_begin_segment(world->reader);
+    trace_reader_read(world->reader, BUFFER_BYTES, &chunk);
+    assert_true(trace_reader_acknowledge(world->reader, chunk.sequence));
+    for (size_t at = 0; at < chunk.size_bytes;) {
         struct fxt_record record;
-        assert_int_equal(
-            fxt_reader_next(reader, (const uint8_t *)world->bytes + at, size - at, &record), 1);
+        assert_int_equal(fxt_reader_next(reader, (const uint8_t *)chunk.bytes + at,
+                                         chunk.size_bytes - at, &record),
+                         1);
         char *out = world->text + used;
         size_t room = sizeof world->text - used;
         if (record.kind == FXT_RECORD_MODULE) {

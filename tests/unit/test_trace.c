@@ -8,6 +8,7 @@
 #include "fxt_reader.h"
 #include "process_table.h"
 #include "trace.h"
+#include "trace_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,9 +102,9 @@ struct world {
     struct trace_buffer *buffer;
     struct trace *trace;
     struct process_table *processes;
+    struct trace_reader *chunks;
     struct fxt_reader *reader;
-    uint64_t *bytes;
-    char text[65536]; /* what was read, a line a record */
+    char text[1 << 22]; /* what was read, a line a record */
 };
 
 static int set_up(void **state)
@@ -112,11 +113,11 @@ static int set_up(void **state)
     struct world *world = calloc(1, sizeof *world);
     ticket_count = 0;
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, 4096);
-    world->bytes = malloc(BUFFER_BYTES);
     world->reader = fxt_reader_new();
     struct trace_config config = {
         .buffer = world->buffer, .cpus = cpus, .cpu_count = 2, .session_json = "{\"s\":1}"};
-    if (trace_new(&config, &world->trace) < 0) {
+    if (trace_reader_new(world->buffer, &world->chunks) < 0 ||
+        trace_new(&config, &world->trace) < 0) {
         return -1;
     }
     world->processes = process_table_new(trace_file_gone, world->trace);
@@ -129,9 +130,9 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)process_table_free(world->processes);
     (void)trace_free(world->trace);
+    (void)trace_reader_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);
-    free(world->bytes);
     free(world);
     for (size_t i = 0; i < ticket_count; i++) {
         assert_int_equal(tickets[i].released, 1);
@@ -177,25 +178,43 @@ static int describe(char *out, size_t room, const struct fxt_record *record)
     return 0;
 }
 
-/* What has been written since the last call, a line a record; the tables' own records left out. */
-static const char *read_all(struct world *world)
+/* Appends a chunk's records to the text, which is `used` long. Returns how long it is then. */
+static size_t describe_chunk(struct world *world, const struct trace_chunk *chunk, size_t used)
 {
-    size_t size = trace_buffer_take(world->buffer, world->bytes, BUFFER_BYTES);
-    size_t used = 0;
-    world->text[0] = '\0';
-    for (size_t at = 0; at < size;) {
+    for (size_t at = 0; at < chunk->size_bytes;) {
         struct fxt_record record;
-        int r =
-            fxt_reader_next(world->reader, (const uint8_t *)world->bytes + at, size - at, &record);
+        int r = fxt_reader_next(world->reader, (const uint8_t *)chunk->bytes + at,
+                                chunk->size_bytes - at, &record);
         if (r != 1) {
             fail_msg("the reader refuses: %s", fxt_reader_error(world->reader));
         }
-        int printed = describe(world->text + used, sizeof world->text - used, &record);
-        used += (size_t)printed;
+        used += (size_t)describe(world->text + used, sizeof world->text - used, &record);
         assert_true(used < sizeof world->text);
         at += record.size_bytes;
     }
+    return used;
+}
+
+/* What the reader may have by now, a line a record; the tables' own records left out. */
+static const char *read_shown(struct world *world)
+{
+    struct trace_chunk chunk;
+    size_t used = 0;
+    world->text[0] = '\0';
+    do {
+        trace_reader_read(world->chunks, BUFFER_BYTES, &chunk);
+        used = describe_chunk(world, &chunk, used);
+        assert_true(trace_reader_acknowledge(world->chunks, chunk.sequence));
+    } while (chunk.size_bytes > 0);
     return world->text;
+}
+
+/* What has been written since the last call, shown or not. */
+static const char *read_all(struct world *world)
+{
+    trace_buffer_mark(world->buffer);
+    trace_buffer_show(world->buffer);
+    return read_shown(world);
 }
 
 static void map_at(struct world *world, int32_t pid, const char *path, uint64_t start,
@@ -468,6 +487,66 @@ static void names_change_with_time(void **state)
                                          "sample cpu 5 42/42 at 200, 0 user 0 kernel, quality 0\n");
 }
 
+/* Fills the log until another one is open. */
+static void fill_log(struct world *world)
+{
+    for (int32_t pid = 1000; trace_buffer_has_log(world->buffer); pid++) {
+        assert_true(pid < 20000);
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+}
+
+static void a_new_log_says_again_what_is_sampled_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    (void)take_sample(world, 42, 100, stack, 1);
+    fill_log(world); /* while the file is being read */
+    (void)read_all(world);
+    tickets[0].module = &test_module;
+    tickets[0].state = MODULE_READY;
+    trace_poll(world->trace);
+    (void)read_all(world);
+    /* Here nothing is known of the process yet, so there is nothing to correct. */
+    assert_non_null(strstr(world->text, "\"name\":\"low\""));
+    assert_null(strstr(world->text, "42:2"));
+    (void)take_sample(world, 42, 300, stack, 1);
+    assert_non_null(strstr(read_all(world), "name 42/0 prog since 50\n"
+                                            "name 42/42 prog since 50\n"
+                                            "module 42:1 [unknown] build-id 0 bytes\n"
+                                            "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                                            "module 42:2 /bin/prog build-id 4 bytes\n"
+                                            "mmap 42:2 7000000+10000 = 400000 at 60\n"));
+    assert_int_equal(ticket_count, 1);
+}
+
+static void full_logs_drop_what_is_not_defined_in_them(void **state)
+{
+    struct world *world = *state;
+    int32_t pid = 1000;
+    (void)take_sample(world, 1000, 100, NULL, 0);
+    fill_log(world); /* the first one, and its samples are never read */
+    while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, 4096)) {
+        pid++;
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+    bool uncertain = false;
+    size_t dropped = 0;
+    for (size_t i = 0; i < 40; i++) {
+        pid++;
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        dropped +=
+            trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
+                         &uncertain) == TRACE_DROPPED;
+    }
+    assert_in_range(dropped, 5, 35);
+}
+
 static void finishing_writes_drops_and_books(void **state)
 {
     struct world *world = *state;
@@ -493,6 +572,8 @@ int main(void)
         TEST(kernel_frames_are_named_with_numbers_that_json_can_carry),
         TEST(a_full_lane_drops_and_tells_how_many),
         TEST(names_change_with_time),
+        TEST(a_new_log_says_again_what_is_sampled_again),
+        TEST(full_logs_drop_what_is_not_defined_in_them),
         TEST(finishing_writes_drops_and_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Groups come out whole, in their lane's order, definitions before the samples that may need them.
+/*
+ * Groups come out whole, in their lane's order, definitions before the samples that may need them;
+ * what was not acknowledged comes out again, with the log that it was put beside.
  */
 #include "trace_buffer.h"
 
@@ -17,18 +19,33 @@
 
 #define LANE_BYTES ((size_t)256 * 1024)
 
+/* Puts a group of one word, at once to be taken. */
+static void put_word(struct trace_buffer *buffer, size_t lane, uint64_t word)
+{
+    assert_true(trace_buffer_put(buffer, lane, &word, sizeof word));
+    trace_buffer_mark(buffer);
+    trace_buffer_show(buffer);
+}
+
+static void assert_takes(struct trace_buffer *buffer, const uint64_t *words, size_t count)
+{
+    uint64_t out[64] = {0};
+    assert_int_equal(trace_buffer_take(buffer, out, sizeof out), count * sizeof *words);
+    assert_memory_equal(out, words, count * sizeof *words);
+}
+
+#define WORDS(...)                                                                                 \
+    (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+
 static void hands_out_definitions_first(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
-    uint64_t words[3] = {1, 2, 3};
-    uint64_t out[8] = {0};
     (void)state;
-    assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(1), &words[2], 8));
-    assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), &words[1], 8));
-    assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, &words[0], 8));
-    assert_int_equal(trace_buffer_take(buffer, out, sizeof out), 24);
-    assert_memory_equal(out, words, sizeof words);
-    assert_int_equal(trace_buffer_used_bytes(buffer), 0);
+    put_word(buffer, TRACE_LANE_CPU(1), 3);
+    put_word(buffer, TRACE_LANE_CPU(0), 2);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    assert_takes(buffer, WORDS(1, 2, 3));
+    assert_int_equal(trace_buffer_waiting_bytes(buffer), 0);
     (void)trace_buffer_free(buffer);
 }
 
@@ -36,12 +53,11 @@ static void hands_out_no_sample_before_all_definitions(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     uint64_t big[512] = {7};
-    uint64_t sample = 9;
     uint64_t out[520] = {0};
     (void)state;
     assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, big, 8));
     assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, big, sizeof big));
-    assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), &sample, 8));
+    put_word(buffer, TRACE_LANE_CPU(0), 9);
     assert_int_equal(trace_buffer_take(buffer, out, 64), 8);
     assert_int_equal(trace_buffer_take(buffer, out, 64), 0);
     assert_int_equal(trace_buffer_take(buffer, out, sizeof out), sizeof big + 8);
@@ -49,7 +65,25 @@ static void hands_out_no_sample_before_all_definitions(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void a_full_lane_refuses_and_keeps(void **state)
+static void holds_samples_back_until_they_are_shown(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_CPU(0), 1);
+    trace_buffer_mark(buffer);
+    assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){2}, 8));
+    trace_buffer_show(buffer);
+    assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, (uint64_t[]){3}, 8));
+    assert_takes(buffer, WORDS(3, 1));
+    assert_int_equal(trace_buffer_waiting_bytes(buffer), 16);
+    trace_buffer_mark(buffer);
+    assert_takes(buffer, NULL, 0);
+    trace_buffer_show(buffer);
+    assert_takes(buffer, WORDS(2));
+    (void)trace_buffer_free(buffer);
+}
+
+static void a_full_lane_refuses_until_an_acknowledgement(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     static uint64_t out[LANE_BYTES / 8];
@@ -60,6 +94,8 @@ static void a_full_lane_refuses_and_keeps(void **state)
          group[0]++) {
         put++;
     }
+    trace_buffer_mark(buffer);
+    trace_buffer_show(buffer);
     assert_int_equal(put, LANE_BYTES / (sizeof group + 8));
     assert_false(trace_buffer_has_room(buffer, TRACE_LANE_CPU(0), sizeof group));
     assert_true(trace_buffer_has_room(buffer, TRACE_LANE_DEFINITIONS, sizeof group));
@@ -67,11 +103,103 @@ static void a_full_lane_refuses_and_keeps(void **state)
     for (uint64_t i = 0; i < put; i++) {
         assert_int_equal(out[i * 16], i);
     }
+    assert_false(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
+    trace_buffer_acknowledge(buffer);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
     (void)trace_buffer_free(buffer);
 }
 
-/* Pages of a lane that are in memory, by the kernel's account of this process. */
+static void a_rewind_gives_the_log_and_what_was_not_acknowledged(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    put_word(buffer, TRACE_LANE_CPU(0), 11);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    trace_buffer_acknowledge(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
+    put_word(buffer, TRACE_LANE_CPU(0), 12);
+    assert_false(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(2, 12));
+    trace_buffer_rewind(buffer);
+    assert_true(trace_buffer_begins_segment(buffer));
+    put_word(buffer, TRACE_LANE_CPU(0), 13);
+    assert_takes(buffer, WORDS(1, 2, 12, 13));
+    trace_buffer_acknowledge(buffer);
+    trace_buffer_rewind(buffer);
+    assert_takes(buffer, WORDS(1, 2));
+    (void)trace_buffer_free(buffer);
+}
+
+static void samples_stay_with_their_log(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){11}, 8));
+    assert_true(trace_buffer_has_log(buffer));
+    trace_buffer_next_log(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
+    put_word(buffer, TRACE_LANE_CPU(0), 12);
+    assert_false(trace_buffer_has_log(buffer)); /* both are needed */
+
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    assert_takes(buffer, NULL, 0);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(2, 12));
+    assert_false(trace_buffer_has_log(buffer));
+
+    trace_buffer_rewind(buffer);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    trace_buffer_acknowledge(buffer);
+    assert_true(trace_buffer_has_log(buffer));
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(2, 12));
+    (void)trace_buffer_free(buffer);
+}
+
+static void what_ends_a_log_is_taken_before_the_next(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    put_word(buffer, TRACE_LANE_CPU(0), 11);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    trace_buffer_acknowledge(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
+    trace_buffer_next_log(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 3);
+    assert_false(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(2));
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(3));
+    (void)trace_buffer_free(buffer);
+}
+
+static void a_rewind_leaves_out_a_log_without_samples(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    put_word(buffer, TRACE_LANE_CPU(0), 11);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(1, 11));
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 2); /* of which no reader took note */
+    trace_buffer_acknowledge(buffer);
+    trace_buffer_next_log(buffer);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 3);
+    trace_buffer_rewind(buffer);
+    assert_true(trace_buffer_begins_segment(buffer));
+    assert_takes(buffer, WORDS(3));
+    assert_true(trace_buffer_has_log(buffer));
+    (void)trace_buffer_free(buffer);
+}
+
+/* Memory of this process, by the kernel's account. */
 static size_t resident_bytes(void)
 {
     unsigned long pages = 0;
@@ -92,10 +220,47 @@ static void what_was_read_is_given_back_however_small_the_reads(void **state)
     size_t before = resident_bytes();
     for (int i = 0; i < 67000; i++) {
         assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
+        trace_buffer_mark(buffer);
+        trace_buffer_show(buffer);
         assert_int_equal(trace_buffer_take(buffer, out, sizeof out), sizeof group);
+        trace_buffer_acknowledge(buffer);
     }
     /* Sanitizers keep books of their own; 64 MB would show all the same. */
     assert_true(resident_bytes() < before + ((size_t)16 << 20));
+    (void)trace_buffer_free(buffer);
+}
+
+/* Twenty logs of 8 MiB, each full, each read. */
+static void a_log_that_is_over_is_given_back(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, (size_t)8 << 20, LANE_BYTES);
+    static uint64_t group[8192] = {1};
+    static uint64_t out[8193];
+    (void)state;
+    size_t before = resident_bytes();
+    for (int log = 0; log < 20; log++) {
+        while (trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, group, sizeof group)) {
+        }
+        put_word(buffer, TRACE_LANE_CPU(0), 1);
+        trace_buffer_next_log(buffer);
+        for (bool any = true; any;) {
+            (void)trace_buffer_begins_segment(buffer);
+            any = trace_buffer_take(buffer, out, sizeof out) > 0;
+            trace_buffer_acknowledge(buffer);
+        }
+    }
+    assert_true(resident_bytes() < before + ((size_t)16 << 20));
+    (void)trace_buffer_free(buffer);
+}
+
+static void what_is_not_filled_is_not_resident(void **state)
+{
+    size_t before = resident_bytes();
+    (void)state;
+    struct trace_buffer *buffer = trace_buffer_new(4, (size_t)64 << 20, (size_t)64 << 20);
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    put_word(buffer, TRACE_LANE_CPU(0), 1);
+    assert_true(resident_bytes() < before + ((size_t)1 << 20));
     (void)trace_buffer_free(buffer);
 }
 
@@ -105,11 +270,9 @@ static void no_lane_starves(void **state)
     uint64_t from_second = 0;
     (void)state;
     for (uint64_t i = 0; i < 100; i++) {
-        uint64_t first = 1;
-        uint64_t second = 2;
         uint64_t out = 0;
-        assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), &first, 8));
-        assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(1), &second, 8));
+        put_word(buffer, TRACE_LANE_CPU(0), 1);
+        put_word(buffer, TRACE_LANE_CPU(1), 2);
         assert_int_equal(trace_buffer_take(buffer, &out, 8), 8);
         from_second += out == 2;
     }
@@ -120,24 +283,37 @@ static void no_lane_starves(void **state)
 #define GROUPS 200000
 
 /* Group i of a lane: 1..40 words, the first of which is i; the others are i too. */
+static bool put_group(struct trace_buffer *buffer, uint64_t i)
+{
+    uint64_t group[40];
+    size_t count = 1 + i % 40;
+    for (size_t k = 0; k < count; k++) {
+        group[k] = i;
+    }
+    return trace_buffer_put(buffer, i % 3, group, count * 8);
+}
+
 static void *write_groups(void *userdata)
 {
     struct trace_buffer *buffer = userdata;
     for (uint64_t i = 0; i < GROUPS; i++) {
-        uint64_t group[40];
-        size_t count = 1 + i % 40;
-        for (size_t k = 0; k < count; k++) {
-            group[k] = i;
-        }
-        while (!trace_buffer_put(buffer, i % 3, group, count * 8)) {
+        while (!put_group(buffer, i)) {
             struct timespec pause = {.tv_nsec = 1000};
+            trace_buffer_mark(buffer);
+            trace_buffer_show(buffer);
+            if (i % 3 == TRACE_LANE_DEFINITIONS && trace_buffer_has_log(buffer)) {
+                trace_buffer_next_log(buffer);
+            }
             (void)nanosleep(&pause, NULL);
         }
     }
+    trace_buffer_mark(buffer);
+    trace_buffer_show(buffer);
     return NULL;
 }
 
-/* Small lanes, so that they wrap and memory is given back hundreds of times. */
+/* Small lanes, so that they wrap and memory is given back hundreds of times, and logs that are
+ * over dozens of times. Each sample comes after the definition before it, be it of another log. */
 static void two_threads_lose_and_tear_nothing(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
@@ -148,19 +324,22 @@ static void two_threads_lose_and_tear_nothing(void **state)
     (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_groups, buffer), 0);
     while (groups < GROUPS) {
+        (void)trace_buffer_begins_segment(buffer);
         size_t words = trace_buffer_take(buffer, out, sizeof out) / 8;
         for (size_t i = 0; i < words; groups++) {
             uint64_t number = out[i];
             assert_int_equal(number, next[number % 3]);
+            assert_true(number % 3 == 0 || next[0] > number - number % 3);
             next[number % 3] += 3;
             for (size_t k = 0; k < 1 + number % 40; k++) {
                 assert_int_equal(out[i + k], number);
             }
             i += 1 + number % 40;
         }
+        trace_buffer_acknowledge(buffer);
     }
     (void)pthread_join(writer, NULL);
-    assert_int_equal(trace_buffer_used_bytes(buffer), 0);
+    assert_int_equal(trace_buffer_waiting_bytes(buffer), 0);
     (void)trace_buffer_free(buffer);
 }
 
@@ -169,8 +348,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hands_out_definitions_first),
         cmocka_unit_test(hands_out_no_sample_before_all_definitions),
-        cmocka_unit_test(a_full_lane_refuses_and_keeps),
+        cmocka_unit_test(holds_samples_back_until_they_are_shown),
+        cmocka_unit_test(a_full_lane_refuses_until_an_acknowledgement),
+        cmocka_unit_test(a_rewind_gives_the_log_and_what_was_not_acknowledged),
+        cmocka_unit_test(samples_stay_with_their_log),
+        cmocka_unit_test(what_ends_a_log_is_taken_before_the_next),
+        cmocka_unit_test(a_rewind_leaves_out_a_log_without_samples),
         cmocka_unit_test(what_was_read_is_given_back_however_small_the_reads),
+        cmocka_unit_test(a_log_that_is_over_is_given_back),
+        cmocka_unit_test(what_is_not_filled_is_not_resident),
         cmocka_unit_test(no_lane_starves),
         cmocka_unit_test(two_threads_lose_and_tear_nothing),
     };

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A profile, as plain texts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "loaded_recording.h"
+
+#include "profile.h"
+
+#include <stdlib.h>
+
+void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes, size_t size_bytes)
+{
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    if (profile_load_memory(bytes, size_bytes, &profile, &fault) < 0) {
+        fail_msg("%s", fault.text);
+    }
+    assert_false(profile->input.truncated);
+    assert_int_equal(profile->unknown_module_count, 0);
+    assert_int_equal(profile->symbols.malformed_count, 0);
+    *loaded = (struct loaded_recording){
+        .samples = calloc(profile->sample_count + 1, sizeof *loaded->samples),
+        .sample_count = profile->sample_count,
+        .session_json = profile->session_json,
+        .books_json = profile->books_json,
+        .profile = profile,
+    };
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct profile_sample *sample = &profile->samples[i];
+        size_t count = 0;
+        const uint32_t *chain = profile_chain(profile, sample->chain, &count);
+        assert_true(count > 0);
+        loaded->samples[i] = (struct loaded_sample){
+            .time_ns = sample->time_ns,
+            .pid = sample->pid,
+            .process = profile_text(profile, sample->process_name),
+            .function = profile_text(profile, profile_frame(profile, chain[0])->name),
+        };
+    }
+}
+
+void loaded_recording_done(struct loaded_recording *loaded)
+{
+    free(loaded->samples);
+    (void)profile_free(loaded->profile);
+    *loaded = (struct loaded_recording){0};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the client makes of a recording, for tests of the daemon, whose headers have names in common
+ * with the client's.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct loaded_sample {
+    uint64_t time_ns;
+    uint64_t pid;
+    const char *process;  /* its name; borrowed, as the next */
+    const char *function; /* the innermost one */
+};
+
+struct loaded_recording {
+    struct loaded_sample *samples;
+    size_t sample_count;
+    const char *session_json; /* NULL: none */
+    const char *books_json;
+    struct profile *profile;
+};
+
+/* Loads what must be a whole recording, with nothing in it that is not understood. */
+void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes,
+                           size_t size_bytes);
+void loaded_recording_done(struct loaded_recording *loaded);
