@@ -37,6 +37,7 @@ struct mapped_file {
     uint64_t inode;
     uint64_t inode_generation;
     void *trace_file; /* trace.c's own; see process_table_new() */
+    void *code_file;  /* code_map.c's own */
 };
 
 struct mapping {
@@ -189,6 +190,11 @@ struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint6
 /* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
  */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
+
+/* Calls `visit` for every mapping that holds now; it must not change the table. */
+typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mapping, void *userdata);
+void process_table_each_mapping(struct process_table *table, mapping_visit_fn visit,
+                                void *userdata);
 
 /* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */
 void process_table_prune(struct process_table *table, uint64_t horizon_ns);

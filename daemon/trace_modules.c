@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "mapping_query.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -203,11 +204,6 @@ static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_off
     return file_offset;
 }
 
-static bool is_file(const char *path)
-{
-    return path[0] == '/' && path[1] != '/';
-}
-
 static struct trace_file *new_file(struct trace_modules *modules, const char *name,
                                    struct module_ticket *ticket)
 {
@@ -233,21 +229,7 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
                                     const struct mapping *mapping)
 {
     struct mapped_file *mapped = mapping->file;
-    struct module_query query = {
-        .pid = process->pid,
-        .parent_pid = process->parent_pid,
-        .start = mapping->start,
-        .end = mapping->end,
-        .file_offset = mapping->file_offset,
-        .path = mapped->path,
-        .has_build_id = mapped->has_build_id,
-        .build_id_bytes = mapped->build_id_bytes,
-        .device_major = mapped->device_major,
-        .device_minor = mapped->device_minor,
-        .inode = mapped->inode,
-    };
-    memcpy(query.build_id, mapped->build_id, sizeof query.build_id);
-
+    struct module_query query = mapping_query(process, mapping);
     struct trace_file *file =
         new_file(modules, mapped->path, module_cache_request(modules->cache, &query));
     if (file != NULL && mapped->has_build_id) {
@@ -310,7 +292,7 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
                            struct mapping *mapping)
 {
     struct trace_file *file = mapping->file->trace_file;
-    if (file == NULL && is_file(mapping->file->path)) {
+    if (file == NULL && mapping_is_file(mapping)) {
         file = meet_file(modules, process, mapping);
     }
     struct shown_mapping shown = {
