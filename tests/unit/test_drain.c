@@ -38,6 +38,13 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return NULL;
 }
 
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    (void)cache;
+    (void)table;
+    return NULL;
+}
+
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
     (void)cache;
