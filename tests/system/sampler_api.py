@@ -4,8 +4,6 @@ The rules of the sampler's interface, told to a real daemon over its socket: sam
 Each function called test_* is one rule; they run in the order of this file, each without a session at its
 beginning. "client" as the first argument makes it a client that waits to be killed, see killed_client().
 """
-import array
-import json
 import os
 import re
 import signal
@@ -15,61 +13,21 @@ import subprocess
 import sys
 import time
 
-INTERFACE = "io.cpuprofilerd.Sampler"
+from sampler import INTERFACE, Connection, until
+
 SERVICE = "org.varlink.service"
 OWNER_UID, OTHER_UID = 60001, 60002
 
 
-class Sampler:
+class Sampler(Connection):
     """One connection, as a user if `uid` is given."""
 
     def __init__(self, uid=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
-        self.received = b""
-        self.fds = []
         os.seteuid(os.geteuid() if uid is None else uid)
         try:
-            self.socket.connect(PATH)
+            super().__init__(PATH)
         finally:
             os.seteuid(os.getuid())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, method, parameters=None, **members):
-        name = method if "." in method else INTERFACE + "." + method
-        message = {"method": name, "parameters": parameters or {}, **members}
-        self.socket.sendall(json.dumps(message).encode() + b"\0")
-
-    def receive(self):
-        """The next reply, or None at the end; its descriptors go to self.fds."""
-        while b"\0" not in self.received:
-            try:
-                piece, control, _, _ = self.socket.recvmsg(70000, socket.CMSG_SPACE(16))
-            except ConnectionResetError:
-                return None
-            if not piece:
-                return None
-            self.received += piece
-            for _, _, data in control:
-                fds = array.array("i")
-                fds.frombytes(data)
-                self.fds.extend(fds)
-        text, self.received = self.received.split(b"\0", 1)
-        return json.loads(text)
-
-    def ask(self, method, parameters=None, **members):
-        self.send(method, parameters, **members)
-        return self.receive()
-
-    def call(self, method, **parameters):
-        reply = self.ask(method, parameters)
-        assert "error" not in reply, reply
-        return reply["parameters"]
 
     def refused(self, error, method, **parameters):
         """The error's parameters, which must be those of the interface description, no more and no fewer."""
@@ -81,31 +39,6 @@ class Sampler:
 
     def bad_state(self, method, state, **parameters):
         assert self.refused("BadState", method, **parameters)["state"] == state
-
-    def read(self, ack=None):
-        reply = self.call("Read", **({} if ack is None else {"ack": ack}))
-        assert set(reply) == {"fd", "size_bytes", "sequence", "end"}, reply
-        assert len(self.fds) == (1 if reply["size_bytes"] > 0 else 0)
-        assert reply["fd"] == (0 if reply["size_bytes"] > 0 else -1)
-        data = b""
-        while self.fds:
-            with os.fdopen(self.fds.pop(), "rb") as pipe:
-                data += pipe.read()
-        assert len(data) == reply["size_bytes"] <= 1 << 20
-        return data, reply["sequence"], reply["end"]
-
-    def read_some(self, ack=None):
-        return until(5, lambda: (lambda got: got if got[0] else None)(self.read(ack)))
-
-
-def until(seconds, question):
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        answer = question()
-        if answer:
-            return answer
-        time.sleep(0.01)
-    raise AssertionError("it did not happen in %s s" % seconds)
 
 
 def status():

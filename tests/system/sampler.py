@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the sampler's interface, for tests that must see what profctl does not show."""
+import array
+import json
+import os
+import socket
+import time
+
+INTERFACE = "io.cpuprofilerd.Sampler"
+
+
+class Connection:
+    def __init__(self, path):
+        self.received = b""
+        self.fds = []
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(30)
+        self.socket.connect(path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, method, parameters=None, **members):
+        name = method if "." in method else INTERFACE + "." + method
+        message = {"method": name, "parameters": parameters or {}, **members}
+        self.socket.sendall(json.dumps(message).encode() + b"\0")
+
+    def receive(self):
+        """The next reply, or None at the end; its descriptors go to self.fds."""
+        while b"\0" not in self.received:
+            try:
+                piece, control, _, _ = self.socket.recvmsg(70000, socket.CMSG_SPACE(16))
+            except ConnectionResetError:
+                return None
+            if not piece:
+                return None
+            self.received += piece
+            for _, _, data in control:
+                fds = array.array("i")
+                fds.frombytes(data)
+                self.fds.extend(fds)
+        text, self.received = self.received.split(b"\0", 1)
+        return json.loads(text)
+
+    def ask(self, method, parameters=None, **members):
+        self.send(method, parameters, **members)
+        return self.receive()
+
+    def call(self, method, **parameters):
+        reply = self.ask(method, parameters)
+        assert "error" not in reply, reply
+        return reply["parameters"]
+
+    def read(self, ack=None):
+        """(bytes, sequence, end) of a Read."""
+        reply = self.call("Read", **({} if ack is None else {"ack": ack}))
+        assert set(reply) == {"fd", "size_bytes", "sequence", "end"}, reply
+        assert len(self.fds) == (1 if reply["size_bytes"] > 0 else 0)
+        assert reply["fd"] == (0 if reply["size_bytes"] > 0 else -1)
+        data = b""
+        while self.fds:
+            with os.fdopen(self.fds.pop(), "rb") as pipe:
+                data += pipe.read()
+        assert len(data) == reply["size_bytes"] <= 1 << 20
+        return data, reply["sequence"], reply["end"]
+
+    def read_some(self, ack=None):
+        """The same, when there is something."""
+        return until(5, lambda: (lambda got: got if got[0] else None)(self.read(ack)))
+
+
+def until(seconds, question):
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        answer = question()
+        if answer:
+            return answer
+        time.sleep(0.01)
+    raise AssertionError("it did not happen in %s s" % seconds)

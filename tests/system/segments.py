@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Readers of one session that come and go: segments.py SOCKET FOLDER. What the n-th of them acknowledged is
+FOLDER/n.fxt, whatever became of the rest; what one who comes when all has been read gets is FOLDER/late.fxt.
+"""
+import json
+import sys
+import time
+
+from sampler import Connection, until
+
+PATH, FOLDER = sys.argv[1:]
+
+
+def save(name, pieces):
+    with open("%s/%s.fxt" % (FOLDER, name), "wb") as file:
+        file.write(b"".join(pieces))
+
+
+def attach():
+    client = Connection(PATH)
+    client.call("Attach")
+    return client
+
+
+def read_and_die(count):
+    """Acknowledges `count` pieces, reads one more twice, and goes. Returns the pieces, and that one."""
+    pieces = []
+    with attach() as client:
+        piece, sequence, _ = client.read_some()
+        for _ in range(count):
+            pieces.append(piece)
+            piece, sequence, _ = client.read_some(sequence)
+        assert client.read()[:2] == (piece, sequence), "what was not acknowledged must come again"
+    return pieces, piece, sequence
+
+
+def read_all(ack=None):
+    """Everything, acknowledged."""
+    pieces, end = [], False
+    with attach() as client:
+        while not end:
+            piece, ack, end = until(10, lambda: (lambda got: got if got[0] or got[2] else None)(client.read(ack)))
+            pieces.append(piece)
+        client.read(ack)
+    return pieces
+
+
+with Connection(PATH) as creator:
+    creator.call("Create", config={"frequency_hz": 4000}, detach=True)
+    creator.call("Start")
+
+for n in range(8):
+    time.sleep(0.3)
+    done, last, number = read_and_die(n % 3)
+    if n % 4 == 3:
+        # It had arrived after all: the next one says so before it reads.
+        done.append(last)
+        with attach() as successor:
+            successor.read(number)
+    save(n, done)
+with attach() as client:
+    client.call("Stop")
+read_and_die(0)
+save(8, read_all())
+save("late", read_all())
+with attach() as client:
+    books = client.call("Status")["status"]["session"]["books"]
+    client.call("Close")
+print(json.dumps(books))

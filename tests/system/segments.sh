@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Readers of one session that come, acknowledge some of what they read, and die. What each of them
+# acknowledged is a recording by itself, in which every function has its name; all of them together, one
+# file behind the other, have each sample that the books say was kept, once. Who comes when all has been
+# read still gets the books. And what an unread session took of memory the daemon gives back.
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+
+# Programs that are there all the time, and programs that are gone when their samples are read.
+work() {
+    while :; do
+        "$WORKLOADS/forker" --seconds 0.2
+        "$WORKLOADS/brief"
+    done
+}
+run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background work >/dev/null
+worker=$BACKGROUND_PID
+
+python3 "${0%/*}/segments.py" "$CPU_PROFILERD_SOCKET" "$WORK" >"$WORK/books.json" || fail "the readers: $(cat "$WORK/daemon.log")"
+kill "$worker"
+kept=$(json "$WORK/books.json" "d['total']['kept']")
+
+sum=0
+for n in 0 1 2 3 4 5 6 7 8; do
+    [ -s "$WORK/$n.fxt" ] || continue
+    profctl report --json -n 0 "$WORK/$n.fxt" >"$WORK/$n.json" || fail "what reader $n acknowledged is no recording"
+    samples=$(json "$WORK/$n.json" "d['samples']")
+    sum=$((sum + samples))
+    # Of the programs that were built with symbols no function is without its name.
+    unnamed=$(json "$WORK/$n.json" "sum(r['self'] for r in d['rows'] if r['name'].partition('+0x')[0] in ('busy', 'forker', 'brief'))")
+    named=$(json "$WORK/$n.json" "sum(r['self'] for r in d['rows'] if r['name'].endswith('_spin') or r['name'].startswith('spin_'))")
+    echo "reader $n: $samples samples, $named of them in the programs' loops, $unnamed in functions without a name"
+    [ "$unnamed" -eq 0 ] || fail "reader $n has functions without names"
+    [ "$named" -ge $((samples / 2)) ] || fail "reader $n does not have the names of the programs' loops"
+done
+[ "$sum" -eq "$kept" ] || fail "the readers acknowledged $sum samples, and $kept were kept"
+
+cat "$WORK"/[0-8].fxt >"$WORK/all.fxt"
+profctl report --json "$WORK/all.fxt" >"$WORK/all.json" || fail "all together they are no recording"
+expect_json "$WORK/all.json" "d['samples'] == $kept and d['books']['total']['kept'] == $kept" "all together they are another recording"
+profctl report --json "$WORK/late.fxt" >"$WORK/late.json" || fail "who comes late gets no recording"
+expect_json "$WORK/late.json" "d['samples'] == 0 and d['books']['total']['kept'] == $kept" "who comes late gets something else than the books"
+
+# Two sessions in one file: their books add up.
+profctl record -d 1 -o "$WORK/other.fxt" >/dev/null 2>&1 || fail "record"
+cat "$WORK/other.fxt" "$WORK/all.fxt" >"$WORK/both.fxt"
+profctl report --json "$WORK/both.fxt" >"$WORK/both.json" || fail "two sessions are no recording"
+expect_json "$WORK/both.json" "d['samples'] > $kept and d['books']['total']['kept'] == d['samples']" "the books of two sessions do not add up"
+
+# resident: KiB of the daemon.
+resident() {
+    awk '$1 == "VmRSS:" { print $2 }' "/proc/$daemon_pid/status"
+}
+profctl start -F 20000 >/dev/null || fail "start"
+before=$(resident)
+sleep 4
+profctl stop >/dev/null || fail "stop"
+unread=$(resident)
+profctl read -o "$WORK/big.fxt" >/dev/null || fail "read"
+after=$(resident)
+profctl close >/dev/null || fail "close"
+size=$(($(stat -c %s "$WORK/big.fxt") / 1024))
+echo "resident: $before KiB, $unread with $size KiB unread, $after when they are read"
+[ $((unread - before)) -ge $((size * 3 / 4)) ] || fail "what is unread is not in memory"
+[ $((unread - after)) -ge $((size * 3 / 4)) ] || fail "what was read is still in memory"

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The books of files that were put together: of one session the last count, those of different
+ * sessions add up.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recording.h"
+
+#include <stdio.h>
+
+/* A segment that names its session, 0: none, and has books, NULL: none. */
+static void add_segment(struct recording *recording, int session, const char *books)
+{
+    char line[64];
+    fxt_write_segment_begin(&recording->writer, 1, "test");
+    if (session != 0) {
+        (void)snprintf(line, sizeof line, "{\"session\":\"id%d\"}\n", session);
+        add_data(recording, FXT_STRING_SESSION, line);
+    }
+    if (books != NULL) {
+        add_data(recording, FXT_STRING_BOOKS, books);
+    }
+}
+
+static void assert_books(struct recording *recording, const char *expected, uint64_t period_ns)
+{
+    struct profile *profile = load_recording(recording);
+    if (expected == NULL) {
+        assert_null(profile->books_json);
+    } else {
+        assert_string_equal(profile->books_json, expected);
+    }
+    assert_int_equal(profile_period_ns(profile), period_ns);
+    (void)profile_free(profile);
+}
+
+static void adds_up_the_last_books_of_each_session(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_segment(recording, 1, "{\"period_ns\":5,\"n\":1}\n");
+    add_segment(recording, 2, "{\"period_ns\":5,\"n\":10}\n");
+    add_segment(recording, 1, "{\"period_ns\":5,\"n\":2}\n");
+    add_segment(recording, 1, NULL);
+    add_segment(recording, 0, "{\"period_ns\":5,\"n\":100}\n");
+    add_segment(recording, 0, "{\"period_ns\":5,\"n\":100}\n");
+    add_segment(recording, 2, "{\"period_ns\":5,\"n\":20}\n");
+    assert_books(recording, "{\"period_ns\":5,\"n\":222}", 5);
+
+    recording = recording_new();
+    add_segment(recording, 1, NULL);
+    assert_books(recording, NULL, 0);
+}
+
+static void adds_up_books_cpu_by_cpu_and_says_where_they_differ(void **state)
+{
+    (void)state;
+    struct recording *recording = recording_new();
+    add_segment(recording, 1,
+                "{\"period_ns\":5,\"cpus\":[{\"cpu\":0,\"kept\":1,\"idle\":3},{\"cpu\":1,"
+                "\"kept\":1,\"idle\":3}],\"total\":{\"kept\":2,\"missed\":null},"
+                "\"idle_source\":\"a\"}\n");
+    add_segment(recording, 2,
+                "{\"period_ns\":6,\"cpus\":[{\"cpu\":1,\"kept\":-3,\"idle\":null},{\"cpu\":7,"
+                "\"kept\":4}],\"total\":{\"kept\":1,\"missed\":null},\"idle_source\":\"b\"}\n");
+    assert_books(recording,
+                 "{\"period_ns\":null,\"cpus\":[{\"cpu\":0,\"kept\":1,\"idle\":3},{\"cpu\":1,"
+                 "\"kept\":-2,\"idle\":null},{\"cpu\":7,\"kept\":4}],\"total\":{\"kept\":3,"
+                 "\"missed\":null},\"idle_source\":null}",
+                 0);
+}
+
+/* More CPUs than any machine's books have in a blob cost no more than reading them. */
+static void bounds_the_cpus_of_a_sum(void **state)
+{
+    (void)state;
+    char *books = malloc(32768);
+    size_t used = (size_t)sprintf(books, "{\"n\":1,\"cpus\":[");
+    for (int i = 0; i < 1000; i++) {
+        used += (size_t)sprintf(books + used, "%s{\"cpu\":%d}", i == 0 ? "" : ",", i);
+    }
+    (void)sprintf(books + used, "]}\n");
+    struct recording *recording = recording_new();
+    add_segment(recording, 1, books);
+    add_segment(recording, 2, books);
+    struct profile *profile = load_recording(recording);
+    assert_memory_equal(profile->books_json, "{\"n\":2,", 7);
+    assert_int_equal(strlen(profile->books_json), strlen(books) - 1);
+    (void)profile_free(profile);
+    free(books);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds_up_the_last_books_of_each_session),
+        cmocka_unit_test(adds_up_books_cpu_by_cpu_and_says_where_they_differ),
+        cmocka_unit_test(bounds_the_cpus_of_a_sum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
