@@ -101,6 +101,8 @@ session, total = status["session"], stop["books"]["total"]
 print("config", json.dumps(session["config"]))
 stacks = report["stacks"]
 print("stacks", " ".join("%s %d" % item for item in stacks.items()))
+print("stolen by the machine's host: %d ms" %
+      (sum(cpu["steal_ns"] for cpu in stop["books"]["cpus"]) // 1000000))
 print("file: %d samples, %d bytes, %.1f a sample" %
       (report["samples"], file_bytes, file_bytes / max(report["samples"], 1)))
 capacity = session["config"]["buffer_kib_per_cpu"] * 1024 * len(stop["books"]["cpus"])
