@@ -7,16 +7,20 @@
  */
 #include "workload.h"
 
-#define SECRET_FIRST 0xA0
 #define SECRET_BYTES 32
 #define COPIES       64
+
+static uint8_t secret_byte(size_t i)
+{
+    return (uint8_t)(7 * i * i + 59 * i + 195);
+}
 
 static WORKLOAD_NOINLINE uint64_t keep(uint64_t deadline_ns)
 {
     uint8_t secrets[COPIES][SECRET_BYTES];
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof secrets; i++) {
-        secrets[i / SECRET_BYTES][i % SECRET_BYTES] = (uint8_t)(SECRET_FIRST + i % SECRET_BYTES);
+        secrets[i / SECRET_BYTES][i % SECRET_BYTES] = secret_byte(i % SECRET_BYTES);
     }
     __asm__ volatile("" : : "r"(secrets) : "memory");
     while (!workload_time_is_up(deadline_ns)) {
