@@ -83,6 +83,12 @@ static enum stack_quality follow_chain(struct walk *walk, enum stack_quality qua
     return input->chain_cut ? STACK_DEPTH : quality;
 }
 
+/* A handler can have a stack of its own, which ends where the interrupted one does not begin. */
+static bool is_elsewhere(const struct unwind_memory *memory, uint64_t sp)
+{
+    return sp < memory->start || sp - memory->start >= memory->size_bytes;
+}
+
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
 static enum stack_quality step(struct walk *walk)
 {
@@ -101,6 +107,9 @@ static enum stack_quality step(struct walk *walk)
     }
     if (quality != STACK_NONE) {
         return quality;
+    }
+    if (interrupted) {
+        walk->memory.elsewhere = is_elsewhere(&walk->memory, walk->frame.registers[ARCH_DWARF_SP]);
     }
     uint64_t pc = walk->frame.pc;
     quality = add_frame(walk, pc, interrupted ? pc : pc - 1);
