@@ -118,10 +118,11 @@ static bool read_alignment(struct dwarf_cursor *cursor, uint8_t version, const c
  * Go's functions keep no register for their caller but rbp, which they save where no instruction
  * says. Where silence otherwise means that a register has its value still, here it means nothing.
  */
-static void forget_registers(struct cfi_rule *initial)
+static void follow_go(struct dwarf_cie *cie)
 {
-    initial->bp_saved = CFI_LOST;
-    initial->bx_saved = CFI_LOST;
+    cie->initial.bp_saved = CFI_LOST;
+    cie->initial.bx_saved = CFI_LOST;
+    cie->keeps_fp = true;
 }
 
 static int add_cie(struct walk *walk, struct dwarf_cursor body, uint64_t address)
@@ -145,7 +146,7 @@ static int add_cie(struct walk *walk, struct dwarf_cursor body, uint64_t address
                               read_alignment(&body, version, letters, &entry->cie) &&
                               dwarf_cfa_begin(&entry->cie, body) == 0;
     if (walk->section->is_debug && entry->cie.data_align == GO_DATA_ALIGN) {
-        forget_registers(&entry->cie.initial);
+        follow_go(&entry->cie);
     }
     return 0;
 }
