@@ -296,10 +296,10 @@ bool code_map_poll(struct code_map *map)
         }
         *link = file->next_waiting;
         file->waiting = false;
+        any = any || file->wanted;
         if (file->orphan) {
             free_file(file);
         }
-        any = true;
     }
     return any;
 }

@@ -28,7 +28,7 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
 /* Asks for the tables of everything that is mapped now, what most processes share first. */
 void code_map_prefetch(struct code_map *map, struct process_table *processes);
 
-/* Takes up the answers that have come; whether there were any. */
+/* Takes up the answers that have come; whether there were any that a frame waits for. */
 bool code_map_poll(struct code_map *map);
 
 /* The process table lets go of a file. */

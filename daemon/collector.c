@@ -11,6 +11,7 @@
 #include "drain.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -221,12 +222,24 @@ static void walk_first(struct collector *collector)
     (void)pthread_mutex_unlock(&collector->mutex);
 }
 
+/*
+ * A late drain costs samples, so this thread goes before the programs that it samples, where the
+ * daemon may say so. A nice value alone would count only among the threads of its own session
+ * (sched_autogroup).
+ */
+static void go_first(void)
+{
+    const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+    if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest) < 0) {
+        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
+    }
+}
+
 static void *run_thread(void *userdata)
 {
     struct collector *collector = userdata;
     (void)pthread_setname_np(pthread_self(), "collector");
-    /* A late drain costs samples, so this thread goes first where the daemon may say so. */
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
+    go_first();
 
     walk_first(collector);
     for (;;) {

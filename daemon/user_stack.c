@@ -45,6 +45,16 @@ static void take_chain(const struct user_stack *stack, const struct perf_sample_
     }
 }
 
+/*
+ * The kernel, at work for the task, finds nothing where the task's stack pointer points: between
+ * the old image and the new one of an exec, the memory is the new one's and the registers are still
+ * the old one's, and what they point to is neither's.
+ */
+static bool has_no_stack(const struct perf_sample_view *view, const struct sample *sample)
+{
+    return sample->kernel_mode && view->user_stack != NULL && view->user_stack_bytes == 0;
+}
+
 bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
                      struct process *process, bool settle, struct sample *sample,
                      bool *ret_unmapped)
@@ -52,6 +62,9 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
     if (stack->unwind == SESSION_UNWIND_FP || process == NULL || !view->has_user_regs ||
         view->user_regs_abi != REGS_ABI_64 || view->user_regs_count != ARCH_PERF_REGS_COUNT) {
         take_chain(stack, view, sample);
+        return true;
+    }
+    if (has_no_stack(view, sample)) {
         return true;
     }
     struct lookup lookup = {stack->code, process, sample->time_ns, settle, false};

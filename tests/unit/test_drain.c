@@ -168,8 +168,9 @@ static void put_sample(struct world *world, size_t cpu, uint32_t pid, uint64_t t
 
 /* A sample in the leaf, whose stack holds `stack_bytes` bytes with the return address to the root.
  */
-static void put_stack(struct world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
-                      size_t stack_bytes)
+/* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid. */
+static void put_copy(struct world *world, uint16_t mode, size_t cpu, uint32_t pid, uint64_t time_ns,
+                     size_t stack_bytes, size_t valid_bytes)
 {
     static uint64_t words[8000];
     uint64_t head[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, LEAF_PC, 2};
@@ -182,9 +183,14 @@ static void put_stack(struct world *world, size_t cpu, uint32_t pid, uint64_t ti
     regs[ARCH_PERF_IP_WORD] = LEAF_PC;
     stack[0] = stack_bytes;
     stack[2] = ROOT_PC;
-    stack[1 + stack_words] = stack_bytes; /* how many of them are valid */
-    put(world, cpu, 0, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words,
-        (size_t)(stack - words) + 2 + stack_words);
+    stack[1 + stack_words] = valid_bytes;
+    put(world, cpu, 0, PERF_RECORD_SAMPLE, mode, words, (size_t)(stack - words) + 2 + stack_words);
+}
+
+static void put_stack(struct world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
+                      size_t stack_bytes)
+{
+    put_copy(world, PERF_RECORD_MISC_USER, cpu, pid, time_ns, stack_bytes, stack_bytes);
 }
 
 static void put_fork(struct world *world, size_t cpu, uint32_t pid, uint32_t parent,
@@ -497,6 +503,23 @@ static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
     assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
 }
 
+static void a_task_amid_an_exec_has_no_stack(void **state)
+{
+    struct world *world = *state;
+    put_exec(world, 0, PID, 100, "prog");
+    put_mmap(world, 0, PID, 200, 0x5000, "//anon");
+    put_copy(world, PERF_RECORD_MISC_KERNEL, 0, PID, 300, 64, 0);
+    put_copy(world, PERF_RECORD_MISC_KERNEL, 0, PID, 301, 64, 64);
+    put_copy(world, PERF_RECORD_MISC_USER, 0, PID, 302, 64, 0);
+    drain_all(world->drain, 1000);
+    const char *text = read_all(world);
+    assert_non_null(strstr(text, "sample at 300, quality 0\n"));
+    assert_null(strstr(text, "sample at 301, quality 0\n"));
+    assert_null(strstr(text, "sample at 302, quality 0\n"));
+    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 2);
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
+}
+
 #define TEST(function)       cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 #define STACK_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_stacks, tear_down)
 
@@ -518,6 +541,7 @@ int main(void)
         STACK_TEST(a_full_memory_loses_tables_and_no_samples),
         STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time),
         STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires),
+        cmocka_unit_test_setup_teardown(a_task_amid_an_exec_has_no_stack, set_up_stacks, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
