@@ -85,13 +85,14 @@ done
 echo "== $seconds s of cc1 on $cpus CPUs at $hz Hz, every default, nobody reads"
 sleep "$seconds"
 "$bin/profctl" stop --json >"$work/stop.json"
+loadavg=$(cut -d ' ' -f 1 /proc/loadavg)
 "$bin/profctl" status --json >"$work/status.json"
 stop_loads
 "$bin/profctl" read -o "$work/proof.fxt" | sed "s|$work/||"
 "$bin/profctl" report --json "$work/proof.fxt" >"$work/report.json"
 "$bin/profctl" close >/dev/null
 
-python3 - "$work" "$(stat -c %s "$work/proof.fxt")" "$seconds" <<'PYTHON'
+python3 - "$work" "$(stat -c %s "$work/proof.fxt")" "$seconds" "$loadavg" <<'PYTHON'
 import json, sys
 
 work, file_bytes, seconds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -101,8 +102,8 @@ session, total = status["session"], stop["books"]["total"]
 print("config", json.dumps(session["config"]))
 stacks = report["stacks"]
 print("stacks", " ".join("%s %d" % item for item in stacks.items()))
-print("stolen by the machine's host: %d ms" %
-      (sum(cpu["steal_ns"] for cpu in stop["books"]["cpus"]) // 1000000))
+print("the machine: load average %s; its host took %d ms" %
+      (sys.argv[4], sum(cpu["steal_ns"] for cpu in stop["books"]["cpus"]) // 1000000))
 print("file: %d samples, %d bytes, %.1f a sample" %
       (report["samples"], file_bytes, file_bytes / max(report["samples"], 1)))
 capacity = session["config"]["buffer_kib_per_cpu"] * 1024 * len(stop["books"]["cpus"])

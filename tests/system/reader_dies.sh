@@ -6,6 +6,7 @@
 # killed half-way: start_stop_read.sh.)
 . "${0%/*}/lib.sh"
 require_perf
+use_build release
 start_daemon
 run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
 
@@ -67,15 +68,18 @@ profctl stop >/dev/null || fail "stop"
 expect_death 2
 profctl read -o "$WORK/2.fxt" >/dev/null || fail "read after a kill, stopped"
 
+had=0
 for n in 1 2; do
     samples "$WORK/dead_$n.fxt" >"$WORK/dead"
     samples "$WORK/$n.fxt" >"$WORK/next"
     count=$(wc -l <"$WORK/dead")
-    [ "$count" -gt 0 ] || fail "reader $n had no samples when it was killed"
+    had=$((had + count))
     missing=$(comm -23 "$WORK/dead" "$WORK/next" | wc -l)
     [ "$missing" -eq 0 ] || fail "the read after kill $n lacks $missing of the $count samples that the dead reader had"
     echo "kill $n: $count samples, and the next read had them all, and $(($(wc -l <"$WORK/next") - count)) others"
 done
+# A Read may be names alone, but not both of them.
+[ "$had" -gt 0 ] || fail "no reader had samples when it was killed"
 for n in 1 2; do
     samples "$WORK/$n.fxt"
 done >"$WORK/all"
