@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const struct option attach_options[] = {
     {"json", no_argument, NULL, OPTION_OF_VERB},
@@ -116,6 +117,11 @@ int attach_complain_create(struct profctl *conn, const struct profctl_fault *fau
         return complain(
             "session: there is one of %s; wait for its end, or ask its owner to close it",
             describe_holder(&status, holder));
+    }
+    if (strcmp(status.state, "created") == 0) {
+        return complain("session: there is one already, of %s, which was never started; profctl "
+                        "close throws it away",
+                        describe_holder(&status, holder));
     }
     return complain("session: there is one already, of %s, %s; profctl stop and profctl read "
                     "finish and fetch it, profctl close throws it away",

@@ -36,7 +36,8 @@ static const char HELP[] =
     "  --version      print the version\n"
     "  --help         print this text\n"
     "\n"
-    "It needs the right to open system-wide perf events: run it as root, or with CAP_PERFMON.\n"
+    "It needs the right to open system-wide perf events and to lock their rings: run it as root,\n"
+    "or with CAP_PERFMON and CAP_IPC_LOCK.\n"
     "Talk to it with profctl: profctl record -d 5\n";
 
 /* The rings, the files being opened and the peers need more descriptors than the usual soft limit.

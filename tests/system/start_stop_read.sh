@@ -223,6 +223,19 @@ grep -q 'had ended by itself, after 1 s' "$WORK/out" || fail "stop says: $(cat "
 profctl close >"$WORK/out" || fail "close"
 grep -q 'that nobody had read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
 
+echo "== a session that was never started is told as one"
+python3 -c '
+import socket, sys
+daemon = socket.socket(socket.AF_UNIX)
+daemon.connect(sys.argv[1])
+daemon.sendall(b"{\"method\":\"io.cpuprofilerd.Sampler.Create\",\"parameters\":{\"config\":{},\"detach\":true}}\0")
+sys.exit(b"error" in daemon.recv(4096))' "$CPU_PROFILERD_SOCKET" || fail "no session was created"
+refused 'which was never started; profctl close throws it away' profctl start
+profctl status >"$WORK/out" || fail "status: $?"
+grep -q '^  ends  *closed 60 s after the last request to it, unless it is started$' "$WORK/out" ||
+    fail "status does not tell the end of a session that was never started: $(cat "$WORK/out")"
+profctl close >"$WORK/out" || fail "close"
+
 echo "== a daemon that stands still is told of after a few seconds"
 kill -STOP "$daemon_pid"
 began=$SECONDS
