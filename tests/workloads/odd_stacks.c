@@ -218,8 +218,8 @@ static WORKLOAD_NOINLINE void run_hostilesp(void)
 {
     static uint8_t *page;
     if (page == NULL) {
-        page =
-            mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        page = mmap(NULL, (size_t)2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         (void)munmap(page + STACK_BYTES, STACK_BYTES);
     }
     uint64_t end = (uint64_t)(uintptr_t)page + STACK_BYTES;
