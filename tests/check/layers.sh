@@ -13,6 +13,7 @@ layers='
 common/json.*                 common json                             | cjson
 common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
+daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
 daemon/daemon_config.*        common json config daemon               | cjson

@@ -36,7 +36,8 @@ struct oracle_config {
     uint64_t period_ns;
     uint64_t duration_ns;
     uint32_t stack_copy_bytes;
-    size_t samples_max; /* of each process; the duration may end before */
+    size_t stitch_bytes; /* 0, or the copy that oracle_stitch() is to try */
+    size_t samples_max;  /* of each process; the duration may end before */
 };
 
 /* Samples the whole machine and keeps all samples of the processes. Exits where it cannot: with 77
@@ -57,6 +58,10 @@ void oracle_ours_unwind(struct oracle_ours *ours, const struct oracle_sample *sa
                         struct oracle_stack *ret, struct unwind_result *ret_result);
 bool oracle_ours_has_code(struct oracle_ours *ours, uint64_t pc);
 struct oracle_ours *oracle_ours_free(struct oracle_ours *ours);
+
+/* Prints how many stacks that a copy of so many bytes cuts could be completed from others. */
+void oracle_stitch(struct oracle_ours *ours, const struct oracle_process *process,
+                   size_t copy_bytes);
 
 /* The same process as libdw sees it. */
 struct oracle_libdw;

@@ -283,7 +283,7 @@ static void print_tally(const struct oracle_process *process, const struct tally
 static bool read_options(int argc, char **argv, struct oracle_config *config)
 {
     int option;
-    while ((option = getopt(argc, argv, "c:d:n:p:")) != -1) {
+    while ((option = getopt(argc, argv, "c:d:n:p:s:")) != -1) {
         unsigned long long value = optarg == NULL ? 0 : strtoull(optarg, NULL, 10);
         switch (option) {
         case 'c':
@@ -297,6 +297,9 @@ static bool read_options(int argc, char **argv, struct oracle_config *config)
             break;
         case 'p':
             config->period_ns = value * 1000;
+            break;
+        case 's':
+            config->stitch_bytes = value;
             break;
         default:
             return false;
@@ -327,7 +330,7 @@ int main(int argc, char **argv)
     }
     if (!valid || count == 0) {
         (void)fprintf(stderr, "usage: unwind_oracle [-c COPY_BYTES] [-d MS] [-n SAMPLES] "
-                              "[-p PERIOD_US] LABEL:PID...\n");
+                              "[-p PERIOD_US] [-s STITCHED_COPY_BYTES] LABEL:PID...\n");
         return 2;
     }
     oracle_record(&config, processes, count);
@@ -341,6 +344,11 @@ int main(int argc, char **argv)
         memset(&tally, 0, sizeof tally);
         compare(&processes[i], &tally);
         print_tally(&processes[i], &tally);
+        if (config.stitch_bytes > 0) {
+            struct oracle_ours *ours = oracle_ours_open(processes[i].pid);
+            oracle_stitch(ours, &processes[i], config.stitch_bytes);
+            (void)oracle_ours_free(ours);
+        }
         oracle_process_done(&processes[i]);
     }
     return EXIT_SUCCESS;

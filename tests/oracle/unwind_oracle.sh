@@ -111,7 +111,7 @@ if [ "$mode" = --long ]; then
     compare
 fi
 
-awk -v limit=$LIMIT_PERCENT '!/^ / {
+awk -v limit=$LIMIT_PERCENT '!/^ / && $1 != "lost" {
         samples += $2; same += $4; joined += $5; nowhere += $6; past += $7; cut += $12; wrong += $15
     }
     END {
