@@ -29,7 +29,7 @@
 
 #define SECOND_NS            UINT64_C(1000000000)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
-#define NAMES_HOLD_NS        SECOND_NS          /* a reader waits so long for names */
+#define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 
