@@ -22,7 +22,7 @@
 #define IDLE_PERIOD_MS      100
 #define SAMPLE_PERIOD_NS    (100 * MILLISECOND_NS)
 #define HORIZON_LAG_NS      MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS          (1000 * MILLISECOND_NS)
+#define HISTORY_NS          (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
 #define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
@@ -59,7 +59,8 @@ struct collector {
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
     bool running;
-    bool walking; /* a walk of /proc is under way */
+    bool stopping; /* drained, but for samples that are held */
+    bool walking;  /* a walk of /proc is under way */
 };
 
 static uint64_t now_ns(void)
@@ -100,7 +101,8 @@ static void post_event(struct collector *collector, enum collector_event event)
 static bool wait_for_work(struct collector *collector)
 {
     struct epoll_event events[64];
-    bool busy = collector->running || collector->walking || collector->finishing_json != NULL;
+    bool busy = collector->running || collector->stopping || collector->walking ||
+                collector->finishing_json != NULL;
     int count = epoll_wait(collector->epoll_fd, events, sizeof events / sizeof events[0],
                            busy ? SIDEBAND_PERIOD_MS : IDLE_PERIOD_MS);
     bool sample_ring = false;
@@ -172,6 +174,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         drain_all(collector->drain, UINT64_MAX);
         read_counts(collector, UINT64_MAX);
         collector->running = false;
+        collector->stopping = true;
     } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
         drain_all(collector->drain, horizon_ns);
         read_counts(collector, horizon_ns);
@@ -187,9 +190,11 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         collector->walking =
             proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
     }
+    bool drained = drain_held(collector->drain, time_ns) == 0;
     trace_poll(collector->config.trace);
     publish(collector);
-    if ((requests & REQUEST_DRAIN) != 0) {
+    if (collector->stopping && drained) {
+        collector->stopping = false;
         post_event(collector, COLLECTOR_DRAINED);
     }
     if ((requests & REQUEST_FINISH) != 0) {
@@ -207,6 +212,7 @@ static void walk_first(struct collector *collector)
            0) {
         drain_sideband(collector->drain, now_ns() - HORIZON_LAG_NS);
     }
+    drain_prefetch(collector->drain);
     (void)pthread_mutex_lock(&collector->mutex);
     collector->first_walk_done = true;
     (void)pthread_cond_signal(&collector->walked);

@@ -13,19 +13,24 @@
 #include "drain.h"
 
 #include "cleanup.h"
+#include "held_samples.h"
 #include "sideband.h"
+#include "user_stack.h"
 
 #include <string.h>
 
 #define RESCAN_PERIOD_NS UINT64_C(1000000000)
 #define PUBLISH_BYTES    ((size_t)65536)
 #define GONE_COUNT       1024 /* pids that /proc did not know lately */
+#define HELD_BYTES       ((size_t)32 << 20)
 
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
     struct drain_cpu_counts *cpus;
     struct sideband *sideband;
+    struct user_stack stack;
+    struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
     bool rescan;
     struct {
         int32_t pid;
@@ -42,13 +47,25 @@ struct drain *drain_new(const struct drain_config *config)
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
     drain->sideband = sideband_new();
-    return drain->cpus == NULL || drain->sideband == NULL ? drain_free(drain) : drain;
+    drain->stack = (struct user_stack){
+        .unwind = config->unwind,
+        .max_depth = config->max_stack_depth,
+        .chain_max = config->source->sample_max_stack,
+        .code = config->code,
+    };
+    drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
+    if (drain->cpus == NULL || drain->sideband == NULL ||
+        (config->code != NULL && drain->held == NULL)) {
+        return drain_free(drain);
+    }
+    return drain;
 }
 
 struct drain *drain_free(struct drain *drain)
 {
     if (drain != NULL) {
         (void)sideband_free(drain->sideband);
+        (void)held_samples_free(drain->held);
         free(drain->cpus);
         free(drain);
     }
@@ -63,8 +80,6 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
         .end = mmap->start + mmap->size_bytes,
         .file_offset = mmap->file_offset,
         .path = mmap->path,
-        .has_build_id = mmap->has_build_id,
-        .build_id_bytes = mmap->build_id_bytes,
         .device_major = mmap->device_major,
         .device_minor = mmap->device_minor,
         .inode = mmap->inode,
@@ -73,7 +88,6 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
     if (!mmap->executable || mapping.end <= mapping.start) {
         return;
     }
-    memcpy(mapping.build_id, mmap->build_id, sizeof mapping.build_id);
     process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
 }
 
@@ -185,25 +199,22 @@ static struct process *find_process(struct drain *drain, const struct sample *sa
     return process;
 }
 
-/*
- * The user stack, at most as deep as configured: with kernel stacks the kernel's own limit is one
- * for both. It walks frame pointers until it cannot, and does not say why it stopped.
- */
-static void take_user_stack(const struct drain *drain, const struct perf_sample_view *view,
-                            struct sample *sample)
+static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome outcome)
 {
-    size_t depth = drain->config.max_stack_depth;
-    sample->user_stack = view->user_chain;
-    sample->user_count = view->user_count < depth ? view->user_count : depth;
-    sample->fp_frame_count = (uint16_t)sample->user_count;
-    if (sample->user_count == 0) {
-        sample->quality = STACK_NONE;
-    } else {
-        sample->quality = sample->user_count == depth ? STACK_DEPTH : STACK_NO_RULE;
+    switch (outcome) {
+    case TRACE_KEPT:
+        counts->kept++;
+        break;
+    case TRACE_DROPPED:
+        counts->dropped++;
+        break;
     }
 }
 
-static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
+ * `settle`. */
+static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                        bool settle)
 {
     struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
     struct sample sample = {
@@ -215,33 +226,77 @@ static void handle_sample(struct drain *drain, size_t cpu_index, const struct pe
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
-    take_user_stack(drain, &record->sample, &sample);
-    counts->received++;
     struct process *process = find_process(drain, &sample);
     if (!filter_matches(drain->config.filter, sample.pid,
                         process != NULL && process->kernel_thread)) {
+        counts->received++;
         counts->filtered++;
-        return;
+        return true;
     }
+    bool unmapped = false;
+    if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
+        return false;
+    }
+    counts->received++;
     bool uncertain = false;
-    switch (trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain)) {
-    case TRACE_KEPT:
-        counts->kept++;
-        break;
-    case TRACE_DROPPED:
-        counts->dropped++;
-        break;
+    count_outcome(counts,
+                  trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
+    drain->counts.mapping_uncertain += uncertain;
+    drain->counts.truncated_stacks +=
+        sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
+    if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
+        process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
+        scan_process(drain, sample.pid, sample.time_ns);
     }
-    if (sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE) {
-        drain->counts.truncated_stacks++;
+    return true;
+}
+
+/* Takes a sample whatever is known by now. */
+static void settle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+{
+    uint64_t unready_count = code_map_counts(drain->config.code).unready_count;
+    (void)take_sample(drain, cpu_index, record, true);
+    drain->counts.cold_stacks += code_map_counts(drain->config.code).unready_count > unready_count;
+}
+
+static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+{
+    if (!take_sample(drain, cpu_index, record, false) &&
+        !held_samples_add(drain->held, cpu_index, record)) {
+        settle_sample(drain, cpu_index, record);
     }
-    if (uncertain) {
-        drain->counts.mapping_uncertain++;
-        if (process != NULL && process->next_scan_ns <= sample.time_ns) {
-            process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
-            scan_process(drain, sample.pid, sample.time_ns);
+}
+
+void drain_prefetch(struct drain *drain)
+{
+    if (drain->config.code != NULL) {
+        code_map_prefetch(drain->config.code, drain->config.processes);
+    }
+}
+
+size_t drain_held(struct drain *drain, uint64_t time_ns)
+{
+    if (drain->held == NULL) {
+        return 0;
+    }
+    bool any_came = code_map_poll(drain->config.code);
+    const struct held_sample *next = NULL;
+    for (const struct held_sample *held = held_samples_first(drain->held); held != NULL;
+         held = next) {
+        bool expired = held->record.time_ns + DRAIN_HELD_NS <= time_ns;
+        if (!expired && !any_came) {
+            break;
         }
+        next = held_samples_next(drain->held, held);
+        if (!expired && !take_sample(drain, held->cpu_index, &held->record, false)) {
+            continue;
+        }
+        if (expired) {
+            settle_sample(drain, held->cpu_index, &held->record);
+        }
+        held_samples_release(drain->held, held);
     }
+    return held_samples_count(drain->held);
 }
 
 /* Works off one CPU's samples up to the horizon. */

@@ -6,10 +6,12 @@
  * what the kernel has written. Knows no thread, no clock and no descriptor.
  */
 
+#include "code_map.h"
 #include "filter.h"
 #include "perf_source.h"
 #include "proc_scan.h"
 #include "process_table.h"
+#include "session_config.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -24,12 +26,14 @@ struct drain_config {
     struct proc_scan *scan;
     struct filter *filter;
     struct trace *trace;
-    uint16_t max_stack_depth;
+    struct code_map *code; /* NULL with SESSION_UNWIND_FP */
+    enum session_unwind unwind;
+    uint16_t max_stack_depth; /* user frames */
 };
 
 struct drain_cpu_counts {
-    uint64_t received;
-    uint64_t lost; /* as PERF_RECORD_LOST told */
+    uint64_t received; /* and not held */
+    uint64_t lost;     /* as PERF_RECORD_LOST told */
     uint64_t kept;
     uint64_t filtered;
     uint64_t dropped;
@@ -37,6 +41,7 @@ struct drain_cpu_counts {
 
 struct drain_counts {
     uint64_t truncated_stacks;
+    uint64_t cold_stacks; /* taken before the tables that they needed had come */
     uint64_t mapping_uncertain;
     uint64_t bad_records;   /* that could not be parsed */
     uint64_t sideband_lost; /* sideband records that were lost */
@@ -50,6 +55,15 @@ struct drain *drain_free(struct drain *drain);
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
 /* Everything up to the horizon, in the order of time; UINT64_MAX: all that there is. */
 void drain_all(struct drain *drain, uint64_t horizon_ns);
+
+/*
+ * Asks for the tables of all that is known to be mapped. Held samples are taken up as their tables
+ * come, or when they have waited for DRAIN_HELD_NS at `time_ns`; call it in every round. Returns
+ * how many are held still.
+ */
+#define DRAIN_HELD_NS UINT64_C(2000000000)
+void drain_prefetch(struct drain *drain);
+size_t drain_held(struct drain *drain, uint64_t time_ns);
 
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool drain_take_rescan(struct drain *drain);

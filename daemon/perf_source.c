@@ -449,6 +449,7 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     if (source == NULL) {
         return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", count);
     }
+    source->sample_max_stack = plan.sample_max_stack;
     r = probe_cpus(cpus, count, &source->features, reterr);
     if (r == 0) {
         r = open_cpus(source, &plan, cpus, count, reterr);

@@ -56,8 +56,9 @@ struct perf_source {
     struct perf_record_layout layout; /* of both events' records; samples are the one's alone */
     struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
     size_t cpu_count;
-    uint64_t ring_bytes; /* all rings together */
-    uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
+    uint16_t sample_max_stack; /* frames of both kinds in one sample's chain, at most */
+    uint64_t ring_bytes;       /* all rings together */
+    uint8_t *bounces;          /* one for each ring: a record of every ring can be shown at once */
     size_t bounces_bytes;
 };
 

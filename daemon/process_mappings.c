@@ -43,11 +43,6 @@ static struct mapped_file *new_file(struct process_account *account,
     account->counts.path_bytes = account->paths.path_bytes;
     file->weight = 1 + (uint32_t)(strlen(file->path) / MAPPING_WEIGHT_BYTES);
     file->reference_count = 1;
-    if (description->has_build_id && description->build_id_bytes <= BUILD_ID_BYTES_MAX) {
-        file->has_build_id = true;
-        file->build_id_bytes = description->build_id_bytes;
-        memcpy(file->build_id, description->build_id, description->build_id_bytes);
-    }
     file->device_major = description->device_major;
     file->device_minor = description->device_minor;
     file->inode = description->inode;

@@ -10,6 +10,7 @@
 #include "process_table.h"
 
 #include "cleanup.h"
+#include "mapping_set.h"
 #include "process_parts.h"
 
 #define BUCKET_COUNT     PROCESS_TABLE_PROCESSES_MAX /* a power of two; pids are dense */
@@ -373,6 +374,22 @@ static void unlink_process(struct process_table *table, const struct process *pr
         link = &(*link)->next_in_bucket;
     }
     *link = process->next_in_bucket;
+}
+
+void process_table_each_mapping(struct process_table *table, mapping_visit_fn visit, void *userdata)
+{
+    for (size_t i = 0; i < BUCKET_COUNT; i++) {
+        for (struct process *process = table->buckets[i]; process != NULL;
+             process = process->next_in_bucket) {
+            struct mapping_place place = mapping_set_seek(&process->mappings, 0);
+            struct mapping *mapping = mapping_set_at(&process->mappings, place);
+            while (process->to_ns == TIME_OPEN_NS && mapping != NULL) {
+                visit(process, mapping, userdata);
+                place = mapping_set_next(&process->mappings, place);
+                mapping = mapping_set_at(&process->mappings, place);
+            }
+        }
+    }
 }
 
 void process_table_prune(struct process_table *table, uint64_t horizon_ns)

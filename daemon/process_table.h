@@ -14,10 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIME_OPEN_NS       UINT64_MAX /* "has not ended" */
-#define COMM_BYTES         16
-#define NAMES_KEPT         4
-#define BUILD_ID_BYTES_MAX 20
+#define TIME_OPEN_NS UINT64_MAX /* "has not ended" */
+#define COMM_BYTES   16
+#define NAMES_KEPT   4
 
 #define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
 #define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
@@ -39,14 +38,12 @@ struct mapped_file {
     const char *path; /* "[anon]" for memory without a file, "[vdso]", "//anon", ... as told; equal
                          ones are one */
     uint32_t weight;  /* of a mapping of it */
-    bool has_build_id;
-    uint8_t build_id_bytes;
-    uint8_t build_id[BUILD_ID_BYTES_MAX];
     uint32_t device_major; /* 0:0 inode 0 when the record had a build-id instead */
     uint32_t device_minor;
     uint64_t inode;
     uint64_t inode_generation;
     void *trace_file; /* trace.c's own; see process_table_new() */
+    void *code_file;  /* code_map.c's own */
 };
 
 struct mapping {
@@ -146,9 +143,6 @@ struct mapping_description {
     uint64_t end;
     uint64_t file_offset;
     const char *path; /* borrowed; "" is memory without a file */
-    bool has_build_id;
-    uint8_t build_id_bytes;
-    uint8_t build_id[BUILD_ID_BYTES_MAX];
     uint32_t device_major;
     uint32_t device_minor;
     uint64_t inode;
@@ -203,6 +197,11 @@ struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint6
 /* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
  */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
+
+/* Calls `visit` for every mapping that holds now; it must not change the table. */
+typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mapping, void *userdata);
+void process_table_each_mapping(struct process_table *table, mapping_visit_fn visit,
+                                void *userdata);
 
 /* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */
 void process_table_prune(struct process_table *table, uint64_t horizon_ns);

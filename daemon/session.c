@@ -53,6 +53,7 @@ struct session {
     struct filter *filter;
     struct trace_buffer *buffer;
     struct trace *trace;
+    struct code_map *code; /* NULL with SESSION_UNWIND_FP */
     struct trace_reader *reader;
     struct collector *collector;
     sd_event_source *collector_source;
@@ -136,6 +137,13 @@ static int make_trace(struct session *session)
         &session->trace);
 }
 
+static void on_file_gone(struct mapped_file *file, void *userdata)
+{
+    struct session *session = userdata;
+    trace_file_gone(file, session->trace);
+    code_map_file_gone(file);
+}
+
 /* Everything that only takes memory. */
 static int make_parts(struct session *session)
 {
@@ -149,10 +157,16 @@ static int make_parts(struct session *session)
     }
     session->accounts = calloc(cpu_count, sizeof *session->accounts);
     session->running_since = calloc(cpu_count, sizeof *session->running_since);
-    session->processes = process_table_new(trace_file_gone, session->trace);
+    session->processes = process_table_new(on_file_gone, session);
     session->scan = proc_scan_new();
     if (session->accounts == NULL || session->running_since == NULL || session->processes == NULL ||
         session->scan == NULL) {
+        return -ENOMEM;
+    }
+    if (session->config.unwind != SESSION_UNWIND_FP) {
+        session->code = code_map_new(session->params.cache);
+    }
+    if (session->config.unwind != SESSION_UNWIND_FP && session->code == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < cpu_count; i++) {
@@ -230,6 +244,7 @@ static char *print_books(struct session *session, bool totals_only)
         .totals_only = totals_only,
         .idle_source = session->idle_known ? "proc_stat" : NULL,
         .truncated_stacks = counts.drain.truncated_stacks,
+        .cold_stacks = counts.drain.cold_stacks,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
     });
@@ -282,6 +297,8 @@ static int begin_collecting(struct session *session)
         .scan = session->scan,
         .filter = session->filter,
         .trace = session->trace,
+        .code = session->code,
+        .unwind = session->config.unwind,
         .max_stack_depth = session->config.max_stack_depth,
     };
     int r = perf_source_enable_sideband(session->source);
@@ -355,6 +372,7 @@ struct session *session_free(struct session *session)
     }
     (void)collector_free(session->collector);
     (void)process_table_free(session->processes);
+    (void)code_map_free(session->code);
     (void)proc_scan_free(session->scan);
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);

@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "mapping_query.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -53,8 +54,6 @@ struct trace_file {
     uint64_t number; /* from 0, in the order of being met */
     bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
-    uint8_t build_id[BUILD_ID_BYTES_MAX];
-    size_t build_id_bytes;
     struct module_ticket *ticket; /* owned while pending */
     struct symbol_scope *scope;   /* once ready; this is a user of it */
     uint64_t *addresses;          /* file offsets (the kernel: addresses) that want a name */
@@ -216,11 +215,6 @@ static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_off
     return file_offset;
 }
 
-static bool is_file(const char *path)
-{
-    return path[0] == '/' && path[1] != '/';
-}
-
 static struct trace_file *new_file(struct trace_modules *modules, const char *name,
                                    struct module_ticket *ticket)
 {
@@ -247,27 +241,9 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
                                     const struct mapping *mapping)
 {
     struct mapped_file *mapped = mapping->file;
-    struct module_query query = {
-        .pid = process->pid,
-        .parent_pid = process->parent_pid,
-        .start = mapping->start,
-        .end = mapping->end,
-        .file_offset = mapping->file_offset,
-        .path = mapped->path,
-        .device_major = mapped->device_major,
-        .device_minor = mapped->device_minor,
-        .inode = mapped->inode,
-        .inode_generation = mapped->inode_generation,
-        .start_time_ns = process->start_time_ns,
-    };
-
     struct trace_file *file =
         new_file(modules, mapped->path,
-                 module_cache_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &query));
-    if (file != NULL && mapped->has_build_id) {
-        file->build_id_bytes = mapped->build_id_bytes;
-        memcpy(file->build_id, mapped->build_id, mapped->build_id_bytes);
-    }
+                 mapping_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, process, mapping));
     mapped->trace_file = file;
     return file;
 }
@@ -339,7 +315,7 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
                            struct mapping *mapping)
 {
     struct trace_file *file = mapping->file->trace_file;
-    if (file == NULL && is_file(mapping->file->path)) {
+    if (file == NULL && mapping_has_module(mapping)) {
         file = meet_file(modules, process, mapping);
     }
     struct shown_mapping shown = {
@@ -474,15 +450,13 @@ static void take_scope(struct trace_modules *modules, struct trace_file *file)
 {
     const struct module *module = module_ticket_module(file->ticket);
     const struct symbol_table *table = &module->symbols;
-    bool own = file->build_id_bytes > 0;
-    size_t build_id_bytes = own ? file->build_id_bytes : table->build_id_bytes;
     char name[MODULE_NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s", file->name);
-    if (build_id_bytes == 0 && file != modules->kernel) {
+    if (table->build_id_bytes == 0 && file != modules->kernel) {
         name_without_build_id(name, file->name, module);
     }
     file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), name,
-                                      own ? file->build_id : table->build_id, build_id_bytes);
+                                      table->build_id, table->build_id_bytes);
 }
 
 /* Takes a pending file as far as it goes. True: it is not pending any more. */

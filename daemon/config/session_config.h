@@ -24,7 +24,7 @@ enum session_unwind {
 };
 
 /* Where a config has no "unwind". The schema and docs/session-config.md say the same. */
-#define SESSION_UNWIND_DEFAULT SESSION_UNWIND_FP
+#define SESSION_UNWIND_DEFAULT SESSION_UNWIND_AUTO
 
 struct session_config {
     uint64_t period_ns;       /* "frequency_hz" or "sample_period_ns"; 999 Hz */

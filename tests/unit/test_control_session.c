@@ -300,7 +300,7 @@ static void reports_the_session_to_everybody(void **state)
         {"session.detached", "false"},
         {"session.age_s", "2"},
         {"session.config.sample_period_ns", "1001001"},
-        {"session.config.unwind", "\"fp\""},
+        {"session.config.unwind", "\"auto\""},
         {"session.books", "{\"period_ns\":1001001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},

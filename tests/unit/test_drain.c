@@ -38,6 +38,13 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return NULL;
 }
 
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    (void)cache;
+    (void)table;
+    return NULL;
+}
+
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
     (void)cache;
@@ -90,8 +97,10 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
         perf_ring_init(&world->cpus[i].sideband_ring, &world->pages[i][1],
                        (const uint8_t *)world->rings[i][1], RING_BYTES, world->bounce);
     }
-    world->source = (struct perf_source){
-        .layout = {.sample_type = SAMPLE_TYPE}, .cpus = world->cpus, .cpu_count = 2};
+    world->source = (struct perf_source){.layout = {.sample_type = SAMPLE_TYPE},
+                                         .sample_max_stack = 127,
+                                         .cpus = world->cpus,
+                                         .cpu_count = 2};
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, BUFFER_BYTES);
     struct trace_config trace = {
         .buffer = world->buffer, .cpus = cpu_ids, .cpu_count = 2, .session_json = "{}"};

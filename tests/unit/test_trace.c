@@ -53,6 +53,13 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return make_ticket(query->path);
 }
 
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    (void)cache;
+    (void)table;
+    return NULL;
+}
+
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
     (void)cache;
@@ -220,13 +227,8 @@ static const char *read_all(struct world *world)
 static void map_at(struct world *world, int32_t pid, const char *path, uint64_t start,
                    uint64_t time_ns)
 {
-    struct mapping_description mapping = {.start = start,
-                                          .end = start + 0x10000,
-                                          .file_offset = 0,
-                                          .path = path,
-                                          .has_build_id = true,
-                                          .build_id_bytes = 4};
-    memcpy(mapping.build_id, test_build_id, 4);
+    struct mapping_description mapping = {
+        .start = start, .end = start + 0x10000, .file_offset = 0, .path = path};
     process_table_mmap(world->processes, pid, &mapping, time_ns);
 }
 

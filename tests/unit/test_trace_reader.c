@@ -55,6 +55,8 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
                                            enum module_urgency urgency,
                                            const struct module_query *query)
 {
+    (void)table;
+    (void)urgency;
     (void)cache;
     (void)table;
     (void)urgency;
@@ -63,6 +65,13 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
         (struct module_ticket){.path = (size_t)(query->path[strlen("/bin/p")] - '0')};
     ticket_held_count++;
     return &tickets[ticket_count++];
+}
+
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+{
+    (void)cache;
+    (void)table;
+    return NULL;
 }
 
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
@@ -194,12 +203,8 @@ static void run_program(struct world *world, size_t process)
     world->paths[process] = draw(world, PATHS);
     (void)snprintf(path, sizeof path, "/bin/p%zu", world->paths[process]);
     (void)snprintf(comm, sizeof comm, "c%zu", world->paths[process]);
-    struct mapping_description mapping = {.start = TEXT_START,
-                                          .end = TEXT_START + 0x10000,
-                                          .path = path,
-                                          .has_build_id = true,
-                                          .build_id_bytes = 1,
-                                          .build_id = {0xab}};
+    struct mapping_description mapping = {
+        .start = TEXT_START, .end = TEXT_START + 0x10000, .path = path};
     process_table_comm(world->processes, pid, pid, comm, true, world->time_ns++);
     process_table_mmap(world->processes, pid, &mapping, world->time_ns++);
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is known of the code at an address of a process at a time: the call-frame rule of its
+ * module. Asks the module cache for a file's table when the first frame falls in it, and remembers
+ * each address that was asked for. Belongs to the collector thread.
+ */
+
+#include "module_cache.h"
+#include "process_table.h"
+#include "unwind.h"
+
+struct code_map;
+
+/* Returned; NULL when there is no memory. `cache` is borrowed. */
+struct code_map *code_map_new(struct module_cache *cache);
+/* After the process table that its files hang on. */
+struct code_map *code_map_free(struct code_map *map);
+
+/*
+ * The code at `pc`. `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. With
+ * `settle` a table that is not there yet is no rule, never UNWIND_CODE_PENDING, and is counted.
+ */
+enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
+                               uint64_t time_ns, bool settle, const struct cfi_rule **ret);
+
+/* Asks for the tables of everything that is mapped now, what most processes share first. */
+void code_map_prefetch(struct code_map *map, struct process_table *processes);
+
+/* Takes up the answers that have come; whether there were any. */
+bool code_map_poll(struct code_map *map);
+
+/* The process table lets go of a file. */
+void code_map_file_gone(struct mapped_file *file);
+
+struct code_map_counts {
+    uint64_t find_count;     /* addresses asked for */
+    uint64_t hit_count;      /* that were remembered */
+    uint64_t unready_count;  /* that were settled before their table came */
+    uint64_t unmapped_count; /* in no mapping that is known */
+};
+struct code_map_counts code_map_counts(const struct code_map *map);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Samples that wait for a table: copies of their records, in the order in which they came, in a
+ * memory of a fixed size that no core dump shows. What is released is wiped. Belongs to the
+ * collector thread.
+ */
+
+#include "perf_record.h"
+
+struct held_samples;
+
+struct held_sample {
+    size_t cpu_index;
+    struct perf_record record; /* of PERF_KIND_SAMPLE; its views are valid until the release */
+};
+
+/* Returned; `capacity_bytes` of address space, memory as it fills. NULL when there is none. */
+struct held_samples *held_samples_new(size_t capacity_bytes);
+struct held_samples *held_samples_free(struct held_samples *held);
+
+/* Copies a sample. False: there is no room. */
+bool held_samples_add(struct held_samples *held, size_t cpu_index,
+                      const struct perf_record *record);
+
+/* The oldest, and the one after another; NULL: none. `sample` must still be held. */
+const struct held_sample *held_samples_first(const struct held_samples *held);
+const struct held_sample *held_samples_next(const struct held_samples *held,
+                                            const struct held_sample *sample);
+/* Wipes and lets go of it. */
+void held_samples_release(struct held_samples *held, const struct held_sample *sample);
+
+size_t held_samples_count(const struct held_samples *held);

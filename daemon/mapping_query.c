@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the process table knows of a mapping, in the words of the module cache.
+ */
+#include "mapping_query.h"
+
+#include <string.h>
+
+bool mapping_is_vdso(const struct mapping *mapping)
+{
+    return strcmp(mapping->file->path, "[vdso]") == 0;
+}
+
+bool mapping_has_module(const struct mapping *mapping)
+{
+    const char *path = mapping->file->path;
+    return (path[0] == '/' && path[1] != '/') || mapping_is_vdso(mapping);
+}
+
+struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
+                                      enum module_urgency urgency, const struct process *process,
+                                      const struct mapping *mapping)
+{
+    const struct mapped_file *file = mapping->file;
+    if (mapping_is_vdso(mapping)) {
+        return module_cache_request_vdso(cache, table);
+    }
+    struct module_query query = {
+        .pid = process->pid,
+        .parent_pid = process->parent_pid,
+        .start = mapping->start,
+        .end = mapping->end,
+        .file_offset = mapping->file_offset,
+        .path = file->path,
+        .device_major = file->device_major,
+        .device_minor = file->device_minor,
+        .inode = file->inode,
+        .inode_generation = file->inode_generation,
+        .start_time_ns = process->start_time_ns,
+    };
+    return module_cache_request(cache, table, urgency, &query);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From a mapping to the question for what it holds.
+ */
+
+#include "module_cache.h"
+#include "process_table.h"
+
+/* Whether a file is behind it, or the vdso: "[heap]", "//anon" and their like are nothing but names
+ * of the kernel's. */
+bool mapping_has_module(const struct mapping *mapping);
+bool mapping_is_vdso(const struct mapping *mapping);
+
+/* Asks the cache for a table of what has_module() says is behind a mapping of `process`: see
+ * module_cache_request(). */
+struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
+                                      enum module_urgency urgency, const struct process *process,
+                                      const struct mapping *mapping);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Which of the two ways a sample's stack goes. The unwinder needs 64-bit registers, a copied stack
+ * and a process whose mappings are known; everything else keeps the kernel's chain, which the
+ * kernel ends where it cannot go on, without saying why.
+ */
+#include "user_stack.h"
+
+#include <string.h>
+
+#define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64 */
+
+struct lookup {
+    struct code_map *code;
+    struct process *process;
+    uint64_t time_ns;
+    bool settle;
+    bool unmapped;
+};
+
+static enum unwind_code find_code(uint64_t pc, const struct cfi_rule **ret, void *userdata)
+{
+    struct lookup *lookup = userdata;
+    enum unwind_code code =
+        code_map_find(lookup->code, lookup->process, pc, lookup->time_ns, lookup->settle, ret);
+    lookup->unmapped = lookup->unmapped || code == UNWIND_CODE_NONE;
+    return code;
+}
+
+static void take_chain(const struct user_stack *stack, const struct perf_sample_view *view,
+                       struct sample *sample)
+{
+    size_t count = view->user_count < stack->max_depth ? view->user_count : stack->max_depth;
+    bool cut =
+        count < view->user_count || view->user_count + view->kernel_count >= stack->chain_max;
+    sample->user_stack = view->user_chain;
+    sample->user_count = count;
+    sample->cfi_frame_count = 0;
+    sample->fp_frame_count = (uint16_t)count;
+    if (count == 0) {
+        sample->quality = STACK_NONE;
+    } else {
+        sample->quality = cut || count == stack->max_depth ? STACK_DEPTH : STACK_NO_RULE;
+    }
+}
+
+bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
+                     struct process *process, bool settle, struct sample *sample,
+                     bool *ret_unmapped)
+{
+    if (stack->unwind == SESSION_UNWIND_FP || process == NULL || !view->has_user_regs ||
+        view->user_regs_abi != REGS_ABI_64 || view->user_regs_count != ARCH_PERF_REGS_COUNT) {
+        take_chain(stack, view, sample);
+        return true;
+    }
+    struct lookup lookup = {stack->code, process, sample->time_ns, settle, false};
+    struct unwind_input input = {
+        .mode = stack->unwind == SESSION_UNWIND_CFI ? UNWIND_CFI : UNWIND_AUTO,
+        .max_depth = stack->max_depth,
+        .lookup = find_code,
+        .userdata = &lookup,
+        .ip = view->user_regs[ARCH_PERF_IP_WORD],
+        .stack = view->user_stack,
+        .stack_bytes = view->user_stack_bytes,
+        .stack_cut = view->user_stack_cut,
+        .chain = view->user_chain,
+        .chain_count = view->user_count,
+        .chain_cut = view->user_count + view->kernel_count >= stack->chain_max,
+    };
+    for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
+        input.registers[i] = view->user_regs[arch_perf_word[i]];
+    }
+    struct unwind_result result;
+    unwind_stack(&input, stack->frames, &result);
+    if (result.pending) {
+        return false;
+    }
+    *ret_unmapped = lookup.unmapped;
+    sample->quality = result.quality;
+    sample->user_stack = stack->frames;
+    sample->user_count = result.frame_count;
+    sample->cfi_frame_count = result.cfi_frame_count;
+    sample->fp_frame_count = result.fp_frame_count;
+    return true;
+}

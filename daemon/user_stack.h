@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The user stack of a sample: the kernel's frame-pointer chain as it is, or what the unwinder makes
+ * of the sampled registers and the copied bytes. Belongs to the collector thread.
+ */
+
+#include "code_map.h"
+#include "perf_record.h"
+#include "session_config.h"
+
+struct user_stack {
+    enum session_unwind unwind;
+    size_t max_depth;      /* user frames, as configured */
+    size_t chain_max;      /* entries of both kinds that the kernel writes at most */
+    struct code_map *code; /* borrowed; NULL with SESSION_UNWIND_FP */
+    uint64_t frames[UNWIND_DEPTH_MAX];
+};
+
+/*
+ * Fills in the user stack of `sample` and how good it is; the frames are borrowed from the record
+ * or from `stack`, until the next call. `process` is whose sample it is, NULL when nobody knows.
+ * `*ret_unmapped`: the way led to an address in no mapping that is known. False: a table is not
+ * there yet, try again later; never with `settle`.
+ */
+bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
+                     struct process *process, bool settle, struct sample *sample,
+                     bool *ret_unmapped);
