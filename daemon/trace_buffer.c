@@ -306,6 +306,7 @@ static size_t take_groups(const struct ring *ring, uint64_t *position, uint64_t 
 
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes)
 {
+    assert(buffer->cpu_count > 0);
     look(buffer);
     size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
                                buffer->log_limit, bytes, capacity_bytes);
