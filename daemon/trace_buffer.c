@@ -306,18 +306,19 @@ static size_t take_groups(const struct ring *ring, uint64_t *position, uint64_t 
 
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes)
 {
-    assert(buffer->cpu_count > 0);
+    size_t cpu_count = buffer->cpu_count;
+    assert(cpu_count > 0);
     look(buffer);
     size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
                                buffer->log_limit, bytes, capacity_bytes);
     bool emptied = buffer->log_taken == buffer->log_limit;
-    for (size_t i = 0; emptied && i < buffer->cpu_count; i++) {
-        struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % buffer->cpu_count];
+    for (size_t i = 0; emptied && i < cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % cpu_count];
         taken += take_groups(&lane->ring, &lane->taken, lane->limit, (uint8_t *)bytes + taken,
                              capacity_bytes - taken);
         emptied = lane->taken == lane->limit;
     }
-    buffer->next_lane = (buffer->next_lane + 1) % buffer->cpu_count;
+    buffer->next_lane = (buffer->next_lane + 1) % cpu_count;
     return taken;
 }
 
