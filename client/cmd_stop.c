@@ -91,9 +91,8 @@ static int stop(const struct attach_request *request)
     }
     if (profctl_stop(conn, &fault) < 0) {
         return fault.code == EBADFD
-                   ? complain("session: it is not running (%s); profctl read fetches what it has "
-                              "recorded, profctl close closes it",
-                              fault.text)
+                   ? complain("session: it is not running; profctl read fetches what it has "
+                              "recorded, profctl close closes it")
                    : complain("session: %s", fault.text);
     }
     return tell(conn, request->is_json);

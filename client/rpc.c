@@ -166,8 +166,8 @@ int rpc_fail_transport(struct profctl *conn, struct profctl_fault *fault, int r)
         return break_off(conn, fault, ENOTCONN,
                          conn->was_answered
                              ? "the daemon closed the connection, or has ended; see its log"
-                             : "the daemon closed the connection at once: it serves at most 8 of a "
-                               "user; end another client");
+                             : "the daemon closed the connection without an answer: it has ended, "
+                               "or serves 8 of a user already; see its log, or end another client");
     }
 }
 

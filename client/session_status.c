@@ -110,6 +110,9 @@ const char *session_end(const struct session_status *status, char *into)
         (void)snprintf(into, SESSION_END_BYTES, "%s",
                        status->detached ? "closed 600 s after the last request to it"
                                         : "with the client that began it");
+    } else if (strcmp(status->state, "created") == 0 && status->detached) {
+        (void)snprintf(into, SESSION_END_BYTES, "%s",
+                       "closed 60 s after the last request to it, unless it is started");
     } else if (status->max_duration_s == 0) {
         (void)snprintf(into, SESSION_END_BYTES, "%s",
                        status->detached ? "when it is stopped" : "with the client that began it");

@@ -2,7 +2,8 @@
 
 /*
  * One code_file for each mapped_file with code that a frame fell in or that was prefetched. Its
- * ticket is held for as long as the file is mapped, so the table it shows stays.
+ * ticket is held for as long as the file is mapped, so the table it shows stays. What was refused
+ * because the cache had too much to do is asked for again, once a second.
  *
  * What was found for an address is remembered in a fixed table, one place for each hash: a process
  * gets a new generation whenever its mappings change, so what is remembered under the present one
@@ -17,6 +18,7 @@
 
 #define PLACES_COUNT ((size_t)16384) /* a power of two */
 #define PREFETCH_MAX ((size_t)4096)
+#define RETRY_NS     UINT64_C(1000000000)
 
 struct place {
     uint64_t generation; /* 0: free */
@@ -28,12 +30,13 @@ struct place {
 
 struct code_file {
     struct code_file *next_waiting;
-    struct module_ticket *ticket;  /* owned */
+    struct module_ticket *ticket;  /* owned; NULL: refused */
     const struct cfi_table *table; /* once ready; the ticket keeps it */
+    uint64_t retry_ns;             /* refused, it is not asked for again before this */
     bool wanted;                   /* by a frame, not only ahead of time */
-    bool failed;
-    bool waiting; /* on the list */
-    bool orphan;  /* its mapped_file is gone: the list has it alone */
+    bool failed;                   /* it has none */
+    bool waiting;                  /* on the list */
+    bool orphan;                   /* its mapped_file is gone: the list has it alone */
 };
 
 struct code_map {
@@ -69,41 +72,45 @@ struct code_map *code_map_free(struct code_map *map)
     return NULL;
 }
 
-/* Asks for the table of a mapping's file. NULL: no memory; asked again with the next frame. */
-static struct code_file *meet_file(struct code_map *map, const struct process *process,
-                                   const struct mapping *mapping, enum module_urgency urgency)
+static bool is_decided(const struct code_file *file)
 {
-    struct code_file *file = calloc(1, sizeof *file);
-    if (file == NULL) {
-        return NULL;
+    return file->table != NULL || file->failed;
+}
+
+/* The code_file of a mapping's file, made if need be. NULL: no memory. */
+static struct code_file *meet_file(const struct mapping *mapping)
+{
+    if (mapping->file->code_file == NULL) {
+        mapping->file->code_file = calloc(1, sizeof(struct code_file));
     }
-    file->ticket = mapping_request(map->cache, MODULE_CFI, urgency, process, mapping);
+    return mapping->file->code_file;
+}
+
+/* Asks for the table of a mapping's file. Asked again, because a frame needs what was only asked
+ * for ahead of time, it moves up. */
+static void ask(struct code_map *map, struct code_file *file, enum module_urgency urgency,
+                const struct process *process, const struct mapping *mapping)
+{
+    struct module_ticket *ticket =
+        mapping_request(map->cache, MODULE_CFI, urgency, process, mapping);
     file->wanted = urgency == MODULE_WANTED;
-    file->failed = file->ticket == NULL;
-    if (!file->failed) {
+    if (ticket == NULL) {
+        return;
+    }
+    module_ticket_release(file->ticket);
+    file->ticket = ticket;
+    if (!file->waiting) {
         file->waiting = true;
         file->next_waiting = map->waiting;
         map->waiting = file;
-    }
-    mapping->file->code_file = file;
-    return file;
-}
-
-/* A frame needs what was only asked for ahead of time: asked again, it moves up. */
-static void hasten(struct code_map *map, struct code_file *file, const struct process *process,
-                   const struct mapping *mapping)
-{
-    struct module_ticket *ticket =
-        mapping_request(map->cache, MODULE_CFI, MODULE_WANTED, process, mapping);
-    file->wanted = true;
-    if (ticket != NULL) {
-        module_ticket_release(file->ticket);
-        file->ticket = ticket;
     }
 }
 
 static void take_answer(struct code_file *file)
 {
+    if (file->ticket == NULL || is_decided(file)) {
+        return;
+    }
     switch (module_ticket_state(file->ticket)) {
     case MODULE_PENDING:
         break;
@@ -111,7 +118,10 @@ static void take_answer(struct code_file *file)
         file->table = &module_ticket_module(file->ticket)->cfi;
         break;
     case MODULE_FAILED:
-        file->failed = true;
+        file->failed = module_ticket_failure(file->ticket) != MODULE_FAILURE_LIMIT;
+        if (!file->failed) {
+            module_ticket_release(take_ptr(file->ticket));
+        }
         break;
     }
 }
@@ -133,28 +143,32 @@ static enum unwind_code find_in_file(const struct code_file *file, const struct 
 }
 
 static enum unwind_code find_mapped(struct code_map *map, struct process *process,
-                                    struct mapping *mapping, uint64_t pc, struct cfi_rule *ret)
+                                    struct mapping *mapping, uint64_t pc, uint64_t time_ns,
+                                    struct cfi_rule *ret)
 {
     if (!mapping_has_module(mapping)) {
         return UNWIND_CODE_NO_RULE;
     }
-    struct code_file *file = mapping->file->code_file;
-    if (file == NULL) {
-        file = meet_file(map, process, mapping, MODULE_WANTED);
-    }
-    if (file != NULL && file->table == NULL && !file->failed) {
-        take_answer(file);
-    }
+    struct code_file *file = meet_file(mapping);
     if (file == NULL) {
         return UNWIND_CODE_PENDING;
     }
-    if (file->table == NULL && !file->failed) {
-        if (!file->wanted) {
-            hasten(map, file, process, mapping);
-        }
-        return UNWIND_CODE_PENDING;
+    take_answer(file);
+    if (is_decided(file)) {
+        return find_in_file(file, mapping, pc, ret);
     }
-    return find_in_file(file, mapping, pc, ret);
+    if (!file->wanted || (file->ticket == NULL && file->retry_ns <= time_ns)) {
+        file->retry_ns = time_ns + RETRY_NS;
+        ask(map, file, MODULE_WANTED, process, mapping);
+    }
+    return UNWIND_CODE_PENDING;
+}
+
+/* Whether a pending table is on its way. */
+static bool is_asked_for(const struct mapping *mapping)
+{
+    const struct code_file *file = mapping->file->code_file;
+    return file != NULL && file->ticket != NULL;
 }
 
 static struct place *find_place(struct code_map *map, uint64_t generation, uint64_t pc)
@@ -179,10 +193,11 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
         return UNWIND_CODE_NONE;
     }
     struct cfi_rule rule = {.kind = CFI_NONE};
-    enum unwind_code code = find_mapped(map, process, mapping, pc, &rule);
+    enum unwind_code code = find_mapped(map, process, mapping, pc, time_ns, &rule);
     if (code == UNWIND_CODE_PENDING) {
-        map->counts.unready_count += settle;
-        return settle ? UNWIND_CODE_NO_RULE : code;
+        bool settled = settle || !is_asked_for(mapping);
+        map->counts.unready_count += settled;
+        return settled ? UNWIND_CODE_NO_RULE : code;
     }
     /* What has ended is not what the address stands for in this generation. */
     bool lasting = mapping->to_ns == TIME_OPEN_NS;
@@ -258,8 +273,12 @@ void code_map_prefetch(struct code_map *map, struct process_table *processes)
     qsort(candidates->items, candidates->count, sizeof candidates->items[0], compare_candidates);
     for (size_t i = 0; i < candidates->count; i++) {
         const struct candidate *candidate = &candidates->items[i];
-        if (candidate->mapping->file->code_file == NULL) {
-            (void)meet_file(map, candidate->process, candidate->mapping, MODULE_PREFETCH);
+        if (candidate->mapping->file->code_file != NULL) {
+            continue;
+        }
+        struct code_file *file = meet_file(candidate->mapping);
+        if (file != NULL) {
+            ask(map, file, MODULE_PREFETCH, candidate->process, candidate->mapping);
         }
     }
 }
@@ -271,7 +290,7 @@ bool code_map_poll(struct code_map *map)
     while (*link != NULL) {
         struct code_file *file = *link;
         take_answer(file);
-        if (file->table == NULL && !file->failed && !file->orphan) {
+        if (file->ticket != NULL && !is_decided(file) && !file->orphan) {
             link = &file->next_waiting;
             continue;
         }

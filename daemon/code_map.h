@@ -37,7 +37,7 @@ void code_map_file_gone(struct mapped_file *file);
 struct code_map_counts {
     uint64_t find_count;     /* addresses asked for */
     uint64_t hit_count;      /* that were remembered */
-    uint64_t unready_count;  /* that were settled before their table came */
+    uint64_t unready_count;  /* that were settled before their table came, or could be asked for */
     uint64_t unmapped_count; /* in no mapping that is known */
 };
 struct code_map_counts code_map_counts(const struct code_map *map);

@@ -164,6 +164,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
 {
     uint64_t time_ns = now_ns();
     uint64_t horizon_ns = time_ns - HORIZON_LAG_NS;
+    bool samples_drained = false;
 
     if ((requests & REQUEST_RESUME) != 0) {
         collector->running = true;
@@ -179,18 +180,19 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         drain_all(collector->drain, horizon_ns);
         read_counts(collector, horizon_ns);
         collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
-        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
+        samples_drained = true;
     } else {
         drain_sideband(collector->drain, horizon_ns);
-    }
-    if (!collector->running) {
-        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
     }
     if (drain_take_rescan(collector->drain) || collector->walking) {
         collector->walking =
             proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
     }
     bool drained = drain_held(collector->drain, time_ns) == 0;
+    /* After a late round, too, what waited too long has found its time. */
+    if (samples_drained || !collector->running) {
+        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
+    }
     trace_poll(collector->config.trace);
     publish(collector);
     if (collector->stopping && drained) {

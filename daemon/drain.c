@@ -23,6 +23,7 @@
 #define PUBLISH_BYTES    ((size_t)65536)
 #define GONE_COUNT       1024 /* pids that /proc did not know lately */
 #define HELD_BYTES       ((size_t)32 << 20)
+#define RETRIES_MAX      1024 /* held samples that are tried again in one round */
 
 struct drain {
     struct drain_config config;
@@ -31,6 +32,10 @@ struct drain {
     struct sideband *sideband;
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
+    /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
+     * or many tables and many samples would keep the rings waiting. */
+    const struct held_sample *next_retry; /* NULL: no pass is under way */
+    bool tables_came;                     /* since the pass began */
     bool rescan;
     struct {
         int32_t pid;
@@ -211,6 +216,12 @@ static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome ou
     }
 }
 
+/* Addresses that were settled without the table that they needed. */
+static uint64_t unready_count(const struct drain *drain)
+{
+    return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
+}
+
 /* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
  * `settle`. */
 static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
@@ -234,10 +245,12 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         return true;
     }
     bool unmapped = false;
+    uint64_t unready_before = unready_count(drain);
     if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
         return false;
     }
     counts->received++;
+    drain->counts.cold_stacks += unready_count(drain) > unready_before;
     bool uncertain = false;
     count_outcome(counts,
                   trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
@@ -251,19 +264,11 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     return true;
 }
 
-/* Takes a sample whatever is known by now. */
-static void settle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
-{
-    uint64_t unready_count = code_map_counts(drain->config.code).unready_count;
-    (void)take_sample(drain, cpu_index, record, true);
-    drain->counts.cold_stacks += code_map_counts(drain->config.code).unready_count > unready_count;
-}
-
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
     if (!take_sample(drain, cpu_index, record, false) &&
         !held_samples_add(drain->held, cpu_index, record)) {
-        settle_sample(drain, cpu_index, record);
+        (void)take_sample(drain, cpu_index, record, true);
     }
 }
 
@@ -274,28 +279,44 @@ void drain_prefetch(struct drain *drain)
     }
 }
 
+/* Takes the oldest ones that have waited for long enough, whatever is known by now. */
+static void settle_expired(struct drain *drain, uint64_t time_ns)
+{
+    const struct held_sample *held = held_samples_first(drain->held);
+    while (held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns) {
+        const struct held_sample *next = held_samples_next(drain->held, held);
+        if (drain->next_retry == held) {
+            drain->next_retry = next;
+        }
+        (void)take_sample(drain, held->cpu_index, &held->record, true);
+        held_samples_release(drain->held, held);
+        held = next;
+    }
+}
+
+static void retry_held(struct drain *drain)
+{
+    if (drain->next_retry == NULL && drain->tables_came) {
+        drain->next_retry = held_samples_first(drain->held);
+        drain->tables_came = false;
+    }
+    for (size_t i = 0; i < RETRIES_MAX && drain->next_retry != NULL; i++) {
+        const struct held_sample *held = drain->next_retry;
+        drain->next_retry = held_samples_next(drain->held, held);
+        if (take_sample(drain, held->cpu_index, &held->record, false)) {
+            held_samples_release(drain->held, held);
+        }
+    }
+}
+
 size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
     if (drain->held == NULL) {
         return 0;
     }
-    bool any_came = code_map_poll(drain->config.code);
-    const struct held_sample *next = NULL;
-    for (const struct held_sample *held = held_samples_first(drain->held); held != NULL;
-         held = next) {
-        bool expired = held->record.time_ns + DRAIN_HELD_NS <= time_ns;
-        if (!expired && !any_came) {
-            break;
-        }
-        next = held_samples_next(drain->held, held);
-        if (!expired && !take_sample(drain, held->cpu_index, &held->record, false)) {
-            continue;
-        }
-        if (expired) {
-            settle_sample(drain, held->cpu_index, &held->record);
-        }
-        held_samples_release(drain->held, held);
-    }
+    drain->tables_came = code_map_poll(drain->config.code) || drain->tables_came;
+    settle_expired(drain, time_ns);
+    retry_held(drain);
     return held_samples_count(drain->held);
 }
 

@@ -14,14 +14,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#define LINKS_MAX 40
+#define DETOURS_MAX 40 /* links and ".." on the way */
 
 struct walk {
     int root_fd; /* borrowed */
@@ -29,20 +27,11 @@ struct walk {
     void *userdata;
     int fd;               /* where we are */
     char done[PATH_MAX];  /* how to get there from the root, without links */
-    char rest[PATH_MAX];  /* what is still to be walked */
+    char rest[PATH_MAX];  /* what is to be walked, */
+    size_t at;            /* from here on */
     char spare[PATH_MAX]; /* where a link's target is put together */
-    unsigned link_count;
+    unsigned detour_count;
 };
-
-static int open_beneath(int folder_fd, const char *path, uint64_t resolve)
-{
-    const struct open_how how = {
-        .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-        .resolve = resolve | RESOLVE_NO_MAGICLINKS,
-    };
-    int fd = (int)syscall(SYS_openat2, folder_fd, path, &how, sizeof how);
-    return fd < 0 ? -errno : fd;
-}
 
 static int move_to(struct walk *walk, int fd)
 {
@@ -61,15 +50,32 @@ static int move_to_root(struct walk *walk)
     return move_to(walk, fd < 0 ? -errno : fd);
 }
 
+/* Puts the first `bytes` bytes of `spare` in front of what is to be walked. */
+static int prepend(struct walk *walk, size_t bytes)
+{
+    const char *rest = walk->rest + walk->at;
+    size_t rest_bytes = strlen(rest);
+    if (++walk->detour_count > DETOURS_MAX) {
+        return -ELOOP;
+    }
+    if (bytes + 1 + rest_bytes >= sizeof walk->spare) {
+        return -ENAMETOOLONG;
+    }
+    walk->spare[bytes] = '/';
+    memcpy(walk->spare + bytes + 1, rest, rest_bytes + 1);
+    memcpy(walk->rest, walk->spare, bytes + 1 + rest_bytes + 1);
+    walk->at = 0;
+    return 0;
+}
+
+/* From the root to the folder above: ".." itself could lead elsewhere by the time it is opened. */
 static int move_up(struct walk *walk)
 {
-    char *last = strrchr(walk->done, '/');
-    if (last == NULL || last == walk->done) {
-        return move_to_root(walk);
-    }
-    *last = '\0';
-    return move_to(walk,
-                   open_beneath(walk->root_fd, walk->done, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
+    const char *last = strrchr(walk->done, '/');
+    size_t bytes = last == NULL ? 0 : (size_t)(last - walk->done);
+    memcpy(walk->spare, walk->done, bytes);
+    int r = prepend(walk, bytes);
+    return r < 0 ? r : move_to_root(walk);
 }
 
 /* Asks for the filesystem of `fd`; what the kernel knows of it without waiting is enough. */
@@ -91,19 +97,9 @@ static int follow(struct walk *walk, int link_fd)
     if (bytes < 0) {
         return -errno;
     }
-    walk->spare[bytes] = '\0';
     bool absolute = walk->spare[0] == '/';
-    size_t rest_bytes = strlen(walk->rest);
-    if (++walk->link_count > LINKS_MAX) {
-        return -ELOOP;
-    }
-    if ((size_t)bytes + 1 + rest_bytes >= sizeof walk->rest) {
-        return -ENAMETOOLONG;
-    }
-    memmove(walk->rest + bytes + 1, walk->rest, rest_bytes + 1);
-    memcpy(walk->rest, walk->spare, (size_t)bytes);
-    walk->rest[bytes] = '/';
-    return absolute ? move_to_root(walk) : 0;
+    int r = prepend(walk, (size_t)bytes);
+    return r == 0 && absolute ? move_to_root(walk) : r;
 }
 
 static int enter(struct walk *walk, const char *name)
@@ -113,9 +109,9 @@ static int enter(struct walk *walk, const char *name)
     if (r < 0) {
         return r;
     }
-    cleanup_(closep) int fd = open_beneath(walk->fd, name, RESOLVE_BENEATH);
+    cleanup_(closep) int fd = openat(walk->fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        return fd;
+        return -errno;
     }
     r = ask(walk, fd, &mode);
     if (r < 0) {
@@ -135,14 +131,14 @@ static int enter(struct walk *walk, const char *name)
 /* Takes the first component off the rest; false: there is none. */
 static bool take_component(struct walk *walk, char name[NAME_MAX + 1])
 {
-    const char *begin = walk->rest + strspn(walk->rest, "/");
+    const char *begin = walk->rest + walk->at + strspn(walk->rest + walk->at, "/");
     size_t bytes = strcspn(begin, "/");
     if (bytes == 0 || bytes > NAME_MAX) {
         return false;
     }
     memcpy(name, begin, bytes);
     name[bytes] = '\0';
-    memmove(walk->rest, begin + bytes, strlen(begin + bytes) + 1);
+    walk->at = (size_t)(begin - walk->rest) + bytes;
     return true;
 }
 
@@ -162,7 +158,7 @@ int module_path_open(int root_fd, const char *path, module_file_guard_fn guard, 
             r = enter(&walk, name);
         }
     }
-    if (r == 0 && walk.rest[strspn(walk.rest, "/")] != '\0') {
+    if (r == 0 && walk.rest[walk.at + strspn(walk.rest + walk.at, "/")] != '\0') {
         r = -ENAMETOOLONG;
     }
     if (r < 0) {

@@ -56,12 +56,13 @@ static bool keeps_frame_pointer(const struct walk *walk)
 static enum stack_quality follow_chain(struct walk *walk, enum stack_quality quality)
 {
     const struct unwind_input *input = walk->input;
+    const struct cfi_rule *rule = walk->code == UNWIND_CODE_RULE ? walk->rule : NULL;
+    uint64_t bp = 0;
     size_t next = 0;
-    if (keeps_frame_pointer(walk) && unwind_fp_is_plausible(&walk->frame) &&
+    if (keeps_frame_pointer(walk) && unwind_fp_value(rule, &walk->frame, &bp) &&
         input->chain_count > 0 && input->chain[0] == input->ip) {
-        next =
-            unwind_fp_find(&walk->memory, input->chain, input->chain_count,
-                           input->registers[ARCH_DWARF_BP], walk->frame.registers[ARCH_DWARF_BP]);
+        next = unwind_fp_find(&walk->memory, input->chain, input->chain_count,
+                              input->registers[ARCH_DWARF_BP], bp);
     }
     if (next == 0) {
         return quality;
@@ -83,6 +84,12 @@ static enum stack_quality follow_chain(struct walk *walk, enum stack_quality qua
     return input->chain_cut ? STACK_DEPTH : quality;
 }
 
+/* A handler can have a stack of its own, which ends where the interrupted one does not begin. */
+static bool is_elsewhere(const struct unwind_memory *memory, uint64_t sp)
+{
+    return sp < memory->start || sp - memory->start >= memory->size_bytes;
+}
+
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
 static enum stack_quality step(struct walk *walk)
 {
@@ -101,6 +108,9 @@ static enum stack_quality step(struct walk *walk)
     }
     if (quality != STACK_NONE) {
         return quality;
+    }
+    if (interrupted) {
+        walk->memory.elsewhere = is_elsewhere(&walk->memory, walk->frame.registers[ARCH_DWARF_SP]);
     }
     uint64_t pc = walk->frame.pc;
     quality = add_frame(walk, pc, interrupted ? pc : pc - 1);

@@ -11,7 +11,7 @@
 
 #define FRAME_ALIGN_MASK UINT64_C(7)
 
-bool unwind_fp_is_plausible(const struct unwind_frame *frame)
+static bool is_plausible(const struct unwind_frame *frame)
 {
     uint64_t bp = frame->registers[ARCH_DWARF_BP];
     return unwind_frame_knows(frame, ARCH_DWARF_BP) && bp >= frame->registers[ARCH_DWARF_SP] &&
@@ -25,7 +25,7 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
     if (!unwind_frame_knows(frame, ARCH_DWARF_BP) || bp == 0) {
         return STACK_NO_RULE;
     }
-    if (!unwind_fp_is_plausible(frame)) {
+    if (!is_plausible(frame)) {
         return STACK_BAD_MEMORY;
     }
     enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &caller.pc);
@@ -46,12 +46,30 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
 
 bool unwind_fp_is_rule(const struct cfi_rule *rule)
 {
+    if (rule->keeps_fp != 0) {
+        return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_SP;
+    }
     return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_BP &&
            rule->cfa_offset == ARCH_FRAME_CFA_OFFSET && rule->signal_frame == 0 &&
            rule->ra_saved == CFI_AT_CFA &&
            rule->ra_offset == ARCH_FRAME_RA_OFFSET - ARCH_FRAME_CFA_OFFSET &&
            rule->bp_saved == CFI_AT_CFA &&
            rule->bp_offset == ARCH_FRAME_BP_OFFSET - ARCH_FRAME_CFA_OFFSET;
+}
+
+bool unwind_fp_value(const struct cfi_rule *rule, const struct unwind_frame *frame, uint64_t *ret)
+{
+    struct unwind_frame own = *frame;
+    if (rule != NULL && rule->keeps_fp != 0) {
+        own.registers[ARCH_DWARF_BP] = frame->registers[ARCH_DWARF_SP] +
+                                       (uint64_t)(int64_t)rule->cfa_offset - ARCH_FRAME_CFA_OFFSET;
+        own.known |= 1U << ARCH_DWARF_BP;
+    }
+    if (!is_plausible(&own)) {
+        return false;
+    }
+    *ret = own.registers[ARCH_DWARF_BP];
+    return true;
 }
 
 size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain, size_t count,

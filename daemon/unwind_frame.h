@@ -18,7 +18,8 @@ struct unwind_memory {
     uint64_t start; /* the address of bytes[0] */
     const uint8_t *bytes;
     size_t size_bytes;
-    bool cut; /* there may be more above them */
+    bool cut;       /* there may be more above them */
+    bool elsewhere; /* the walk has come to another stack, of which nothing was copied */
 };
 
 struct unwind_frame {
@@ -41,6 +42,7 @@ static inline enum stack_quality unwind_memory_read(const struct unwind_memory *
         memcpy(ret, memory->bytes + (address - memory->start), sizeof *ret);
         return STACK_NONE;
     }
-    bool may_be_above = memory->cut && address >= memory->start && address < UNWIND_KERNEL_HALF;
-    return may_be_above ? STACK_SHORT_COPY : STACK_BAD_MEMORY;
+    bool may_be_above = memory->cut && address >= memory->start;
+    bool may_be_stack = (may_be_above || memory->elsewhere) && address < UNWIND_KERNEL_HALF;
+    return may_be_stack ? STACK_SHORT_COPY : STACK_BAD_MEMORY;
 }

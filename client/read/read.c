@@ -106,8 +106,10 @@ static int fail_half_way(struct reading *reading, const char *text)
         reading->fetched_bytes + reading->resumed_bytes == 0) {
         return complain("%s; what was not written can be read again", text);
     }
-    return complain("%s; what was read so far is kept in %s, and the same command goes on with it",
-                    text, output_temporary_name(reading->output));
+    return complain(
+        "%s; what was read so far is kept in %s, and while the session is there the same "
+        "command goes on with it",
+        text, output_temporary_name(reading->output));
 }
 
 /* Puts a piece into the file, for good. */

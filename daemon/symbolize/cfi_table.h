@@ -41,7 +41,8 @@ struct cfi_rule {
     uint8_t bp_saved;     /* of rbp and rbx, on which CFAs can rest in frames that are not leaves */
     uint8_t bx_saved;
     uint8_t cfa_index; /* a register as cfa_register */
-    uint8_t zero;
+    uint8_t keeps_fp;  /* 1: where this code calls, rbp points to its frame, though the CFA does not
+                          rest on it: saved rbp and return address end at the CFA */
     int32_t cfa_offset;
     int32_t cfa_addend;
     int32_t ra_offset;

@@ -67,7 +67,7 @@ struct machine {
 };
 
 /* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
-static struct cfi_rule make_row(const struct cfi_rule *state)
+static struct cfi_rule make_row(const struct dwarf_cie *cie, const struct cfi_rule *state)
 {
     if (state->ra_saved == CFI_LOST) {
         return (struct cfi_rule){.kind = CFI_ROOT};
@@ -75,7 +75,10 @@ static struct cfi_rule make_row(const struct cfi_rule *state)
     if (state->ra_saved != CFI_AT_CFA && state->ra_saved != CFI_AT_SP) {
         return (struct cfi_rule){.kind = CFI_UNSUPPORTED};
     }
-    return *state;
+    struct cfi_rule row = *state;
+    row.keeps_fp = cie->keeps_fp && row.kind == CFI_OFFSET && row.cfa_register == ARCH_DWARF_SP &&
+                   row.cfa_offset >= ARCH_FRAME_CFA_OFFSET;
+    return row;
 }
 
 /* Adds the row that ends here, if it has not been. */
@@ -84,7 +87,7 @@ static int add_row(struct machine *machine)
     if (machine->row_start == machine->location) {
         return 0;
     }
-    const struct cfi_rule row = make_row(&machine->state);
+    const struct cfi_rule row = make_row(machine->cie, &machine->state);
     int r = cfi_builder_add(machine->builder, machine->row_start, machine->location, &row);
     machine->row_start = machine->location;
     return r;

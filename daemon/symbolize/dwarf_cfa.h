@@ -12,6 +12,7 @@ struct dwarf_cie {
     uint8_t pointer_encoding;
     bool has_augmentation_size;
     bool is_signal_frame;
+    bool keeps_fp;           /* functions with a frame do, in Go's manner (cfi_table.h) */
     bool is_supported;       /* false: nothing can be said of its functions but where they are */
     struct cfi_rule initial; /* set by dwarf_cfa_begin() */
 };

@@ -8,9 +8,9 @@
 
 /*
  * Adds what an ELF program or library says of its frames: executable segments, build-id, the rows
- * of its .eh_frame, and roots (cfi_roots.h). Reads the file (borrowed) with pread() only. A file
- * without .eh_frame, or of another machine than x86-64, has no rows, which is no error; what is
- * broken in an .eh_frame costs itself only.
+ * of its .eh_frame and of its .debug_frame (debug_frame.h), and roots (cfi_roots.h). Reads the file
+ * (borrowed) with pread() only. A file without these, or of another machine than x86-64, has no
+ * rows, which is no error; what is broken in a section costs itself only.
  *
  * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more than a table or
  * EH_FRAME_BYTES_MAX holds; -ENOMEM.

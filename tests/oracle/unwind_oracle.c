@@ -26,6 +26,7 @@ enum verdict {
     SAME,
     OURS_JOINED,   /* ours went on from the kernel's chain, where the copied bytes ended */
     LIBDW_NOWHERE, /* libdw went on to an address that is no code */
+    LIBDW_PAST,    /* libdw went on past a function that had gone over to this stack */
     OURS_LONGER,
     LIBDW_LONGER,
     DIFFERENT,
@@ -85,10 +86,36 @@ static size_t common_count(const struct pair *pair)
     return i;
 }
 
-static enum verdict judge(const struct pair *pair, size_t common, struct oracle_ours *ours)
+/*
+ * Go's call frames describe these as if nothing happened to the stack pointer, and libdw reads what
+ * lies on the other stack by chance. Not so in the sampled function, which may not be there yet.
+ */
+static bool is_on_other_stack(struct oracle_libdw *libdw, const struct pair *pair, size_t common)
+{
+    static const char *const names[] = {"runtime.mcall", "runtime.systemstack.abi0",
+                                        "runtime.morestack.abi0", "runtime.mstart.abi0"};
+    char text[NAME_BYTES];
+    if (common < 2 || common != pair->ours.count || pair->result.quality != STACK_COMPLETE) {
+        return false;
+    }
+    oracle_libdw_name(libdw, pair->ours.frames[common - 1], text, sizeof text);
+    const char *name = strchr(text, '!');
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name + 1, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum verdict judge(const struct pair *pair, size_t common, struct oracle_ours *ours,
+                          struct oracle_libdw *libdw)
 {
     if (common < pair->ours.count && common < pair->libdw.count) {
         return DIFFERENT;
+    }
+    if (common < pair->libdw.count && is_on_other_stack(libdw, pair, common)) {
+        return LIBDW_PAST;
     }
     if (common < pair->libdw.count) {
         bool is_code = oracle_ours_has_code(ours, pair->libdw.frames[common] - 1);
@@ -132,6 +159,10 @@ static void describe(struct tally *tally, struct oracle_libdw *libdw, const stru
         break;
     case LIBDW_NOWHERE:
         (void)snprintf(text, sizeof text, "libdw to nowhere: above %s, ours: %s", last, quality);
+        break;
+    case LIBDW_PAST:
+        (void)snprintf(text, sizeof text, "libdw past the root: above %s, libdw has %s", last,
+                       theirs);
         break;
     case SAME:
         if (pair->result.quality == STACK_COMPLETE) {
@@ -216,7 +247,7 @@ static void compare(const struct oracle_process *process, struct tally *tally)
         oracle_ours_unwind(ours, sample, &pair.ours, &pair.result);
         oracle_libdw_unwind(libdw, sample, &pair.libdw, &pair.libdw_missed, &pair.libdw_error);
         size_t common = common_count(&pair);
-        enum verdict verdict = judge(&pair, common, ours);
+        enum verdict verdict = judge(&pair, common, ours, libdw);
         tally->verdicts[verdict]++;
         tally->qualities[pair.result.quality]++;
         tally->frame_count += pair.result.frame_count;

@@ -143,6 +143,27 @@ expect 1 "no socket .*no.sock" read -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" close
 expect 1 "no socket .*no.sock" record -d 1 -o /dev/stdout
 
+# One that hangs up: it may have died, or have too many clients, and nobody can tell which.
+python3 -c '
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + ".new")
+listener.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+while True:
+    listener.accept()[0].close()' "$WORK/mute.sock" &
+mute_pid=$!
+trap 'kill "$mute_pid"; rm -rf "$WORK"' EXIT
+tries=100
+until [ -S "$WORK/mute.sock" ] || [ $((tries -= 1)) -eq 0 ]; do
+    sleep 0.05
+done
+for verb in status start stop close "read -o $WORK/profile.fxt" "record -d 1 -o $WORK/profile.fxt"; do
+    # shellcheck disable=SC2086
+    expect 1 'without an answer: it has ended, or serves 8 of a user already; see its log' \
+        $verb --socket "$WORK/mute.sock"
+done
+
 # Configs.
 echo '{"frequency_hz": 4000}' >"$WORK/good.json"
 echo '{"frequency_hz": 0}' >"$WORK/bad.json"

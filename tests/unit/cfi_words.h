@@ -61,10 +61,10 @@ static inline const char *cfi_words(const struct cfi_rule *rule, char words[CFI_
         return words;
     }
     cfi_cfa_words(rule, cfa);
-    (void)snprintf(words, CFI_WORDS_BYTES, "%s ra %s bp %s bx %s%s", cfa,
+    (void)snprintf(words, CFI_WORDS_BYTES, "%s ra %s bp %s bx %s%s%s", cfa,
                    cfi_saved_words(rule->ra_saved, rule->ra_offset, ra),
                    cfi_saved_words(rule->bp_saved, rule->bp_offset, bp),
                    cfi_saved_words(rule->bx_saved, rule->bx_offset, bx),
-                   rule->signal_frame ? " signal" : "");
+                   rule->signal_frame ? " signal" : "", rule->keeps_fp ? " fp" : "");
     return words;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The smallest ELF library with call-frame information, made for one .eh_frame: a segment that maps
- * the file, and one of code that has no bytes in the file and needs none.
+ * The smallest ELF library with call-frame information, made for one .eh_frame and one section for
+ * debuggers: a segment that maps the file, and one of code that has no bytes in the file and needs
+ * none.
  */
 
 #include <elf.h>
@@ -24,7 +25,14 @@
 #define HEADER_OFFSET  0x280
 #define EH_FRAME_START 0x300 /* in the file and in memory */
 
-static const char eh_frame_file_names[] = "\0.eh_frame\0.shstrtab";
+/* How the section for debuggers can be called. */
+enum eh_frame_file_debug {
+    DEBUG_FRAME_NAMELESS = 0,
+    DEBUG_FRAME_NAME = 21,
+    DEBUG_FRAME_GNU_NAME = 34,
+};
+
+static const char eh_frame_file_names[] = "\0.eh_frame\0.shstrtab\0.debug_frame\0.zdebug_frame";
 
 struct eh_frame_file {
     const uint8_t *eh_frame;
@@ -32,6 +40,10 @@ struct eh_frame_file {
     uint64_t claimed_bytes; /* 0: as many as there are */
     uint16_t machine;
     bool has_no_sections;
+    const uint8_t *debug_frame; /* comes after the other one */
+    size_t debug_frame_bytes;
+    enum eh_frame_file_debug debug_frame_name;
+    bool is_compressed; /* so says the flag */
 };
 
 static inline void eh_frame_file_segments(const struct eh_frame_file *file, Elf64_Phdr *segments)
@@ -83,12 +95,19 @@ static inline void eh_frame_file_sections(const struct eh_frame_file *file, Elf6
         .sh_offset = NAMES_OFFSET,
         .sh_size = sizeof eh_frame_file_names,
     };
+    sections[3] = (Elf64_Shdr){
+        .sh_name = file->debug_frame_name,
+        .sh_type = SHT_PROGBITS,
+        .sh_flags = file->is_compressed ? SHF_COMPRESSED : 0,
+        .sh_offset = EH_FRAME_START + file->eh_frame_bytes,
+        .sh_size = file->debug_frame_bytes,
+    };
 }
 
 /* A descriptor of the file; close it. */
 static inline int eh_frame_file_make(const struct eh_frame_file *file)
 {
-    size_t size_bytes = EH_FRAME_START + file->eh_frame_bytes;
+    size_t size_bytes = EH_FRAME_START + file->eh_frame_bytes + file->debug_frame_bytes;
     uint8_t *bytes = calloc(1, size_bytes);
     assert_non_null(bytes);
     Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)bytes;
@@ -108,12 +127,18 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
     if (!file->has_no_sections) {
         header->e_shoff = sizeof *header + 3 * sizeof *segments;
         header->e_shentsize = sizeof(Elf64_Shdr);
-        header->e_shnum = 3;
+        header->e_shnum = 4;
         header->e_shstrndx = 2;
         eh_frame_file_sections(file, (Elf64_Shdr *)(void *)(segments + 3));
     }
     memcpy(bytes + NAMES_OFFSET, eh_frame_file_names, sizeof eh_frame_file_names);
-    memcpy(bytes + EH_FRAME_START, file->eh_frame, file->eh_frame_bytes);
+    if (file->eh_frame_bytes > 0) {
+        memcpy(bytes + EH_FRAME_START, file->eh_frame, file->eh_frame_bytes);
+    }
+    if (file->debug_frame_bytes > 0) {
+        memcpy(bytes + size_bytes - file->debug_frame_bytes, file->debug_frame,
+               file->debug_frame_bytes);
+    }
     int fd = memfd_create("eh_frame", MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, size_bytes), size_bytes);

@@ -2,10 +2,13 @@
 
 /*
  * The order of things: two CPUs' rings, filled by hand as the kernel fills them, drained in rounds.
- * The module cache is a stand-in that knows no file; processes have pids that no machine gives out,
- * so that /proc knows nothing of them.
+ * The module cache is a stand-in that answers when it is told to; processes have pids that no
+ * machine gives out, so that /proc knows nothing of them.
  */
 #include "drain.h"
+
+#include "arch_x86_64.h"
+#include "fake_module_cache.h"
 #include "fxt_reader.h"
 #include "trace_reader.h"
 
@@ -27,48 +30,14 @@
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
 
-struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
-                                           enum module_urgency urgency,
-                                           const struct module_query *query)
-{
-    (void)table;
-    (void)urgency;
-    (void)cache;
-    (void)query;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
-{
-    (void)cache;
-    (void)table;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
-{
-    (void)cache;
-    return NULL;
-}
-
-enum module_state module_ticket_state(const struct module_ticket *ticket)
-{
-    (void)ticket;
-    return MODULE_FAILED;
-}
-
-const struct module *module_ticket_module(const struct module_ticket *ticket)
-{
-    (void)ticket;
-    return NULL;
-}
-
-void module_ticket_release(struct module_ticket *ticket)
-{
-    assert_null(ticket);
-}
+#define STACK_SAMPLE_TYPE (SAMPLE_TYPE | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define STACK_TOP         UINT64_C(0x7000000)
+#define LEAF_PC           0x5014 /* in a function of fake_module_table()'s file, mapped at 0x5000 */
+#define ROOT_PC           0x5105
 
 struct world {
+    struct module_cache cache;
+    struct code_map *code; /* NULL with frame pointers alone */
     struct perf_event_mmap_page pages[2][2];
     uint64_t rings[2][2][RING_BYTES / 8];
     uint8_t bounce[PERF_RING_BOUNCE_BYTES];
@@ -84,7 +53,15 @@ struct world {
     char text[65536];
 };
 
-static int set_up_with(void **state, const int32_t *targets, size_t target_count)
+static void on_file_gone(struct mapped_file *file, void *userdata)
+{
+    struct world *world = userdata;
+    trace_file_gone(file, world->trace);
+    code_map_file_gone(file);
+}
+
+static int set_up_with(void **state, const int32_t *targets, size_t target_count,
+                       enum session_unwind unwind)
 {
     static const uint32_t cpu_ids[] = {0, 1};
     struct world *world = calloc(1, sizeof *world);
@@ -97,10 +74,14 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
         perf_ring_init(&world->cpus[i].sideband_ring, &world->pages[i][1],
                        (const uint8_t *)world->rings[i][1], RING_BYTES, world->bounce);
     }
-    world->source = (struct perf_source){.layout = {.sample_type = SAMPLE_TYPE},
-                                         .sample_max_stack = 127,
-                                         .cpus = world->cpus,
-                                         .cpu_count = 2};
+    world->source = (struct perf_source){
+        .layout = unwind == SESSION_UNWIND_FP
+                      ? perf_record_layout_make(SAMPLE_TYPE, 0)
+                      : perf_record_layout_make(STACK_SAMPLE_TYPE, ARCH_PERF_REGS_MASK),
+        .cpus = world->cpus,
+        .cpu_count = 2,
+        .sample_max_stack = 127};
+    world->code = unwind == SESSION_UNWIND_FP ? NULL : code_map_new(&world->cache);
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, BUFFER_BYTES);
     struct trace_config trace = {
         .buffer = world->buffer, .cpus = cpu_ids, .cpu_count = 2, .session_json = "{}"};
@@ -108,7 +89,7 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
         trace_new(&trace, &world->trace) < 0) {
         return -1;
     }
-    world->processes = process_table_new(trace_file_gone, world->trace);
+    world->processes = process_table_new(on_file_gone, world);
     world->scan = proc_scan_new();
     world->filter = filter_new(&filter);
     struct drain_config config = {
@@ -117,6 +98,8 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
         .scan = world->scan,
         .filter = world->filter,
         .trace = world->trace,
+        .code = world->code,
+        .unwind = unwind,
         .max_stack_depth = 3,
     };
     world->drain = drain_new(&config);
@@ -126,13 +109,18 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
 
 static int set_up(void **state)
 {
-    return set_up_with(state, NULL, 0);
+    return set_up_with(state, NULL, 0, SESSION_UNWIND_FP);
 }
 
 static int set_up_target(void **state)
 {
     static const int32_t targets[] = {PID};
-    return set_up_with(state, targets, 1);
+    return set_up_with(state, targets, 1, SESSION_UNWIND_FP);
+}
+
+static int set_up_stacks(void **state)
+{
+    return set_up_with(state, NULL, 0, SESSION_UNWIND_AUTO);
 }
 
 static int tear_down(void **state)
@@ -140,6 +128,9 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)drain_free(world->drain);
     (void)process_table_free(world->processes);
+    (void)code_map_free(world->code);
+    assert_int_equal(world->cache.held_count, 0);
+    fake_module_table_free();
     (void)proc_scan_free(world->scan);
     (void)filter_free(world->filter);
     (void)trace_free(world->trace);
@@ -173,6 +164,27 @@ static void put_sample(struct world *world, size_t cpu, uint32_t pid, uint64_t t
 {
     uint64_t words[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, pc};
     put(world, cpu, 0, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+}
+
+/* A sample in the leaf, whose stack holds `stack_bytes` bytes with the return address to the root.
+ */
+static void put_stack(struct world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
+                      size_t stack_bytes)
+{
+    static uint64_t words[8000];
+    uint64_t head[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, LEAF_PC, 2};
+    uint64_t *regs = words + sizeof head / sizeof head[0];
+    uint64_t *stack = regs + ARCH_PERF_REGS_COUNT;
+    size_t stack_words = stack_bytes / 8;
+    memset(words, 0, sizeof words);
+    memcpy(words, head, sizeof head);
+    regs[arch_perf_word[ARCH_DWARF_SP]] = STACK_TOP;
+    regs[ARCH_PERF_IP_WORD] = LEAF_PC;
+    stack[0] = stack_bytes;
+    stack[2] = ROOT_PC;
+    stack[1 + stack_words] = stack_bytes; /* how many of them are valid */
+    put(world, cpu, 0, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words,
+        (size_t)(stack - words) + 2 + stack_words);
 }
 
 static void put_fork(struct world *world, size_t cpu, uint32_t pid, uint32_t parent,
@@ -356,7 +368,137 @@ static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
     assert_int_equal(drain_cpu_counts(world->drain)[0].filtered, 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+/* The program of the samples below: its file is inode 77. */
+static void put_program(struct world *world)
+{
+    put_exec(world, 0, PID, 100, "prog");
+    put_mmap(world, 0, PID, 200, 0x5000, "/prog");
+}
+
+static uint64_t received(const struct world *world)
+{
+    const struct drain_cpu_counts *cpus = drain_cpu_counts(world->drain);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cpus[i].received, cpus[i].kept + cpus[i].filtered + cpus[i].dropped);
+    }
+    return cpus[0].received + cpus[1].received;
+}
+
+static void samples_are_held_until_their_table_comes_and_stay_in_order(void **state)
+{
+    struct world *world = *state;
+    put_program(world);
+    put_stack(world, 0, PID, 300, 64);
+    put_stack(world, 0, PID, 310, 64);
+    put_stack(world, 1, PID, 305, 64);
+    drain_all(world->drain, 1000);
+    assert_int_equal(received(world), 0);
+    assert_int_equal(drain_held(world->drain, 1000), 3);
+    assert_int_equal(world->cache.request_count, 1);
+
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1010), 0);
+    assert_int_equal(received(world), 3);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 0);
+    const char *text = read_all(world);
+    const char *first = strstr(text, "sample at 300, quality 1\n");
+    const char *second = strstr(text, "sample at 310, quality 1\n");
+    assert_true(first != NULL && first < second);
+    assert_non_null(strstr(text, "sample at 305, quality 1\n"));
+}
+
+static void who_waits_does_not_hold_up_the_others(void **state)
+{
+    struct world *world = *state;
+    put_program(world);
+    put_mmap(world, 0, PID, 200, 0x9000, "/more");
+    put_stack(world, 0, PID, 300, 64);
+    put_fork(world, 0, PID + 1, PID, 250);
+    put_mmap(world, 0, PID + 1, 260, 0x5000, ""); /* code without a file */
+    put_stack(world, 0, PID + 1, 310, 64);
+    drain_all(world->drain, 1000);
+    assert_int_equal(drain_held(world->drain, 1000), 1);
+    assert_int_equal(received(world), 1);
+}
+
+static void who_waited_too_long_is_taken_as_it_is(void **state)
+{
+    struct world *world = *state;
+    put_program(world);
+    put_stack(world, 0, PID, 300, 64);
+    put_stack(world, 0, PID, 900, 64);
+    drain_all(world->drain, 1000);
+    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS), 2);
+    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300), 1);
+    assert_int_equal(received(world), 1);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 1);
+    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 1);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 310), 0);
+    assert_int_equal(received(world), 2);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 1);
+}
+
+static void a_full_memory_loses_tables_and_no_samples(void **state)
+{
+    struct world *world = *state;
+    uint64_t count = 0;
+    put_program(world);
+    while (received(world) == 0 && count < 1000) {
+        put_stack(world, 0, PID, 300 + count, 60000);
+        drain_all(world->drain, 1000000);
+        count++;
+    }
+    assert_true(count > 500);
+    assert_int_equal(received(world) + drain_held(world->drain, 1000), count);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, received(world));
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1010), 0);
+    assert_int_equal(received(world), count);
+}
+
+static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
+{
+    struct world *world = *state;
+    const size_t count = 3000;
+    put_program(world);
+    put_mmap(world, 0, PID, 200, 0x9000, "/more");
+    for (size_t i = 0; i < count; i++) {
+        put_stack(world, 0, PID, 300 + i, 16);
+        drain_all(world->drain, 1000000);
+    }
+    assert_int_equal(drain_held(world->drain, 1000), count);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    size_t rounds = 0;
+    for (size_t left = count; left > 0; rounds++) {
+        size_t now = drain_held(world->drain, 1000);
+        assert_true(now < left && left - now <= 1024);
+        left = now;
+    }
+    assert_int_equal(rounds, 3);
+    assert_int_equal(received(world), count);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+}
+
+static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
+{
+    struct world *world = *state;
+    const size_t count = 3000;
+    put_program(world);
+    for (size_t i = 0; i < count; i++) {
+        put_stack(world, 0, PID, 300 + i, 16);
+        drain_all(world->drain, 1000000);
+    }
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1000), count - 1024);
+    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300 + 2000), count - 2001 - 999);
+    assert_int_equal(received(world), count);
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+}
+
+#define TEST(function)       cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define STACK_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_stacks, tear_down)
 
 int main(void)
 {
@@ -370,6 +512,12 @@ int main(void)
         TEST(a_full_depth_is_a_cut_stack),
         cmocka_unit_test_setup_teardown(children_of_a_target_are_kept_and_strangers_filtered,
                                         set_up_target, tear_down),
+        STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order),
+        STACK_TEST(who_waits_does_not_hold_up_the_others),
+        STACK_TEST(who_waited_too_long_is_taken_as_it_is),
+        STACK_TEST(a_full_memory_loses_tables_and_no_samples),
+        STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time),
+        STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

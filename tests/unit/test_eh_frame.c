@@ -38,7 +38,7 @@ static const uint8_t plain_cie[] = {1, 'z', 'R', 0, ALIGNMENT, 1, 0x00, PROGRAM}
 
 /* What nobody calls, with a name that says so, and what looks like it. */
 __asm__(".pushsection .text.test_roots, \"ax\"\n"
-        ".globl test_root, test_no_root\n"
+        ".globl test_root, test_no_root, test_certain, test_label\n"
         ".type \"runtime.goexit.abi0\", @function\n"
         "test_root:\n"
         "\"runtime.goexit.abi0\": .skip 24\n"
@@ -47,7 +47,20 @@ __asm__(".pushsection .text.test_roots, \"ax\"\n"
         "test_no_root:\n"
         "\"runtime.systemstack_switch\": .skip 8\n"
         ".size \"runtime.systemstack_switch\", 8\n"
+        ".type __start_context, @function\n"
+        ".skip 8\n"
+        "test_certain:\n"
+        "__start_context: .cfi_startproc\n"
+        ".skip 8\n"
+        ".cfi_endproc\n"
+        ".size __start_context, 8\n"
+        "test_label:\n"
+        "\"runtime.mcall\": .cfi_startproc\n"
+        ".skip 8\n"
+        ".cfi_endproc\n"
         ".popsection\n");
+extern const char test_certain;
+extern const char test_label;
 extern const char test_root;
 extern const char test_no_root;
 extern const char __executable_start;
@@ -424,6 +437,22 @@ static void knows_roots_by_their_names(void **state)
     free(outcome.bytes);
 }
 
+static void keeps_to_certain_roots_against_call_frames(void **state)
+{
+    (void)state;
+    struct outcome outcome = {.bytes = NULL};
+    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_fd(fd, &outcome), 0);
+    uint64_t certain = (uint64_t)(&test_certain - &__executable_start);
+    uint64_t label = (uint64_t)(&test_label - &__executable_start);
+    assert_int_equal(cfi_table_find(&outcome.table, certain - 2)->kind, CFI_NONE);
+    assert_int_equal(cfi_table_find(&outcome.table, certain - 1)->kind, CFI_ROOT);
+    assert_int_equal(cfi_table_find(&outcome.table, certain)->kind, CFI_ROOT);
+    assert_int_equal(cfi_table_find(&outcome.table, certain + 7)->kind, CFI_ROOT);
+    assert_int_equal(cfi_table_find(&outcome.table, label)->kind, CFI_OFFSET);
+    free(outcome.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +468,7 @@ int main(void)
         cmocka_unit_test(survives_files_of_every_length),
         cmocka_unit_test(ignores_a_section_that_the_file_does_not_hold),
         cmocka_unit_test(knows_roots_by_their_names),
+        cmocka_unit_test(keeps_to_certain_roots_against_call_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

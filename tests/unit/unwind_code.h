@@ -28,6 +28,7 @@ enum code_function {
     CODE_SPOILER,    /* CFA = rsp + 8, the caller's rbp and rbx are lost */
     CODE_POPPED,     /* before a return: rbp and rbx said to be where rsp was */
     CODE_LIAR,       /* CFA = rsp */
+    CODE_GO,         /* CFA = rsp + 24, rbp lost, but it points to CFA - 16 */
     CODE_FAR,        /* CFA = rsp + 24, rbp and rbx said to be far away */
     CODE_END,
 };
@@ -88,6 +89,8 @@ static const struct cfi_rule code_rules[CODE_END] = {
     [CODE_SPOILER] = {CFA_AT(SP, 8), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST},
     [CODE_POPPED] = {CFA_AT(SP, 8), AT_CFA(ra, -8), AT_CFA(bp, -16), AT_CFA(bx, -24)},
     [CODE_LIAR] = {CFA_AT(SP, 0), AT_CFA(ra, 0)},
+    [CODE_GO] = {CFA_AT(SP, 24), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST,
+                 .keeps_fp = 1},
     [CODE_FAR] = {CFA_AT(SP, 24), AT_CFA(ra, -8), AT_CFA(bp, INT32_MAX), AT_CFA(bx, INT32_MIN)},
 };
 

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Finds .debug_frame and brings its bytes into memory. It can be compressed, by a header that the
+ * ELF standard has for it or, under another name, by the one that GNU's tools wrote before. The
+ * sizes in those are foreign: one that is too large, or that no compressed bytes of this length can
+ * give, is refused before there is memory for it, and what comes out past it ends the section.
+ */
+#include "debug_frame.h"
+
+#include "cleanup.h"
+#include "dwarf_entries.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* No byte of DEFLATE gives more. */
+#define ZLIB_RATIO_MAX 1032
+
+#define GNU_MAGIC       "ZLIB"
+#define GNU_MAGIC_BYTES 4
+#define CHUNK_BYTES     ((size_t)16384)
+
+/* Where a section's bytes are in the file, and what becomes of them. */
+struct stored {
+    uint64_t offset;
+    uint64_t size_bytes;
+    uint64_t content_bytes; /* as many as stored, if not compressed */
+    bool is_compressed;
+};
+
+static bool read_standard_header(const struct elf_file *file, struct stored *stored)
+{
+    Elf64_Chdr header;
+    if (stored->size_bytes < sizeof header ||
+        elf_file_read(file, stored->offset, &header, sizeof header) != sizeof header ||
+        header.ch_type != ELFCOMPRESS_ZLIB) {
+        return false;
+    }
+    stored->offset += sizeof header;
+    stored->size_bytes -= sizeof header;
+    stored->content_bytes = header.ch_size;
+    stored->is_compressed = true;
+    return true;
+}
+
+static bool read_gnu_header(const struct elf_file *file, struct stored *stored)
+{
+    uint64_t size_bytes = 0;
+    uint8_t header[GNU_MAGIC_BYTES + sizeof size_bytes];
+    if (stored->size_bytes < sizeof header ||
+        elf_file_read(file, stored->offset, header, sizeof header) != sizeof header ||
+        memcmp(header, GNU_MAGIC, GNU_MAGIC_BYTES) != 0) {
+        return false;
+    }
+    memcpy(&size_bytes, header + GNU_MAGIC_BYTES, sizeof size_bytes);
+    stored->offset += sizeof header;
+    stored->size_bytes -= sizeof header;
+    stored->content_bytes = be64toh(size_bytes);
+    stored->is_compressed = true;
+    return true;
+}
+
+/* Whether a section is ours to read, and where its bytes are. */
+static bool look_at(const struct elf_file *file, const char *name, const GElf_Shdr *header,
+                    struct stored *ret)
+{
+    struct stored stored = {header->sh_offset, header->sh_size, header->sh_size, false};
+    bool is_gnu = strcmp(name, ".zdebug_frame") == 0;
+    if ((!is_gnu && strcmp(name, ".debug_frame") != 0) || header->sh_type == SHT_NOBITS ||
+        !elf_file_has(file, stored.offset, stored.size_bytes)) {
+        return false;
+    }
+    if (is_gnu ? !read_gnu_header(file, &stored)
+               : (header->sh_flags & SHF_COMPRESSED) != 0 && !read_standard_header(file, &stored)) {
+        return false;
+    }
+    bool is_possible =
+        !stored.is_compressed || stored.content_bytes / ZLIB_RATIO_MAX <= stored.size_bytes;
+    if (stored.content_bytes > DEBUG_FRAME_BYTES_MAX || !is_possible) {
+        return false;
+    }
+    *ret = stored;
+    return true;
+}
+
+static bool find_section(const struct elf_file *file, struct stored *ret)
+{
+    size_t names = 0;
+    Elf_Scn *section = NULL;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) {
+        return false;
+    }
+    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(section, &header) == NULL
+                               ? NULL
+                               : elf_strptr(file->elf, names, header.sh_name);
+        if (name != NULL && look_at(file, name, &header, ret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns how many bytes were had of `stored->content_bytes`, for which there is room. */
+static size_t decompress(const struct elf_file *file, const struct stored *stored, uint8_t *content)
+{
+    uint8_t chunk[CHUNK_BYTES];
+    uint64_t done_bytes = 0;
+    z_stream stream = {.next_out = content, .avail_out = (uInt)stored->content_bytes};
+    if (inflateInit(&stream) != Z_OK) {
+        return 0;
+    }
+    int r = Z_OK;
+    while (r == Z_OK && stream.avail_out > 0 && done_bytes < stored->size_bytes) {
+        uint64_t left = stored->size_bytes - done_bytes;
+        size_t got = elf_file_read(file, stored->offset + done_bytes, chunk,
+                                   left < sizeof chunk ? left : sizeof chunk);
+        if (got == 0) {
+            break;
+        }
+        done_bytes += got;
+        stream.next_in = chunk;
+        stream.avail_in = (uInt)got;
+        r = inflate(&stream, Z_NO_FLUSH);
+    }
+    (void)inflateEnd(&stream);
+    return (size_t)(stored->content_bytes - stream.avail_out);
+}
+
+int debug_frame_add(const struct elf_file *file, struct cfi_builder *builder)
+{
+    struct stored stored;
+    if (!find_section(file, &stored)) {
+        return 0;
+    }
+    cleanup_(freep) uint8_t *content = malloc(stored.content_bytes + 1);
+    if (content == NULL) {
+        return -ENOMEM;
+    }
+    const struct dwarf_section section = {
+        .content.bytes = content,
+        .content.left = stored.is_compressed
+                            ? decompress(file, &stored, content)
+                            : elf_file_read(file, stored.offset, content, stored.content_bytes),
+        .is_debug = true,
+    };
+    return dwarf_entries_read(&section, file, builder);
+}

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Stacks of odd and of hostile kinds, all at once. Under a daemon with sanitizers the session goes on; under
+# one at a user's speed each stack has the mark that it must have: of the samples in the function in which a
+# program spends its time at least 99.5 % are the known chain of functions, and complete where they must be.
+. "${0%/*}/lib.sh"
+require_perf
+kinds=(deep shallow tail alloca altstack coroutine vfork tiny hostilebp hostilesp)
+for kind in "${kinds[@]}"; do
+    run_in_background "$WORKLOADS/odd_stacks" "$kind" 40
+done
+
+# record_odd BUILD SECONDS FILE: the daemon outlives the session and answers.
+record_odd() {
+    profctl record -F 999 -a -d "$2" -o "$3" >"$WORK/record.out" 2>&1 || fail "record ($1): $(cat "$WORK/record.out")"
+    kill -0 "$daemon_pid" || fail "the daemon ($1) has died"
+    profctl status --json >"$WORK/status.json" || fail "the daemon ($1) does not answer any more"
+}
+
+use_build dev
+start_daemon
+record_odd dev 3 "$WORK/sanitized.fxt"
+stop_daemon || exit 1
+
+use_build release
+start_daemon
+record_odd release 2 "$WORK/cold.fxt" # which brings the tables
+record_odd release 10 "$WORK/odd.fxt"
+profctl export --format folded "$WORK/odd.fxt" >"$WORK/folded" || fail "export failed"
+
+python3 - "$WORK/folded" <<'PYTHON' || fail "a stack is not what it must be"
+import collections, re, sys
+
+ROOT = r"_start;__libc_start_main[^;]*;[^;]*;main;"
+THREAD = r"[^;]*;[^;]*;"  # clone3 and start_thread, of which a stripped libc has no names
+KNOWN = {
+    "shallow": ROOT + r"run_shallow;(?:recurse;){61}odd_spin",
+    "tail": ROOT + r"run_tail;odd_spin",
+    "alloca": ROOT + r"run_alloca;use_room;odd_spin",
+    "vfork": ROOT + r"run_vfork;odd_spin",
+    "tiny": THREAD + r"tiny_thread;odd_spin",
+    # Marked: too long; a caller whose stack is in no copy.
+    "deep": r"\[truncated\];(?:recurse;){126}odd_spin",
+    "altstack": r"\[truncated\];(?:[^;]*;)*on_signal;odd_spin",
+    # Whether makecontext's trampoline is known to be a root is for others to say.
+    "coroutine": r"(?:\[truncated\];)?(?:[^;]*;)?coroutine_body;odd_spin",
+    # Without call-frame information there is no proof of anything.
+    "hostilebp": r"\[truncated\];(?:[^;]*;)*hostile_spin",
+    "hostilesp": r"\[truncated\];(?:[^;]*;)*hostile_spin",
+}
+known = collections.Counter()
+other = collections.defaultdict(collections.Counter)
+for line in open(sys.argv[1], encoding="utf-8"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    comm, _, frames = stack.partition(";")
+    if comm not in KNOWN or not frames.endswith("_spin"):
+        continue
+    if re.fullmatch(KNOWN[comm], frames):
+        known[comm] += int(count)
+    else:
+        other[comm][frames[:300]] += int(count)
+failed = False
+for comm in KNOWN:
+    total = known[comm] + other[comm].total()
+    share = 100 * known[comm] / max(total, 1)
+    print(f"{comm}: {total} samples, {share:.2f} % as known")
+    if total < 200 or share < 99.5:
+        failed = True
+        for frames, count in other[comm].most_common(5):
+            print(f"    {count} {frames}")
+sys.exit(failed)
+PYTHON

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What hostile clients cost the others, and what they leave behind: hostile_clients.py SOCKET PID_OF_DAEMON [memory].
+
+Each function in ATTACKS is a generator; a step of it is one round of the attack. A child process, as another
+user where this one is root, goes through at least so many rounds, and on until it is told that the victims
+have been answered: whatever they got, they got before the attack ended. One victim is a connection of the
+attacker's own user that was there before, the other connects anew each time, as a third user. Afterwards
+the daemon has as many descriptors as before and, with "memory", no more memory than HELD_BYTES_MAX beyond.
+"""
+import array
+import itertools
+import json
+import os
+import re
+import resource
+import select
+import socket
+import sys
+import threading
+import time
+import traceback
+
+INTERFACE = "io.cpuprofilerd.Sampler"
+ATTACKER_UID, VICTIM_UID = 60001, 60002
+ROOT = os.getuid() == 0
+UID_CONNECTIONS = 8
+MESSAGE_BYTES_MAX = 65536
+GIGABYTE = 1 << 30
+QUESTIONS = 20
+# What the allocator may keep of one connection at its limits: a message, and the replies that wait. Every
+# attack has hundreds of steps, so what a step leaves behind is seen from some hundred bytes on.
+HELD_BYTES_MAX = MESSAGE_BYTES_MAX + 256 * 1024
+
+
+class Client:
+    def __init__(self, uid=None):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.received = bytearray()
+        self.fds = []
+        if uid is not None:
+            os.seteuid(uid)
+        try:
+            self.socket.connect(PATH)
+        finally:
+            if uid is not None:
+                os.seteuid(0)
+        self.socket.settimeout(60)  # not for connect(), which would not wait for a place in the queue
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def receive(self):
+        """The next reply, or None when the daemon has cut the connection off."""
+        while b"\0" not in self.received:
+            try:
+                piece, control, _, _ = self.socket.recvmsg(1 << 16, socket.CMSG_SPACE(4))
+            except ConnectionResetError:
+                return None
+            if not piece:
+                return None
+            self.received += piece
+            for _, _, data in control:
+                fds = array.array("i")
+                fds.frombytes(data)
+                self.fds.extend(fds)
+        text, _, self.received = self.received.partition(b"\0")
+        return json.loads(text)
+
+    def ask(self, message):
+        self.socket.sendall(message)
+        return self.receive()
+
+
+def call(method, parameters=None):
+    return json.dumps({"method": INTERFACE + "." + method, "parameters": parameters or {}}).encode() + b"\0"
+
+
+def answered(client):
+    reply = client.ask(call("Status"))
+    return reply is not None and "status" in reply["parameters"]
+
+
+def admitted():
+    """A client that is served, be it that the daemon has to see first that earlier ones have gone."""
+    while True:
+        client = Client()
+        try:
+            if answered(client):
+                return client
+        except BrokenPipeError:
+            pass
+        client.socket.close()
+
+
+def until_cut_off(client, piece):
+    """Returns how many bytes went before the daemon cut the connection off; a gigabyte at the most."""
+    sent = 0
+    try:
+        while sent < GIGABYTE:
+            sent += client.socket.send(piece)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    return sent
+
+
+def connects_and_stays():
+    clients = []
+    for _ in itertools.count():
+        clients.extend(Client() for _ in range(100))
+        yield
+        del clients[:-900]  # as many as a process may have open
+
+
+def connects_and_goes():
+    while True:
+        for _ in range(100):
+            Client().socket.close()
+        yield
+
+
+def sends_no_nul():
+    while True:
+        for piece in (b" " * MESSAGE_BYTES_MAX, b"{" * 1000, b'{"method":"' + b"x" * 100000):
+            with Client() as client:
+                assert until_cut_off(client, piece) < GIGABYTE, "nobody stops a message that does not end"
+        yield
+
+
+def nests_and_repeats():
+    deep = b'{"method":"%s.Status","parameters":' % INTERFACE.encode() + b'{"a":' * 5000 + b"1" + b"}" * 5001 + b"\0"
+    repeated = b'{"method":"%s.Status",' % INTERFACE.encode() + b",".join([b'"parameters":{}'] * 4000) + b"}\0"
+    members = call("Status", {"m%d" % i: i for i in range(4000)})
+    twice = call("Create", {"config": {}}).replace(b'"config": {}', b",".join([b'"config": {}'] * 4000))
+    assert max(map(len, (deep, repeated, members, twice))) <= MESSAGE_BYTES_MAX
+    while True:
+        for message in (deep, b"[" * 60000 + b"\0", b'{"a":' * 10000 + b"\0"):
+            with Client() as client:
+                assert client.ask(message) is None, "deep nesting is taken"
+        with Client() as client:
+            for message in (repeated, members, twice) * 3:
+                reply = client.ask(message)
+                assert reply["error"] == "org.varlink.service.InvalidParameter", reply
+        yield
+
+
+def pipelines():
+    count = 3000
+    while True:
+        with Client() as client:
+            sender = threading.Thread(target=client.socket.sendall, args=(call("Status") * count,))
+            sender.start()
+            for i in range(count):
+                assert client.receive() is not None, "cut off after %d of %d calls" % (i, count)
+            sender.join()
+        yield
+
+
+def passes_descriptors():
+    near, far = os.pipe()
+    while True:
+        passed = 0
+        for _ in range(50):
+            with Client() as client:
+                own = client.socket.fileno()
+                try:
+                    socket.send_fds(client.socket, [call("Status") * 3], [near, far, own, own] * 8)
+                    passed += 1
+                except (BrokenPipeError, ConnectionResetError):
+                    continue  # its earlier connections are being closed yet, and count
+                while client.receive() is not None:
+                    pass
+                assert not client.fds
+        assert passed > 0
+        yield
+
+
+def reads_and_keeps_pipes():
+    while True:
+        with Client() as client:
+            assert "error" not in client.ask(call("Create", {"config": {}}))
+            assert "error" not in client.ask(call("Start"))
+            refused, ack = set(), 0
+            for _ in range(1000):
+                reply = client.ask(call("Read", {"ack": ack} if ack else {}))
+                refused.add(reply.get("error", "").rpartition(".")[2])
+                size_bytes = reply["parameters"].get("size_bytes", 0)
+                if size_bytes > 0 and len(client.fds) < UID_CONNECTIONS:
+                    assert len(os.read(client.fds[-1], size_bytes)) == size_bytes
+                    ack = reply["parameters"]["sequence"]
+                if len(client.fds) < UID_CONNECTIONS:
+                    time.sleep(0.01)  # something must be recorded in between
+            assert len(client.fds) == UID_CONNECTIONS, "%d pipes are held" % len(client.fds)
+            assert refused - {""} <= {"Failed", "BadState"} and refused - {""}, refused
+            yield
+        for fd in client.fds:
+            os.close(fd)
+
+
+def never_reads():
+    while True:
+        clients = [admitted() for _ in range(UID_CONNECTIONS - 1)]
+        for client in clients:
+            client.socket.settimeout(0.2)
+            try:
+                while True:
+                    client.socket.sendall(call("Status") * 100)
+            except TimeoutError:
+                pass  # held up, and not stored
+        yield
+        for client in clients:
+            client.socket.close()
+
+
+def disconnects_mid_message():
+    message = call("Status")
+    while True:
+        for i in range(100):
+            with admitted() as client:
+                client.socket.sendall(message * (i % 20) + message[:i % len(message)])
+                if i % 3 == 0:
+                    client.socket.shutdown(socket.SHUT_WR)
+                if i % 3 == 1:
+                    client.socket.shutdown(socket.SHUT_RD)
+        yield
+
+
+ATTACKS = {  # the attack, and its rounds at the least
+    connects_and_stays: 10, connects_and_goes: 10, sends_no_nul: 50, nests_and_repeats: 20, pipelines: 2,
+    passes_descriptors: 10, reads_and_keeps_pipes: 1, never_reads: 2, disconnects_mid_message: 10,
+}
+
+
+def attack(generator, rounds, ready, enough):
+    if ROOT:
+        os.setgroups([])
+        os.setresgid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID)
+        os.setresuid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID)
+    for done, _ in enumerate(generator(), 1):
+        if done == 1:
+            os.write(ready, b"x")
+        if done >= rounds and select.select([enough], [], [], 0)[0]:
+            return
+
+
+def start_attack(generator, rounds):
+    """Returns the attacker's pid, and the descriptor whose closing ends it, once its first round is done."""
+    is_ready, ready = os.pipe()
+    enough, end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(end)
+            attack(generator, rounds, ready, enough)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(ready)
+    os.close(enough)
+    assert os.read(is_ready, 1) == b"x", "the attack itself went wrong"
+    os.close(is_ready)
+    return pid, end
+
+
+def descriptors():
+    return len(os.listdir("/proc/%d/fd" % DAEMON))
+
+
+def memory_bytes():
+    with open("/proc/%d/status" % DAEMON, encoding="ascii") as status:
+        return int(re.search(r"RssAnon:\s*(\d+) kB", status.read()).group(1)) * 1024
+
+
+def settles(question):
+    limit = time.monotonic() + 15
+    while not question():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def suffer(generator, rounds, same_user):
+    before = descriptors()
+    pid, end = start_attack(generator, rounds)
+    for _ in range(QUESTIONS):
+        assert answered(same_user), "a connection of the same user is not served"
+        if ROOT:
+            with Client(VICTIM_UID) as other_user:
+                assert answered(other_user), "another user is not served"
+    assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the attack ended before the victims were served"
+    os.close(end)
+    assert os.waitpid(pid, 0)[1] == 0, "the attack itself went wrong"
+    assert settles(lambda: descriptors() == before), "%d descriptors, %d before" % (descriptors(), before)
+
+
+def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+    with Client(ATTACKER_UID if ROOT else None) as same_user:
+        assert answered(same_user)
+        if MEMORY:  # what the daemon keeps for ever (names, the allocator's arenas) is there before
+            for generator in ATTACKS:
+                suffer(generator, 1, same_user)
+        for generator, rounds in ATTACKS.items():
+            before = memory_bytes()
+            suffer(generator, rounds, same_user)
+            held = "its descriptors are as before"
+            if MEMORY:
+                assert settles(lambda: memory_bytes() <= before + HELD_BYTES_MAX), \
+                    "%s: %d bytes of memory, %d before" % (generator.__name__, memory_bytes(), before)
+                held += ", %+d KiB of memory" % ((memory_bytes() - before) // 1024)
+            print("%s: the others are served; %s" % (generator.__name__, held), flush=True)
+
+
+PATH, DAEMON, MEMORY = sys.argv[1], int(sys.argv[2]), "memory" in sys.argv[3:]
+main()

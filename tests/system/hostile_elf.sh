@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs whose call-frame information is broken in as many ways run, and are sampled. At the worst the
+# worker dies over one; the session goes on, in bounded time and memory, and the stacks of programs that came
+# after them are complete.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+python3 "${0%/*}/hostile_frames.py" "$WORKLOADS/odd_stacks" "$WORK" >"$WORK/bad" || fail "no hostile files"
+mapfile -t bad <"$WORK/bad"
+for program in "${bad[@]}"; do
+    "$program" tail 0.01 || fail "$program does not run, so it tests nothing"
+done
+for kind in shallow alloca; do
+    cp "$WORKLOADS/odd_stacks" "$WORK/good_$kind"
+done
+start_daemon
+
+SECONDS=0
+profctl record -F 999 -a -d 14 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1 &
+record_pid=$!
+background_pids+=("$record_pid")
+sleep 0.5
+for program in "${bad[@]}"; do
+    run_in_background "$program" tail 12
+done
+sleep 2
+for kind in shallow alloca; do
+    run_in_background "$WORK/good_$kind" "$kind" 11
+done
+sleep 8
+profctl status --json >"$WORK/status.json" || fail "the daemon does not answer"
+expect_json "$WORK/status.json" "d['session']['state'] == 'running'" "the session does not run any more"
+expect_json "$WORK/status.json" "d['session']['worker_restarts'] <= ${#bad[@]}" "the worker died more than once over a file"
+wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
+[ "$SECONDS" -le 24 ] || fail "14 seconds of sampling took $SECONDS"
+resident_kb=$(awk '/^VmHWM:/ { print $2 }' "/proc/$daemon_pid/status")
+[ "$resident_kb" -le 262144 ] || fail "the daemon took $resident_kb KiB of memory"
+
+profctl export --format folded "$WORK/hostile.fxt" >"$WORK/folded" || fail "export failed"
+for kind in shallow alloca; do
+    awk -v kind="$kind" '$0 ~ "^" kind ";" && / / {
+        split($1, frames, ";")
+        if ($0 !~ /odd_spin [0-9]+$/) next
+        all += $NF
+        if (frames[2] == "_start" && $0 ~ ";main;run_" kind ";") complete += $NF
+    } END {
+        printf "%s: %d samples, %d complete\n", kind, all, complete
+        exit !(all >= 300 && complete >= 0.995 * all)
+    }' "$WORK/folded" || fail "stacks of a program that is whole are not complete: $(grep "^$kind;" "$WORK/folded" | head -n 5)"
+done
+samples=$(awk '/^tail;.*odd_spin [0-9]+$/ { sum += $NF } END { print sum + 0 }' "$WORK/folded")
+[ "$samples" -ge 300 ] || fail "only $samples samples of the hostile programs"
+echo "worker restarts: $(json "$WORK/status.json" "d['session']['worker_restarts']"), daemon: $resident_kb KiB, hostile samples: $samples"

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A reader that is killed with -9 between Read and its acknowledgement takes nothing along: who reads next
+# gets every sample that the dead one had, and all reads together have each that the books say was kept, once. Once while the session runs, and once when it has stopped. (A full disk, and profctl
+# killed half-way: start_stop_read.sh.)
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+
+# samples FILE: a line each, sorted, since a later Read has more of the first CPU before the others.
+samples() {
+    profctl dump --json "$1" >"$WORK/dump.json" || fail "$1 is no recording"
+    python3 - "$WORK/dump.json" <<'PYTHON' | sort
+import json, sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    record = json.loads(line)
+    if record["record"] == "sample":
+        print(record["time_ns"], record["cpu"], record["pid"], record["tid"])
+PYTHON
+}
+
+# read_and_die FILE: what one Read gave goes to FILE; its reader is killed without an acknowledgement.
+read_and_die() {
+    python3 - "$CPU_PROFILERD_SOCKET" "$1" <<'PYTHON'
+import array, json, os, signal, socket, sys, time
+
+def call(method, **parameters):
+    daemon.sendall(json.dumps({"method": "io.cpuprofilerd.Sampler." + method, "parameters": parameters}).encode() + b"\0")
+    text, fds = b"", array.array("i")
+    while not text.endswith(b"\0"):
+        piece, control, _, _ = daemon.recvmsg(70000, socket.CMSG_SPACE(4))
+        text += piece
+        for _, _, data in control:
+            fds.frombytes(data)
+    reply = json.loads(text[:-1])
+    assert "error" not in reply, reply
+    return reply["parameters"], list(fds)
+
+daemon = socket.socket(socket.AF_UNIX)
+daemon.connect(sys.argv[1])
+call("Attach")
+size_bytes = 0
+while size_bytes == 0:
+    time.sleep(0.01)
+    reply, fds = call("Read")
+    size_bytes = reply["size_bytes"]
+with open(sys.argv[2], "wb") as file, os.fdopen(fds[0], "rb", closefd=False) as pipe:
+    file.write(pipe.read())
+os.kill(os.getpid(), signal.SIGKILL)
+PYTHON
+    [ $? -eq 137 ]
+}
+
+# expect_death N: bash's own word of the kill goes where the reader's errors go.
+expect_death() {
+    read_and_die "$WORK/dead_$1.fxt" 2>"$WORK/reader.err" || fail "reader $1 did not live until its kill: $(cat "$WORK/reader.err")"
+}
+
+profctl start -F 4000 >/dev/null || fail "start"
+sleep 0.5
+expect_death 1
+profctl read -o "$WORK/1.fxt" >/dev/null || fail "read after a kill, running"
+sleep 0.5
+profctl stop >/dev/null || fail "stop"
+expect_death 2
+profctl read -o "$WORK/2.fxt" >/dev/null || fail "read after a kill, stopped"
+
+for n in 1 2; do
+    samples "$WORK/dead_$n.fxt" >"$WORK/dead"
+    samples "$WORK/$n.fxt" >"$WORK/next"
+    count=$(wc -l <"$WORK/dead")
+    [ "$count" -gt 0 ] || fail "reader $n had no samples when it was killed"
+    missing=$(comm -23 "$WORK/dead" "$WORK/next" | wc -l)
+    [ "$missing" -eq 0 ] || fail "the read after kill $n lacks $missing of the $count samples that the dead reader had"
+    echo "kill $n: $count samples, and the next read had them all, and $(($(wc -l <"$WORK/next") - count)) others"
+done
+for n in 1 2; do
+    samples "$WORK/$n.fxt"
+done >"$WORK/all"
+[ -z "$(sort "$WORK/all" | uniq -d)" ] || fail "a sample was read twice"
+kept=$(json "$WORK/dump.json" "[l['value']['total']['kept'] for l in lines if l['record'] == 'data' and l['name'] == 'cpu-profilerd.books'][-1]")
+[ "$(wc -l <"$WORK/all")" -eq "$kept" ] || fail "$(wc -l <"$WORK/all") samples were read, and $kept were kept"
+profctl close >/dev/null || fail "close"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A module cache that opens nothing: it notes what it is asked for, and answers when the test says
+ * so. NULL in place of a cache refuses everything.
+ */
+
+#include "module_cache.h"
+
+#include <stddef.h>
+
+#define FAKE_REQUESTS_MAX 256
+
+struct module_cache {
+    struct fake_request {
+        enum module_table table;
+        enum module_urgency urgency;
+        uint64_t inode;               /* 0: the vdso, or the kernel */
+        struct module_ticket *ticket; /* NULL once it is released */
+    } requests[FAKE_REQUESTS_MAX];
+    size_t request_count;
+    size_t held_count; /* tickets that are not released */
+    bool refuses;
+};
+
+/* To all that asked for this inode and have no answer yet; `table` stays the caller's. */
+void fake_module_ready(struct module_cache *cache, uint64_t inode, const struct cfi_table *table);
+void fake_module_failed(struct module_cache *cache, uint64_t inode, enum module_failure failure);
+
+/*
+ * A table of a file whose first 0x1000 bytes are code: at 0x10 a function whose caller is found at
+ * rsp + 8 (CFA = rsp + 16), at 0x100 a root. Borrowed, until fake_module_table_free().
+ */
+const struct cfi_table *fake_module_table(void);
+void fake_module_table_free(void);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From an address at a time to a rule, with a module cache that answers when it is told to: what is
+ * asked for, how often and how urgently, what is remembered, and that every ticket is given back
+ * however files come and go.
+ */
+#include "code_map.h"
+#include "fake_module_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define PID   100
+#define START UINT64_C(0x5000)
+#define LEAF  (START + 0x14)
+
+struct world {
+    struct module_cache cache;
+    struct process_table *processes;
+    struct code_map *map;
+};
+
+static void on_file_free(struct mapped_file *file, void *userdata)
+{
+    (void)userdata;
+    code_map_file_gone(file);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->processes = process_table_new(on_file_free, NULL);
+    world->map = code_map_new(&world->cache);
+    *state = world;
+    return world->processes == NULL || world->map == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    (void)process_table_free(world->processes);
+    (void)code_map_free(world->map);
+    assert_int_equal(world->cache.held_count, 0);
+    fake_module_table_free();
+    free(world);
+    return 0;
+}
+
+/* One page of the file `inode` at `start`. */
+static void map_file(struct world *world, int32_t pid, uint64_t start, uint64_t inode,
+                     uint64_t time_ns)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/file%d", (int)inode);
+    const struct mapping_description description = {
+        .start = start, .end = start + 0x1000, .path = path, .device_major = 8, .inode = inode};
+    process_table_mmap(world->processes, pid, &description, time_ns);
+}
+
+static enum unwind_code find_with(struct world *world, int32_t pid, uint64_t pc, uint64_t time_ns,
+                                  bool settle)
+{
+    const struct cfi_rule *rule = NULL;
+    struct process *process = process_table_find(world->processes, pid, time_ns);
+    assert_non_null(process);
+    enum unwind_code code = code_map_find(world->map, process, pc, time_ns, settle, &rule);
+    if (code == UNWIND_CODE_RULE) {
+        assert_int_equal(rule->cfa_offset, 16);
+    }
+    return code;
+}
+
+static enum unwind_code find(struct world *world, uint64_t pc, uint64_t time_ns)
+{
+    return find_with(world, PID, pc, time_ns, false);
+}
+
+static void a_rule_comes_with_its_table_and_is_remembered(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    assert_int_equal(find(world, LEAF, 21), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.request_count, 1);
+    assert_int_equal(world->cache.requests[0].urgency, MODULE_WANTED);
+    assert_int_equal(world->cache.requests[0].table, MODULE_CFI);
+    assert_false(code_map_poll(world->map));
+
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_true(code_map_poll(world->map));
+    assert_false(code_map_poll(world->map));
+    for (uint64_t time_ns = 20; time_ns < 30; time_ns++) {
+        assert_int_equal(find(world, LEAF, time_ns), UNWIND_CODE_RULE);
+    }
+    assert_int_equal(code_map_counts(world->map).hit_count, 9);
+    assert_int_equal(find(world, START + 0x500, 30), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, START + 0x2000, 30), UNWIND_CODE_NONE);
+    assert_int_equal(code_map_counts(world->map).unmapped_count, 1);
+    assert_int_equal(world->cache.request_count, 1);
+}
+
+static void what_is_settled_early_is_counted_and_not_remembered(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find_with(world, PID, LEAF, 20, true), UNWIND_CODE_NO_RULE);
+    assert_int_equal(code_map_counts(world->map).unready_count, 1);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+    assert_int_equal(code_map_counts(world->map).unready_count, 1);
+}
+
+static void a_file_that_failed_is_not_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
+    assert_true(code_map_poll(world->map));
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF, UINT64_C(9000000000)), UNWIND_CODE_NO_RULE);
+    assert_int_equal(world->cache.request_count, 1);
+}
+
+static void what_was_refused_is_asked_for_again_a_second_later(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    world->cache.refuses = true;
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF, UINT64_C(900000000)), UNWIND_CODE_NO_RULE);
+    assert_int_equal(world->cache.request_count, 1);
+    assert_int_equal(code_map_counts(world->map).unready_count, 2);
+
+    world->cache.refuses = false;
+    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.request_count, 2);
+    fake_module_failed(&world->cache, 1, MODULE_FAILURE_LIMIT);
+    assert_true(code_map_poll(world->map));
+    assert_false(code_map_poll(world->map));
+    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_NO_RULE);
+
+    assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_PENDING);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_RULE);
+}
+
+static void prefetch_asks_once_for_each_file_the_most_shared_first(void **state)
+{
+    struct world *world = *state;
+    for (int32_t pid = PID; pid < PID + 5; pid++) {
+        map_file(world, pid, START, 1 + (pid == PID), 10);
+        map_file(world, pid, START + 0x10000, 3, 10);
+        map_file(world, pid, START + 0x20000, 3, 10);
+    }
+    code_map_prefetch(world->map, world->processes);
+    assert_int_equal(world->cache.request_count, 3);
+    static const uint64_t order[] = {3, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(world->cache.requests[i].inode, order[i]);
+        assert_int_equal(world->cache.requests[i].urgency, MODULE_PREFETCH);
+    }
+    code_map_prefetch(world->map, world->processes);
+    /* Each file has many users; whose was not asked for may be, but never the same one twice. */
+    size_t before = world->cache.request_count;
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.request_count, before + 1);
+    assert_int_equal(world->cache.requests[before].inode, 2);
+    assert_int_equal(world->cache.requests[before].urgency, MODULE_WANTED);
+}
+
+static void a_refused_prefetch_is_asked_for_by_the_first_frame(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    world->cache.refuses = true;
+    code_map_prefetch(world->map, world->processes);
+    assert_int_equal(world->cache.request_count, 1);
+    world->cache.refuses = false;
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+}
+
+static void each_sample_sees_what_was_mapped_at_its_time(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+
+    /* dlclose(), dlopen(): another file at the same address, all within one drain. */
+    map_file(world, PID, START, 2, 100);
+    assert_int_equal(find(world, LEAF, 150), UNWIND_CODE_PENDING);
+    fake_module_failed(&world->cache, 2, MODULE_FAILURE_UNREADABLE);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(find(world, LEAF, 150), UNWIND_CODE_NO_RULE);
+        assert_int_equal(find(world, LEAF, 99), UNWIND_CODE_RULE);
+        assert_int_equal(find(world, LEAF, 9), UNWIND_CODE_NONE);
+    }
+    process_table_prune(world->processes, 200);
+    (void)code_map_poll(world->map);
+    assert_int_equal(world->cache.held_count, 1);
+    assert_int_equal(find(world, LEAF, 250), UNWIND_CODE_NO_RULE);
+}
+
+static void a_file_that_goes_while_it_is_waited_for_leaves_nothing(void **state)
+{
+    struct world *world = *state;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    process_table_exit(world->processes, PID, PID, 30);
+    process_table_prune(world->processes, 40);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    (void)code_map_poll(world->map);
+    assert_int_equal(world->cache.held_count, 0);
+
+    /* And one that is still waited for at the end is released there: see tear_down(). */
+    map_file(world, PID, START, 2, 50);
+    assert_int_equal(find(world, LEAF, 60), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.held_count, 1);
+}
+
+static void names_of_the_kernel_are_never_asked_for(void **state)
+{
+    struct world *world = *state;
+    static const char *const paths[] = {"", "[heap]", "//anon", "[vsyscall]"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const struct mapping_description description = {
+            .start = START, .end = START + 0x1000, .path = paths[i]};
+        process_table_mmap(world->processes, PID, &description, 10 + i);
+        assert_int_equal(find(world, LEAF, 10 + i), UNWIND_CODE_NO_RULE);
+    }
+    code_map_prefetch(world->map, world->processes);
+    assert_int_equal(world->cache.request_count, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_rule_comes_with_its_table_and_is_remembered),
+        TEST(what_is_settled_early_is_counted_and_not_remembered),
+        TEST(a_file_that_failed_is_not_asked_for_again),
+        TEST(what_was_refused_is_asked_for_again_a_second_later),
+        TEST(prefetch_asks_once_for_each_file_the_most_shared_first),
+        TEST(a_refused_prefetch_is_asked_for_by_the_first_frame),
+        TEST(each_sample_sees_what_was_mapped_at_its_time),
+        TEST(a_file_that_goes_while_it_is_waited_for_leaves_nothing),
+        TEST(names_of_the_kernel_are_never_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

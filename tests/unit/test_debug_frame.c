@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Sections of CIEs and FDEs for debuggers (DWARF 5, 6.4.1), in files of their own, as they are and
+ * compressed. The one function that each describes is at CODE_START.
+ */
+#include "debug_frame.h"
+
+#include "cfi_words.h"
+#include "cleanup.h"
+#include "eh_frame.h"
+#include "eh_frame_file.h"
+
+#include <endian.h>
+#include <zlib.h>
+
+#define BYTES_MAX 128
+
+#define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
+#define ENTRY      "r7+8 ra c-8 bp = bx ="
+
+#define IS_CIE    0xff, 0xff, 0xff, 0xff
+#define IS_LONG   0xff, 0xff, 0xff, 0xff
+#define PROGRAM   0x0c, 7, 8, 0x90, 1 /* CFA = rsp + 8, return address at CFA - 8 */
+#define ALIGNMENT 1, 0x78, 16         /* of code, of data, and the return address's column */
+#define FUNCTION  0, 0, 0x10, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0
+
+/* 18 bytes: so far from the start of the section is the FDE. */
+#define PLAIN_CIE 14, 0, 0, 0, IS_CIE, 3, 0, ALIGNMENT, PROGRAM
+
+static const uint8_t plain[] = {PLAIN_CIE, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION};
+
+static void describe(const struct eh_frame_file *file, uint64_t vaddr, char *words)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = NULL;
+    cleanup_(closep) int fd = eh_frame_file_make(file);
+    assert_non_null(builder);
+    assert_int_equal(eh_frame_read(fd, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
+    cfi_words(cfi_table_find(&table, vaddr), words);
+    (void)cfi_builder_free(builder);
+}
+
+struct form {
+    const char *what;
+    uint8_t bytes[BYTES_MAX];
+    size_t size_bytes;
+    const char *words;
+};
+
+static const struct form forms[] = {
+    {"version 1",
+     BYTES(14, 0, 0, 0, IS_CIE, 1, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     ENTRY},
+    {"version 3", BYTES(PLAIN_CIE, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION), ENTRY},
+    {"version 4",
+     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     ENTRY},
+    {"addresses of four bytes",
+     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 4, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     "unsupported"},
+    {"segments",
+     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 1, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     "unsupported"},
+    {"a CIE that is not the first", BYTES(PLAIN_CIE, PLAIN_CIE, 20, 0, 0, 0, 18, 0, 0, 0, FUNCTION),
+     ENTRY},
+    {"64 bits",
+     BYTES(IS_LONG, 18, 0, 0, 0, 0, 0, 0, 0, IS_CIE, IS_CIE, 3, 0, ALIGNMENT, PROGRAM, IS_LONG, 24,
+           0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     ENTRY},
+    {"a function of Go, which says nothing of rbp",
+     BYTES(17, 0, 0, 0, IS_CIE, 3, 0, 1, 0x7c, 16, 0x0c, 7, 8, 0x05, 16, 2, 0, 0, 24, 0, 0, 0, 0, 0,
+           0, 0, FUNCTION, 0x13, 0x7c, 0, 0),
+     "r7+16 ra c-8 bp ? bx ? fp"},
+    {"and without a frame",
+     BYTES(17, 0, 0, 0, IS_CIE, 3, 0, 1, 0x7c, 16, 0x0c, 7, 8, 0x05, 16, 2, 0, 0, 20, 0, 0, 0, 0, 0,
+           0, 0, FUNCTION),
+     "r7+8 ra c-8 bp ? bx ?"},
+    {"a place in the manner of .eh_frame", BYTES(PLAIN_CIE, 20, 0, 0, 0, 22, 0, 0, 0, FUNCTION),
+     "none"},
+    {"a CIE that comes after", BYTES(20, 0, 0, 0, 24, 0, 0, 0, FUNCTION, PLAIN_CIE), "none"},
+    {"a CIE in the manner of .eh_frame",
+     BYTES(14, 0, 0, 0, 0, 0, 0, 0, 3, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+     "none"},
+    {"half a function", BYTES(PLAIN_CIE, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0), "none"},
+    {"a length that does not fit", BYTES(PLAIN_CIE, 21, 0, 0, 0, 0, 0, 0, 0, FUNCTION), "none"},
+};
+
+static void reads_every_form_of_entry(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        char words[CFI_WORDS_BYTES];
+        const struct eh_frame_file file = {
+            .machine = EM_X86_64,
+            .debug_frame = forms[i].bytes,
+            .debug_frame_bytes = forms[i].size_bytes,
+            .debug_frame_name = DEBUG_FRAME_NAME,
+        };
+        describe(&file, CODE_START, words);
+        if (strcmp(words, forms[i].words) != 0) {
+            fail_msg("%s: %s, expected %s", forms[i].what, words, forms[i].words);
+        }
+    }
+}
+
+/* The other describes two functions, of which the first is known from .eh_frame. */
+static void has_less_weight_than_eh_frame(void **state)
+{
+    (void)state;
+    static const uint8_t eh_frame[] = {14, 0,    0, 0,  0, 0, 0, 0,  1, 0, ALIGNMENT, 0x0c,    7,
+                                       24, 0x90, 1, 20, 0, 0, 0, 22, 0, 0, 0,         FUNCTION};
+    static const uint8_t debug_frame[] = {PLAIN_CIE, 20, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0x10, 0,
+                                          0,         0,  0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0};
+    char words[CFI_WORDS_BYTES];
+    const struct eh_frame_file file = {
+        .machine = EM_X86_64,
+        .eh_frame = eh_frame,
+        .eh_frame_bytes = sizeof eh_frame,
+        .debug_frame = debug_frame,
+        .debug_frame_bytes = sizeof debug_frame,
+        .debug_frame_name = DEBUG_FRAME_NAME,
+    };
+    describe(&file, CODE_START + 15, words);
+    assert_string_equal(words, "r7+24 ra c-8 bp = bx =");
+    describe(&file, CODE_START + 16, words);
+    assert_string_equal(words, ENTRY);
+}
+
+struct packing {
+    const char *what;
+    enum eh_frame_file_debug name;
+    uint32_t type;         /* with the flag: of compression */
+    uint64_t claimed;      /* as the size of what is compressed; 0: its size */
+    size_t missing_bytes;  /* at the end */
+    size_t repeated_count; /* times that the section is in there once more */
+    bool is_compressed;
+    bool is_read;
+    size_t padding_bytes; /* after what is compressed */
+};
+
+static const struct packing packings[] = {
+    {.what = "as it is", .name = DEBUG_FRAME_NAME, .is_read = true},
+    {.what = "without a name", .name = DEBUG_FRAME_NAMELESS},
+    {.what = "under the name for GNU's header", .name = DEBUG_FRAME_GNU_NAME},
+    {.what = "the standard's",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .is_read = true},
+    {.what = "GNU's", .name = DEBUG_FRAME_GNU_NAME, .is_compressed = true, .is_read = true},
+    {.what = "of another kind", .name = DEBUG_FRAME_NAME, .type = 2, .is_compressed = true},
+    {.what = "cut in its header",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .missing_bytes = 999},
+    {.what = "cut in GNU's header",
+     .name = DEBUG_FRAME_GNU_NAME,
+     .is_compressed = true,
+     .missing_bytes = 999},
+    {.what = "cut before its first entry ends",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .missing_bytes = 20},
+    {.what = "more than it says",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .claimed = sizeof plain,
+     .repeated_count = 99999,
+     .is_read = true},
+    {.what = "less than it says",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .claimed = 4000,
+     .is_read = true},
+    {.what = "more than it can be",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .claimed = 1 << 20},
+    {.what = "GNU's, more than it can be",
+     .name = DEBUG_FRAME_GNU_NAME,
+     .is_compressed = true,
+     .claimed = 1 << 20},
+    {.what = "more than there is room for",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .claimed = DEBUG_FRAME_BYTES_MAX + 1,
+     .padding_bytes = 200000},
+    {.what = "all the memory there is",
+     .name = DEBUG_FRAME_NAME,
+     .type = ELFCOMPRESS_ZLIB,
+     .is_compressed = true,
+     .claimed = UINT64_MAX},
+};
+
+/* The section once, or many times over: returned, free it. */
+static uint8_t *repeat_section(size_t count)
+{
+    uint8_t *bytes = malloc(count * sizeof plain);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(bytes + i * sizeof plain, plain, sizeof plain);
+    }
+    return bytes;
+}
+
+/* Fills `ret` (for free()) with header and compressed bytes. */
+static size_t pack(const struct packing *packing, uint8_t **ret)
+{
+    cleanup_(freep) uint8_t *content = repeat_section(packing->repeated_count + 1);
+    uint64_t content_bytes = (packing->repeated_count + 1) * sizeof plain;
+    uLongf packed_bytes = compressBound(content_bytes);
+    uint64_t claimed_bytes = packing->claimed == 0 ? content_bytes : packing->claimed;
+    Elf64_Chdr header = {.ch_type = packing->type, .ch_size = claimed_bytes};
+    size_t header_bytes = sizeof header;
+    *ret = calloc(1, sizeof header + packed_bytes + packing->padding_bytes);
+    assert_non_null(*ret);
+    if (packing->name == DEBUG_FRAME_GNU_NAME) {
+        uint64_t big_endian = htobe64(claimed_bytes);
+        memcpy(*ret, "ZLIB", 4);
+        memcpy(*ret + 4, &big_endian, sizeof big_endian);
+        header_bytes = 4 + sizeof big_endian;
+    } else {
+        memcpy(*ret, &header, sizeof header);
+    }
+    assert_int_equal(compress(*ret + header_bytes, &packed_bytes, content, content_bytes), Z_OK);
+    size_t size_bytes = header_bytes + packed_bytes + packing->padding_bytes;
+    return packing->missing_bytes < size_bytes ? size_bytes - packing->missing_bytes : 8;
+}
+
+static void unpacks_what_it_has_room_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof packings / sizeof packings[0]; i++) {
+        const struct packing *packing = &packings[i];
+        cleanup_(freep) uint8_t *packed = NULL;
+        size_t packed_bytes = packing->is_compressed ? pack(packing, &packed) : 0;
+        char words[CFI_WORDS_BYTES];
+        const struct eh_frame_file file = {
+            .machine = EM_X86_64,
+            .debug_frame = packing->is_compressed ? packed : plain,
+            .debug_frame_bytes = packing->is_compressed ? packed_bytes : sizeof plain,
+            .debug_frame_name = packing->name,
+            .is_compressed = packing->is_compressed && packing->name == DEBUG_FRAME_NAME,
+        };
+        print_message("  %s\n", packing->what);
+        describe(&file, CODE_START, words);
+        assert_string_equal(words, packing->is_read ? ENTRY : "none");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_form_of_entry),
+        cmocka_unit_test(has_less_weight_than_eh_frame),
+        cmocka_unit_test(unpacks_what_it_has_room_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tables of both kinds on their way from the worker: what is asked for at once, by whom, in which
+ * order, and what a dead worker costs.
+ */
+#include "module_cache_fixture.h"
+
+static void loses_one_table_with_a_worker(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target libc;
+    static struct target self;
+    find_mapping(getpid(), "/libc.so", &libc);
+    find_mapping(getpid(), "/test_module_tables", &self);
+    pid_t pid = module_cache_worker_pid(fixture->cache);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    struct module_ticket *lost =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
+    for (int i = 0; i < 5; i++) {
+        step(fixture->cache);
+    }
+    assert_int_equal(module_ticket_state(lost), MODULE_PENDING);
+    struct module_ticket *waiting =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &self.query);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(wait_for(fixture->cache, lost), MODULE_FAILED);
+    assert_int_equal(module_ticket_failure(lost), MODULE_FAILURE_WORKER);
+    assert_int_equal(wait_for(fixture->cache, waiting), MODULE_READY);
+    assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 1);
+    assert_int_not_equal(module_cache_worker_pid(fixture->cache), pid);
+    module_ticket_release(lost);
+    module_ticket_release(waiting);
+
+    /* One that dies with nothing to do costs nothing. */
+    assert_int_equal(kill(module_cache_worker_pid(fixture->cache), SIGKILL), 0);
+    for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count < 2; i++) {
+        step(fixture->cache);
+    }
+    expect_failure(fixture, &self.query, MODULE_FAILURE_NONE);
+    assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 2);
+}
+
+static void bounds_what_is_asked_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target targets[MAPPINGS_MAX];
+    enum {
+        REQUESTS = 20000
+    };
+    static struct module_ticket *tickets[REQUESTS];
+    const size_t count = REQUESTS;
+    size_t mapping_count = read_mappings(getpid(), targets);
+    size_t accepted = 0;
+    for (size_t i = 0; i < count; i++) {
+        tickets[i] = module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED,
+                                          &targets[i % mapping_count].query);
+        accepted += tickets[i] != NULL;
+    }
+    assert_in_range(accepted, OPENER_REQUESTS_MAX / 4, OPENER_REQUESTS_MAX / 2);
+    assert_int_equal(module_cache_counts(fixture->cache).refused_count, count - accepted);
+    for (size_t i = 0; i < count; i++) {
+        if (tickets[i] != NULL) {
+            assert_int_equal(wait_for(fixture->cache, tickets[i]), MODULE_READY);
+            module_ticket_release(tickets[i]);
+        }
+    }
+    assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].ready_count,
+                     accepted);
+    assert_true(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].module_count <=
+                mapping_count);
+    expect_failure(fixture, &targets[0].query, MODULE_FAILURE_NONE);
+}
+
+/* What one user's file may have done to the worker must not reach another's. */
+static void renews_its_worker_between_the_files_of_two_users(void **state)
+{
+    struct fixture *fixture = *state;
+    static const uid_t owners[] = {0, 4001, 4001, 4002, 0, 0, 4001};
+    static const uint64_t renewals[] = {0, 0, 0, 1, 2, 2, 2};
+    char path[PATH_BYTES + 16];
+    if (geteuid() != 0) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        (void)snprintf(path, sizeof path, "%s/%zu.so", fixture->folder, i);
+        copy_libc(path, false);
+        assert_int_equal(chown(path, owners[i], 0), 0);
+        struct target target = of_gone_process(fixture, path);
+        target.query.path = target.path;
+        expect_failure(fixture, &target.query, MODULE_FAILURE_NONE);
+        assert_int_equal(module_cache_counts(fixture->cache).worker_renewal_count, renewals[i]);
+    }
+    assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 0);
+}
+
+static void forgives_tickets_that_nobody_waits_for(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target targets[MAPPINGS_MAX];
+    size_t count = read_mappings(getpid(), targets);
+    for (size_t i = 0; i < count; i++) {
+        module_ticket_release(
+            module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &targets[i].query));
+    }
+    /* Undecided ones go with the cache; decided ones too. */
+    step(fixture->cache);
+    fixture->descriptors = 0;
+    module_cache_free(fixture->cache);
+    static const struct elf_worker_config config = {.uid = 65534, .gid = 65534};
+    assert_int_equal(module_cache_new(&config, &fixture->cache), 0);
+    fixture->descriptors = count_descriptors();
+}
+
+static void names_the_kernel_or_says_why_not(void **state)
+{
+    struct fixture *fixture = *state;
+    struct module_ticket *ticket = module_cache_request_kernel(fixture->cache);
+    if (wait_for(fixture->cache, ticket) == MODULE_READY) {
+        assert_true(module_ticket_module(ticket)->symbols.symbol_count > 1000);
+        assert_int_equal(module_ticket_module(ticket)->identity.inode, 0);
+    } else {
+        assert_int_equal(module_ticket_failure(ticket), MODULE_FAILURE_UNREADABLE);
+    }
+    module_ticket_release(ticket);
+}
+
+static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    struct module_ticket *tickets[MODULE_TABLES];
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        tickets[table] = module_cache_request(fixture->cache, table, MODULE_PREFETCH, &libc.query);
+    }
+    const struct module *modules[MODULE_TABLES];
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        assert_int_equal(wait_for(fixture->cache, tickets[table]), MODULE_READY);
+        modules[table] = module_ticket_module(tickets[table]);
+        assert_int_equal(modules[table]->table, table);
+        struct module_table_counts counts = module_cache_counts(fixture->cache).tables[table];
+        assert_int_equal(counts.ready_count, 1);
+        assert_int_equal(counts.module_count, 1);
+        assert_true(counts.table_bytes > 10000);
+    }
+    assert_true(has_symbol(modules[MODULE_SYMBOLS], "strfry"));
+    /* Where a function begins, its caller is one word up. */
+    uint64_t vaddr = 0;
+    uint64_t offset = (uint64_t)(uintptr_t)&strfry - libc.query.start + libc.query.file_offset;
+    assert_true(cfi_table_vaddr(&modules[MODULE_CFI]->cfi, offset, &vaddr));
+    const struct cfi_rule *rule = cfi_table_find(&modules[MODULE_CFI]->cfi, vaddr);
+    assert_int_equal(rule->kind, CFI_OFFSET);
+    assert_int_equal(rule->cfa_offset, 8);
+    for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
+        module_ticket_release(tickets[table]);
+    }
+}
+
+static void knows_the_code_that_the_kernel_maps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct module_ticket *symbols = module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS);
+    struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    assert_int_equal(wait_for(fixture->cache, symbols), MODULE_READY);
+    assert_int_equal(wait_for(fixture->cache, cfi), MODULE_READY);
+    assert_true(has_symbol(module_ticket_module(symbols), "__vdso_clock_gettime"));
+    assert_true(module_ticket_module(cfi)->cfi.row_count > 10);
+    struct module_ticket *again = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    assert_int_equal(wait_for(fixture->cache, again), MODULE_READY);
+    assert_ptr_equal(module_ticket_module(again), module_ticket_module(cfi));
+    module_ticket_release(symbols);
+    module_ticket_release(cfi);
+    module_ticket_release(again);
+}
+
+/* A sample that comes to wait for a file which is asked for already. */
+static void moves_up_what_becomes_wanted(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct target libc;
+    static struct target self;
+    static struct target cmocka;
+    find_mapping(getpid(), "/libc.so", &libc);
+    find_mapping(getpid(), "/test_module_tables", &self);
+    find_mapping(getpid(), "/libcmocka", &cmocka);
+    pid_t pid = module_cache_worker_pid(fixture->cache);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    struct module_ticket *busy = expect_pending(fixture, MODULE_WANTED, &cmocka.query);
+    struct module_ticket *first = expect_pending(fixture, MODULE_PREFETCH, &self.query);
+    struct module_ticket *second = expect_pending(fixture, MODULE_PREFETCH, &libc.query);
+    struct module_ticket *wanted = expect_pending(fixture, MODULE_WANTED, &libc.query);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_int_equal(wait_for(fixture->cache, wanted), MODULE_READY);
+    assert_int_equal(module_ticket_state(second), MODULE_READY);
+    assert_int_equal(module_ticket_state(first), MODULE_PENDING);
+    assert_int_equal(wait_for(fixture->cache, first), MODULE_READY);
+    module_ticket_release(busy);
+    module_ticket_release(first);
+    module_ticket_release(second);
+    module_ticket_release(wanted);
+}
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
+        elf_worker_child(3);
+    }
+    const struct CMUnitTest tests[] = {
+        CACHE_TEST(loses_one_table_with_a_worker),
+        CACHE_TEST(bounds_what_is_asked_at_once),
+        CACHE_TEST(renews_its_worker_between_the_files_of_two_users),
+        CACHE_TEST(forgives_tickets_that_nobody_waits_for),
+        CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart),
+        CACHE_TEST(knows_the_code_that_the_kernel_maps),
+        CACHE_TEST(moves_up_what_becomes_wanted),
+        CACHE_TEST(names_the_kernel_or_says_why_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
