@@ -3,7 +3,9 @@
 /*
  * Functions at the bottom of a stack, in modules whose call-frame information does not say so, or
  * says what is not true of them. Without their names an unwinder finds the end of a stack only by
- * running into what lies below it.
+ * running into what lies below it. A program's entry needs no name: the kernel jumps there. The
+ * dynamic linker's own has no call frames in glibc, and no symbol once it is stripped; every
+ * process begins with it.
  *
  * Names are foreign, too. A module that gives one of these to another function of its own ends
  * stacks early, at its own frames, which it could have said in call-frame information as well.
@@ -17,6 +19,9 @@
 
 /* Of a function whose symbol has no size: its first call is the last thing it does. */
 #define SIZELESS_BYTES 32
+
+/* Of the code at the entry, as far as nothing else claims it: glibc's is 61 bytes. */
+#define ENTRY_BYTES 64
 
 struct root {
     const char *name;
@@ -72,26 +77,33 @@ static bool is_wanted(const struct search *search, const GElf_Sym *symbol, const
                                 : type == STT_FUNC || type == STT_NOTYPE;
 }
 
-static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
+/* A root of `size_bytes` at `start`, and `early_bytes` before it, as far as its segment goes. */
+static int add_root(const struct elf_file *file, struct cfi_builder *builder, uint64_t start,
+                    uint64_t size_bytes, uint64_t early_bytes)
 {
     static const struct cfi_rule rule = {.kind = CFI_ROOT};
+    const struct symbol_segment *segment =
+        segments_find(file->segments, file->segment_count, start);
+    if (segment == NULL) {
+        return 0;
+    }
+    uint64_t before = start - segment->vaddr;
+    uint64_t room = segment->size_bytes - before;
+    return cfi_builder_add(builder, start - (early_bytes < before ? early_bytes : before),
+                           start + (size_bytes < room ? size_bytes : room), &rule);
+}
+
+static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
+{
     const struct search *search = userdata;
     const struct root *root = symbol->st_shndx == SHN_UNDEF ? NULL : find_root(name);
     if (root == NULL || !is_wanted(search, symbol, root)) {
         return 0;
     }
-    const struct symbol_segment *segment =
-        segments_find(search->file->segments, search->file->segment_count, symbol->st_value);
-    if (segment == NULL) {
-        return 0;
-    }
-    uint64_t before = symbol->st_value - segment->vaddr;
-    uint64_t room = segment->size_bytes - before;
-    uint64_t bytes = symbol->st_size == 0 ? SIZELESS_BYTES : symbol->st_size;
     /* The byte before it is padding; where it is another function's it stays so. */
-    uint64_t early = root->is_returned_to && !search->only_certain && before > 0 ? 1 : 0;
-    return cfi_builder_add(search->builder, symbol->st_value - early,
-                           symbol->st_value + (bytes < room ? bytes : room), &rule);
+    bool early = root->is_returned_to && !search->only_certain;
+    return add_root(search->file, search->builder, symbol->st_value,
+                    symbol->st_size == 0 ? SIZELESS_BYTES : symbol->st_size, early);
 }
 
 static int add_roots(const struct elf_file *file, bool only_certain, struct cfi_builder *builder)
@@ -109,4 +121,13 @@ int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *build
 int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder)
 {
     return add_roots(file, false, builder);
+}
+
+int cfi_roots_add_entry(const struct elf_file *file, struct cfi_builder *builder)
+{
+    GElf_Ehdr header;
+    if (gelf_getehdr(file->elf, &header) == NULL || header.e_entry == 0) {
+        return 0;
+    }
+    return add_root(file, builder, header.e_entry, ENTRY_BYTES, 0);
 }

@@ -13,3 +13,9 @@
  */
 int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *builder);
 int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder);
+
+/*
+ * The same for the entry of a program, after everything else. Only for a file with call-frame
+ * information: there, what is left without a row beside the entry belongs to it.
+ */
+int cfi_roots_add_entry(const struct elf_file *file, struct cfi_builder *builder);

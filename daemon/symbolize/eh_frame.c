@@ -162,14 +162,18 @@ static int read_file(const struct elf_file *file, struct cfi_builder *builder)
         return r;
     }
     struct extent extent = {0};
+    bool has_frames = find_by_section(file, &extent) || find_by_header(file, &extent);
     r = cfi_roots_add_certain(file, builder);
-    if (r == 0 && (find_by_section(file, &extent) || find_by_header(file, &extent))) {
+    if (r == 0 && has_frames) {
         r = read_section(file, &extent, builder);
     }
     if (r == 0) {
         r = debug_frame_add(file, builder);
     }
-    return r < 0 ? r : cfi_roots_add(file, builder);
+    if (r == 0) {
+        r = cfi_roots_add(file, builder);
+    }
+    return r == 0 && has_frames ? cfi_roots_add_entry(file, builder) : r;
 }
 
 int eh_frame_read(int fd, struct cfi_builder *builder)

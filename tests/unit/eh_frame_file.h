@@ -38,6 +38,7 @@ struct eh_frame_file {
     const uint8_t *eh_frame;
     size_t eh_frame_bytes;
     uint64_t claimed_bytes; /* 0: as many as there are */
+    uint64_t entry;
     uint16_t machine;
     bool has_no_sections;
     const uint8_t *debug_frame; /* comes after the other one */
@@ -116,6 +117,7 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
         .e_type = ET_DYN,
         .e_machine = file->machine,
         .e_version = EV_CURRENT,
+        .e_entry = file->entry,
         .e_phoff = sizeof *header,
         .e_ehsize = sizeof *header,
         .e_phentsize = sizeof(Elf64_Phdr),

@@ -66,6 +66,7 @@ struct subject {
     const char *path;
     struct cfi_table table;
     Dwarf_CFI *cfi;
+    uint64_t entry; /* where the kernel begins, if it is a program */
     struct world world;
     size_t compared_count;
     size_t lost_count;        /* registers that ours cannot express */
@@ -328,6 +329,12 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
     return answer;
 }
 
+/* Nobody calls a program's entry, whether its call-frame information says so or is not there. */
+static bool is_entry(const struct subject *subject, uint64_t address)
+{
+    return subject->entry != 0 && address >= subject->entry && address - subject->entry < 64;
+}
+
 /* Both answer alike, or ours says that it cannot. */
 static void compare_at(struct subject *subject, uint64_t address, Dwarf_Addr *ret_end)
 {
@@ -338,6 +345,10 @@ static void compare_at(struct subject *subject, uint64_t address, Dwarf_Addr *re
     subject->compared_count++;
     if (ours.outcome == OUTCOME_CANNOT && theirs.outcome != OUTCOME_NONE) {
         subject->unsupported_count++;
+        return;
+    }
+    if (ours.outcome == OUTCOME_ROOT && theirs.outcome == OUTCOME_NONE &&
+        is_entry(subject, address)) {
         return;
     }
     if (ours.outcome != theirs.outcome) {
@@ -406,6 +417,8 @@ static void compare_with_elfutils(int fd, const char *path)
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     assert_non_null(elf);
     subject.cfi = dwarf_getcfi_elf(elf);
+    GElf_Ehdr header;
+    subject.entry = gelf_getehdr(elf, &header) == NULL ? 0 : header.e_entry;
     assert_non_null(subject.cfi);
     for (size_t i = 0; i < subject.table.segment_count; i++) {
         compare_segment(&subject, &subject.table.segments[i]);

@@ -453,6 +453,40 @@ static void keeps_to_certain_roots_against_call_frames(void **state)
     free(outcome.bytes);
 }
 
+static void ends_stacks_at_the_entry_of_a_program(void **state)
+{
+    (void)state;
+    struct section section = begin_section();
+    put_function(&section, CODE_START, 16, 24);
+    put_function(&section, CODE_START + 0x140, 16, 24);
+    static const struct {
+        uint64_t entry;
+        uint64_t address;
+        enum cfi_kind kind;
+    } cases[] = {
+        {CODE_START + 0x100, CODE_START + 0xff, CFI_NONE},
+        {CODE_START + 0x100, CODE_START + 0x100, CFI_ROOT},
+        {CODE_START + 0x100, CODE_START + 0x13f, CFI_ROOT},
+        /* What the module says of its code comes first. */
+        {CODE_START + 0x130, CODE_START + 0x140, CFI_OFFSET},
+        {CODE_START, CODE_START, CFI_OFFSET},
+        {CODE_END - 8, CODE_END - 1, CFI_ROOT},
+        {CODE_END, CODE_END - 1, CFI_NONE},
+        {0, 0, CFI_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct outcome outcome = read_file(&(struct eh_frame_file){
+            .eh_frame = section.bytes,
+            .eh_frame_bytes = section.size_bytes,
+            .entry = cases[i].entry,
+            .machine = EM_X86_64,
+        });
+        assert_int_equal(cfi_table_find(&outcome.table, cases[i].address)->kind, cases[i].kind);
+        free(outcome.bytes);
+    }
+    free(section.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +503,7 @@ int main(void)
         cmocka_unit_test(ignores_a_section_that_the_file_does_not_hold),
         cmocka_unit_test(knows_roots_by_their_names),
         cmocka_unit_test(keeps_to_certain_roots_against_call_frames),
+        cmocka_unit_test(ends_stacks_at_the_entry_of_a_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
