@@ -29,7 +29,7 @@
 
 #define SECOND_NS            UINT64_C(1000000000)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
-#define NAMES_HOLD_NS        SECOND_NS          /* a reader waits so long for names */
+#define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 
@@ -117,8 +117,10 @@ static int make_trace(struct session *session)
     size_t cpu_count = session->source->cpu_count;
     cleanup_(freep) char *json = print_session(session);
     cleanup_(freep) uint32_t *cpus = calloc(cpu_count, sizeof *cpus);
-    session->buffer =
-        trace_buffer_new(cpu_count, LOG_BYTES, (size_t)session->config.buffer_kib_per_cpu * 1024);
+    /* What is configured is for samples; what the buffer adds to each comes on top. */
+    size_t lane_bytes = (size_t)session->config.buffer_kib_per_cpu * 1024;
+    lane_bytes += lane_bytes / TYPICAL_SAMPLE_BYTES * TRACE_GROUP_HEADER_BYTES;
+    session->buffer = trace_buffer_new(cpu_count, LOG_BYTES, lane_bytes);
     if (json == NULL || cpus == NULL || session->buffer == NULL) {
         return -ENOMEM;
     }

@@ -25,7 +25,7 @@
 
 #define PAGE_BYTES ((uint64_t)4096)
 
-#define GROUP_HEADER_BYTES sizeof(uint64_t)
+_Static_assert(TRACE_GROUP_HEADER_BYTES == sizeof(uint64_t), "a word");
 
 struct ring {
     uint8_t *bytes;
@@ -177,7 +177,7 @@ bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane_index,
     uint64_t tail = 0;
     const struct ring *ring = find_ring(buffer, lane_index, &tail);
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    return ring->capacity_bytes - (head - tail) >= GROUP_HEADER_BYTES + group_bytes;
+    return ring->capacity_bytes - (head - tail) >= TRACE_GROUP_HEADER_BYTES + group_bytes;
 }
 
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void *group,
@@ -193,8 +193,8 @@ bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     uint64_t size = group_bytes;
     copy_in(ring, head, &size, sizeof size);
-    copy_in(ring, head + GROUP_HEADER_BYTES, group, group_bytes);
-    atomic_store_explicit(&ring->head, head + GROUP_HEADER_BYTES + group_bytes,
+    copy_in(ring, head + TRACE_GROUP_HEADER_BYTES, group, group_bytes);
+    atomic_store_explicit(&ring->head, head + TRACE_GROUP_HEADER_BYTES + group_bytes,
                           memory_order_release);
     return true;
 }
@@ -297,26 +297,28 @@ static size_t take_groups(const struct ring *ring, uint64_t *position, uint64_t 
         if (size > capacity_bytes - taken) {
             break;
         }
-        copy_out(ring, *position + GROUP_HEADER_BYTES, bytes + taken, size);
+        copy_out(ring, *position + TRACE_GROUP_HEADER_BYTES, bytes + taken, size);
         taken += size;
-        *position += GROUP_HEADER_BYTES + size;
+        *position += TRACE_GROUP_HEADER_BYTES + size;
     }
     return taken;
 }
 
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes)
 {
+    size_t cpu_count = buffer->cpu_count;
+    assert(cpu_count > 0);
     look(buffer);
     size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
                                buffer->log_limit, bytes, capacity_bytes);
     bool emptied = buffer->log_taken == buffer->log_limit;
-    for (size_t i = 0; emptied && i < buffer->cpu_count; i++) {
-        struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % buffer->cpu_count];
+    for (size_t i = 0; emptied && i < cpu_count; i++) {
+        struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % cpu_count];
         taken += take_groups(&lane->ring, &lane->taken, lane->limit, (uint8_t *)bytes + taken,
                              capacity_bytes - taken);
         emptied = lane->taken == lane->limit;
     }
-    buffer->next_lane = (buffer->next_lane + 1) % buffer->cpu_count;
+    buffer->next_lane = (buffer->next_lane + 1) % cpu_count;
     return taken;
 }
 

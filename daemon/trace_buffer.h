@@ -23,6 +23,8 @@
 #define TRACE_LANE_CPU(index)  ((size_t)1 + (index))
 #define TRACE_LOG_COUNT        2 /* logs that are needed at the same time */
 
+#define TRACE_GROUP_HEADER_BYTES ((size_t)8) /* what a group takes besides its own bytes */
+
 struct trace_buffer;
 
 /* Returned; NULL when there is no address space. `log_bytes` (of each log) and `cpu_bytes` are

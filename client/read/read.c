@@ -6,9 +6,9 @@
  * ends this program, the same command goes on where it was: what its file holds is acknowledged
  * first, what it does not hold comes once more.
  *
- * Of a session that runs, it reads until nothing is ready, but on a disk that is slower than the
- * session no more than the daemon can have held when the reading began; of one that has stopped,
- * all.
+ * Of a session that runs, it reads until nothing is ready after the first sample, but on a disk
+ * that is slower than the session no more than the daemon can have held when the reading began; of
+ * one that has stopped, all.
  */
 #include "read.h"
 
@@ -30,6 +30,7 @@
 
 #define DRAIN_INTERVAL_MS 5
 #define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
+#define NAMES_TRIES_MAX   500  /* 2.5 s: samples wait for their names, but not for longer */
 
 struct reading {
     const struct read_request *request;
@@ -138,6 +139,17 @@ static int acknowledge(struct reading *reading)
                : EXIT_DONE;
 }
 
+/* For how many empty Reads the session is waited for. One that runs has given all, if anything. */
+static unsigned tries_max(const struct reading *reading)
+{
+    if (strcmp(reading->session.state, "stopped") == 0) {
+        return DRAIN_TRIES_MAX;
+    }
+    bool is_awaited =
+        strcmp(reading->session.state, "running") == 0 && reading->scan.sample_count == 0;
+    return is_awaited ? NAMES_TRIES_MAX : 0;
+}
+
 static int fetch(struct reading *reading)
 {
     bool is_stopped = strcmp(reading->session.state, "stopped") == 0;
@@ -161,7 +173,7 @@ static int fetch(struct reading *reading)
             return size_bytes == 0 ? EXIT_DONE : acknowledge(reading);
         }
         if (size_bytes == 0) {
-            if (!is_stopped || ++empty_count == DRAIN_TRIES_MAX) {
+            if (empty_count++ == tries_max(reading)) {
                 return EXIT_DONE;
             }
             (void)poll(NULL, 0, DRAIN_INTERVAL_MS);

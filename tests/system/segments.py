@@ -4,6 +4,7 @@ Readers of one session that come and go: segments.py SOCKET FOLDER. What the n-t
 FOLDER/n.fxt, whatever became of the rest; what one who comes when all has been read gets is FOLDER/late.fxt.
 """
 import json
+import struct
 import sys
 import time
 
@@ -23,12 +24,26 @@ def attach():
     return client
 
 
+def has_sample(piece):
+    """Whether there is a SAMPLE blob among its records."""
+    at = 0
+    while at < len(piece):
+        header, = struct.unpack_from("<Q", piece, at)
+        if header & 15 == 5 and header >> 48 & 255 == 0x80:
+            return True
+        at += (header >> 4 & 4095) * 8
+    return False
+
+
 def read_and_die(count):
-    """Acknowledges `count` pieces, reads one more twice, and goes. Returns the pieces, and that one."""
+    """
+    Acknowledges `count` pieces, or more until there is a sample in the last, reads another one twice, and goes.
+    Returns the pieces, and that one.
+    """
     pieces = []
     with attach() as client:
         piece, sequence, _ = client.read_some()
-        for _ in range(count):
+        while len(pieces) < count or (pieces and not has_sample(pieces[-1])):
             pieces.append(piece)
             piece, sequence, _ = client.read_some(sequence)
         assert client.read()[:2] == (piece, sequence), "what was not acknowledged must come again"
@@ -51,8 +66,8 @@ with Connection(PATH) as creator:
     creator.call("Start")
 
 for n in range(8):
-    time.sleep(0.3)
-    done, last, number = read_and_die(n % 3)
+    time.sleep(0.3 if n > 0 else 0)  # the first one comes before the files have been read
+    done, last, number = read_and_die((n + 2) % 3)
     if n % 4 == 3:
         # It had arrived after all: the next one says so before it reads.
         done.append(last)

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #define MAPPING_COUNT 60
-#define SEGMENT_COUNT 2
-#define PID_COUNT     2
+#define SEGMENT_COUNT UINT64_C(2)
+#define PID_COUNT     UINT64_C(2)
 #define PLACE_COUNT   40 /* of small address spaces, so that mappings overlap */
 #define TIME_COUNT    12
 
