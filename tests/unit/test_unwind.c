@@ -205,6 +205,14 @@ static void steps_over_signal_frames(void **state)
                      CODE(CODE_ROOT)},
          .quality = STACK_COMPLETE,
          .cfi_count = 4},
+    };
+    CHECK(stories);
+}
+
+static void marks_what_it_cannot_follow_above_a_signal_frame(void **state)
+{
+    (void)state;
+    static const struct story stories[] = {
         {.name = "a signal stack above the interrupted one, and nothing of that is copied",
          .ip = CODE(CODE_LEAF),
          .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_SP / 8] = AT(-100),
@@ -549,6 +557,7 @@ int main(void)
         cmocka_unit_test(takes_what_was_popped_from_its_register),
         cmocka_unit_test(looks_calls_up_before_their_return_address),
         cmocka_unit_test(steps_over_signal_frames),
+        cmocka_unit_test(marks_what_it_cannot_follow_above_a_signal_frame),
         cmocka_unit_test(follows_frame_pointers_where_no_rule_is),
         cmocka_unit_test(stops_rather_than_guess),
         cmocka_unit_test(stops_where_the_stack_does_not_rise),
