@@ -16,6 +16,15 @@ for event in "created for pid [0-9]* uid $(id -u)" "attached to by pid [0-9]* ui
     grep -q "session [0-9a-f]*: $event" "$WORK/daemon.log" || fail "the log does not say '$event'"
 done
 
+"$BIN/small_buffer_probe" >"$WORK/small.fxt" || fail "a buffer that is too small costs more than a second call"
+profctl report --json "$WORK/small.fxt" >"$WORK/small.json" || fail "what was read in small steps is no recording"
+python3 - "$WORK/small.json" <<'PYTHON' || fail "what did not fit was lost"
+import json, sys
+report = json.load(open(sys.argv[1]))
+print("read after refusals:", report["samples"], "kept:", report["books"]["total"]["kept"])
+sys.exit(report["samples"] == 0 or report["samples"] != report["books"]["total"]["kept"])
+PYTHON
+
 profctl record -d 60 -o "$WORK/p.fxt" >/dev/null 2>&1 &
 recording=$!
 wait_until 10 grep -q "session [0-9a-f]*: created for pid $recording" "$WORK/daemon.log" || fail "no recording began"
