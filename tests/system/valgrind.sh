@@ -26,6 +26,9 @@ stop_daemon || {
     cat "$WORK/valgrind.log"
     fail "valgrind has found something"
 }
+# A system call that this valgrind does not know is one that an older kernel refuses as well; it says so
+# in five lines.
+sed -i '/WARNING: unhandled amd64-linux syscall: /,+4d' "$WORK/valgrind.log"
 [ ! -s "$WORK/valgrind.log" ] || {
     cat "$WORK/valgrind.log"
     fail "valgrind has said something"
