@@ -64,17 +64,18 @@ static bool read_gnu_header(const struct elf_file *file, struct stored *stored)
 }
 
 /* Whether a section is ours to read, and where its bytes are. */
-static bool look_at(const struct elf_file *file, const char *name, const GElf_Shdr *header,
-                    struct stored *ret)
+static bool look_at(const struct elf_file *file, const char *name, bool is_gnu, struct stored *ret)
 {
-    struct stored stored = {header->sh_offset, header->sh_size, header->sh_size, false};
-    bool is_gnu = strcmp(name, ".zdebug_frame") == 0;
-    if ((!is_gnu && strcmp(name, ".debug_frame") != 0) || header->sh_type == SHT_NOBITS ||
-        !elf_file_has(file, stored.offset, stored.size_bytes)) {
+    GElf_Shdr section;
+    if (!elf_file_section(file, name, &section)) {
+        return false;
+    }
+    struct stored stored = {section.sh_offset, section.sh_size, section.sh_size, false};
+    if (section.sh_type == SHT_NOBITS || !elf_file_has(file, stored.offset, stored.size_bytes)) {
         return false;
     }
     if (is_gnu ? !read_gnu_header(file, &stored)
-               : (header->sh_flags & SHF_COMPRESSED) != 0 && !read_standard_header(file, &stored)) {
+               : (section.sh_flags & SHF_COMPRESSED) != 0 && !read_standard_header(file, &stored)) {
         return false;
     }
     bool is_possible =
@@ -88,21 +89,7 @@ static bool look_at(const struct elf_file *file, const char *name, const GElf_Sh
 
 static bool find_section(const struct elf_file *file, struct stored *ret)
 {
-    size_t names = 0;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(file->elf, &names) != 0) {
-        return false;
-    }
-    while ((section = elf_nextscn(file->elf, section)) != NULL) {
-        GElf_Shdr header;
-        const char *name = gelf_getshdr(section, &header) == NULL
-                               ? NULL
-                               : elf_strptr(file->elf, names, header.sh_name);
-        if (name != NULL && look_at(file, name, &header, ret)) {
-            return true;
-        }
-    }
-    return false;
+    return look_at(file, ".debug_frame", false, ret) || look_at(file, ".zdebug_frame", true, ret);
 }
 
 /* Returns how many bytes were had of `stored->content_bytes`, for which there is room. */

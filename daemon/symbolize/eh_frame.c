@@ -35,36 +35,19 @@ static bool is_extent_valid(const struct elf_file *file, const struct extent *ex
 /* Finds the section by its name; false when the file has none with bytes. */
 static bool find_by_section(const struct elf_file *file, struct extent *ret)
 {
-    size_t names = 0;
-    struct extent found = {0};
-    uint64_t data_address = 0;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(file->elf, &names) != 0) {
+    GElf_Shdr header;
+    GElf_Shdr plt;
+    if (!elf_file_section(file, ".eh_frame", &header) || header.sh_type == SHT_NOBITS ||
+        (header.sh_flags & SHF_COMPRESSED) != 0 || header.sh_size == 0) {
         return false;
     }
-    while ((section = elf_nextscn(file->elf, section)) != NULL) {
-        GElf_Shdr header;
-        const char *name = gelf_getshdr(section, &header) == NULL
-                               ? NULL
-                               : elf_strptr(file->elf, names, header.sh_name);
-        if (name == NULL) {
-            continue;
-        }
-        if (strcmp(name, ".got.plt") == 0) {
-            data_address = header.sh_addr;
-        }
-        const struct extent extent = {header.sh_offset, header.sh_addr, header.sh_size, 0, false};
-        if (strcmp(name, ".eh_frame") == 0 && header.sh_type != SHT_NOBITS &&
-            (header.sh_flags & SHF_COMPRESSED) == 0 && is_extent_valid(file, &extent)) {
-            found = extent;
-        }
-    }
-    if (found.size_bytes == 0) {
-        return false;
-    }
-    found.data_address = data_address;
-    *ret = found;
-    return true;
+    *ret = (struct extent){
+        .offset = header.sh_offset,
+        .address = header.sh_addr,
+        .size_bytes = header.sh_size,
+        .data_address = elf_file_section(file, ".got.plt", &plt) ? plt.sh_addr : 0,
+    };
+    return is_extent_valid(file, ret);
 }
 
 /* The first program header of a kind, or the loaded one that holds an address. */

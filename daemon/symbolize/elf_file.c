@@ -210,6 +210,26 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
     return call_for_symbols(walk, &input);
 }
 
+bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret)
+{
+    size_t names = 0;
+    Elf_Scn *section = NULL;
+    if (elf_getshdrstrndx(file->elf, &names) != 0) {
+        return false;
+    }
+    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        const char *found = gelf_getshdr(section, &header) == NULL
+                                ? NULL
+                                : elf_strptr(file->elf, names, header.sh_name);
+        if (found != NULL && strcmp(found, name) == 0) {
+            *ret = header;
+            return true;
+        }
+    }
+    return false;
+}
+
 int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)
 {
     const struct symbol_walk walk = {file, on_symbol, userdata};

@@ -32,6 +32,9 @@ bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
 /* Fills `buffer` from the file; less when it has shrunk. */
 size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t bytes);
 
+/* The first section of that name; false: there is none. */
+bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
+
 /*
  * Calls for each symbol of the first .symtab and the first .dynsym with its name (borrowed for the
  * call); a callback that returns < 0 ends it. A table that cannot be read is left out. Returns 0,

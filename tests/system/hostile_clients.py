@@ -21,7 +21,8 @@ import threading
 import time
 import traceback
 
-INTERFACE = "io.cpuprofilerd.Sampler"
+from sampler import INTERFACE, Connection
+
 ATTACKER_UID, VICTIM_UID = 60001, 60002
 ROOT = os.getuid() == 0
 UID_CONNECTIONS = 8
@@ -33,44 +34,17 @@ QUESTIONS = 20
 HELD_BYTES_MAX = MESSAGE_BYTES_MAX + 256 * 1024
 
 
-class Client:
+class Client(Connection):
     def __init__(self, uid=None):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.received = bytearray()
-        self.fds = []
         if uid is not None:
             os.seteuid(uid)
         try:
-            self.socket.connect(PATH)
+            super().__init__(PATH)
         finally:
             if uid is not None:
                 os.seteuid(0)
-        self.socket.settimeout(60)  # not for connect(), which would not wait for a place in the queue
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def receive(self):
-        """The next reply, or None when the daemon has cut the connection off."""
-        while b"\0" not in self.received:
-            try:
-                piece, control, _, _ = self.socket.recvmsg(1 << 16, socket.CMSG_SPACE(4))
-            except ConnectionResetError:
-                return None
-            if not piece:
-                return None
-            self.received += piece
-            for _, _, data in control:
-                fds = array.array("i")
-                fds.frombytes(data)
-                self.fds.extend(fds)
-        text, _, self.received = self.received.partition(b"\0")
-        return json.loads(text)
-
-    def ask(self, message):
+    def ask_raw(self, message):
         self.socket.sendall(message)
         return self.receive()
 
@@ -80,7 +54,7 @@ def call(method, parameters=None):
 
 
 def answered(client):
-    reply = client.ask(call("Status"))
+    reply = client.ask_raw(call("Status"))
     return reply is not None and "status" in reply["parameters"]
 
 
@@ -139,10 +113,10 @@ def nests_and_repeats():
     while True:
         for message in (deep, b"[" * 60000 + b"\0", b'{"a":' * 10000 + b"\0"):
             with Client() as client:
-                assert client.ask(message) is None, "deep nesting is taken"
+                assert client.ask_raw(message) is None, "deep nesting is taken"
         with Client() as client:
             for message in (repeated, members, twice) * 3:
-                reply = client.ask(message)
+                reply = client.ask_raw(message)
                 assert reply["error"] == "org.varlink.service.InvalidParameter", reply
         yield
 
@@ -181,11 +155,11 @@ def passes_descriptors():
 def reads_and_keeps_pipes():
     while True:
         with Client() as client:
-            assert "error" not in client.ask(call("Create", {"config": {}}))
-            assert "error" not in client.ask(call("Start"))
+            assert "error" not in client.ask_raw(call("Create", {"config": {}}))
+            assert "error" not in client.ask_raw(call("Start"))
             refused, ack = set(), 0
             for _ in range(1000):
-                reply = client.ask(call("Read", {"ack": ack} if ack else {}))
+                reply = client.ask_raw(call("Read", {"ack": ack} if ack else {}))
                 refused.add(reply.get("error", "").rpartition(".")[2])
                 size_bytes = reply["parameters"].get("size_bytes", 0)
                 if size_bytes > 0 and len(client.fds) < UID_CONNECTIONS:

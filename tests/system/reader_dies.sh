@@ -24,31 +24,15 @@ PYTHON
 
 # read_and_die FILE: what one Read gave goes to FILE; its reader is killed without an acknowledgement.
 read_and_die() {
-    python3 - "$CPU_PROFILERD_SOCKET" "$1" <<'PYTHON'
-import array, json, os, signal, socket, sys, time
+    PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$1" <<'PYTHON'
+import os, signal, sys
+from sampler import Connection
 
-def call(method, **parameters):
-    daemon.sendall(json.dumps({"method": "io.cpuprofilerd.Sampler." + method, "parameters": parameters}).encode() + b"\0")
-    text, fds = b"", array.array("i")
-    while not text.endswith(b"\0"):
-        piece, control, _, _ = daemon.recvmsg(70000, socket.CMSG_SPACE(4))
-        text += piece
-        for _, _, data in control:
-            fds.frombytes(data)
-    reply = json.loads(text[:-1])
-    assert "error" not in reply, reply
-    return reply["parameters"], list(fds)
-
-daemon = socket.socket(socket.AF_UNIX)
-daemon.connect(sys.argv[1])
-call("Attach")
-size_bytes = 0
-while size_bytes == 0:
-    time.sleep(0.01)
-    reply, fds = call("Read")
-    size_bytes = reply["size_bytes"]
-with open(sys.argv[2], "wb") as file, os.fdopen(fds[0], "rb", closefd=False) as pipe:
-    file.write(pipe.read())
+daemon = Connection(sys.argv[1])
+daemon.call("Attach")
+data, _, _ = daemon.read_some()
+with open(sys.argv[2], "wb") as file:
+    file.write(data)
 os.kill(os.getpid(), signal.SIGKILL)
 PYTHON
     [ $? -eq 137 ]

@@ -10,41 +10,19 @@ start_daemon
 run_in_background "$WORKLOADS/busy" --seconds 40 >/dev/null
 worker=$(pgrep -P "$daemon_pid")
 
-python3 - "$CPU_PROFILERD_SOCKET" "$worker" <<'PYTHON' || fail "a restart or a late reader goes wrong"
-import array, json, os, signal, socket, sys, time
+PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$worker" <<'PYTHON' || fail "a restart or a late reader goes wrong"
+import os, signal, sys, time
+from sampler import Connection
 
-class Sampler:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
-
-    def call(self, method, **parameters):
-        message = {"method": "io.cpuprofilerd.Sampler." + method, "parameters": parameters}
-        self.socket.sendall(json.dumps(message).encode() + b"\0")
-        text, fds = b"", array.array("i")
-        while not text.endswith(b"\0"):
-            piece, control, _, _ = self.socket.recvmsg(70000, socket.CMSG_SPACE(4))
-            assert piece, "the daemon closed the connection"
-            text += piece
-            for _, _, data in control:
-                fds.frombytes(data)
-        reply = json.loads(text[:-1])
-        assert "error" not in reply, reply
-        return reply["parameters"], list(fds)
-
-    def read(self, ack):
-        reply, fds = self.call("Read", **({"ack": ack} if ack else {}))
-        data = b""
-        for fd in fds:
-            with os.fdopen(fd, "rb") as pipe:
-                data = pipe.read()
-        assert len(data) == reply["size_bytes"]
-        return data, reply["sequence"] or ack, reply["end"]
+class Sampler(Connection):
+    def read_on(self, ack):
+        data, sequence, end = self.read(ack or None)
+        return data, sequence or ack, end
 
     def read_to_end(self, ack, seconds):
         data, limit = b"", time.monotonic() + seconds
         while time.monotonic() < limit:
-            piece, ack, end = self.read(ack)
+            piece, ack, end = self.read_on(ack)
             data += piece
             if end:
                 return data
@@ -58,12 +36,12 @@ sampler.call("Create", config={"frequency_hz": 999})
 os.kill(worker, signal.SIGSTOP)
 sampler.call("Start")
 time.sleep(0.5)
-assert sampler.call("Stop")[0]["stopped_by"] == "client"
+assert sampler.call("Stop")["stopped_by"] == "client"
 sampler.call("Start")
 ack, recorded = 0, b""
 limit = time.monotonic() + 5.5  # past the 5 s for which a stop waits for names
 while time.monotonic() < limit:
-    piece, ack, end = sampler.read(ack)
+    piece, ack, end = sampler.read_on(ack)
     recorded += piece
     assert not end, "an end while the session runs"
     time.sleep(0.05)
@@ -81,7 +59,7 @@ sampler.call("Stop")
 time.sleep(6)
 recorded = sampler.read_to_end(0, 15)
 assert b'"expected"' in recorded, "the books are missing after a late read"
-dropped = sampler.call("Status")[0]["status"]["session"]["books"]["total"]["dropped"]
+dropped = sampler.call("Status")["status"]["session"]["books"]["total"]["dropped"]
 assert dropped > 0, "the buffer was never full, so nothing is proved"
 print("late reader:", len(recorded), "bytes,", dropped, "dropped")
 PYTHON

@@ -14,8 +14,8 @@ class Connection:
         self.received = b""
         self.fds = []
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
         self.socket.connect(path)
+        self.socket.settimeout(60)  # not for connect(), which would not wait for a place in the queue
 
     def __enter__(self):
         return self

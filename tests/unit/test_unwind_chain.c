@@ -50,6 +50,14 @@ static void joins_the_chain_where_the_copy_ends(void **state)
          .quality = STACK_COMPLETE,
          .cfi_count = 1,
          .fp_count = 2},
+    };
+    CHECK(stories);
+}
+
+static void joins_the_chain_from_frames_of_other_kinds(void **state)
+{
+    (void)state;
+    static const struct story stories[] = {
         {.name = "from a frame whose rbp nothing tells, but for its place",
          .ip = CODE(CODE_GO),
          .bp = AT(1),
@@ -403,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joins_the_chain_where_the_copy_ends),
+        cmocka_unit_test(joins_the_chain_from_frames_of_other_kinds),
         cmocka_unit_test(takes_no_chain_without_proof),
         cmocka_unit_test(takes_no_chain_of_other_frames),
         cmocka_unit_test(follows_the_chain_as_far_as_it_holds),
