@@ -23,7 +23,7 @@
 #define LANE_BYTES  ((size_t)1 << 20)
 #define FILE_BYTES  ((size_t)4 << 20)
 #define SAMPLES_MAX 2000
-#define DEPTH_MAX   12
+#define DEPTH_MAX   ((size_t)12)
 #define KERNEL_MAX  3
 #define ROUNDS      30
 #define IDS_MAX     4096
