@@ -73,10 +73,10 @@ static void print_all(FILE *out, const struct books *books)
     }
     (void)fprintf(out,
                   ",\"orphan_partials\":0,\"orphan_completions\":0,\"truncated_stacks\":%" PRIu64
-                  ",\"cold_stacks\":%" PRIu64 ",\"mapping_uncertain\":%" PRIu64
-                  ",\"modules_unread\":%" PRIu64 "}",
-                  books->truncated_stacks, books->cold_stacks, books->mapping_uncertain,
-                  books->modules_unread);
+                  ",\"stitched_stacks\":%" PRIu64 ",\"cold_stacks\":%" PRIu64
+                  ",\"mapping_uncertain\":%" PRIu64 ",\"modules_unread\":%" PRIu64 "}",
+                  books->truncated_stacks, books->stitched_stacks, books->cold_stacks,
+                  books->mapping_uncertain, books->modules_unread);
 }
 
 char *books_print(const struct books *books)

@@ -58,9 +58,12 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
+    if (config->code != NULL) {
+        drain->held = held_samples_new(HELD_BYTES);
+        drain->stack.stitch = stitch_new(config->max_stack_depth);
+    }
     if (drain->cpus == NULL || drain->sideband == NULL ||
-        (config->code != NULL && drain->held == NULL)) {
+        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL))) {
         return drain_free(drain);
     }
     return drain;
@@ -71,6 +74,7 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_free(drain->sideband);
         (void)held_samples_free(drain->held);
+        (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
         free(drain);
     }
@@ -255,6 +259,7 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     count_outcome(counts,
                   trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
     drain->counts.mapping_uncertain += uncertain;
+    drain->counts.stitched_stacks += sample.quality == STACK_STITCHED;
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
     if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
