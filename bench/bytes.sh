@@ -102,24 +102,25 @@ ours_one() {
     echo "${1}_frames $frames"
 }
 
+# perf_one PROGRAM SECONDS OPTION...
 perf_one() {
-    local program=$1
-    shift
+    local program=$1 duration=$2
+    shift 2
     perf record -q -e cpu-clock -F "$hz" "$@" -o "$BENCH_WORK/perf.data" -- \
-        bash -c "run_program $program $perf_seconds" >/dev/null 2>&1 || true
+        bash -c "run_program $program $duration" >/dev/null 2>&1 || true
     tell_bytes "$program" "$BENCH_WORK/perf.data" \
         "$(perf script -i "$BENCH_WORK/perf.data" -G -F time 2>/dev/null | wc -l)"
 }
 
 perf_fp_one() {
-    perf_seconds=$seconds perf_one "$1" -g
+    perf_one "$1" "$seconds" -g
     echo "${1}_frames $(perf script -i "$BENCH_WORK/perf.data" -F ip 2>/dev/null |
         awk 'NF > 0 { frames++; empty = 0 } NF == 0 { samples += !empty; empty = 1 } END { print frames / samples }')"
 }
 
 # Its files are so large that a second tells as much.
 perf_dwarf_one() {
-    perf_seconds=1 perf_one "$1" --call-graph dwarf,16384
+    perf_one "$1" 1 --call-graph dwarf,16384
 }
 
 ours() { record_each ours_one; }
