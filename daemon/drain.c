@@ -37,6 +37,9 @@ struct drain {
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
     bool rescan;
+    struct proc_scan *rereader;  /* keeps what was read of a known process */
+    struct process_scan reading; /* until the sideband has come as far */
+    bool reading_waits;
     struct {
         int32_t pid;
         uint64_t until_ns;
@@ -52,6 +55,7 @@ struct drain *drain_new(const struct drain_config *config)
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
     drain->sideband = sideband_new();
+    drain->rereader = proc_scan_new();
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
         .max_depth = config->max_stack_depth,
@@ -59,7 +63,7 @@ struct drain *drain_new(const struct drain_config *config)
         .code = config->code,
     };
     drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
-    if (drain->cpus == NULL || drain->sideband == NULL ||
+    if (drain->cpus == NULL || drain->sideband == NULL || drain->rereader == NULL ||
         (config->code != NULL && drain->held == NULL)) {
         return drain_free(drain);
     }
@@ -70,6 +74,7 @@ struct drain *drain_free(struct drain *drain)
 {
     if (drain != NULL) {
         (void)sideband_free(drain->sideband);
+        (void)proc_scan_free(drain->rereader);
         (void)held_samples_free(drain->held);
         free(drain->cpus);
         free(drain);
@@ -170,6 +175,10 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
             apply_sideband(drain, &record);
         }
     }
+    if (drain->reading_waits && drain->reading.end_ns <= horizon_ns) {
+        drain->reading_waits = false;
+        process_table_scan(drain->config.processes, &drain->reading);
+    }
 }
 
 /* Reads a process from /proc, unless it was not there a moment ago. */
@@ -183,6 +192,17 @@ static void scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
         drain->gone[place].pid = pid;
         drain->gone[place].until_ns = time_ns + RESCAN_PERIOD_NS;
     }
+}
+
+/* Reads a process again of which something seems to be missing, one at a time. */
+static void reread_process(struct drain *drain, struct process *process, uint64_t time_ns)
+{
+    if (drain->reading_waits || process->next_scan_ns > time_ns) {
+        return;
+    }
+    process->next_scan_ns = time_ns + RESCAN_PERIOD_NS;
+    drain->reading_waits =
+        proc_scan_read(drain->rereader, process->pid, &drain->reading) == 0;
 }
 
 /* The process of a sample; one that is not known, or only half, is read from /proc first. */
@@ -257,9 +277,8 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     drain->counts.mapping_uncertain += uncertain;
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
-    if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
-        process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
-        scan_process(drain, sample.pid, sample.time_ns);
+    if ((uncertain || unmapped) && process != NULL) {
+        reread_process(drain, process, sample.time_ns);
     }
     return true;
 }
