@@ -201,8 +201,7 @@ static void reread_process(struct drain *drain, struct process *process, uint64_
         return;
     }
     process->next_scan_ns = time_ns + RESCAN_PERIOD_NS;
-    drain->reading_waits =
-        proc_scan_read(drain->rereader, process->pid, &drain->reading) == 0;
+    drain->reading_waits = proc_scan_read(drain->rereader, process->pid, &drain->reading) == 0;
 }
 
 /* The process of a sample; one that is not known, or only half, is read from /proc first. */

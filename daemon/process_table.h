@@ -182,8 +182,8 @@ struct process_scan {
  * mappings were known, from `begin_ns`. They lie beneath what records said: a range that a record's
  * mapping covers is left alone. A scan that an exec or exit record (already told) cuts in two is
  * dropped. A scanned mapping that is there already changes nothing; one that differs from what an
- * older scan saw replaces it from `begin_ns` on. A start time later than that of the process we know
- * is another process with the same pid. Of a process that is known already, tell it when the
+ * older scan saw replaces it from `begin_ns` on. A start time later than that of the process we
+ * know is another process with the same pid. Of a process that is known already, tell it when the
  * sideband up to `end_ns` has been: what a record explains is nobody else's then.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);

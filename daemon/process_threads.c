@@ -319,8 +319,7 @@ static void prune_names(struct process_account *account, struct process *process
 static bool is_last_leader(const struct process *process, size_t index)
 {
     return process->threads[index]->tid == process->pid &&
-           (index + 1 == process->thread_count ||
-            process->threads[index + 1]->tid != process->pid);
+           (index + 1 == process->thread_count || process->threads[index + 1]->tid != process->pid);
 }
 
 bool process_threads_prune(struct process_account *account, struct process *process,

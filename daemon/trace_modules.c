@@ -30,7 +30,7 @@
 #define LAST_MODULE_ID     UINT16_MAX
 #define KERNEL_NAME        "[kernel]"
 #define UNKNOWN_NAME       "[unknown]"
-#define PAGE_BYTES         UINT64_C(4096) /* nothing is mapped that is smaller */
+#define PAGE_BYTES         UINT64_C(4096)      /* nothing is mapped that is smaller */
 #define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
 /* A definition that stands in the file and may have to be corrected. */
@@ -395,8 +395,7 @@ static bool define_unknown(struct trace_modules *modules, const struct process *
 static enum frame_outcome find_unmapped(struct trace_modules *modules, struct process *process,
                                         uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
-    if (may_show_through(process, time_ns) &&
-        !define_unknown(modules, process, address, time_ns)) {
+    if (may_show_through(process, time_ns) && !define_unknown(modules, process, address, time_ns)) {
         return FRAME_RETRY;
     }
     bool mapped_since = process_find_mapping(process, address, TIME_OPEN_NS - 1) != NULL;

@@ -157,7 +157,6 @@ bool trace_names_write(struct trace_names *names, struct process *process, int32
     if (!write_task(names, process, find_leader(process, time_ns), process->pid, time_ns)) {
         return false;
     }
-    struct thread *thread =
-        tid == process->pid ? NULL : process_find_thread(process, tid, time_ns);
+    struct thread *thread = tid == process->pid ? NULL : process_find_thread(process, tid, time_ns);
     return thread == NULL || write_task(names, process, thread, tid, time_ns);
 }

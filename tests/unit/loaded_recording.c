@@ -17,8 +17,8 @@
 
 static const char *name_of(const struct profile *profile, const struct profile_sample *sample)
 {
-    uint32_t text = names_find(&profile->names, sample->segment, sample->pid, sample->tid,
-                               sample->time_ns);
+    uint32_t text =
+        names_find(&profile->names, sample->segment, sample->pid, sample->tid, sample->time_ns);
     return text == INTERN_NONE ? "" : profile_text(profile, text);
 }
 

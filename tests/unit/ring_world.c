@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_BYTES ((size_t)4 << 20)
+#define BUFFER_BYTES           ((size_t)4 << 20)
+#define EMPTY_BEFORE_END_BYTES 1000
 
 static void on_file_gone(struct mapped_file *file, void *userdata)
 {
@@ -22,6 +23,10 @@ static void make_source(struct ring_world *world, enum session_unwind unwind)
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
         struct perf_cpu *cpu = &world->cpus[i];
         cpu->cpu = (uint32_t)i;
+        for (size_t kind = 0; kind < RING_KIND_COUNT; kind++) {
+            world->pages[i][kind].data_head = RING_BYTES - EMPTY_BEFORE_END_BYTES;
+            world->pages[i][kind].data_tail = RING_BYTES - EMPTY_BEFORE_END_BYTES;
+        }
         perf_ring_init(&cpu->sample_ring, &world->pages[i][RING_OF_SAMPLES],
                        (const uint8_t *)world->data[i][RING_OF_SAMPLES], RING_BYTES,
                        world->bounces[i][RING_OF_SAMPLES]);
@@ -30,7 +35,8 @@ static void make_source(struct ring_world *world, enum session_unwind unwind)
                        world->bounces[i][RING_OF_SIDEBAND]);
     }
     bool copies = unwind != SESSION_UNWIND_FP;
-    uint64_t type = RING_SAMPLE_TYPE | (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
+    uint64_t type =
+        RING_SAMPLE_TYPE | (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
     world->source = (struct perf_source){
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
         .cpus = world->cpus,

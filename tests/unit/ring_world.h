@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_CPU_COUNT   ((size_t)3)
-#define RING_BYTES       ((size_t)16384)
+#define RING_CPU_COUNT ((size_t)3)
+#define RING_BYTES     ((size_t)1 << 18)
 #define RING_SAMPLE_TYPE                                                                           \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
@@ -45,7 +45,8 @@ struct ring_world {
     struct drain *drain;
 };
 
-/* Returned: ring_world_free(). NULL when there is no memory. The layout of the records is that of
+/* Returned: ring_world_free(). NULL when there is no memory. The rings are empty, a little before
+ * the end of their memory, so that what comes next wraps. The layout of the records is that of
  * RING_SAMPLE_TYPE, with registers and stacks unless `unwind` is SESSION_UNWIND_FP. */
 struct ring_world *ring_world_new(enum session_unwind unwind);
 struct ring_world *ring_world_free(struct ring_world *world);
