@@ -107,35 +107,34 @@ bool trace_names_begin(struct trace_names *names, uint32_t log)
 }
 
 /*
- * What a task is called at a time. Who has no name is written as such: older names of its ids, of
- * somebody else perhaps, must not show through.
+ * What a task is called at a time. Who has no name is written as such, so that no older name of its
+ * ids, of somebody else perhaps, shows through; in a gap between names, anew for each time: what
+ * was written before may be of any time in it.
  */
 static bool write_task(struct trace_names *names, struct process *process, struct thread *thread,
                        int32_t tid, uint64_t time_ns)
 {
     struct name *known = thread == NULL ? NULL : process_thread_name(thread, time_ns);
     struct fxt_name name = {.pid = (uint64_t)process->pid, .tid = (uint64_t)tid};
-    uint32_t *written_log = &process->unnamed_log;
+    uint32_t *written_log = thread == NULL ? &process->unnamed_log : &thread->unnamed_log;
     char text[NAME_BYTES] = UNKNOWN_NAME;
-    if (known != NULL) {
+    bool gap = known != NULL && known->text[0] == '\0';
+    if (gap) {
+        name.since_ns = time_ns;
+    } else if (known != NULL) {
         written_log = &known->written_log;
         name.since_ns = known->from_ns;
-    } else if (thread != NULL) {
-        written_log = &thread->unnamed_log;
-        name.since_ns = thread->from_ns;
-    } else {
-        name.since_ns = process->from_ns;
-    }
-    if (*written_log == names->log) {
-        return true;
-    }
-    if (known != NULL && known->text[0] != '\0') {
         (void)utf8_clean(text, sizeof text, known->text, strnlen(known->text, sizeof known->text));
+    } else {
+        name.since_ns = thread == NULL ? process->from_ns : thread->from_ns;
+    }
+    if (!gap && *written_log == names->log) {
+        return true;
     }
     if (!write_name(names, name, text, tid == process->pid)) {
         return false;
     }
-    *written_log = names->log;
+    *written_log = gap ? *written_log : names->log;
     return true;
 }
 
