@@ -17,6 +17,7 @@
 #include "sideband.h"
 #include "user_stack.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define RESCAN_PERIOD_NS UINT64_C(1000000000)
@@ -25,10 +26,17 @@
 #define HELD_BYTES       ((size_t)32 << 20)
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
 
+/* When sideband was lost: between a ring's last record and the word of it. 0: never. */
+struct loss {
+    uint64_t from_ns;
+    uint64_t to_ns;
+};
+
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
     struct drain_cpu_counts *cpus;
+    uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
     struct sideband *sideband;
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
@@ -37,6 +45,7 @@ struct drain {
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
     bool rescan;
+    struct loss loss;            /* the last one, or the last few together */
     struct proc_scan *rereader;  /* keeps what was read of a known process */
     struct process_scan reading; /* until the sideband has come as far */
     bool reading_waits;
@@ -54,6 +63,7 @@ struct drain *drain_new(const struct drain_config *config)
     }
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
+    drain->told_ns = calloc(config->source->cpu_count, sizeof *drain->told_ns);
     drain->sideband = sideband_new();
     drain->rereader = proc_scan_new();
     drain->stack = (struct user_stack){
@@ -63,8 +73,8 @@ struct drain *drain_new(const struct drain_config *config)
         .code = config->code,
     };
     drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
-    if (drain->cpus == NULL || drain->sideband == NULL || drain->rereader == NULL ||
-        (config->code != NULL && drain->held == NULL)) {
+    if (drain->cpus == NULL || drain->told_ns == NULL || drain->sideband == NULL ||
+        drain->rereader == NULL || (config->code != NULL && drain->held == NULL)) {
         return drain_free(drain);
     }
     return drain;
@@ -76,6 +86,7 @@ struct drain *drain_free(struct drain *drain)
         (void)sideband_free(drain->sideband);
         (void)proc_scan_free(drain->rereader);
         (void)held_samples_free(drain->held);
+        free(drain->told_ns);
         free(drain->cpus);
         free(drain);
     }
@@ -125,6 +136,7 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
     case PERF_KIND_LOST:
         drain->counts.sideband_lost += record->lost.count;
         drain->rescan = true;
+        process_table_lost(processes, record->time_ns);
         break;
     case PERF_KIND_SAMPLE:
     case PERF_KIND_THROTTLE:
@@ -136,9 +148,27 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
     }
 }
 
-/* Moves what a CPU's sideband ring holds into the queue. */
-static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
+static void note_loss(struct drain *drain, uint64_t from_ns, uint64_t to_ns)
 {
+    struct loss *loss = &drain->loss;
+    bool is_apart = from_ns > loss->to_ns && from_ns - loss->to_ns > RESCAN_PERIOD_NS;
+    loss->from_ns = is_apart || from_ns < loss->from_ns ? from_ns : loss->from_ns;
+    loss->to_ns = to_ns > loss->to_ns ? to_ns : loss->to_ns;
+}
+
+/* What has no place in the queue, or cannot be read, is lost as well. */
+static void drop_sideband(struct drain *drain, uint64_t from_ns, uint64_t to_ns)
+{
+    note_loss(drain, from_ns, to_ns);
+    process_table_lost(drain->config.processes, to_ns);
+    drain->rescan = true;
+}
+
+/* Moves what a CPU's sideband ring holds into the queue. */
+static void drain_sideband_ring(struct drain *drain, size_t cpu_index)
+{
+    struct perf_ring *ring = &drain->config.source->cpus[cpu_index].sideband_ring;
+    uint64_t *told_ns = &drain->told_ns[cpu_index];
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     perf_ring_refresh(ring);
@@ -148,10 +178,15 @@ static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
         if (r < 0 ||
             perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) < 0) {
             drain->counts.bad_records++;
-            drain->rescan = true;
+            drop_sideband(drain, *told_ns, *told_ns);
         } else if (!sideband_add(drain->sideband, record.time_ns, bytes, size_bytes)) {
             drain->counts.sideband_lost++;
-            drain->rescan = true;
+            drop_sideband(drain, record.time_ns, record.time_ns);
+        } else {
+            if (record.kind == PERF_KIND_LOST) {
+                note_loss(drain, *told_ns, record.time_ns);
+            }
+            *told_ns = record.time_ns;
         }
         if (r > 0) {
             perf_ring_advance(ring, size_bytes);
@@ -166,7 +201,7 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        drain_sideband_ring(drain, &source->cpus[i].sideband_ring);
+        drain_sideband_ring(drain, i);
     }
     sideband_sort(drain->sideband);
     while ((bytes = sideband_next(drain->sideband, horizon_ns, &size_bytes)) != NULL) {
@@ -181,17 +216,19 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
     }
 }
 
-/* Reads a process from /proc, unless it was not there a moment ago. */
-static void scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
+/* Reads a process from /proc, unless it was not there a moment ago. False: it is gone. */
+static bool scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
 {
     size_t place = (uint32_t)pid % GONE_COUNT;
     if (drain->gone[place].pid == pid && drain->gone[place].until_ns > time_ns) {
-        return;
+        return false;
     }
-    if (proc_scan_process(drain->config.scan, drain->config.processes, pid) < 0) {
+    int r = proc_scan_process(drain->config.scan, drain->config.processes, pid);
+    if (r == -ESRCH) {
         drain->gone[place].pid = pid;
         drain->gone[place].until_ns = time_ns + RESCAN_PERIOD_NS;
     }
+    return r != -ESRCH;
 }
 
 /* Reads a process again of which something seems to be missing, one at a time. */
@@ -204,7 +241,14 @@ static void reread_process(struct drain *drain, struct process *process, uint64_
     drain->reading_waits = proc_scan_read(drain->rereader, process->pid, &drain->reading) == 0;
 }
 
-/* The process of a sample; one that is not known, or only half, is read from /proc first. */
+/* Whether a sample can be one of a process: what has exited works in the kernel only. */
+static bool can_be_of(const struct process *process, const struct sample *sample)
+{
+    return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
+}
+
+/* The process of a sample; one that is not known, or only half, is read from /proc first. One that
+ * is gone by then has nobody's name, but not that of who had its pid before either. */
 static struct process *find_process(struct drain *drain, const struct sample *sample)
 {
     struct process_table *processes = drain->config.processes;
@@ -212,15 +256,35 @@ static struct process *find_process(struct drain *drain, const struct sample *sa
         return NULL;
     }
     struct process *process = process_table_find(processes, sample->pid, sample->time_ns);
-    if (process != NULL && (process->scanned || process->next_scan_ns > sample->time_ns)) {
+    if (can_be_of(process, sample) &&
+        (process->scanned || process->next_scan_ns > sample->time_ns)) {
         return process;
     }
-    scan_process(drain, sample->pid, sample->time_ns);
+    bool is_there = scan_process(drain, sample->pid, sample->time_ns);
     process = process_table_find(processes, sample->pid, sample->time_ns);
+    if (!can_be_of(process, sample)) {
+        process = process_table_meet(processes, sample->pid, sample->time_ns);
+    }
     if (process != NULL) {
         process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
     }
+    if (!is_there) {
+        process_table_gone(processes, sample->pid, sample->time_ns + RESCAN_PERIOD_NS);
+    }
     return process;
+}
+
+/* Whether records that were lost may have changed what is known of a process at a time: until it
+ * forks, executes or is read anew. */
+static bool is_doubtful(const struct drain *drain, const struct process *process, uint64_t time_ns)
+{
+    const struct loss *loss = &drain->loss;
+    const uint64_t anew_ns[] = {process->from_ns, process->exec_ns, process->scan_ns};
+    bool doubtful = loss->to_ns > 0 && time_ns >= loss->from_ns;
+    for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
+        doubtful = doubtful && (anew_ns[i] < loss->to_ns || anew_ns[i] > time_ns);
+    }
+    return doubtful;
 }
 
 static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome outcome)
@@ -273,7 +337,8 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     bool uncertain = false;
     count_outcome(counts,
                   trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
-    drain->counts.mapping_uncertain += uncertain;
+    drain->counts.mapping_uncertain +=
+        uncertain || (process != NULL && is_doubtful(drain, process, sample.time_ns));
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
     if ((uncertain || unmapped) && process != NULL) {

@@ -392,10 +392,18 @@ static bool is_same(const struct mapping *mapping, const struct mapping_descript
     return strncmp(file->path, path_of(description), PATH_MAX) == 0;
 }
 
+/* Whether a scan that began at `begin_ns` may know better than what a mapping says. */
+static bool may_be_outdated(const struct process_account *account, const struct mapping *mapping,
+                            uint64_t begin_ns)
+{
+    return mapping->scanned ||
+           (mapping->from_ns < account->lost_ns && begin_ns >= account->lost_ns);
+}
+
 /* Whether a scanned mapping says nothing new: records or the same scanned mapping are all over it.
  * What /proc showed once more is marked so. */
-static bool is_known(struct process *process, const struct mapping_description *description,
-                     uint64_t seen_ns)
+static bool is_known(const struct process_account *account, struct process *process,
+                     const struct mapping_description *description, uint64_t seen_ns)
 {
     bool known = true;
     uint64_t at = description->start;
@@ -405,17 +413,18 @@ static bool is_known(struct process *process, const struct mapping_description *
         if (other == NULL || other->start >= description->end) {
             return false;
         }
-        bool same = other->scanned && is_same(other, description);
+        bool outdated = may_be_outdated(account, other, seen_ns);
+        bool same = outdated && is_same(other, description);
         if (same) {
             other->seen_ns = later(other->seen_ns, seen_ns);
         }
-        known = known && other->start <= at && (same || !other->scanned);
+        known = known && other->start <= at && (same || !outdated);
         at = other->end;
     }
     return known;
 }
 
-/* Puts `mapping` in the place of what an older scan saw differently, from `begin_ns` on. */
+/* Puts `mapping` in the place of what is outdated and differs, from `begin_ns` on. */
 static void replace_scanned(struct process_account *account, struct process *process,
                             const struct mapping *mapping,
                             const struct mapping_description *description, uint64_t begin_ns)
@@ -428,7 +437,7 @@ static void replace_scanned(struct process_account *account, struct process *pro
             return;
         }
         at = other->end;
-        if (!other->scanned || is_same(other, description)) {
+        if (!may_be_outdated(account, other, begin_ns) || is_same(other, description)) {
             continue;
         }
         struct mapping part = part_of(mapping, later(mapping->start, other->start),
@@ -449,7 +458,7 @@ void process_mappings_scan(struct process_account *account, struct process *proc
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];
         if (description->start >= description->end ||
-            is_known(process, description, scan->begin_ns)) {
+            is_known(account, process, description, scan->begin_ns)) {
             continue;
         }
         struct mapped_file *file = new_file(account, description);

@@ -17,6 +17,7 @@ struct process_account {
     uint64_t last_generation;
     size_t unreserved_weight; /* of mappings, beyond what each process has reserved */
     size_t older_name_count;
+    uint64_t lost_ns; /* until when records were lost, the last time */
     struct path_set paths;
 };
 

@@ -331,7 +331,20 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     process_threads_scan(&table->account, process, scan);
     process_mappings_scan(&table->account, process, scan);
     process->scanned = true;
+    process->scan_ns = scan->begin_ns;
     list(table, process);
+}
+
+struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    return process_of_record(table, pid, time_ns);
+}
+
+void process_table_lost(struct process_table *table, uint64_t time_ns)
+{
+    if (time_ns > table->account.lost_ns) {
+        table->account.lost_ns = time_ns;
+    }
 }
 
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns)

@@ -105,6 +105,7 @@ struct process {
     uint32_t unnamed_log;    /* trace.c's own: the log that says that its leader is not known */
     uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
+    uint64_t scan_ns;        /* when the reading of /proc began that was told last, 0: never */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -180,13 +181,22 @@ struct process_scan {
 /*
  * Scanned mappings hold from the process's last exec or fork record, else from 0, or, where all its
  * mappings were known, from `begin_ns`. They lie beneath what records said: a range that a record's
- * mapping covers is left alone. A scan that an exec or exit record (already told) cuts in two is
- * dropped. A scanned mapping that is there already changes nothing; one that differs from what an
- * older scan saw replaces it from `begin_ns` on. A start time later than that of the process we
- * know is another process with the same pid. Of a process that is known already, tell it when the
- * sideband up to `end_ns` has been: what a record explains is nobody else's then.
+ * mapping covers is left alone, unless process_table_lost() was told since. A scan that an exec or
+ * exit record (already told) cuts in two is dropped. A scanned mapping that is there already
+ * changes nothing; one that differs from what an older scan saw replaces it from `begin_ns` on. A
+ * start time later than that of the process we know is another process with the same pid. Of a
+ * process that is known already, tell it when the sideband up to `end_ns` has been: what a record
+ * explains is nobody else's then.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);
+/*
+ * A process with this pid was seen at `time_ns`: if none is known that lives then, its beginning
+ * was not told, and it is made. NULL when there is no place, or a newer one is known.
+ */
+struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns);
+/* Records of any process were lost up to `time_ns`: a scan that begins later knows better than the
+ * older records. */
+void process_table_lost(struct process_table *table, uint64_t time_ns);
 /* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
