@@ -196,7 +196,8 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         read_counts(collector, UINT64_MAX);
         collector->running = false;
         collector->stopping = true;
-    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
+    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns ||
+                                      drain_is_pressed(collector->drain))) {
         drain_all(collector->drain, horizon_ns);
         read_counts(collector, horizon_ns);
         collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;

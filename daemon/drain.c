@@ -3,8 +3,9 @@
 /*
  * One round: note the horizon (a moment just past), then the sample rings' heads, then drain all
  * sideband. Whatever a sample up to the horizon depends on was written before it, so it is among
- * what was drained. Sideband up to the horizon is applied in the order of its time, then the
- * samples up to the horizon are worked off CPU by CPU, each looking up the state of its own time.
+ * what was drained. Sideband up to the horizon is applied in the order of its time, some records at
+ * a time; then the samples up to there are worked off CPU by CPU, each looking up the state of its
+ * own time; and so on, up to the horizon.
  * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
  * ever waits.
  *
@@ -24,7 +25,14 @@
 #define PUBLISH_BYTES    ((size_t)65536)
 #define GONE_COUNT       1024 /* pids that /proc did not know lately */
 #define HELD_BYTES       ((size_t)32 << 20)
+#define CACHE_LINE_BYTES 64
+#define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+
+/* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
+ * table keeps the last few hundred of a process. */
+#define MERGED_MAX  ((size_t)128)
+#define WAITING_MAX ((size_t)4096)
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
 struct loss {
@@ -38,6 +46,7 @@ struct drain {
     struct drain_cpu_counts *cpus;
     uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
     struct sideband *sideband;
+    size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
@@ -72,9 +81,13 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
+    if (config->code != NULL) {
+        drain->held = held_samples_new(HELD_BYTES);
+        drain->stack.stitch = stitch_new(config->max_stack_depth);
+    }
     if (drain->cpus == NULL || drain->told_ns == NULL || drain->sideband == NULL ||
-        drain->rereader == NULL || (config->code != NULL && drain->held == NULL)) {
+        drain->rereader == NULL ||
+        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL))) {
         return drain_free(drain);
     }
     return drain;
@@ -86,6 +99,7 @@ struct drain *drain_free(struct drain *drain)
         (void)sideband_free(drain->sideband);
         (void)proc_scan_free(drain->rereader);
         (void)held_samples_free(drain->held);
+        (void)stitch_free(drain->stack.stitch);
         free(drain->told_ns);
         free(drain->cpus);
         free(drain);
@@ -195,25 +209,52 @@ static void drain_sideband_ring(struct drain *drain, size_t cpu_index)
     perf_ring_publish(ring);
 }
 
-void drain_sideband(struct drain *drain, uint64_t horizon_ns)
+/* Applies what waits up to the horizon, `max` records at the most. Returns the time up to which
+ * everything has been applied. */
+static uint64_t apply_some(struct drain *drain, uint64_t horizon_ns, size_t max)
 {
-    struct perf_source *source = drain->config.source;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        drain_sideband_ring(drain, i);
-    }
-    sideband_sort(drain->sideband);
-    while ((bytes = sideband_next(drain->sideband, horizon_ns, &size_bytes)) != NULL) {
+    uint64_t reached_ns = horizon_ns;
+    for (size_t i = 0; i < max; i++) {
         struct perf_record record;
-        if (perf_record_parse(&source->layout, bytes, size_bytes, &record) == 0) {
+        bytes = sideband_next(drain->sideband, horizon_ns, &size_bytes);
+        if (bytes != NULL &&
+            perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) == 0) {
             apply_sideband(drain, &record);
         }
+        drain->ahead_count += bytes != NULL;
     }
-    if (drain->reading_waits && drain->reading.end_ns <= horizon_ns) {
+    uint64_t next_ns = sideband_next_ns(drain->sideband);
+    if (bytes != NULL && next_ns <= horizon_ns) {
+        reached_ns = next_ns > 0 ? next_ns - 1 : 0;
+    }
+    if (drain->reading_waits && drain->reading.end_ns <= reached_ns) {
         drain->reading_waits = false;
         process_table_scan(drain->config.processes, &drain->reading);
     }
+    return reached_ns;
+}
+
+static void queue_sideband(struct drain *drain)
+{
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        drain_sideband_ring(drain, i);
+    }
+    sideband_sort(drain->sideband);
+}
+
+void drain_sideband(struct drain *drain, uint64_t horizon_ns)
+{
+    queue_sideband(drain);
+    if (drain->ahead_count < MERGED_MAX) {
+        (void)apply_some(drain, horizon_ns, MERGED_MAX - drain->ahead_count);
+    }
+}
+
+bool drain_is_pressed(const struct drain *drain)
+{
+    return sideband_count(drain->sideband) > WAITING_MAX;
 }
 
 /* Reads a process from /proc, unless it was not there a moment ago. False: it is gone. */
@@ -339,6 +380,7 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
                   trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
     drain->counts.mapping_uncertain +=
         uncertain || (process != NULL && is_doubtful(drain, process, sample.time_ns));
+    drain->counts.stitched_stacks += sample.quality == STACK_STITCHED;
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
     if ((uncertain || unmapped) && process != NULL) {
@@ -400,7 +442,20 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     drain->tables_came = code_map_poll(drain->config.code) || drain->tables_came;
     settle_expired(drain, time_ns);
     retry_held(drain);
+    drain->counts.code = code_map_counts(drain->config.code);
     return held_samples_count(drain->held);
+}
+
+/*
+ * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
+ * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
+ */
+static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
+{
+    for (size_t i = 0; i < PREFETCH_BYTES; i += CACHE_LINE_BYTES) {
+        __builtin_prefetch(bytes + size_bytes + i);
+    }
+    __builtin_prefetch(bytes + 2 * size_bytes - 1); /* its last word says how much is valid */
 }
 
 /* Works off one CPU's samples up to the horizon. */
@@ -418,6 +473,7 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
             drain->counts.bad_records++;
             continue;
         }
+        prefetch_next(bytes, size_bytes);
         if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
             drain->counts.bad_records++;
         } else if (record.time_ns > horizon_ns) {
@@ -443,10 +499,16 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
     }
-    drain_sideband(drain, horizon_ns);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        drain_samples(drain, i, horizon_ns);
-    }
+    queue_sideband(drain);
+    uint64_t reached_ns = 0;
+    do {
+        reached_ns = apply_some(drain, horizon_ns, MERGED_MAX);
+        for (size_t i = 0; i < source->cpu_count; i++) {
+            drain_samples(drain, i, reached_ns);
+        }
+        drain->ahead_count = 0;
+    } while (sideband_next_ns(drain->sideband) <= horizon_ns &&
+             sideband_count(drain->sideband) > 0);
 }
 
 bool drain_take_rescan(struct drain *drain)

@@ -46,8 +46,11 @@ static void live(const char *name, struct times *times)
 /* fork(), with this pid; 0: any. */
 static pid_t fork_as(pid_t pid)
 {
-    struct clone_args args = {
-        .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = pid != 0};
+    struct clone_args args = {.exit_signal = SIGCHLD};
+    if (pid != 0) {
+        args.set_tid = (uint64_t)(uintptr_t)&pid;
+        args.set_tid_size = 1;
+    }
     return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
