@@ -101,10 +101,10 @@ int main(int argc, char **argv)
         return 2;
     }
     struct storm storms[2] = {0};
+    const int files[2] = {write_code(argv[2]), write_code(argv[3])};
     for (int i = 0; i < 2; i++) {
         storms[i].cpu = i;
-        storms[i].files[0] = write_code(argv[2]);
-        storms[i].files[1] = write_code(argv[3]);
+        (void)memcpy(storms[i].files, files, sizeof files);
         storms[i].end_ns = workload_deadline_ns(strtod(argv[1], NULL));
         storms[i].turns = calloc(TURNS_MAX, sizeof *storms[i].turns);
         if (storms[i].turns == NULL ||
