@@ -23,6 +23,12 @@ foreach(name code_map drain)
     unit_test(${name} recording)
     target_sources(test_${name} PRIVATE unit/fake_module_cache.c)
 endforeach()
+# Rings in memory and a /proc that is made up, with all that is behind them as it is.
+foreach(name drain_order drain_doubts)
+    unit_test(${name} recording profile fxt)
+    target_sources(test_${name} PRIVATE unit/ring_world.c unit/fake_proc_scan.c
+        unit/fake_module_cache.c unit/loaded_recording.c)
+endforeach()
 unit_test(held_samples recording)
 unit_test(fxt_golden fxt)
 unit_test(fxt_roundtrip fxt)
