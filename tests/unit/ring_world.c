@@ -52,7 +52,8 @@ static bool make_trace(struct ring_world *world)
     const struct trace_config config = {.buffer = world->buffer,
                                         .cpus = cpu_ids,
                                         .cpu_count = RING_CPU_COUNT,
-                                        .session_json = "{}"};
+                                        .session_json = "{}",
+                                        .max_stack_depth = 127};
     return world->buffer != NULL && trace_reader_new(world->buffer, &world->reader) == 0 &&
            trace_new(&config, &world->trace) == 0;
 }

@@ -178,6 +178,7 @@ static void check_recording(struct story *story)
 
 static void check_counts(const struct story *story)
 {
+    trace_poll(story->world->trace);
     uint64_t received = 0;
     uint64_t kept = 0;
     uint64_t lost = 0;
