@@ -13,6 +13,13 @@ struct loaded_sample {
     uint64_t time_ns;
     uint64_t pid;
     uint64_t tid;
+    uint32_t cpu;
+    uint8_t quality;
+    uint8_t closed;
+    const uint64_t *user_stack; /* borrowed, as the next */
+    size_t user_count;
+    const uint64_t *kernel_stack;
+    size_t kernel_count;
     const char *process;  /* its name; borrowed, as the next two */
     const char *thread;   /* its name */
     const char *function; /* the innermost one */
