@@ -52,6 +52,13 @@ static void put_lost(struct ring_world *world, uint64_t time_ns)
     assert_true(ring_world_put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
 }
 
+static int compare_samples(const void *a, const void *b)
+{
+    const struct loaded_sample *left = a;
+    const struct loaded_sample *right = b;
+    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
 /* Every sample as "TIME PROCESS FRAME...; ". */
 static void expect_samples(struct ring_world *world, const char *expected)
 {
@@ -61,6 +68,7 @@ static void expect_samples(struct ring_world *world, const char *expected)
     size_t used = 0;
     uint8_t *file = ring_world_file(world, &size_bytes);
     loaded_recording_init(&loaded, file, size_bytes);
+    qsort(loaded.samples, loaded.sample_count, sizeof loaded.samples[0], compare_samples);
     for (size_t i = 0; i < loaded.sample_count; i++) {
         char frames[256];
         const struct loaded_sample *sample = &loaded.samples[i];
