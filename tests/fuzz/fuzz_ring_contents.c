@@ -44,6 +44,7 @@ static void check(struct ring_world *world)
 {
     size_t file_bytes = 0;
     struct fxt_record record;
+    trace_poll(world->trace);
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
         const struct drain_cpu_counts *counts = &drain_cpu_counts(world->drain)[i];
         if (counts->received != counts->kept + counts->filtered + counts->dropped) {

@@ -52,11 +52,11 @@ static void put_lost(struct ring_world *world, uint64_t time_ns)
     assert_true(ring_world_put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
 }
 
-static int compare_samples(const void *left, const void *right)
+static int compare_samples(const void *a, const void *b)
 {
-    const struct loaded_sample *a = left;
-    const struct loaded_sample *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    const struct loaded_sample *left = a;
+    const struct loaded_sample *right = b;
+    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
 }
 
 /* Every sample as "TIME PROCESS FRAME...; ". */
