@@ -2,14 +2,15 @@
 
 /*
  * Two tables under one key, (tid, cookie). Chains lie one behind the other in an arena; those that
- * stay are moved to its start at the end of a round, so it touches only as much memory as two rounds
- * need. What waits lies in a pool of slots, each in its bucket's list and in its CPU's, which goes
- * by age. Invariant: a CPU's list holds at most DEFERRED_OPEN_MAX slots, and a slot is in exactly
- * one bucket or free.
+ * stay are moved to its start at the end of a round, so it touches only as much memory as two
+ * rounds need. What waits lies in a pool of slots, each in its bucket's list and in its CPU's,
+ * which goes by age. Invariant: a CPU's list holds at most DEFERRED_OPEN_MAX slots, and a slot is
+ * in exactly one bucket or free.
  *
- * Whoever calls applies what is told beside samples up to a moment first, and then the samples up to
- * that moment: so when a round ends, the samples of a chain that is here have come, but for those
- * whose time was taken a little later than the chain's. For these a chain stays another round.
+ * Whoever calls applies what is told beside samples up to a moment first, and then the samples up
+ * to that moment: so when a round ends, the samples of a chain that is here have come, but for
+ * those whose time was taken a little later than the chain's. For these a chain stays another
+ * round.
  */
 #include "deferred.h"
 
@@ -218,11 +219,18 @@ static struct slot *find_slot(const struct deferred *deferred, int32_t tid, uint
     return NULL;
 }
 
-struct deferred_open *deferred_find_open(struct deferred *deferred, size_t cpu_index, int32_t tid,
-                                         uint64_t cookie)
+const struct deferred_open *deferred_join(struct deferred *deferred, size_t cpu_index, int32_t tid,
+                                          uint64_t cookie, uint64_t time_ns)
 {
     struct slot *slot = find_slot(deferred, tid, cookie, &cpu_index);
-    return slot == NULL ? NULL : &slot->open;
+    if (slot == NULL) {
+        return NULL;
+    }
+    slot->open.sample_count++;
+    if (time_ns < slot->open.first_ns) {
+        slot->open.first_ns = time_ns;
+    }
+    return &slot->open;
 }
 
 void deferred_open(struct deferred *deferred, const struct deferred_open *open)

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Brings samples together with the user chains that the kernel delivers later (Linux 6.19): it walks
- * a task's stack when the task returns to its program, and both carry a cookie. A chain may come in
- * another CPU's ring than its samples, before or after them, late or never. Bounded, pure, allocates
- * nothing after deferred_new(). Belongs to the collector thread.
+ * Brings samples together with the user chains that the kernel delivers later (Linux 6.19): it
+ * walks a task's stack when the task returns to its program, and both carry a cookie. A chain may
+ * come in another CPU's ring than its samples, before or after them, late or never. Bounded, pure,
+ * allocates nothing after deferred_new(). Belongs to the collector thread.
  *
  * A sample whose chain is here is whole. Any other waits as a partial of an id: all samples of one
  * cookie on one CPU share an id.
@@ -48,22 +48,24 @@ struct deferred_open {
     int32_t pid;
     int32_t tid;
     uint64_t cookie;
-    uint64_t id; /* the caller's */
-    uint64_t first_ns;
-    uint64_t partial_count;
+    uint64_t id;       /* the caller's */
+    uint64_t first_ns; /* of its samples */
+    uint64_t sample_count;
     uint64_t mark; /* the caller's */
 };
 
-/* Who waits for that chain on that CPU, borrowed until it is taken; NULL: nobody. */
-struct deferred_open *deferred_find_open(struct deferred *deferred, size_t cpu_index, int32_t tid,
-                                         uint64_t cookie);
+/* One sample more that waits for that chain on that CPU. Returns who waits for it already, borrowed
+ * until it is taken; NULL: nobody. */
+const struct deferred_open *deferred_join(struct deferred *deferred, size_t cpu_index, int32_t tid,
+                                          uint64_t cookie, uint64_t time_ns);
 /* There must be room on its CPU: deferred_take_excess(). */
 void deferred_open(struct deferred *deferred, const struct deferred_open *open);
 size_t deferred_open_count(const struct deferred *deferred);
 
 /*
  * Each takes one that waits out of the table and copies it, or returns false. The oldest of a CPU
- * that has no room for another; the oldest of any CPU whose first sample is not newer than `time_ns`.
+ * that has no room for another; the oldest of any CPU whose first sample is not newer than
+ * `time_ns`.
  */
 bool deferred_take_excess(struct deferred *deferred, size_t cpu_index, struct deferred_open *ret);
 bool deferred_take_expired(struct deferred *deferred, uint64_t time_ns, struct deferred_open *ret);

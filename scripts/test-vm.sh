@@ -200,15 +200,18 @@ show_files results "$work/results"
 echo "== booting"
 # shellcheck disable=SC2054
 machine=(
-    -accel tcg,thread=multi -cpu max -smp 2 -m 1024
-    -object memory-backend-memfd,id=memory,size=1024M,share=on -numa node,memdev=memory
+    -accel tcg,thread=multi -cpu max -smp 2 -m 2048
+    -object memory-backend-memfd,id=memory,size=2048M,share=on -numa node,memdev=memory
     -nodefaults -no-user-config -display none -no-reboot -serial stdio
     -chardev socket,id=root,path="$work/root.sock" -device vhost-user-fs-pci,chardev=root,tag=root
     -chardev socket,id=results,path="$work/results.sock" -device vhost-user-fs-pci,chardev=results,tag=results
     -kernel "$cache/vmlinuz" -initrd "$work/initrd.gz"
     -append "console=ttyS0 quiet panic=-1 random.trust_cpu=on sysrq_always_enabled"
 )
-timeout "$timeout_s" qemu-system-x86_64 "${machine[@]}" </dev/null 2>&1 | tr -d '\r' || true
+# In the background: bash would not heed a signal while it waits for a command in the foreground.
+timeout "$timeout_s" qemu-system-x86_64 "${machine[@]}" </dev/null > >(sed -u 's/\r//g') 2>&1 &
+pids+=($!)
+wait "$!" || true
 
 status=$(cat "$work/results/status" 2>/dev/null || echo "it did not come to its end")
 if [ -n "$results" ]; then
