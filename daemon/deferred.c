@@ -193,15 +193,16 @@ static struct deferred_chain show_entry(const struct entry *entry, uint64_t time
 }
 
 bool deferred_find_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns,
-                         struct deferred_chain *ret, bool *ret_exec)
+                         struct deferred_chain *ret)
 {
     struct entry *entry = find_entry(deferred, tid, cookie);
+    bool exec = false;
     if (entry == NULL) {
         return false;
     }
     entry->asked_for = true;
-    *ret = show_entry(entry, time_ns, ret_exec);
-    return true;
+    *ret = show_entry(entry, time_ns, &exec);
+    return !exec;
 }
 
 static struct slot *find_slot(const struct deferred *deferred, int32_t tid, uint64_t cookie,
@@ -219,21 +220,14 @@ static struct slot *find_slot(const struct deferred *deferred, int32_t tid, uint
     return NULL;
 }
 
-const struct deferred_open *deferred_join(struct deferred *deferred, size_t cpu_index, int32_t tid,
-                                          uint64_t cookie, uint64_t time_ns)
+uint64_t deferred_open_id(const struct deferred *deferred, size_t cpu_index, int32_t tid,
+                          uint64_t cookie)
 {
-    struct slot *slot = find_slot(deferred, tid, cookie, &cpu_index);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->open.sample_count++;
-    if (time_ns < slot->open.first_ns) {
-        slot->open.first_ns = time_ns;
-    }
-    return &slot->open;
+    const struct slot *slot = find_slot(deferred, tid, cookie, &cpu_index);
+    return slot == NULL ? 0 : slot->open.id;
 }
 
-void deferred_open(struct deferred *deferred, const struct deferred_open *open)
+static void add_slot(struct deferred *deferred, const struct deferred_open *open)
 {
     struct cpu_list *list = &deferred->lists[open->cpu_index];
     uint32_t index = deferred->free_slot;
@@ -247,6 +241,7 @@ void deferred_open(struct deferred *deferred, const struct deferred_open *open)
         .older = list->newest,
         .newer = NONE,
     };
+    slot->open.sample_count = 1;
     *bucket = index;
     if (list->newest == NONE) {
         list->oldest = index;
@@ -256,11 +251,6 @@ void deferred_open(struct deferred *deferred, const struct deferred_open *open)
     list->newest = index;
     list->count++;
     deferred->open_count++;
-}
-
-size_t deferred_open_count(const struct deferred *deferred)
-{
-    return deferred->open_count;
 }
 
 static void unlink_from_list(struct deferred *deferred, const struct slot *slot)
@@ -292,6 +282,28 @@ static void take_slot(struct deferred *deferred, struct slot *slot, struct defer
     slot->next_in_bucket = deferred->free_slot;
     deferred->free_slot = index;
     deferred->open_count--;
+}
+
+uint64_t deferred_wait(struct deferred *deferred, const struct deferred_open *sample)
+{
+    struct slot *slot = find_slot(deferred, sample->tid, sample->cookie, &sample->cpu_index);
+    struct deferred_open replaced = {0};
+    if (slot != NULL && slot->open.id == sample->id) {
+        slot->open.sample_count++;
+        slot->open.first_ns =
+            sample->first_ns < slot->open.first_ns ? sample->first_ns : slot->open.first_ns;
+        return 0;
+    }
+    if (slot != NULL) {
+        take_slot(deferred, slot, &replaced);
+    }
+    add_slot(deferred, sample);
+    return replaced.sample_count;
+}
+
+size_t deferred_open_count(const struct deferred *deferred)
+{
+    return deferred->open_count;
 }
 
 bool deferred_take_excess(struct deferred *deferred, size_t cpu_index, struct deferred_open *ret)

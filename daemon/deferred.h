@@ -36,11 +36,10 @@ void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *
 
 /*
  * The chain of a sample at `time_ns`; its frames are borrowed until deferred_end_round(). False: it
- * is not here. One that shows what the process has executed since is of no use: it is shown empty,
- * and `*ret_exec` is true.
+ * is not here, or shows what the process has executed since.
  */
 bool deferred_find_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns,
-                         struct deferred_chain *ret, bool *ret_exec);
+                         struct deferred_chain *ret);
 
 /* Samples of one cookie on one CPU that wait. */
 struct deferred_open {
@@ -48,18 +47,21 @@ struct deferred_open {
     int32_t pid;
     int32_t tid;
     uint64_t cookie;
-    uint64_t id;       /* the caller's */
+    uint64_t id;       /* the caller's; not 0 */
     uint64_t first_ns; /* of its samples */
     uint64_t sample_count;
-    uint64_t mark; /* the caller's */
+    uint64_t lost_before; /* the caller's */
 };
 
-/* One sample more that waits for that chain on that CPU. Returns who waits for it already, borrowed
- * until it is taken; NULL: nobody. */
-const struct deferred_open *deferred_join(struct deferred *deferred, size_t cpu_index, int32_t tid,
-                                          uint64_t cookie, uint64_t time_ns);
-/* There must be room on its CPU: deferred_take_excess(). */
-void deferred_open(struct deferred *deferred, const struct deferred_open *open);
+/* The id of the samples that wait for that chain on that CPU; 0: none does. */
+uint64_t deferred_open_id(const struct deferred *deferred, size_t cpu_index, int32_t tid,
+                          uint64_t cookie);
+/*
+ * A sample that waits (`sample_count` is ignored). Where others wait for the same chain it is one
+ * of them, unless its id is another: then it takes their place. Returns how many it has replaced.
+ * There must be room on its CPU: deferred_take_excess().
+ */
+uint64_t deferred_wait(struct deferred *deferred, const struct deferred_open *sample);
 size_t deferred_open_count(const struct deferred *deferred);
 
 /*
@@ -72,7 +74,8 @@ bool deferred_take_expired(struct deferred *deferred, uint64_t time_ns, struct d
 
 /*
  * Once all samples of a round are handled: takes one whose chain is here, with the chain (borrowed
- * until deferred_end_round(); `*ret_exec` as above), until it returns false.
+ * until deferred_end_round(); empty, and `*ret_exec` true, where it shows what the process has
+ * executed since), until it returns false.
  */
 bool deferred_take_done(struct deferred *deferred, struct deferred_open *ret,
                         struct deferred_chain *ret_chain, bool *ret_exec);

@@ -41,27 +41,22 @@ static void add_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, u
             .tid = tid, .cookie = cookie, .exec_ns = exec_ns, .frames = frames, .count = 2});
 }
 
-static void open_id(struct deferred *deferred, size_t cpu_index, int32_t tid, uint64_t cookie,
-                    uint64_t time_ns, uint64_t id)
+static void wait_for(struct deferred *deferred, size_t cpu_index, int32_t tid, uint64_t cookie,
+                     uint64_t time_ns, uint64_t id)
 {
-    deferred_open(deferred, &(struct deferred_open){.cpu_index = cpu_index,
-                                                    .tid = tid,
-                                                    .cookie = cookie,
-                                                    .id = id,
-                                                    .first_ns = time_ns,
-                                                    .sample_count = 1});
+    assert_int_equal(deferred_wait(deferred, &(struct deferred_open){.cpu_index = cpu_index,
+                                                                     .tid = tid,
+                                                                     .cookie = cookie,
+                                                                     .id = id,
+                                                                     .first_ns = time_ns}),
+                     0);
 }
 
-/* The leaf that a sample finds; 0: it has to wait; 1: its chain is empty. */
+/* The leaf that a sample finds; 0: it has to wait. */
 static uint64_t find_leaf(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns)
 {
     struct deferred_chain chain;
-    bool exec = false;
-    if (!deferred_find_chain(deferred, tid, cookie, time_ns, &chain, &exec)) {
-        return 0;
-    }
-    assert_int_equal(exec, chain.count == 0);
-    return chain.count == 0 ? 1 : chain.frames[0];
+    return deferred_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
 }
 
 static void a_chain_that_came_first_makes_its_samples_whole(void **state)
@@ -81,15 +76,16 @@ static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
     struct deferred_chain chain;
     bool exec = true;
     bool taken[CPU_COUNT] = {false};
-    open_id(deferred, 0, 70, COOKIE, 10, 1000);
-    open_id(deferred, 1, 70, COOKIE, 20, 2000);
-    open_id(deferred, 1, 71, COOKIE, 20, 2001);
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 1, 70, COOKIE, 20, 2000);
+    wait_for(deferred, 1, 71, COOKIE, 20, 2001);
     assert_false(deferred_take_done(deferred, &open, &chain, &exec));
     deferred_end_round(deferred);
 
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
-    assert_int_equal(deferred_join(deferred, 0, 70, COOKIE, 30)->id, 1000);
-    assert_int_equal(deferred_join(deferred, 1, 70, COOKIE, 30)->id, 2000);
+    for (size_t i = 0; i < CPU_COUNT; i++) {
+        wait_for(deferred, i, 70, COOKIE, 30, deferred_open_id(deferred, i, 70, COOKIE));
+    }
     for (size_t i = 0; i < CPU_COUNT; i++) {
         assert_true(deferred_take_done(deferred, &open, &chain, &exec));
         assert_false(exec);
@@ -103,7 +99,7 @@ static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
     }
     assert_true(taken[0] && taken[1]);
     assert_false(deferred_take_done(deferred, &open, &chain, &exec));
-    assert_null(deferred_join(deferred, 0, 70, COOKIE, 30));
+    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 0);
     assert_int_equal(deferred_open_count(deferred), 1);
 }
 
@@ -113,9 +109,9 @@ static void a_chain_of_the_next_program_is_empty(void **state)
     struct deferred_open open;
     struct deferred_chain chain;
     bool exec = false;
-    open_id(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     add_chain(deferred, 70, COOKIE, 15, 0x1000);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE, 14), 1);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 14), 0);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 15), 0x1000);
     assert_true(deferred_take_done(deferred, &open, &chain, &exec));
     assert_true(exec);
@@ -145,23 +141,37 @@ static void a_second_chain_of_a_cookie_is_nobodys(void **state)
     assert_int_equal(deferred_counts(deferred).orphan_completions, 1);
 }
 
+static void another_id_replaces_what_waited(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 0, 70, COOKIE, 20, 1000);
+    assert_int_equal(deferred_wait(deferred, &open), 2);
+    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 1001);
+    assert_true(deferred_take_expired(deferred, UINT64_MAX, &open));
+    assert_int_equal(open.sample_count, 1);
+    assert_int_equal(open.first_ns, 30);
+    assert_int_equal(deferred_open_count(deferred), 0);
+}
+
 static void a_full_cpu_gives_up_its_oldest(void **state)
 {
     struct deferred *deferred = *state;
     struct deferred_open open;
-    open_id(deferred, 1, 1, COOKIE, 1, 9);
+    wait_for(deferred, 1, 1, COOKIE, 1, 9);
     for (int32_t i = 0; i < DEFERRED_OPEN_MAX; i++) {
         assert_false(deferred_take_excess(deferred, 0, &open));
-        open_id(deferred, 0, 100 + i, COOKIE, 10, (uint64_t)i);
+        wait_for(deferred, 0, 100 + i, COOKIE, 10, 1 + (uint64_t)i);
     }
     assert_true(deferred_take_excess(deferred, 0, &open));
-    assert_int_equal(open.id, 0);
+    assert_int_equal(open.id, 1);
     assert_int_equal(open.tid, 100);
     assert_false(deferred_take_excess(deferred, 0, &open));
     assert_false(deferred_take_excess(deferred, 1, &open));
-    open_id(deferred, 0, 7, COOKIE, 11, 7777);
+    wait_for(deferred, 0, 7, COOKIE, 11, 7777);
     assert_true(deferred_take_excess(deferred, 0, &open));
-    assert_int_equal(open.id, 1);
+    assert_int_equal(open.id, 2);
     assert_int_equal(deferred_open_count(deferred), DEFERRED_OPEN_MAX);
 }
 
@@ -169,9 +179,9 @@ static void what_waits_too_long_is_given_up(void **state)
 {
     struct deferred *deferred = *state;
     struct deferred_open open;
-    open_id(deferred, 0, 70, COOKIE, 10, 1000);
-    open_id(deferred, 0, 71, COOKIE, 30, 1001);
-    open_id(deferred, 1, 72, COOKIE, 20, 2000);
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 0, 71, COOKIE, 30, 1001);
+    wait_for(deferred, 1, 72, COOKIE, 20, 2000);
     assert_false(deferred_take_expired(deferred, 9, &open));
     assert_true(deferred_take_expired(deferred, 20, &open));
     assert_int_equal(open.id, 1000);
@@ -287,19 +297,18 @@ static void handle_sample(struct deferred *deferred, struct story *story,
                           struct sample_story *sample)
 {
     const struct entry_story *entry = &story->entries[sample->entry];
-    const struct deferred_open *open = NULL;
     uint64_t leaf = find_leaf(deferred, entry->tid, entry->cookie, sample->time_ns);
+    sample->id = deferred_open_id(deferred, sample->cpu_index, entry->tid, entry->cookie);
     if (leaf != 0) {
+        sample->id = 0;
         sample->settled = true;
-        sample->stack = leaf == 1 ? EMPTY_STACK : leaf;
-    } else if ((open = deferred_join(deferred, sample->cpu_index, entry->tid, entry->cookie,
-                                     sample->time_ns)) != NULL) {
-        sample->id = open->id;
-    } else {
-        sample->id = story->next_id++;
-        open_id(deferred, sample->cpu_index, entry->tid, entry->cookie, sample->time_ns,
-                sample->id);
+        sample->stack = leaf;
+        return;
     }
+    if (sample->id == 0) {
+        sample->id = story->next_id++;
+    }
+    wait_for(deferred, sample->cpu_index, entry->tid, entry->cookie, sample->time_ns, sample->id);
 }
 
 static void end_round(struct deferred *deferred, struct story *story)
@@ -376,6 +385,7 @@ int main(void)
         STORY(a_chain_of_the_next_program_is_empty),
         STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
         STORY(a_second_chain_of_a_cookie_is_nobodys),
+        STORY(another_id_replaces_what_waited),
         STORY(a_full_cpu_gives_up_its_oldest),
         STORY(what_waits_too_long_is_given_up),
         STORY(chains_beyond_the_room_are_counted_and_the_rest_stay),
