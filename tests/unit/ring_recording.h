@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define RING_RECORDING_MAGIC UINT64_C(0x31676e6972667065) /* "epfring1" */
+#define RING_RECORDING_MAGIC UINT64_C(0x676e697266726570) /* "perfring" */
 
 struct ring_recording {
     uint64_t magic;
