@@ -36,9 +36,17 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
         size_t count = 0;
         const uint32_t *chain = profile_chain(profile, sample->chain, &count);
         assert_true(count > 0);
+        size_t stack_bytes = 0;
+        const uint64_t *stack = intern_bytes(&profile->stacks, sample->user_stack, &stack_bytes);
         loaded->samples[i] = (struct loaded_sample){
             .time_ns = sample->time_ns,
             .pid = sample->pid,
+            .tid = sample->tid,
+            .cpu = sample->cpu,
+            .user_stack = stack,
+            .user_count = stack_bytes / sizeof *stack,
+            .quality = sample->quality,
+            .closed = sample->closed,
             .process = profile_text(profile, sample->process_name),
             .function = profile_text(profile, profile_frame(profile, chain[0])->name),
         };

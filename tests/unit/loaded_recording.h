@@ -12,8 +12,14 @@
 struct loaded_sample {
     uint64_t time_ns;
     uint64_t pid;
-    const char *process;  /* its name; borrowed, as the next */
-    const char *function; /* the innermost one */
+    uint64_t tid;
+    uint32_t cpu;
+    const char *process;        /* its name; borrowed, as the next */
+    const char *function;       /* the innermost one */
+    const uint64_t *user_stack; /* addresses, leaf first; borrowed */
+    size_t user_count;
+    unsigned quality; /* as in the file, and the next */
+    unsigned closed;
 };
 
 struct loaded_recording {
