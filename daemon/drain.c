@@ -204,18 +204,6 @@ static struct process *find_process(struct drain *drain, const struct sample *sa
     return process;
 }
 
-static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome outcome)
-{
-    switch (outcome) {
-    case TRACE_KEPT:
-        counts->kept++;
-        break;
-    case TRACE_DROPPED:
-        counts->dropped++;
-        break;
-    }
-}
-
 /* Addresses that were settled without the table that they needed. */
 static uint64_t unready_count(const struct drain *drain)
 {
@@ -252,8 +240,7 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     counts->received++;
     drain->counts.cold_stacks += unready_count(drain) > unready_before;
     bool uncertain = false;
-    count_outcome(counts,
-                  trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
+    trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain);
     drain->counts.mapping_uncertain += uncertain;
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
@@ -378,7 +365,12 @@ const struct drain_counts *drain_counts(const struct drain *drain)
     return &drain->counts;
 }
 
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain)
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
 {
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
+        drain->cpus[i].kept = counts.kept;
+        drain->cpus[i].dropped = counts.dropped;
+    }
     return drain->cpus;
 }

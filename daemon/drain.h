@@ -69,5 +69,6 @@ size_t drain_held(struct drain *drain, uint64_t time_ns);
 bool drain_take_rescan(struct drain *drain);
 
 const struct drain_counts *drain_counts(const struct drain *drain);
-/* One element for each CPU of the source, in its order. */
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain);
+/* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
+ * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);

@@ -14,6 +14,14 @@
 
 #include <stdlib.h>
 
+static const uint64_t *stack_of(const struct profile *profile, uint32_t stack, size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint64_t *entries = intern_bytes(&profile->stacks, stack, &size_bytes);
+    *ret_count = size_bytes / sizeof *entries;
+    return entries;
+}
+
 void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes, size_t size_bytes)
 {
     struct profile *profile = NULL;
@@ -36,20 +44,21 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
         size_t count = 0;
         const uint32_t *chain = profile_chain(profile, sample->chain, &count);
         assert_true(count > 0);
-        size_t stack_bytes = 0;
-        const uint64_t *stack = intern_bytes(&profile->stacks, sample->user_stack, &stack_bytes);
-        loaded->samples[i] = (struct loaded_sample){
+        struct loaded_sample *loaded_sample = &loaded->samples[i];
+        *loaded_sample = (struct loaded_sample){
             .time_ns = sample->time_ns,
             .pid = sample->pid,
             .tid = sample->tid,
             .cpu = sample->cpu,
-            .user_stack = stack,
-            .user_count = stack_bytes / sizeof *stack,
             .quality = sample->quality,
             .closed = sample->closed,
             .process = profile_text(profile, sample->process_name),
             .function = profile_text(profile, profile_frame(profile, chain[0])->name),
         };
+        loaded_sample->user_stack =
+            stack_of(profile, sample->user_stack, &loaded_sample->user_count);
+        loaded_sample->kernel_stack =
+            stack_of(profile, sample->kernel_stack, &loaded_sample->kernel_count);
     }
 }
 

@@ -14,12 +14,14 @@ struct loaded_sample {
     uint64_t pid;
     uint64_t tid;
     uint32_t cpu;
-    const char *process;        /* its name; borrowed, as the next */
-    const char *function;       /* the innermost one */
-    const uint64_t *user_stack; /* addresses, leaf first; borrowed */
+    uint8_t quality;
+    uint8_t closed;
+    const uint64_t *user_stack; /* borrowed, as the next */
     size_t user_count;
-    unsigned quality; /* as in the file, and the next */
-    unsigned closed;
+    const uint64_t *kernel_stack;
+    size_t kernel_count;
+    const char *process;  /* its name; borrowed, as the next */
+    const char *function; /* the innermost one */
 };
 
 struct loaded_recording {

@@ -334,7 +334,7 @@ static void keeps_what_a_part_says_itself(void **state)
     fxt_write_sample(&recording->writer, &part);
     fxt_write_sample(&recording->writer, &rest);
     assert_folded(recording,
-                  "app;leaf;sys_read_[k] 1\napp;work;sys_read_[k] 1\napp;[truncated];work 1\n");
+                  "app;[unknown];work 1\napp;leaf;sys_read_[k] 1\napp;work;sys_read_[k] 1\n");
 }
 
 static void counts_parts_and_completions_without_the_other(void **state)
