@@ -72,11 +72,11 @@ static void print_all(FILE *out, const struct books *books)
         (void)fprintf(out, ",\"idle_source\":null");
     }
     (void)fprintf(out,
-                  ",\"orphan_partials\":0,\"orphan_completions\":0,\"truncated_stacks\":%" PRIu64
-                  ",\"cold_stacks\":%" PRIu64 ",\"mapping_uncertain\":%" PRIu64
-                  ",\"modules_unread\":%" PRIu64 "}",
-                  books->truncated_stacks, books->cold_stacks, books->mapping_uncertain,
-                  books->modules_unread);
+                  ",\"orphan_partials\":%" PRIu64 ",\"orphan_completions\":%" PRIu64
+                  ",\"truncated_stacks\":%" PRIu64 ",\"cold_stacks\":%" PRIu64
+                  ",\"mapping_uncertain\":%" PRIu64 ",\"modules_unread\":%" PRIu64 "}",
+                  books->orphan_partials, books->orphan_completions, books->truncated_stacks,
+                  books->cold_stacks, books->mapping_uncertain, books->modules_unread);
 }
 
 char *books_print(const struct books *books)

@@ -35,6 +35,8 @@ struct books {
     uint64_t cold_stacks; /* unwound before the tables that they needed had come */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
+    uint64_t orphan_partials;
+    uint64_t orphan_completions;
 };
 
 /* running_ns / period_ns, rounded to the nearest tick. */

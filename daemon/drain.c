@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "held_samples.h"
+#include "late_stacks.h"
 #include "sideband.h"
 #include "user_stack.h"
 
@@ -32,6 +33,7 @@ struct drain {
     struct sideband *sideband;
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
+    struct late_stacks *late;  /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
@@ -59,8 +61,18 @@ struct drain *drain_new(const struct drain_config *config)
         .code = config->code,
     };
     drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
+    if (config->source->deferring) {
+        drain->late = late_stacks_new(&(struct late_stacks_config){
+            .processes = config->processes,
+            .trace = config->trace,
+            .stack = &drain->stack,
+            .cpus = config->source->cpus,
+            .cpu_count = config->source->cpu_count,
+        });
+    }
     if (drain->cpus == NULL || drain->sideband == NULL ||
-        (config->code != NULL && drain->held == NULL)) {
+        (config->code != NULL && drain->held == NULL) ||
+        (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
     }
     return drain;
@@ -71,6 +83,7 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_free(drain->sideband);
         (void)held_samples_free(drain->held);
+        (void)late_stacks_free(drain->late);
         free(drain->cpus);
         free(drain);
     }
@@ -96,6 +109,24 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
     process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
 }
 
+/* A chain of a sample that is filtered is asked for by nobody. */
+static void apply_chain(struct drain *drain, const struct perf_record *record)
+{
+    if (drain->late != NULL && filter_matches(drain->config.filter, record->pid, false)) {
+        late_stacks_add(drain->late, record);
+    }
+}
+
+/* Something of the sideband is missing. */
+static void note_sideband_loss(struct drain *drain, uint64_t record_count)
+{
+    drain->counts.sideband_lost += record_count;
+    drain->rescan = true;
+    if (drain->late != NULL) {
+        late_stacks_note_loss(drain->late);
+    }
+}
+
 static void apply_sideband(struct drain *drain, const struct perf_record *record)
 {
     struct process_table *processes = drain->config.processes;
@@ -118,14 +149,15 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
         break;
     case PERF_KIND_LOST:
-        drain->counts.sideband_lost += record->lost.count;
-        drain->rescan = true;
+        note_sideband_loss(drain, record->lost.count);
+        break;
+    case PERF_KIND_DEFERRED_CALLCHAIN:
+        apply_chain(drain, record);
         break;
     case PERF_KIND_SAMPLE:
     case PERF_KIND_THROTTLE:
     case PERF_KIND_UNTHROTTLE:
     case PERF_KIND_SWITCH:
-    case PERF_KIND_DEFERRED_CALLCHAIN:
     case PERF_KIND_OTHER:
         break;
     }
@@ -143,10 +175,9 @@ static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
         if (r < 0 ||
             perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) < 0) {
             drain->counts.bad_records++;
-            drain->rescan = true;
+            note_sideband_loss(drain, 0);
         } else if (!sideband_add(drain->sideband, record.time_ns, bytes, size_bytes)) {
-            drain->counts.sideband_lost++;
-            drain->rescan = true;
+            note_sideband_loss(drain, 1);
         }
         if (r > 0) {
             perf_ring_advance(ring, size_bytes);
@@ -210,6 +241,32 @@ static uint64_t unready_count(const struct drain *drain)
     return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
 }
 
+/* Writes a sample that matches. False: as take_sample(). */
+static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                         bool settle, struct sample *sample, struct process *process)
+{
+    bool unmapped = false;
+    bool uncertain = false;
+    uint64_t unready_before = unready_count(drain);
+    if (drain->late != NULL && record->sample.deferred) {
+        late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
+    } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
+                               &unmapped)) {
+        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
+    } else {
+        return false;
+    }
+    drain->counts.cold_stacks += unready_count(drain) > unready_before;
+    drain->counts.mapping_uncertain += uncertain;
+    drain->counts.truncated_stacks +=
+        sample->quality != STACK_NONE && sample->quality != STACK_COMPLETE;
+    if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample->time_ns) {
+        process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
+        scan_process(drain, sample->pid, sample->time_ns);
+    }
+    return true;
+}
+
 /* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
  * `settle`. */
 static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
@@ -232,22 +289,10 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         counts->filtered++;
         return true;
     }
-    bool unmapped = false;
-    uint64_t unready_before = unready_count(drain);
-    if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
+    if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
         return false;
     }
     counts->received++;
-    drain->counts.cold_stacks += unready_count(drain) > unready_before;
-    bool uncertain = false;
-    trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain);
-    drain->counts.mapping_uncertain += uncertain;
-    drain->counts.truncated_stacks +=
-        sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
-    if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
-        process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
-        scan_process(drain, sample.pid, sample.time_ns);
-    }
     return true;
 }
 
@@ -350,6 +395,11 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     drain_sideband(drain, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
         drain_samples(drain, i, horizon_ns);
+    }
+    if (drain->late != NULL) {
+        drain->counts.truncated_stacks += late_stacks_end_round(drain->late, horizon_ns);
+        drain->counts.orphan_partials = late_stacks_counts(drain->late).orphan_partials;
+        drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
     }
 }
 
