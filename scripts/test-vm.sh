@@ -119,7 +119,7 @@ if [ ! -e "$cache/vmlinuz" ]; then
 fi
 
 # make_initrd: a static busybox that mounts what the host shows and goes on there. Nothing of the root can be
-# written to, so what programs write to is memory; where the sources lie below /tmp, they show through.
+# written to, so what programs write to is memory; sources and tests that lie below /tmp show through.
 make_initrd() {
     mkdir -p "$work/initrd"/{bin,proc,root}
     cp /bin/busybox "$work/initrd/bin/"
@@ -135,8 +135,11 @@ busybox mount -t devtmpfs devtmpfs /root/dev
 busybox mkdir /root/run/results /root/run/host
 busybox mount -t virtiofs results /root/run/results
 busybox mount -t virtiofs -o ro root /root/run/host
-busybox mkdir -p '/root$source_dir'
-busybox mount --bind '/root/run/host$source_dir' '/root$source_dir'
+show_through() {
+    busybox mkdir -p "/root\$1"
+    busybox mount --bind "/root/run/host\$1" "/root\$1"
+}
+$(for folder in "$source_dir" "${tests[@]%/*}"; do echo "show_through '$folder'"; done | sort -u)
 exec busybox switch_root /root /bin/bash /run/results/run
 INIT
     chmod +x "$work/initrd/init"

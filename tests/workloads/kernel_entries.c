@@ -20,8 +20,8 @@
 
 static char random_bytes[1 << 20];
 
-__attribute__((always_inline)) static inline long enter_kernel(long number, long first,
-                                                               const void *second, long third)
+__attribute__((always_inline)) static inline long enter_kernel(long number, long first, long second,
+                                                               long third)
 {
     long result = number;
     __asm__ volatile("syscall"
@@ -33,14 +33,14 @@ __attribute__((always_inline)) static inline long enter_kernel(long number, long
 
 static WORKLOAD_NOINLINE uint64_t spin_deep(unsigned depth)
 {
-    uint64_t value = depth > 1 ? spin_deep(depth - 1) : workload_spin(3000000);
+    uint64_t value = depth > 1 ? spin_deep(depth - 1) : workload_spin(1000000);
     __asm__ volatile("" : "+r"(value));
     return value;
 }
 
 static WORKLOAD_NOINLINE long read_random(int fd)
 {
-    return enter_kernel(SYS_read, fd, random_bytes, sizeof random_bytes);
+    return enter_kernel(SYS_read, fd, (long)random_bytes, sizeof random_bytes);
 }
 
 static WORKLOAD_NOINLINE long change_cpu(unsigned cpu)
@@ -48,7 +48,7 @@ static WORKLOAD_NOINLINE long change_cpu(unsigned cpu)
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    return enter_kernel(SYS_sched_setaffinity, 0, &set, sizeof set);
+    return enter_kernel(SYS_sched_setaffinity, 0, sizeof set, (long)&set);
 }
 
 static WORKLOAD_NOINLINE void take_turns(uint64_t deadline_ns, int fd, bool pinned,
@@ -64,8 +64,8 @@ static WORKLOAD_NOINLINE void take_turns(uint64_t deadline_ns, int fd, bool pinn
         }
         ret_cpu_ns[0] += between_ns - began_ns;
         ret_cpu_ns[1] += workload_cpu_ns() - between_ns;
-        if (!pinned) {
-            (void)change_cpu(turn % cpu_count);
+        if (!pinned && change_cpu(turn % cpu_count) < 0) {
+            exit(1);
         }
     }
 }
