@@ -141,6 +141,20 @@ static void a_second_chain_of_a_cookie_is_nobodys(void **state)
     assert_int_equal(deferred_counts(deferred).orphan_completions, 1);
 }
 
+/* More than there are buckets, first of one cookie, then of one task. */
+static void each_of_many_chains_is_found_by_its_own_key(void **state)
+{
+    struct deferred *deferred = *state;
+    for (int32_t tid = 1; tid <= 20000; tid++) {
+        add_chain(deferred, tid, COOKIE, 0, 100000 + (uint64_t)tid);
+        add_chain(deferred, 70, (uint64_t)tid, 0, 200000 + (uint64_t)tid);
+    }
+    for (int32_t tid = 1; tid <= 20000; tid++) {
+        assert_int_equal(find_leaf(deferred, tid, COOKIE, 1), 100000 + tid);
+        assert_int_equal(find_leaf(deferred, 70, (uint64_t)tid, 1), 200000 + tid);
+    }
+}
+
 static void another_id_replaces_what_waited(void **state)
 {
     struct deferred *deferred = *state;
@@ -385,6 +399,7 @@ int main(void)
         STORY(a_chain_of_the_next_program_is_empty),
         STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
         STORY(a_second_chain_of_a_cookie_is_nobodys),
+        STORY(each_of_many_chains_is_found_by_its_own_key),
         STORY(another_id_replaces_what_waited),
         STORY(a_full_cpu_gives_up_its_oldest),
         STORY(what_waits_too_long_is_given_up),
