@@ -50,7 +50,6 @@ struct deferred_open {
     uint64_t id;       /* the caller's; not 0 */
     uint64_t first_ns; /* of its samples */
     uint64_t sample_count;
-    uint64_t lost_before; /* the caller's */
 };
 
 /* The id of the samples that wait for that chain on that CPU; 0: none does. */

@@ -117,16 +117,6 @@ static void apply_chain(struct drain *drain, const struct perf_record *record)
     }
 }
 
-/* Something of the sideband is missing. */
-static void note_sideband_loss(struct drain *drain, uint64_t record_count)
-{
-    drain->counts.sideband_lost += record_count;
-    drain->rescan = true;
-    if (drain->late != NULL) {
-        late_stacks_note_loss(drain->late);
-    }
-}
-
 static void apply_sideband(struct drain *drain, const struct perf_record *record)
 {
     struct process_table *processes = drain->config.processes;
@@ -149,7 +139,8 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
         break;
     case PERF_KIND_LOST:
-        note_sideband_loss(drain, record->lost.count);
+        drain->counts.sideband_lost += record->lost.count;
+        drain->rescan = true;
         break;
     case PERF_KIND_DEFERRED_CALLCHAIN:
         apply_chain(drain, record);
@@ -175,9 +166,10 @@ static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
         if (r < 0 ||
             perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) < 0) {
             drain->counts.bad_records++;
-            note_sideband_loss(drain, 0);
+            drain->rescan = true;
         } else if (!sideband_add(drain->sideband, record.time_ns, bytes, size_bytes)) {
-            note_sideband_loss(drain, 1);
+            drain->counts.sideband_lost++;
+            drain->rescan = true;
         }
         if (r > 0) {
             perf_ring_advance(ring, size_bytes);

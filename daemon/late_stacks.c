@@ -19,7 +19,6 @@ struct late_stacks {
     struct late_stacks_config config;
     struct late_stacks_counts counts;
     struct deferred *deferred;
-    uint64_t loss_count;
 };
 
 struct late_stacks *late_stacks_new(const struct late_stacks_config *config)
@@ -55,11 +54,6 @@ void late_stacks_add(struct late_stacks *late, const struct perf_record *record)
                                        });
 }
 
-void late_stacks_note_loss(struct late_stacks *late)
-{
-    late->loss_count++;
-}
-
 /* Returns how many samples got a stack that does not reach its root. */
 static uint64_t complete(struct late_stacks *late, const struct deferred_open *open,
                          const struct deferred_chain *chain, enum stack_closed closed)
@@ -71,9 +65,14 @@ static uint64_t complete(struct late_stacks *late, const struct deferred_open *o
         .tid = open->tid,
     };
     user_stack_take_deferred(late->config.stack, chain->frames, chain->count, &sample);
-    (void)trace_complete(late->config.trace, open->cpu_index, open->id, &sample,
-                         process_table_find(late->config.processes, open->pid, open->first_ns),
-                         closed);
+    bool is_open = trace_complete(
+        late->config.trace, open->cpu_index, open->id, &sample,
+        process_table_find(late->config.processes, open->pid, open->first_ns), closed);
+    /* The trace closes ids by itself where a segment ends. */
+    if (!is_open || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
+        late->counts.orphan_partials += open->sample_count;
+        return 0;
+    }
     return sample.quality == STACK_NONE || sample.quality == STACK_COMPLETE ? 0
                                                                             : open->sample_count;
 }
@@ -90,13 +89,7 @@ static void give_up(struct late_stacks *late, const struct deferred_open *open,
                     enum stack_closed otherwise)
 {
     static const struct deferred_chain none = {0};
-    enum stack_closed closed = otherwise;
-    if (late->loss_count > open->lost_before) {
-        closed = STACK_CLOSED_LOST;
-    } else if (has_ended(late, open)) {
-        closed = STACK_CLOSED_GONE;
-    }
-    late->counts.orphan_partials += open->sample_count;
+    enum stack_closed closed = has_ended(late, open) ? STACK_CLOSED_GONE : otherwise;
     (void)complete(late, open, &none, closed);
 }
 
@@ -112,16 +105,14 @@ static void wait_for_chain(struct late_stacks *late, size_t cpu_index, uint64_t 
     if (!trace_open_partial(late->config.trace, cpu_index, sample, process, &id)) {
         return;
     }
-    late->counts.orphan_partials +=
-        deferred_wait(late->deferred, &(struct deferred_open){
-                                          .cpu_index = cpu_index,
-                                          .pid = sample->pid,
-                                          .tid = sample->tid,
-                                          .cookie = cookie,
-                                          .id = id,
-                                          .first_ns = sample->time_ns,
-                                          .lost_before = late->loss_count,
-                                      });
+    late->counts.orphan_partials += deferred_wait(late->deferred, &(struct deferred_open){
+                                                                      .cpu_index = cpu_index,
+                                                                      .pid = sample->pid,
+                                                                      .tid = sample->tid,
+                                                                      .cookie = cookie,
+                                                                      .id = id,
+                                                                      .first_ns = sample->time_ns,
+                                                                  });
 }
 
 void late_stacks_sample(struct late_stacks *late, size_t cpu_index,
@@ -152,7 +143,7 @@ uint64_t late_stacks_end_round(struct late_stacks *late, uint64_t horizon_ns)
     }
     deferred_end_round(late->deferred);
     while (deferred_take_expired(late->deferred, stopped ? UINT64_MAX : limit_ns, &open)) {
-        give_up(late, &open, stopped ? STACK_CLOSED_STOPPED : STACK_CLOSED_LIMIT);
+        give_up(late, &open, stopped ? STACK_CLOSED_STOPPED : STACK_CLOSED_LOST);
     }
     return truncated_count;
 }

@@ -34,8 +34,6 @@ struct late_stacks *late_stacks_free(struct late_stacks *late);
 /* A user chain of PERF_KIND_DEFERRED_CALLCHAIN (borrowed), when all sideband before it is applied.
  */
 void late_stacks_add(struct late_stacks *late, const struct perf_record *record);
-/* Sideband was lost, and chains with it perhaps. */
-void late_stacks_note_loss(struct late_stacks *late);
 
 /*
  * Writes a sample whose record says that its user chain comes later; the sample's user stack is not

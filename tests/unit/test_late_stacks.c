@@ -8,6 +8,7 @@
  */
 #include "drain.h"
 
+#include "late_stacks.h"
 #include "loaded_recording.h"
 #include "perf_abi.h"
 #include "ring_recording.h"
@@ -407,7 +408,7 @@ static void chains_that_never_come_leave_their_samples_without_a_stack(void **st
     stop(world, &loaded);
     struct reasons reasons = check_samples(world, &loaded);
     assert_int_equal(world->chain_count, 0);
-    assert_true(reasons.counts[STACK_CLOSED_LIMIT] > 10);
+    assert_true(reasons.counts[STACK_CLOSED_LOST] > 10);
     assert_true(reasons.counts[STACK_CLOSED_GONE] > 50);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 0);
     assert_int_equal(drain_counts(world->drain)->orphan_partials,
@@ -452,12 +453,6 @@ static void put_exec(struct world *world, uint32_t cpu, uint64_t time_ns)
     put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
 }
 
-static void put_lost(struct world *world, uint32_t cpu, uint64_t time_ns)
-{
-    uint64_t words[] = {2, 17, pair(0, 0), time_ns, cpu, 2};
-    put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_LOST, 0, words, 6);
-}
-
 static void an_exec_in_between_discards_the_stack(void **state)
 {
     struct world *world = *state;
@@ -479,22 +474,23 @@ static void an_exec_in_between_discards_the_stack(void **state)
     loaded_recording_done(&loaded);
 }
 
-static void what_waits_when_sideband_is_lost_says_so(void **state)
+static void the_books_count_partials_and_chains_without_each_other(void **state)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
     put_sample(world, 0, 100, COOKIE);
-    drain_all(world->drain, 200);
-    put_lost(world, 1, 300);
-    put_sample(world, 0, 400, COOKIE + 2);
-    put_chain(world, 0, 450, COOKIE + 4);
+    put_sample(world, 0, 200, COOKIE);
+    put_sample(world, 0, 300, COOKIE + 2);
+    put_chain(world, 0, 400, COOKIE + 4);
     drain_all(world->drain, 500);
+    drain_all(world->drain, 600 + LATE_STACKS_WAIT_NS - 400);
+    put_sample(world, 1, 900 + LATE_STACKS_WAIT_NS, COOKIE + 6);
+    drain_all(world->drain, 1000 + LATE_STACKS_WAIT_NS);
     stop(world, &loaded);
     struct reasons reasons = check_samples(world, &loaded);
-    assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 1);
+    assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 3);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 1);
-    assert_int_equal(drain_counts(world->drain)->orphan_partials, 2);
-    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(drain_counts(world->drain)->orphan_partials, 4);
     assert_int_equal(drain_counts(world->drain)->orphan_completions, 1);
     loaded_recording_done(&loaded);
 }
@@ -530,7 +526,7 @@ int main(void)
         STORY(a_stop_in_the_middle_closes_what_waits),
         STORY(chains_that_never_come_leave_their_samples_without_a_stack),
         STORY(an_exec_in_between_discards_the_stack),
-        STORY(what_waits_when_sideband_is_lost_says_so),
+        STORY(the_books_count_partials_and_chains_without_each_other),
         STORY(the_257th_that_waits_closes_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
