@@ -17,7 +17,7 @@
 
 #define SAMPLES_MAX    512
 #define WORDS_MAX      ((size_t)16384) /* of stacks; the longest record of the kernel has 8,191 */
-#define RANGE_RUNS_MAX 64
+#define RANGE_RUNS_MAX 24
 
 /* Words of a record: header, field bits, time, pid, tid, and what else it has. */
 #define RECORD_WORDS(entry_count) ((entry_count) == 0 ? (size_t)7 : 8 + (entry_count))
@@ -67,22 +67,22 @@ static uint64_t quality_of(const struct sample *sample)
            (uint64_t)sample->fp_frame_count << 32;
 }
 
-/* How many of the outermost entries are equal. */
-static size_t count_shared(const struct sample *a, const struct sample *b)
+/* How many of the outermost entries are equal; `known` of them are known to be. */
+static size_t count_shared(const struct sample *a, const struct sample *b, size_t known)
 {
     size_t limit = a->user_count < b->user_count ? a->user_count : b->user_count;
-    size_t count = 0;
-    while (count < limit &&
-           a->user_stack[a->user_count - 1 - count] == b->user_stack[b->user_count - 1 - count]) {
+    const uint64_t *a_root = a->user_stack + a->user_count;
+    const uint64_t *b_root = b->user_stack + b->user_count;
+    size_t count = known;
+    while (count < limit && a_root[-1 - (ptrdiff_t)count] == b_root[-1 - (ptrdiff_t)count]) {
         count++;
     }
     return count;
 }
 
-/* By stack from the root on, then by quality. */
-static int compare(const struct sample *a, const struct sample *b)
+/* By stack from the root on, then by quality; `shared` is count_shared(). */
+static int compare(const struct sample *a, const struct sample *b, size_t shared)
 {
-    size_t shared = count_shared(a, b);
     if (shared == a->user_count || shared == b->user_count) {
         if (a->user_count != b->user_count) {
             return a->user_count < b->user_count ? -1 : 1;
@@ -95,17 +95,30 @@ static int compare(const struct sample *a, const struct sample *b)
                : 1;
 }
 
-/* The place behind all that are not greater. */
+static bool is_equal(const struct sample *a, const struct sample *b)
+{
+    return a->user_count == b->user_count && compare(a, b, count_shared(a, b, 0)) == 0;
+}
+
+/* The place behind all that are not greater. What both neighbours of the place share with the
+ * sample, all between them do. */
 static size_t find_place(const struct trace_groups *groups, const struct sample *sample)
 {
     size_t low = 0;
     size_t high = groups->sample_count;
+    size_t low_shared = 0;
+    size_t high_shared = 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(sample, groups->order[middle]) < 0) {
+        const struct sample *other = groups->order[middle];
+        size_t shared =
+            count_shared(sample, other, low_shared < high_shared ? low_shared : high_shared);
+        if (compare(sample, other, shared) < 0) {
             high = middle;
+            high_shared = shared;
         } else {
             low = middle + 1;
+            low_shared = shared;
         }
     }
     return low;
@@ -148,14 +161,15 @@ bool trace_groups_add(struct trace_groups *groups, const struct sample *sample)
     size_t place = find_place(groups, sample);
     const struct sample *equal = place > 0 ? groups->order[place - 1] : NULL;
     *added = *sample;
-    if (equal != NULL && compare(equal, sample) == 0) {
+    if (equal != NULL && is_equal(equal, sample)) {
         added->user_stack = equal->user_stack;
     } else {
         added->user_stack = copy(groups, sample->user_stack, sample->user_count);
     }
     added->kernel_stack = copy(groups, sample->kernel_stack, sample->kernel_count);
-    memmove(groups->order + place + 1, groups->order + place,
-            (groups->sample_count - place) * sizeof groups->order[0]);
+    for (size_t i = groups->sample_count; i > place; i--) {
+        groups->order[i] = groups->order[i - 1];
+    }
     groups->order[place] = added;
     groups->sample_count++;
     return true;
@@ -170,8 +184,8 @@ static uint32_t kernel_words(const struct sample *sample)
 static size_t run_words(const struct run *run)
 {
     size_t words = run->kernel_words;
-    if (run->count == 1 || run->entry_count == 0) {
-        return words + run->count * RECORD_WORDS(run->entry_count);
+    if (run->count == 1) {
+        return words + RECORD_WORDS(run->entry_count);
     }
     return words + run->count * PARTIAL_WORDS + COMPLETION_WORDS(run->entry_count) + 1;
 }
@@ -183,7 +197,7 @@ static void find_runs(struct trace_groups *groups)
     for (size_t i = 0; i < groups->sample_count; i++) {
         const struct sample *sample = groups->order[i];
         const struct sample *before = i > 0 ? groups->order[i - 1] : NULL;
-        if (run != NULL && sample->user_count > 0 && compare(before, sample) == 0 &&
+        if (run != NULL && sample->user_count > 0 && is_equal(before, sample) &&
             run_words(run) + PARTIAL_WORDS + kernel_words(sample) <= TRACE_GROUPS_WORDS_MAX) {
             run->count++;
             run->kernel_words += kernel_words(sample);
@@ -195,7 +209,7 @@ static void find_runs(struct trace_groups *groups)
             .count = 1,
             .kernel_words = kernel_words(sample),
             .entry_count = (uint32_t)sample->user_count,
-            .shared_count = before == NULL ? 0 : (uint32_t)count_shared(before, sample),
+            .shared_count = before == NULL ? 0 : (uint32_t)count_shared(before, sample, 0),
             .quality = quality_of(sample),
         };
     }

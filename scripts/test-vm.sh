@@ -203,8 +203,8 @@ show_files results "$work/results"
 echo "== booting"
 # shellcheck disable=SC2054
 machine=(
-    -accel tcg,thread=multi -cpu max -smp 2 -m 2048
-    -object memory-backend-memfd,id=memory,size=2048M,share=on -numa node,memdev=memory
+    -accel tcg,thread=multi -cpu max -smp 2 -m 4608
+    -object memory-backend-memfd,id=memory,size=4608M,share=on -numa node,memdev=memory
     -nodefaults -no-user-config -display none -no-reboot -serial stdio
     -chardev socket,id=root,path="$work/root.sock" -device vhost-user-fs-pci,chardev=root,tag=root
     -chardev socket,id=results,path="$work/results.sock" -device vhost-user-fs-pci,chardev=results,tag=results

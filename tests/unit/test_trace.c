@@ -121,8 +121,11 @@ static int set_up(void **state)
     ticket_count = 0;
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, 4096);
     world->reader = fxt_reader_new();
-    struct trace_config config = {
-        .buffer = world->buffer, .cpus = cpus, .cpu_count = 2, .session_json = "{\"s\":1}"};
+    struct trace_config config = {.buffer = world->buffer,
+                                  .cpus = cpus,
+                                  .cpu_count = 2,
+                                  .session_json = "{\"s\":1}",
+                                  .max_stack_depth = 4};
     if (trace_reader_new(world->buffer, &world->chunks) < 0 ||
         trace_new(&config, &world->trace) < 0) {
         return -1;
@@ -560,6 +563,52 @@ static void full_logs_drop_what_is_not_defined_in_them(void **state)
     assert_in_range(trace_lane_counts(world->trace, 0).dropped, 5, 35);
 }
 
+static void a_stack_that_comes_later_is_defined_before_its_completion(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    uint64_t id = 0;
+    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    struct process *process = process_table_find(world->processes, 42, 100);
+    (void)read_all(world);
+    assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
+    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+    assert_string_equal(read_all(world), "name 42/0 prog since 50\n"
+                                         "name 42/42 prog since 50\n"
+                                         "module 42:1 [unknown] build-id 0 bytes\n"
+                                         "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                                         "partial 5000000000001 42/42 at 100, 0 user 0 kernel\n");
+    sample.user_stack = stack;
+    sample.user_count = 1;
+    sample.quality = STACK_NO_RULE;
+    assert_true(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_string_equal(read_all(world), "module 42:2 /bin/prog build-id 0 bytes\n"
+                                         "mmap 42:2 7000000+10000 = 0 at 60\n"
+                                         "completes 5000000000001: 1 user, quality 4\n");
+    assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+}
+
+/* An id means nothing in another segment. */
+static void what_is_open_is_closed_with_its_log(void **state)
+{
+    struct world *world = *state;
+    uint64_t id = 0;
+    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    struct process *process = process_table_find(world->processes, 42, 100);
+    assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
+    fill_log(world);
+    assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_non_null(strstr(read_all(world), "completes 5000000000001: 0 user, quality 500\n"));
+    id = 0;
+    assert_true(trace_open_partial(world->trace, 0, &sample, process, &id));
+    assert_true(trace_finish(world->trace, "{}"));
+    assert_non_null(strstr(read_all(world), ": 0 user, quality 300\n"));
+}
+
 static void finishing_writes_drops_and_books(void **state)
 {
     struct world *world = *state;
@@ -587,6 +636,8 @@ int main(void)
         TEST(names_change_with_time),
         TEST(a_new_log_says_again_what_is_sampled_again),
         TEST(full_logs_drop_what_is_not_defined_in_them),
+        TEST(a_stack_that_comes_later_is_defined_before_its_completion),
+        TEST(what_is_open_is_closed_with_its_log),
         TEST(finishing_writes_drops_and_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
