@@ -32,8 +32,8 @@ struct entry {
     int32_t tid;
     uint32_t count;
     uint32_t next_in_bucket; /* offset in words */
-    bool asked_for;
-    bool seen; /* by the end of a round */
+    bool asked_for;          /* or nobody is expected to */
+    bool seen;               /* by the end of a round */
 };
 
 struct slot {
@@ -162,7 +162,7 @@ void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *
         return;
     }
     if (find_entry(deferred, chain->tid, chain->cookie) != NULL) {
-        deferred->counts.orphan_completions++;
+        deferred->counts.orphan_completions += chain->expected;
         return;
     }
     struct entry *entry = entry_at(deferred, deferred->used_words);
@@ -171,6 +171,7 @@ void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *
         .exec_ns = chain->exec_ns,
         .tid = chain->tid,
         .count = (uint32_t)chain->count,
+        .asked_for = !chain->expected,
     };
     if (chain->count > 0) {
         memcpy(entry + 1, chain->frames, chain->count * sizeof(uint64_t));

@@ -27,6 +27,7 @@ struct deferred_chain {
     int32_t tid;
     uint64_t cookie;
     uint64_t exec_ns;       /* the last exec of its process before it; 0: none is known */
+    bool expected;          /* samples of its task are kept, so somebody should ask for it */
     const uint64_t *frames; /* leaf first */
     size_t count;
 };
@@ -82,7 +83,7 @@ bool deferred_take_done(struct deferred *deferred, struct deferred_open *ret,
 void deferred_end_round(struct deferred *deferred);
 
 struct deferred_counts {
-    uint64_t orphan_completions; /* chains that no sample asked for */
+    uint64_t orphan_completions; /* expected chains that no sample asked for */
     uint64_t refused_chains;     /* that found no room */
 };
 struct deferred_counts deferred_counts(const struct deferred *deferred);

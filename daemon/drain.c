@@ -109,11 +109,11 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
     process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
 }
 
-/* A chain of a sample that is filtered is asked for by nobody. */
 static void apply_chain(struct drain *drain, const struct perf_record *record)
 {
-    if (drain->late != NULL && filter_matches(drain->config.filter, record->pid, false)) {
-        late_stacks_add(drain->late, record);
+    if (drain->late != NULL) {
+        bool expected = filter_matches(drain->config.filter, record->pid, false);
+        late_stacks_add(drain->late, record, expected);
     }
 }
 

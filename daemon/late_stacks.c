@@ -41,7 +41,7 @@ struct late_stacks *late_stacks_free(struct late_stacks *late)
     return NULL;
 }
 
-void late_stacks_add(struct late_stacks *late, const struct perf_record *record)
+void late_stacks_add(struct late_stacks *late, const struct perf_record *record, bool expected)
 {
     const struct process *process =
         process_table_find(late->config.processes, record->pid, record->time_ns);
@@ -49,6 +49,7 @@ void late_stacks_add(struct late_stacks *late, const struct perf_record *record)
                                            .tid = record->tid,
                                            .cookie = record->deferred.cookie,
                                            .exec_ns = process == NULL ? 0 : process->exec_ns,
+                                           .expected = expected,
                                            .frames = record->deferred.chain,
                                            .count = record->deferred.count,
                                        });

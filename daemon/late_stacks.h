@@ -31,9 +31,12 @@ struct late_stacks_config {
 struct late_stacks *late_stacks_new(const struct late_stacks_config *config);
 struct late_stacks *late_stacks_free(struct late_stacks *late);
 
-/* A user chain of PERF_KIND_DEFERRED_CALLCHAIN (borrowed), when all sideband before it is applied.
+/*
+ * A user chain of PERF_KIND_DEFERRED_CALLCHAIN (borrowed), when all sideband before it is applied.
+ * Unless it is `expected`, samples of its task are not kept, and it is not counted when nobody asks
+ * for it.
  */
-void late_stacks_add(struct late_stacks *late, const struct perf_record *record);
+void late_stacks_add(struct late_stacks *late, const struct perf_record *record, bool expected);
 
 /*
  * Writes a sample whose record says that its user chain comes later; the sample's user stack is not

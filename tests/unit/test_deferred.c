@@ -35,10 +35,14 @@ static void add_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, u
                       uint64_t leaf)
 {
     uint64_t frames[] = {leaf, 0x4000};
-    deferred_add_chain(
-        deferred,
-        &(struct deferred_chain){
-            .tid = tid, .cookie = cookie, .exec_ns = exec_ns, .frames = frames, .count = 2});
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = tid,
+                                     .cookie = cookie,
+                                     .exec_ns = exec_ns,
+                                     .expected = true,
+                                     .frames = frames,
+                                     .count = 2,
+                                 });
 }
 
 static void wait_for(struct deferred *deferred, size_t cpu_index, int32_t tid, uint64_t cookie,
@@ -130,6 +134,20 @@ static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0);
     assert_int_equal(find_leaf(deferred, 70, COOKIE + 4, 10), 0x3000);
     assert_int_equal(deferred_counts(deferred).orphan_completions, 1);
+}
+
+static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
+{
+    struct deferred *deferred = *state;
+    uint64_t leaf = 0x1000;
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = 70, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = 71, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    deferred_end_round(deferred);
+    deferred_end_round(deferred);
+    assert_int_equal(deferred_counts(deferred).orphan_completions, 0);
 }
 
 static void a_second_chain_of_a_cookie_is_nobodys(void **state)
@@ -398,6 +416,7 @@ int main(void)
         STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu),
         STORY(a_chain_of_the_next_program_is_empty),
         STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
+        STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan),
         STORY(a_second_chain_of_a_cookie_is_nobodys),
         STORY(each_of_many_chains_is_found_by_its_own_key),
         STORY(another_id_replaces_what_waited),
