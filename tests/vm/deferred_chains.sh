@@ -11,24 +11,28 @@ profctl status --json >"$WORK/status.json" || fail "no status"
 [ "$(json "$WORK/status.json" "d['kernel']['deferred_callchains']")" = true ] || skip "this kernel defers no chains"
 echo '{"unwind": "fp", "frequency_hz": 499}' >"$WORK/fp.json"
 
-# work: the program, for long enough; both profilers are told to look at 5 s of it.
-work() {
-    run_in_background "$WORKLOADS/kernel_entries" --seconds 8
+# The program works as long as there is somebody to look at it: starting takes a while in an emulated machine.
+begin_work() {
+    run_in_background "$WORKLOADS/kernel_entries" --seconds 200
     sleep 1
 }
+end_work() {
+    kill "$BACKGROUND_PID"
+    wait "$BACKGROUND_PID"
+}
 
-work
+begin_work
 profctl record --config "$WORK/fp.json" -d 5 -o "$WORK/ours.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
-wait "$BACKGROUND_PID"
+end_work
 cat "$WORK/record.out"
 profctl dump --json "$WORK/ours.fxt" >"$WORK/dump.json" || fail "dump failed"
 profctl report --json -n 0 "$WORK/ours.fxt" >"$WORK/report.json" || fail "report failed"
 profctl export --format folded "$WORK/ours.fxt" >"$WORK/ours.folded" || fail "export failed"
 
-work
+begin_work
 perf record -q -e cpu-clock -F 499 -a --call-graph fp --user-callchains -o "$WORK/perf.data" -- sleep 5 >/dev/null 2>&1 ||
     fail "perf record failed"
-wait "$BACKGROUND_PID"
+end_work
 perf script -i "$WORK/perf.data" -F comm,ip,sym 2>/dev/null >"$WORK/perf.txt" || fail "perf script failed"
 
 cp "$WORK"/{ours.fxt,dump.json,ours.folded,perf.txt} "${RESULTS:-$WORK}/" 2>/dev/null
@@ -113,7 +117,7 @@ stop_daemon || exit 1
 use_build dev
 start_daemon
 echo '{"unwind": "fp", "frequency_hz": 199, "kernel_stacks": true}' >"$WORK/kernel.json"
-work
+begin_work
 profctl record --config "$WORK/kernel.json" -d 3 -o "$WORK/kernel.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl export --format folded "$WORK/kernel.fxt" >"$WORK/kernel.folded" || fail "export failed"
 grep -q '^kernel_entries;.*main;take_turns;read_random;.*_\[k\] ' "$WORK/kernel.folded" ||
