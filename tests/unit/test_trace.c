@@ -541,6 +541,35 @@ static void a_new_log_says_again_what_is_sampled_again(void **state)
     assert_int_equal(ticket_count, 1);
 }
 
+static void what_was_gathered_goes_to_the_log_that_defines_it(void **state)
+{
+    struct world *world = *state;
+    const size_t needed_bytes = BUFFER_BYTES / 16;
+    int32_t pid = 1000;
+    bool uncertain = false;
+    for (; trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, needed_bytes + 4096);
+         pid++) {
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+    int32_t first = pid;
+    for (; trace_buffer_has_log(world->buffer); pid++) {
+        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        process_table_comm(world->processes, pid, pid, "last", true, 50);
+        trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
+                     &uncertain);
+    }
+    assert_in_range(pid - first, 2, 50);
+    const char *second_log = strstr(strstr(read_all(world), "data {") + 1, "data {");
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "sample cpu 0 %d/%d at 100", first, first);
+    const char *sample = strstr(world->text, expected);
+    assert_true(sample != NULL && second_log != NULL && sample < second_log);
+    (void)snprintf(expected, sizeof expected, "sample cpu 0 %d/%d at 100", pid - 1, pid - 1);
+    sample = strstr(world->text, expected);
+    assert_true(sample != NULL && sample > second_log);
+}
+
 static void full_logs_drop_what_is_not_defined_in_them(void **state)
 {
     struct world *world = *state;
@@ -635,6 +664,7 @@ int main(void)
         TEST(a_full_lane_drops_and_tells_how_many),
         TEST(names_change_with_time),
         TEST(a_new_log_says_again_what_is_sampled_again),
+        TEST(what_was_gathered_goes_to_the_log_that_defines_it),
         TEST(full_logs_drop_what_is_not_defined_in_them),
         TEST(a_stack_that_comes_later_is_defined_before_its_completion),
         TEST(what_is_open_is_closed_with_its_log),
