@@ -8,7 +8,7 @@
 # Every byte of the file counts: what is written once (the beginning, the session, the books), names, modules,
 # mappings and symbols, which become less a sample the longer a recording is, and the samples. Our files are
 # what `profctl record` writes. perf's are perf.data as they are, without symbols, divided by the samples in
-# them.
+# them. Beside the bytes stands what they buy: frames a sample, which with frame pointers alone are few.
 . "${0%/*}/lib.sh"
 
 hz=4000
@@ -85,30 +85,42 @@ record_each() {
     done
 }
 
-ours_one() {
-    "$BIN/profctl" record -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
-        bash -c "run_program $1 $seconds" >"$BENCH_WORK/ours.log" 2>&1 || true # timeout's own status
-    tell_bytes "$1" "$BENCH_WORK/ours.fxt" \
-        "$("$BIN/profctl" report --json "$BENCH_WORK/ours.fxt" | python3 -c 'import json, sys
-print(json.load(sys.stdin)["samples"])')"
+# ours_samples FILE: samples, and frames a sample.
+ours_samples() {
+    "$BIN/profctl" dump --json "$1" | PYTHONPATH=$SOURCE_DIR/scripts python3 -c 'import sys
+from samples import whole_samples
+depths = [len(sample["user_stack"]) for sample in whole_samples(sys.stdin)]
+print(len(depths), sum(depths) / len(depths))'
 }
 
+ours_one() {
+    local samples frames
+    "$BIN/profctl" record -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
+        bash -c "run_program $1 $seconds" >"$BENCH_WORK/ours.log" 2>&1 || true # timeout's own status
+    read -r samples frames < <(ours_samples "$BENCH_WORK/ours.fxt")
+    tell_bytes "$1" "$BENCH_WORK/ours.fxt" "$samples"
+    echo "${1}_frames $frames"
+}
+
+# perf_one PROGRAM SECONDS OPTION...
 perf_one() {
-    local program=$1
-    shift
+    local program=$1 duration=$2
+    shift 2
     perf record -q -e cpu-clock -F "$hz" "$@" -o "$BENCH_WORK/perf.data" -- \
-        bash -c "run_program $program $perf_seconds" >/dev/null 2>&1 || true
+        bash -c "run_program $program $duration" >/dev/null 2>&1 || true
     tell_bytes "$program" "$BENCH_WORK/perf.data" \
         "$(perf script -i "$BENCH_WORK/perf.data" -G -F time 2>/dev/null | wc -l)"
 }
 
 perf_fp_one() {
-    perf_seconds=$seconds perf_one "$1" -g
+    perf_one "$1" "$seconds" -g
+    echo "${1}_frames $(perf script -i "$BENCH_WORK/perf.data" -F ip 2>/dev/null |
+        awk 'NF > 0 { frames++; empty = 0 } NF == 0 { samples += !empty; empty = 1 } END { print frames / samples }')"
 }
 
 # Its files are so large that a second tells as much.
 perf_dwarf_one() {
-    perf_seconds=1 perf_one "$1" --call-graph dwarf,16384
+    perf_one "$1" 1 --call-graph dwarf,16384
 }
 
 ours() { record_each ours_one; }
@@ -119,7 +131,7 @@ bench_machine
 make_programs
 daemon_start "$BIN" "$BENCH_WORK"
 bench_interleave "$rounds" ours perf_fp perf_dwarf
-bench_table "$(for program in "${programs[@]}"; do echo "$program ${program}_gz"; done | xargs)" \
+bench_table "$(for program in "${programs[@]}"; do echo "$program ${program}_gz ${program}_frames"; done | xargs)" \
     ours perf_fp perf_dwarf
 
 missed=0

@@ -22,7 +22,8 @@ enum stack_quality {
     STACK_STITCHED = 6,   /* as STACK_SHORT_COPY, and brought to its root from earlier ones */
 };
 
-/* Why a sample whose stack was to come later has no more than it has. The values are in the file. */
+/* Why a sample whose stack was to come later has no more than it has. The values are in the file.
+ */
 enum stack_closed {
     STACK_CLOSED_NORMALLY = 0,
     STACK_CLOSED_LOST = 1,    /* its stack never came */

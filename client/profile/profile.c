@@ -394,7 +394,8 @@ static int complete_samples(struct profile *profile)
     return r;
 }
 
-/* That records have come without their others only the reader knows. */
+/* Beside what the writer knew of stacks that never came, the reader knows what is not in the file.
+ */
 static int tell_orphans(struct profile *profile)
 {
     const struct {
@@ -412,8 +413,10 @@ static int tell_orphans(struct profile *profile)
         return 0;
     }
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const cJSON *told = cJSON_GetObjectItemCaseSensitive(books, counts[i].name);
+        double count = (double)counts[i].count + (cJSON_IsNumber(told) ? told->valuedouble : 0);
         cJSON_DeleteItemFromObjectCaseSensitive(books, counts[i].name);
-        if (cJSON_AddNumberToObject(books, counts[i].name, (double)counts[i].count) == NULL) {
+        if (cJSON_AddNumberToObject(books, counts[i].name, count) == NULL) {
             return -ENOMEM;
         }
     }

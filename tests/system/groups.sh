@@ -30,7 +30,7 @@ profctl start -F 4000 >/dev/null || fail "start"
 sleep 1
 profctl read -o "$WORK/1.fxt" >/dev/null || fail "read, running"
 # The books of every Status close, amid whatever is being gathered.
-for n in 1 2 3 4 5; do
+for _ in 1 2 3 4 5; do
     profctl status --json >"$WORK/status.json" || fail "status"
     expect_json "$WORK/status.json" \
         "all(c['received'] == c['kept'] + c['filtered'] + c['dropped'] for c in d['session']['books']['cpus'])" \
