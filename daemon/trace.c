@@ -186,11 +186,11 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
             process == NULL
                 ? trace_modules_kernel_frame(trace->modules, address)
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
-        if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
-            *ret_known = true;
-            return outcome == FRAME_TRANSIENT;
+        *ret_known = outcome != FRAME_UNKNOWN;
+        if (outcome != FRAME_RETRY && from_ns != TIME_OPEN_NS) {
+            *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
         }
-        *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
+        return outcome != FRAME_RETRY;
     }
     *ret_known = !seen->unknown;
     return true;

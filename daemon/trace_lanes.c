@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "fxt_writer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define CPU_SHIFT  48
@@ -60,6 +61,7 @@ struct trace_lanes *trace_lanes_new(const struct trace_lanes_config *config)
     lanes->buffer = config->buffer;
     lanes->cpu_count = config->cpu_count;
     lanes->completion_bytes = (COMPLETION_WORDS + config->stack_count_max) * WORD_BYTES;
+    assert(lanes->completion_bytes <= sizeof lanes->words);
     for (size_t i = 0; i < config->cpu_count; i++) {
         lanes->accounts[i].cpu = config->cpus[i];
     }
@@ -264,9 +266,7 @@ bool trace_lanes_complete(struct trace_lanes *lanes, size_t cpu_index, uint64_t 
         return false;
     }
     struct fxt_writer writer;
-    fxt_writer_init(&writer, lanes->words,
-                    lanes->completion_bytes < sizeof lanes->words ? lanes->completion_bytes
-                                                                  : sizeof lanes->words);
+    fxt_writer_init(&writer, lanes->words, lanes->completion_bytes);
     write_completion(&writer, id, sample, sample->user_count, true, closed);
     if (!fxt_writer_ok(&writer)) {
         /* A longer stack than was announced. */

@@ -24,7 +24,8 @@ struct trace_lanes_config {
     struct trace_buffer *buffer; /* borrowed */
     const uint32_t *cpus;        /* ids, in the order of the buffer's lanes; copied */
     size_t cpu_count;
-    size_t stack_count_max; /* entries of the longest stack that completes a continuation */
+    size_t stack_count_max; /* entries of the longest stack that completes a continuation; at most
+                               2,000 */
 };
 
 /* Returned; NULL when there is no memory. */

@@ -242,10 +242,9 @@ static void names_change_with_time(void **state)
                  &uncertain);
     process_table_comm(world->processes, 42, 42, "after", false, 150);
     (void)take_sample(world, 42, 200, NULL, 0);
-    assert_string_equal(read_all(world), "name 42/43 before since 60\n"
-                                         "name 42/43 thread\xEF\xBF\xBD since 70\n"
-                                         "name 42/0 before since 50\n"
+    assert_string_equal(read_all(world), "name 42/0 before since 50\n"
                                          "name 42/42 before since 50\n"
+                                         "name 42/43 thread\xEF\xBF\xBD since 70\n"
                                          "module 42:1 [unknown] build-id 0 bytes\n"
                                          "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                          "name 42/0 after since 150\n"

@@ -26,6 +26,12 @@ endforeach()
 unit_test(deferred recording)
 target_link_libraries(test_late_stacks PRIVATE profile fxt)
 target_sources(test_late_stacks PRIVATE unit/loaded_recording.c)
+# Rings in memory and a /proc that is made up, with all that is behind them as it is.
+foreach(name drain_order drain_doubts)
+    unit_test(${name} recording profile fxt)
+    target_sources(test_${name} PRIVATE unit/ring_world.c unit/fake_proc_scan.c
+        unit/fake_module_cache.c unit/loaded_recording.c)
+endforeach()
 unit_test(held_samples recording)
 unit_test(fxt_golden fxt)
 unit_test(fxt_roundtrip fxt)
