@@ -38,6 +38,8 @@ struct books {
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
+    uint64_t orphan_partials;
+    uint64_t orphan_completions;
 };
 
 /* running_ns / period_ns, rounded to the nearest tick. */

@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "held_samples.h"
+#include "late_stacks.h"
 #include "sideband.h"
 #include "user_stack.h"
 
@@ -49,6 +50,7 @@ struct drain {
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
+    struct late_stacks *late;  /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
@@ -85,9 +87,19 @@ struct drain *drain_new(const struct drain_config *config)
         drain->held = held_samples_new(HELD_BYTES);
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
+    if (config->source->deferring) {
+        drain->late = late_stacks_new(&(struct late_stacks_config){
+            .processes = config->processes,
+            .trace = config->trace,
+            .stack = &drain->stack,
+            .cpus = config->source->cpus,
+            .cpu_count = config->source->cpu_count,
+        });
+    }
     if (drain->cpus == NULL || drain->told_ns == NULL || drain->sideband == NULL ||
         drain->rereader == NULL ||
-        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL))) {
+        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
+        (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
     }
     return drain;
@@ -99,6 +111,7 @@ struct drain *drain_free(struct drain *drain)
         (void)sideband_free(drain->sideband);
         (void)proc_scan_free(drain->rereader);
         (void)held_samples_free(drain->held);
+        (void)late_stacks_free(drain->late);
         (void)stitch_free(drain->stack.stitch);
         free(drain->told_ns);
         free(drain->cpus);
@@ -124,6 +137,14 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
         return;
     }
     process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
+}
+
+static void apply_chain(struct drain *drain, const struct perf_record *record)
+{
+    if (drain->late != NULL) {
+        bool expected = filter_matches(drain->config.filter, record->pid, false);
+        late_stacks_add(drain->late, record, expected);
+    }
 }
 
 static void apply_sideband(struct drain *drain, const struct perf_record *record)
@@ -152,11 +173,13 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
         drain->rescan = true;
         process_table_lost(processes, record->time_ns);
         break;
+    case PERF_KIND_DEFERRED_CALLCHAIN:
+        apply_chain(drain, record);
+        break;
     case PERF_KIND_SAMPLE:
     case PERF_KIND_THROTTLE:
     case PERF_KIND_UNTHROTTLE:
     case PERF_KIND_SWITCH:
-    case PERF_KIND_DEFERRED_CALLCHAIN:
     case PERF_KIND_OTHER:
         break;
     }
@@ -334,6 +357,33 @@ static uint64_t unready_count(const struct drain *drain)
     return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
 }
 
+/* Writes a sample that matches. False: as take_sample(). */
+static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                         bool settle, struct sample *sample, struct process *process)
+{
+    bool unmapped = false;
+    bool uncertain = false;
+    uint64_t unready_before = unready_count(drain);
+    if (drain->late != NULL && record->sample.deferred) {
+        late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
+    } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
+                               &unmapped)) {
+        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
+    } else {
+        return false;
+    }
+    drain->counts.cold_stacks += unready_count(drain) > unready_before;
+    drain->counts.mapping_uncertain +=
+        uncertain || (process != NULL && is_doubtful(drain, process, sample->time_ns));
+    drain->counts.stitched_stacks += sample->quality == STACK_STITCHED;
+    drain->counts.truncated_stacks +=
+        sample->quality != STACK_NONE && sample->quality != STACK_COMPLETE;
+    if ((uncertain || unmapped) && process != NULL) {
+        reread_process(drain, process, sample->time_ns);
+    }
+    return true;
+}
+
 /* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
  * `settle`. */
 static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
@@ -356,23 +406,10 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         counts->filtered++;
         return true;
     }
-    bool unmapped = false;
-    uint64_t unready_before = unready_count(drain);
-    if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
+    if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
         return false;
     }
     counts->received++;
-    drain->counts.cold_stacks += unready_count(drain) > unready_before;
-    bool uncertain = false;
-    trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain);
-    drain->counts.mapping_uncertain +=
-        uncertain || (process != NULL && is_doubtful(drain, process, sample.time_ns));
-    drain->counts.stitched_stacks += sample.quality == STACK_STITCHED;
-    drain->counts.truncated_stacks +=
-        sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
-    if ((uncertain || unmapped) && process != NULL) {
-        reread_process(drain, process, sample.time_ns);
-    }
     return true;
 }
 
@@ -496,6 +533,11 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         drain->ahead_count = 0;
     } while (sideband_next_ns(drain->sideband) <= horizon_ns &&
              sideband_count(drain->sideband) > 0);
+    if (drain->late != NULL) {
+        drain->counts.truncated_stacks += late_stacks_end_round(drain->late, horizon_ns);
+        drain->counts.orphan_partials = late_stacks_counts(drain->late).orphan_partials;
+        drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
+    }
 }
 
 bool drain_take_rescan(struct drain *drain)

@@ -253,6 +253,8 @@ static char *print_books(struct session *session, bool totals_only)
         .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
+        .orphan_partials = counts.drain.orphan_partials,
+        .orphan_completions = counts.drain.orphan_completions,
     });
 }
 

@@ -30,6 +30,7 @@ tells "$bin/forker" --seconds 0.3 : forked_spin brief_spin
 tells "$bin/brief" : brief_spin
 tells "$bin/dlopener" --seconds 0.7 : early_spin late_spin
 tells env LIBRARY="$bin/libforged.so" "$bin/dlopener" --seconds 0.7 : early_spin late_spin
+tells "$bin/kernel_entries" --seconds 0.3 : spin_deep read_random
 tells "$bin/libc_user" --seconds 0.3 : sort_in_libc copy_in_libc draw_in_libc
 
 # What tells begin and end instead: each turn after the one before.
