@@ -25,10 +25,17 @@
 #define HELD_BYTES       ((size_t)32 << 20)
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
 
+/* Where a CPU's ticks go. */
+struct accounting {
+    struct tick_ledger ledger;
+    struct switch_feed feed;
+};
+
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
-    struct drain_cpu_counts *cpus;
+    struct drain_cpu_counts *cpus; /* cpu_count of them, as of the next */
+    struct accounting *accounting;
     struct sideband *sideband;
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
@@ -43,6 +50,19 @@ struct drain {
     } gone[GONE_COUNT];
 };
 
+/* Returned: free(). NULL when there is no memory. */
+static struct accounting *new_accounting(struct perf_source *source)
+{
+    struct accounting *accounting = calloc(source->cpu_count, sizeof *accounting);
+    for (size_t i = 0; accounting != NULL && i < source->cpu_count; i++) {
+        tick_ledger_init(&accounting[i].ledger, source->config.period_ns);
+        switch_feed_init(&accounting[i].feed,
+                         source->has_switches ? &source->cpus[i].switch_ring : NULL,
+                         &source->switch_layout, &accounting[i].ledger);
+    }
+    return accounting;
+}
+
 struct drain *drain_new(const struct drain_config *config)
 {
     struct drain *drain = calloc(1, sizeof *drain);
@@ -51,6 +71,7 @@ struct drain *drain_new(const struct drain_config *config)
     }
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
+    drain->accounting = new_accounting(config->source);
     drain->sideband = sideband_new();
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
@@ -59,7 +80,7 @@ struct drain *drain_new(const struct drain_config *config)
         .code = config->code,
     };
     drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
-    if (drain->cpus == NULL || drain->sideband == NULL ||
+    if (drain->cpus == NULL || drain->accounting == NULL || drain->sideband == NULL ||
         (config->code != NULL && drain->held == NULL)) {
         return drain_free(drain);
     }
@@ -72,6 +93,7 @@ struct drain *drain_free(struct drain *drain)
         (void)sideband_free(drain->sideband);
         (void)held_samples_free(drain->held);
         free(drain->cpus);
+        free(drain->accounting);
         free(drain);
     }
     return NULL;
@@ -320,6 +342,37 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     return held_samples_count(drain->held);
 }
 
+/* A record of the ring of samples, after all switches before it. */
+static void take_record(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+{
+    struct accounting *accounting = &drain->accounting[cpu_index];
+    struct tick_ledger *ledger = &accounting->ledger;
+    switch_feed_until(&accounting->feed, record->time_ns);
+    switch (record->kind) {
+    case PERF_KIND_SAMPLE:
+        tick_ledger_sample(ledger, record->time_ns);
+        handle_sample(drain, cpu_index, record);
+        break;
+    case PERF_KIND_LOST:
+        tick_ledger_lost(ledger, record->lost.count);
+        break;
+    case PERF_KIND_THROTTLE:
+        tick_ledger_throttle(ledger, record->time_ns);
+        break;
+    case PERF_KIND_UNTHROTTLE:
+        tick_ledger_unthrottle(ledger, record->time_ns);
+        break;
+    case PERF_KIND_MMAP:
+    case PERF_KIND_COMM:
+    case PERF_KIND_FORK:
+    case PERF_KIND_EXIT:
+    case PERF_KIND_SWITCH:
+    case PERF_KIND_DEFERRED_CALLCHAIN:
+    case PERF_KIND_OTHER:
+        break;
+    }
+}
+
 /* Works off one CPU's samples up to the horizon. */
 static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
@@ -339,10 +392,8 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
             drain->counts.bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
-        } else if (record.kind == PERF_KIND_SAMPLE) {
-            handle_sample(drain, cpu_index, &record);
-        } else if (record.kind == PERF_KIND_LOST) {
-            drain->cpus[cpu_index].lost += record.lost.count;
+        } else {
+            take_record(drain, cpu_index, &record);
         }
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
@@ -359,11 +410,57 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
+        switch_feed_refresh(&drain->accounting[i].feed);
     }
     drain_sideband(drain, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
+        struct accounting *accounting = &drain->accounting[i];
         drain_samples(drain, i, horizon_ns);
+        switch_feed_until(&accounting->feed, horizon_ns);
+        switch_feed_publish(&accounting->feed);
+        if (horizon_ns != UINT64_MAX) {
+            tick_ledger_advance(&accounting->ledger, horizon_ns);
+        }
     }
+}
+
+void drain_start(struct drain *drain)
+{
+    const struct perf_source *source = drain->config.source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_start(&drain->accounting[i].ledger, source->cpus[i].started_ns,
+                          source->has_switches);
+        switch_feed_start(&drain->accounting[i].feed, source->cpus[i].started_ns);
+    }
+}
+
+void drain_stop(struct drain *drain)
+{
+    const struct perf_source *source = drain->config.source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_end(&drain->accounting[i].ledger, source->cpus[i].stopped_ns);
+    }
+    drain_all(drain, UINT64_MAX);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_close(&drain->accounting[i].ledger);
+    }
+}
+
+void drain_suspended(struct drain *drain, uint64_t jump_ns)
+{
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        tick_ledger_suspended(&drain->accounting[i].ledger, jump_ns);
+    }
+}
+
+enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+{
+    return switch_feed_judge(&drain->accounting[cpu_index].feed, horizon_ns);
+}
+
+void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
+{
+    tick_ledger_tell_idle(&drain->accounting[cpu_index].ledger, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
@@ -378,7 +475,10 @@ const struct drain_counts *drain_counts(const struct drain *drain)
     return &drain->counts;
 }
 
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain)
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
 {
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        drain->cpus[i].ticks = tick_ledger_counts(&drain->accounting[i].ledger);
+    }
     return drain->cpus;
 }
