@@ -83,14 +83,25 @@ static void print_all(FILE *out, const struct books *books)
     }
     (void)fprintf(out, "],\"total\":{");
     print_counts(out, &total, expected, unexplained);
-    (void)fprintf(out,
-                  "},\"idle_source\":\"%s\",\"orphan_partials\":%" PRIu64
-                  ",\"orphan_completions\":%" PRIu64 ",\"truncated_stacks\":%" PRIu64
-                  ",\"cold_stacks\":%" PRIu64 ",\"mapping_uncertain\":%" PRIu64
-                  ",\"modules_unread\":%" PRIu64 "}",
-                  total.idle_source, books->orphan_partials, books->orphan_completions,
-                  books->truncated_stacks, books->cold_stacks, books->mapping_uncertain,
-                  books->modules_unread);
+    (void)fprintf(out, "},\"idle_source\":\"%s\"", total.idle_source);
+    const struct {
+        const char *name;
+        uint64_t count;
+    } others[] = {
+        {"orphan_partials", books->orphan_partials},
+        {"orphan_completions", books->orphan_completions},
+        {"truncated_stacks", books->truncated_stacks},
+        {"stitched_stacks", books->stitched_stacks},
+        {"cold_stacks", books->cold_stacks},
+        {"code_lookups", books->code_lookups},
+        {"code_lookups_kept", books->code_lookups_kept},
+        {"mapping_uncertain", books->mapping_uncertain},
+        {"modules_unread", books->modules_unread},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);
+    }
+    (void)fputc('}', out);
 }
 
 char *books_print(const struct books *books)

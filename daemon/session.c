@@ -267,7 +267,10 @@ static char *print_books(struct session *session, bool totals_only)
         .cpu_count = cpu_count,
         .totals_only = totals_only,
         .truncated_stacks = counts.drain.truncated_stacks,
+        .stitched_stacks = counts.drain.stitched_stacks,
         .cold_stacks = counts.drain.cold_stacks,
+        .code_lookups = counts.drain.code.find_count,
+        .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
     });

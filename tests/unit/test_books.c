@@ -75,6 +75,9 @@ static void prints_each_cpu_and_the_total(void **state)
         .orphan_partials = 8,
         .orphan_completions = 9,
         .truncated_stacks = 2,
+        .stitched_stacks = 5,
+        .code_lookups = 9,
+        .code_lookups_kept = 8,
         .cold_stacks = 1,
         .mapping_uncertain = 3,
         .modules_unread = 4,
@@ -94,7 +97,8 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
         "\"offline_ns\":6},"
         "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
-        "\"truncated_stacks\":2,\"cold_stacks\":1,\"mapping_uncertain\":3,"
+        "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
+        "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
         "\"modules_unread\":4}");
     free(text);
     books.totals_only = true;
