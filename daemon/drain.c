@@ -24,6 +24,7 @@
 #define GONE_COUNT       1024 /* pids that /proc did not know lately */
 #define HELD_BYTES       ((size_t)32 << 20)
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+#define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
 
 struct drain {
     struct drain_config config;
@@ -37,6 +38,7 @@ struct drain {
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
     bool rescan;
+    size_t identities_left; /* in this round */
     struct {
         int32_t pid;
         uint64_t until_ns;
@@ -110,9 +112,8 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
     case PERF_KIND_FORK:
         process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
                            record->task.parent_tid, record->task.time_ns);
-        if (record->task.pid != record->task.parent_pid) {
-            (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid);
-        }
+        (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid,
+                          record->task.tid);
         break;
     case PERF_KIND_EXIT:
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
@@ -186,22 +187,44 @@ static void scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
 }
 
 /* The process of a sample; one that is not known, or only half, is read from /proc first. */
-static struct process *find_process(struct drain *drain, const struct sample *sample)
+static struct process *find_process(struct drain *drain, int32_t pid, uint64_t time_ns)
 {
     struct process_table *processes = drain->config.processes;
-    if (sample->pid <= 0) {
+    if (pid <= 0) {
         return NULL;
     }
-    struct process *process = process_table_find(processes, sample->pid, sample->time_ns);
-    if (process != NULL && (process->scanned || process->next_scan_ns > sample->time_ns)) {
+    struct process *process = process_table_find(processes, pid, time_ns);
+    if (process != NULL && (process->scanned || process->next_scan_ns > time_ns)) {
         return process;
     }
-    scan_process(drain, sample->pid, sample->time_ns);
-    process = process_table_find(processes, sample->pid, sample->time_ns);
+    scan_process(drain, pid, time_ns);
+    process = process_table_find(processes, pid, time_ns);
     if (process != NULL) {
-        process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
+        process->next_scan_ns = time_ns + RESCAN_PERIOD_NS;
     }
     return process;
+}
+
+/* No record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+ * once a second and after an exec. */
+static void refresh_identity(struct drain *drain, struct process *process, uint64_t time_ns)
+{
+    bool due = process->identity_ns == 0 || process->identity_ns + RESCAN_PERIOD_NS <= time_ns;
+    if (due && process->to_ns == TIME_OPEN_NS && drain->identities_left > 0 &&
+        filter_wants_identity(drain->config.filter)) {
+        drain->identities_left--;
+        proc_scan_identity(drain->config.scan, process, time_ns);
+    }
+}
+
+/* Decided once for each sample, when it comes. */
+static bool is_wanted(struct drain *drain, const struct perf_record *record)
+{
+    struct process *process = find_process(drain, record->pid, record->time_ns);
+    if (process != NULL) {
+        refresh_identity(drain, process, record->time_ns);
+    }
+    return filter_matches(drain->config.filter, process, record->pid, record->tid, record->time_ns);
 }
 
 static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome outcome)
@@ -237,13 +260,7 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
-    struct process *process = find_process(drain, &sample);
-    if (!filter_matches(drain->config.filter, sample.pid,
-                        process != NULL && process->kernel_thread)) {
-        counts->received++;
-        counts->filtered++;
-        return true;
-    }
+    struct process *process = find_process(drain, sample.pid, sample.time_ns);
     bool unmapped = false;
     uint64_t unready_before = unready_count(drain);
     if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
@@ -266,8 +283,11 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    if (!take_sample(drain, cpu_index, record, false) &&
-        !held_samples_add(drain->held, cpu_index, record)) {
+    if (!is_wanted(drain, record)) {
+        drain->cpus[cpu_index].received++;
+        drain->cpus[cpu_index].filtered++;
+    } else if (!take_sample(drain, cpu_index, record, false) &&
+               !held_samples_add(drain->held, cpu_index, record)) {
         (void)take_sample(drain, cpu_index, record, true);
     }
 }
@@ -361,6 +381,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         perf_ring_refresh(&source->cpus[i].sample_ring);
     }
     drain_sideband(drain, horizon_ns);
+    drain->identities_left = IDENTITIES_MAX;
     for (size_t i = 0; i < source->cpu_count; i++) {
         drain_samples(drain, i, horizon_ns);
     }

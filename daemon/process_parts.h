@@ -27,7 +27,7 @@ struct thread *process_threads_get(struct process_account *account, struct proce
                                    int32_t tid, uint64_t time_ns);
 /* A thread that began at `time_ns`, with the name that `parent` (may be NULL) had then. */
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
-                          const struct thread *parent, uint64_t time_ns);
+                          struct thread *parent, uint64_t time_ns);
 void process_threads_rename(struct thread *thread, const char *comm, uint64_t time_ns);
 void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t time_ns);

@@ -73,6 +73,8 @@ struct thread {
     uint32_t name_count;
     uint32_t written_name_count; /* trace.c's own */
     uint32_t written_log;        /* and in which log */
+    uint8_t judged_names;        /* filter.c's own, as the next one; a bit for each of names[] */
+    uint8_t matching_names;
     struct name names[NAMES_KEPT];
 };
 
@@ -97,6 +99,8 @@ struct process {
     uint32_t written_log;    /* in which log that holds */
     uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
+    uint64_t identity_ns;    /* when its uid and cgroups were read; 0: not since its fork or exec */
+    bool identity_matches;   /* and whether the filter found a target's then; inherited by a fork */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -167,6 +171,8 @@ struct process_scan {
     size_t mapping_count;
     uint64_t begin_ns; /* when the reading began and ended */
     uint64_t end_ns;
+    bool identity_read;
+    bool identity_matches;
 };
 /*
  * Scanned mappings hold from the process's last exec or fork record, else from 0, and lie beneath
@@ -197,6 +203,8 @@ struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint6
 /* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
  */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
+/* The name that the thread had at `time_ns`, or the oldest that is kept; NULL: it has none. */
+struct name *thread_name_at(struct thread *thread, uint64_t time_ns);
 
 /* Calls `visit` for every mapping that holds now; it must not change the table. */
 typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mapping, void *userdata);

@@ -118,8 +118,10 @@ struct thread *process_threads_get(struct process_account *account, struct proce
 
 static void push_name(struct thread *thread, const char *text, uint64_t from_ns)
 {
-    struct name *name = &thread->names[thread->name_count % NAMES_KEPT];
+    size_t place = thread->name_count % NAMES_KEPT;
+    struct name *name = &thread->names[place];
     *name = (struct name){.from_ns = from_ns};
+    thread->judged_names &= (uint8_t) ~(1U << place);
     memcpy(name->text, text, strnlen(text, COMM_BYTES - 1));
     thread->name_count++;
 }
@@ -139,10 +141,9 @@ void process_threads_rename(struct thread *thread, const char *comm, uint64_t ti
     push_name(thread, comm, time_ns);
 }
 
-/* The name at a time, or the oldest that is kept. */
-static const struct name *name_at(const struct thread *thread, uint64_t time_ns)
+struct name *thread_name_at(struct thread *thread, uint64_t time_ns)
 {
-    const struct name *found = NULL;
+    struct name *found = NULL;
     uint32_t kept = thread->name_count < NAMES_KEPT ? thread->name_count : NAMES_KEPT;
     for (uint32_t i = 1; i <= kept; i++) {
         found = &thread->names[(thread->name_count - i) % NAMES_KEPT];
@@ -154,7 +155,7 @@ static const struct name *name_at(const struct thread *thread, uint64_t time_ns)
 }
 
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
-                          const struct thread *parent, uint64_t time_ns)
+                          struct thread *parent, uint64_t time_ns)
 {
     struct thread *thread = process_threads_find(process, tid, time_ns);
     /* A thread of which nothing older is known is this one; one that is live was not seen to end.
@@ -170,7 +171,7 @@ void process_threads_fork(struct process_account *account, struct process *proce
         }
         thread = add(account, process, tid, time_ns, time_ns);
     }
-    const struct name *name = parent == NULL ? NULL : name_at(parent, time_ns);
+    const struct name *name = parent == NULL ? NULL : thread_name_at(parent, time_ns);
     if (thread != NULL && thread->name_count == 0 && name != NULL) {
         push_name(thread, name->text, time_ns);
     }
