@@ -16,15 +16,15 @@
 
 struct target_option {
     int option;
+    bool is_list;       /* of numbers, separated by commas */
     const char *name;   /* as it is complained of */
     const char *member; /* of "targets" */
-    bool is_list;       /* of numbers, separated by commas */
 };
 
 static const struct target_option target_options[] = {
-    {'p', "-p", "pids", true},     {'t', "-t", "tids", true},
-    {'u', "-u", "uids", true},     {OPTION_COMM, "--comm", "comms", false},
-    {'G', "-G", "cgroups", false},
+    {'p', true, "-p", "pids"},     {'t', true, "-t", "tids"},
+    {'u', true, "-u", "uids"},     {OPTION_COMM, false, "--comm", "comms"},
+    {'G', false, "-G", "cgroups"},
 };
 
 static const struct target_option *find_option(int option)

@@ -88,7 +88,7 @@ static int read_comm(const cJSON *item, size_t index, char *ret, struct fault *r
                                 "%d bytes before the first '*', '?' or '[' are allowed",
                                 SESSION_NAME_BYTES, SESSION_NAME_BYTES);
     }
-    (void)strcpy(ret, item->valuestring);
+    memcpy(ret, item->valuestring, strlen(item->valuestring) + 1);
     return 0;
 }
 
@@ -104,7 +104,7 @@ static int read_cgroup(const cJSON *item, size_t index, char *ret, struct fault 
                                 "%s; a path of 1 to %d bytes that begins with '/' is allowed",
                                 fault, SESSION_CGROUP_BYTES_MAX);
     }
-    (void)strcpy(ret, item->valuestring);
+    memcpy(ret, item->valuestring, strlen(item->valuestring) + 1);
     return 0;
 }
 

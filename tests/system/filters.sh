@@ -96,6 +96,7 @@ expect_in "wanted threadsalpha threadsbravo threadscharlie" --comm 'filter_[tw]*
 expect_in "threadsalpha threadscharlie" --comm 'alph?' --comm charlie
 expect_in "wanted other threadsbravo" -p "$wanted" -t "$(tid_of threadsbravo)" --comm '*_other'
 expect_in "" --comm 'filter_wante'
+grep -q 'profctl: targets: nothing that they match has run' "$WORK/out" || fail "record says nothing of its missing targets"
 echo "{\"targets\": {\"pids\": [$wanted], \"comms\": [\"bravo\"]}}" >"$WORK/config.json"
 expect_in "wanted threadsbravo" --config "$WORK/config.json"
 expect_in other --config "$WORK/config.json" --comm filter_other

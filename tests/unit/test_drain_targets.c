@@ -142,7 +142,7 @@ static void a_sample_that_waits_was_filtered_when_it_came(void **state)
     drain_all(world->drain, 1000);
     assert_int_equal(drain_held(world->drain, 1000), 1);
     /* So many that the name of its time is forgotten. */
-    for (uint64_t i = 0; i < 2 * NAMES_KEPT; i++) {
+    for (uint64_t i = 0; i < UINT64_C(2) * NAMES_KEPT; i++) {
         put_comm(world, PID, PID, 1100 + i, i % 2 == 0 ? "other" : "another");
     }
     drain_all(world->drain, 2000);
