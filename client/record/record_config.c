@@ -119,7 +119,7 @@ int record_config_load(const struct record_request *request, pid_t child, char *
         return complain("%s: %s", path == NULL ? "config" : path, fault.text);
     }
     /* Options that are too many together. */
-    if (session_config_parse(built, strlen(built), false, &config, &fault) < 0) {
+    if (built != NULL && session_config_parse(built, strlen(built), false, &config, &fault) < 0) {
         return complain("%s: %s", fault.member, fault.text);
     }
     *ret = take_ptr(built);
