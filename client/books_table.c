@@ -28,6 +28,7 @@ static const struct {
     const char *text;
 } remarks[] = {
     {"truncated_stacks", "stacks do not reach their root"},
+    {"stitched_stacks", "of them were brought to their root from earlier ones of their thread"},
     {"cold_stacks", "stacks were unwound before all tables had come"},
     {"mapping_uncertain", "samples were taken while what was mapped was uncertain"},
     {"modules_unread", "modules could not be read, so their functions have no names"},

@@ -197,6 +197,10 @@ static void count_stacks(const struct profile *profile, struct report *report)
         case PROFILE_STACK_TRUNCATED:
             report->truncated_count++;
             break;
+        case PROFILE_STACK_STITCHED:
+            report->truncated_count++;
+            report->stitched_count++;
+            break;
         }
     }
 }

@@ -40,6 +40,7 @@ struct report {
     uint64_t sample_count;
     uint64_t complete_count;
     uint64_t truncated_count;
+    uint64_t stitched_count; /* of them */
     uint64_t none_count;
 };
 

@@ -88,11 +88,13 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
     if (period_ns > 0) {
         (void)fprintf(file, ", one every %.3f ms of a CPU", (double)period_ns / 1e6);
     }
-    (void)fprintf(file,
-                  "\nstacks: %" PRIu64 " complete (%.2f %%), %" PRIu64 " truncated, %" PRIu64
-                  " none\n\n",
+    (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), %" PRIu64 " truncated",
                   report->complete_count, percent(report->complete_count, report->sample_count),
-                  report->truncated_count, report->none_count);
+                  report->truncated_count);
+    if (report->stitched_count > 0) {
+        (void)fprintf(file, " (%" PRIu64 " stitched)", report->stitched_count);
+    }
+    (void)fprintf(file, ", %" PRIu64 " none\n\n", report->none_count);
     print_rows(file, profile, report, shown);
     if (shown < report->row_count) {
         (void)fprintf(file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
@@ -152,6 +154,7 @@ void report_print_json(FILE *file, const struct profile *profile, const struct r
     json_out_begin(&out, "stacks", '{');
     json_out_u64(&out, "complete", report->complete_count);
     json_out_u64(&out, "truncated", report->truncated_count);
+    json_out_u64(&out, "stitched", report->stitched_count);
     json_out_u64(&out, "none", report->none_count);
     json_out_end(&out, '}');
     json_out_raw(&out, "books", profile->books_json);

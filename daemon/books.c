@@ -71,12 +71,24 @@ static void print_all(FILE *out, const struct books *books)
     } else {
         (void)fprintf(out, ",\"idle_source\":null");
     }
-    (void)fprintf(out,
-                  ",\"orphan_partials\":0,\"orphan_completions\":0,\"truncated_stacks\":%" PRIu64
-                  ",\"cold_stacks\":%" PRIu64 ",\"mapping_uncertain\":%" PRIu64
-                  ",\"modules_unread\":%" PRIu64 "}",
-                  books->truncated_stacks, books->cold_stacks, books->mapping_uncertain,
-                  books->modules_unread);
+    const struct {
+        const char *name;
+        uint64_t count;
+    } others[] = {
+        {"orphan_partials", 0},
+        {"orphan_completions", 0},
+        {"truncated_stacks", books->truncated_stacks},
+        {"stitched_stacks", books->stitched_stacks},
+        {"cold_stacks", books->cold_stacks},
+        {"code_lookups", books->code_lookups},
+        {"code_lookups_kept", books->code_lookups_kept},
+        {"mapping_uncertain", books->mapping_uncertain},
+        {"modules_unread", books->modules_unread},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);
+    }
+    (void)fputc('}', out);
 }
 
 char *books_print(const struct books *books)

@@ -23,6 +23,8 @@
 #define PUBLISH_BYTES    ((size_t)65536)
 #define GONE_COUNT       1024 /* pids that /proc did not know lately */
 #define HELD_BYTES       ((size_t)32 << 20)
+#define CACHE_LINE_BYTES 64
+#define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
 #define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
 
@@ -60,9 +62,12 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = config->code == NULL ? NULL : held_samples_new(HELD_BYTES);
+    if (config->code != NULL) {
+        drain->held = held_samples_new(HELD_BYTES);
+        drain->stack.stitch = stitch_new(config->max_stack_depth);
+    }
     if (drain->cpus == NULL || drain->sideband == NULL ||
-        (config->code != NULL && drain->held == NULL)) {
+        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL))) {
         return drain_free(drain);
     }
     return drain;
@@ -73,6 +78,7 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_free(drain->sideband);
         (void)held_samples_free(drain->held);
+        (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
         free(drain);
     }
@@ -272,6 +278,7 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
     count_outcome(counts,
                   trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
     drain->counts.mapping_uncertain += uncertain;
+    drain->counts.stitched_stacks += sample.quality == STACK_STITCHED;
     drain->counts.truncated_stacks +=
         sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
     if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
@@ -337,7 +344,20 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     drain->tables_came = code_map_poll(drain->config.code) || drain->tables_came;
     settle_expired(drain, time_ns);
     retry_held(drain);
+    drain->counts.code = code_map_counts(drain->config.code);
     return held_samples_count(drain->held);
+}
+
+/*
+ * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
+ * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
+ */
+static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
+{
+    for (size_t i = 0; i < PREFETCH_BYTES; i += CACHE_LINE_BYTES) {
+        __builtin_prefetch(bytes + size_bytes + i);
+    }
+    __builtin_prefetch(bytes + 2 * size_bytes - 1); /* its last word says how much is valid */
 }
 
 /* Works off one CPU's samples up to the horizon. */
@@ -355,6 +375,7 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
             drain->counts.bad_records++;
             continue;
         }
+        prefetch_next(bytes, size_bytes);
         if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
             drain->counts.bad_records++;
         } else if (record.time_ns > horizon_ns) {

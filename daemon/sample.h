@@ -19,6 +19,7 @@ enum stack_quality {
     STACK_DEPTH = 3,      /* cut at the configured depth */
     STACK_NO_RULE = 4,    /* nothing says who called the last frame */
     STACK_BAD_MEMORY = 5, /* the chain leads to where no stack can be */
+    STACK_STITCHED = 6,   /* as STACK_SHORT_COPY, and brought to its root from earlier ones */
 };
 
 struct sample {

@@ -249,7 +249,10 @@ static char *print_books(struct session *session, bool totals_only)
         .totals_only = totals_only,
         .idle_source = session->idle_known ? "proc_stat" : NULL,
         .truncated_stacks = counts.drain.truncated_stacks,
+        .stitched_stacks = counts.drain.stitched_stacks,
         .cold_stacks = counts.drain.cold_stacks,
+        .code_lookups = counts.drain.code.find_count,
+        .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
     });

@@ -18,12 +18,14 @@ struct walk {
     enum unwind_code code;       /* of the last frame that was added, */
     const struct cfi_rule *rule; /* and its rule if it has one */
     uint64_t *frames;
+    uint64_t *places;
     struct unwind_result result;
 };
 
 /* `code_address` is in the instruction that the frame is at. Returns STACK_NONE, or what the stack
  * ends with without this frame; with a table that is pending that has no meaning. */
-static enum stack_quality add_frame(struct walk *walk, uint64_t pc, uint64_t code_address)
+static enum stack_quality add_frame(struct walk *walk, uint64_t pc, uint64_t code_address,
+                                    uint64_t place)
 {
     const struct unwind_input *input = walk->input;
     walk->code = input->lookup(code_address, &walk->rule, input->userdata);
@@ -33,6 +35,7 @@ static enum stack_quality add_frame(struct walk *walk, uint64_t pc, uint64_t cod
     if (walk->result.frame_count == input->max_depth) {
         return STACK_DEPTH;
     }
+    walk->places[walk->result.frame_count] = place;
     walk->frames[walk->result.frame_count++] = pc;
     return STACK_NONE;
 }
@@ -69,7 +72,7 @@ static enum stack_quality follow_chain(struct walk *walk, enum stack_quality qua
     }
     for (; next < input->chain_count; next++) {
         uint64_t pc = input->chain[next];
-        enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, pc - 1);
+        enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, pc - 1, 0);
         if (end != STACK_NONE) {
             return end;
         }
@@ -109,11 +112,12 @@ static enum stack_quality step(struct walk *walk)
     if (quality != STACK_NONE) {
         return quality;
     }
+    uint64_t sp = walk->frame.registers[ARCH_DWARF_SP];
     if (interrupted) {
-        walk->memory.elsewhere = is_elsewhere(&walk->memory, walk->frame.registers[ARCH_DWARF_SP]);
+        walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);
     }
     uint64_t pc = walk->frame.pc;
-    quality = add_frame(walk, pc, interrupted ? pc : pc - 1);
+    quality = add_frame(walk, pc, interrupted ? pc : pc - 1, sp);
     if (quality == STACK_NONE && by_rule) {
         walk->result.cfi_frame_count++;
     } else if (quality == STACK_NONE) {
@@ -122,7 +126,8 @@ static enum stack_quality step(struct walk *walk)
     return quality;
 }
 
-void unwind_stack(const struct unwind_input *input, uint64_t *frames, struct unwind_result *ret)
+void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *places,
+                  struct unwind_result *ret)
 {
     struct walk walk = {
         .input = input,
@@ -132,10 +137,12 @@ void unwind_stack(const struct unwind_input *input, uint64_t *frames, struct unw
                    .cut = input->stack_cut},
         .frame = {.pc = input->ip, .known = (1U << ARCH_REGISTERS_COUNT) - 1},
         .frames = frames,
+        .places = places,
     };
     memcpy(walk.frame.registers, input->registers, sizeof walk.frame.registers);
-    enum stack_quality quality = add_frame(&walk, input->ip, input->ip);
+    enum stack_quality quality = add_frame(&walk, input->ip, input->ip, walk.memory.start);
     if (walk.code == UNWIND_CODE_NONE) {
+        places[walk.result.frame_count] = walk.memory.start;
         frames[walk.result.frame_count++] = input->ip;
     }
     while (quality == STACK_NONE) {

@@ -58,6 +58,10 @@ struct unwind_result {
     uint16_t fp_frame_count;  /* the frame pointer; the kernel's chain counts here */
 };
 
-/* `frames` (max_depth of them, the caller's) are filled leaf first: the first is `ip`, the others
- * are return addresses, or the interrupted instruction above a signal frame. */
-void unwind_stack(const struct unwind_input *input, uint64_t *frames, struct unwind_result *ret);
+/*
+ * `frames` (max_depth of them, the caller's) are filled leaf first: the first is `ip`, the others
+ * are return addresses, or the interrupted instruction above a signal frame. `places` (as many) are
+ * the frames' stack pointers, 0 where nobody knows: a return address lies below its frame's.
+ */
+void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *places,
+                  struct unwind_result *ret);

@@ -55,6 +55,21 @@ static bool has_no_stack(const struct perf_sample_view *view, const struct sampl
     return sample->kernel_mode && view->user_stack != NULL && view->user_stack_bytes == 0;
 }
 
+/* A stack that reaches its root helps those of its thread that do not. */
+static void stitch_stack(struct user_stack *stack, const struct process *process, int32_t tid,
+                         struct unwind_result *result)
+{
+    struct stitch_stack found = {stack->frames, stack->places, result->frame_count};
+    if (result->quality == STACK_SHORT_COPY &&
+        stitch_complete(stack->stitch, process->generation, tid, &found)) {
+        result->quality = STACK_STITCHED;
+        result->frame_count = found.count;
+    }
+    if (result->quality == STACK_COMPLETE || result->quality == STACK_STITCHED) {
+        stitch_learn(stack->stitch, process->generation, tid, &found);
+    }
+}
+
 bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
                      struct process *process, bool settle, struct sample *sample,
                      bool *ret_unmapped)
@@ -85,10 +100,11 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
         input.registers[i] = view->user_regs[arch_perf_word[i]];
     }
     struct unwind_result result;
-    unwind_stack(&input, stack->frames, &result);
+    unwind_stack(&input, stack->frames, stack->places, &result);
     if (result.pending) {
         return false;
     }
+    stitch_stack(stack, process, sample->tid, &result);
     *ret_unmapped = lookup.unmapped;
     sample->quality = result.quality;
     sample->user_stack = stack->frames;

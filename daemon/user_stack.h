@@ -9,13 +9,16 @@
 #include "code_map.h"
 #include "perf_record.h"
 #include "session_config.h"
+#include "stitch.h"
 
 struct user_stack {
     enum session_unwind unwind;
     size_t max_depth;      /* user frames, as configured */
     size_t chain_max;      /* entries of both kinds that the kernel writes at most */
-    struct code_map *code; /* borrowed; NULL with SESSION_UNWIND_FP */
+    struct code_map *code; /* borrowed, as the next; NULL with SESSION_UNWIND_FP */
+    struct stitch *stitch;
     uint64_t frames[UNWIND_DEPTH_MAX];
+    uint64_t places[UNWIND_DEPTH_MAX];
 };
 
 /*

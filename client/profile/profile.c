@@ -22,6 +22,7 @@
 #define CONTINUATION_CPU_SHIFT 48
 #define QUALITY_COMPLETE       1
 #define QUALITY_NO_RULE        4
+#define QUALITY_STITCHED       6
 
 struct module_key {
     uint64_t pid;
@@ -417,10 +418,16 @@ const char *profile_text(const struct profile *profile, uint32_t text)
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample)
 {
-    if (sample->quality == 0) {
+    switch (sample->quality) {
+    case 0:
         return PROFILE_STACK_NONE;
+    case QUALITY_COMPLETE:
+        return PROFILE_STACK_COMPLETE;
+    case QUALITY_STITCHED:
+        return PROFILE_STACK_STITCHED;
+    default:
+        return PROFILE_STACK_TRUNCATED;
     }
-    return sample->quality == QUALITY_COMPLETE ? PROFILE_STACK_COMPLETE : PROFILE_STACK_TRUNCATED;
 }
 
 /* A number of at least 1 in an object, else 0. */

@@ -31,6 +31,7 @@ enum profile_rooted {
     PROFILE_STACK_NONE,
     PROFILE_STACK_COMPLETE,
     PROFILE_STACK_TRUNCATED,
+    PROFILE_STACK_STITCHED, /* brought to its root from earlier ones of its thread: no proof */
 };
 
 struct profile_sample {

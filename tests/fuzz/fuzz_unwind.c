@@ -66,11 +66,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     };
     memcpy(input.registers, code.registers, sizeof input.registers);
     struct unwind_result result;
-    uint64_t *frames = malloc(input.max_depth * sizeof *frames);
+    uint64_t *frames = malloc(2 * input.max_depth * sizeof *frames);
     if (frames == NULL) {
         return 0;
     }
-    unwind_stack(&input, frames, &result);
+    unwind_stack(&input, frames, frames + input.max_depth, &result);
     size_t callers = (size_t)result.cfi_frame_count + result.fp_frame_count;
     if (!result.pending && (callers + 1 != result.frame_count || frames[0] != input.ip ||
                             result.frame_count > input.max_depth ||

@@ -48,6 +48,7 @@ void oracle_process_done(struct oracle_process *process);
 
 struct oracle_stack {
     uint64_t frames[UNWIND_DEPTH_MAX];
+    uint64_t places[UNWIND_DEPTH_MAX];
     size_t count;
 };
 

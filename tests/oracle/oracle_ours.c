@@ -142,7 +142,7 @@ void oracle_ours_unwind(struct oracle_ours *ours, const struct oracle_sample *sa
         .chain_cut = sample->chain_cut,
     };
     memcpy(input.registers, sample->registers, sizeof input.registers);
-    unwind_stack(&input, ret->frames, ret_result);
+    unwind_stack(&input, ret->frames, ret->places, ret_result);
     ret->count = ret_result->frame_count;
 }
 

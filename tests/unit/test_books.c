@@ -49,6 +49,9 @@ static void prints_each_cpu_and_the_total(void **state)
         .cpu_count = 2,
         .idle_source = "proc_stat",
         .truncated_stacks = 2,
+        .stitched_stacks = 5,
+        .code_lookups = 9,
+        .code_lookups_kept = 8,
         .cold_stacks = 1,
         .mapping_uncertain = 3,
         .modules_unread = 4,
@@ -68,7 +71,7 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"idle\":4,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
         "\"offline_ns\":null},"
         "\"idle_source\":\"proc_stat\",\"orphan_partials\":0,\"orphan_completions\":0,"
-        "\"truncated_stacks\":2,\"cold_stacks\":1,\"mapping_uncertain\":3,\"modules_unread\":4}");
+        "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,\"modules_unread\":4}");
     free(text);
 }
 

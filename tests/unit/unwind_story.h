@@ -57,7 +57,8 @@ static inline void unwind_story(const struct story *story, uint64_t *frames,
     input.registers[ARCH_DWARF_BP] = story->bp;
     input.registers[ARCH_DWARF_BX] = story->bx;
     input.registers[CODE_DWARF_R10] = story->r10;
-    unwind_stack(&input, frames, ret);
+    uint64_t places[FRAMES_MAX];
+    unwind_stack(&input, frames, places, ret);
     free(stack);
 }
 

@@ -23,6 +23,7 @@
     }
 #define DEEP          2000
 #define SHALLOW       60
+#define WAVE          100
 #define STACK_BYTES   65536
 #define THREADS       4
 #define SPIN_COUNT    1000000
@@ -58,6 +59,15 @@ static WORKLOAD_NOINLINE void run_deep(void)
 static WORKLOAD_NOINLINE void run_shallow(void)
 {
     (void)!recurse(SHALLOW);
+    stay();
+}
+
+/* Now shallow, now deep, one level after another. */
+static WORKLOAD_NOINLINE void run_wave(void)
+{
+    static unsigned int level;
+    level = (level + 1) % WAVE;
+    (void)!recurse(level);
     stay();
 }
 
@@ -245,8 +255,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } kinds[] = {
-        KIND(deep),      KIND(shallow), KIND(tail), KIND(alloca),    KIND(altstack),
-        KIND(coroutine), KIND(vfork),   KIND(tiny), KIND(hostilebp), KIND(hostilesp),
+        KIND(deep),   KIND(shallow),   KIND(wave),      KIND(tail),
+        KIND(alloca), KIND(altstack),  KIND(coroutine), KIND(vfork),
+        KIND(tiny),   KIND(hostilebp), KIND(hostilesp),
     };
     void (*run)(void) = NULL;
     for (size_t i = 0; argc == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Stacks deeper than the copy: one program that recurses to all depths in turn, as few bytes as can be asked
+# for. Most stacks are cut, most of these are completed from shallower ones, and each that is says what it
+# is and ends as every stack of this program must.
+. "${0%/*}/lib.sh"
+require_perf
+start_daemon
+run_in_background "$WORKLOADS/odd_stacks" wave 40
+echo '{"frequency_hz": 999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
+profctl record --config "$WORK/config.json" -a -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
+    fail "record: $(cat "$WORK/record.out")"
+profctl record --config "$WORK/config.json" -a -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
+    fail "record: $(cat "$WORK/record.out")"
+profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"
+profctl export --format folded "$WORK/wave.fxt" >"$WORK/folded" || fail "export failed"
+profctl report --json "$WORK/wave.fxt" >"$WORK/report" || fail "report failed"
+
+python3 - "$WORK" <<'PYTHON' || fail "a stack is not what it must be"
+import json, re, sys
+
+WHOLE = r"_start;__libc_start_main[^;]*;[^;]*;main;run_wave;(?:recurse;)+odd_spin"
+folder = sys.argv[1]
+wave = {}
+for line in open(f"{folder}/folded", encoding="utf-8"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    comm, _, frames = stack.partition(";")
+    if comm == "wave" and frames.endswith("odd_spin"):
+        wave[frames] = int(count)
+wrong = {frames: count for frames, count in wave.items()
+         if not frames.startswith("[truncated]") and not re.fullmatch(WHOLE, frames)}
+depths = [frames.count("recurse;") for frames in wave if not frames.startswith("[truncated]")]
+
+whole = {frames: count for frames, count in wave.items() if not frames.startswith("[truncated]")}
+deep = sum(count for frames, count in whole.items() if frames.count("recurse;") >= 50)
+books = next(record["value"] for record in map(json.loads, open(f"{folder}/dump", encoding="utf-8"))
+             if record.get("name") == "cpu-profilerd.books")
+stacks = json.load(open(f"{folder}/report", encoding="utf-8"))["stacks"]
+print("rooted", sum(whole.values()), "of them deeper than the copy", deep, "deepest", max(depths),
+      "cut", sum(wave.values()) - sum(whole.values()), "wrong", sum(wrong.values()), stacks)
+assert not wrong, wrong
+# 1,024 bytes hold fewer than 50 of the 100 levels, so what is deeper was completed; half of the time is there.
+assert max(depths) > 90 and deep > sum(wave.values()) / 4, (max(depths), deep)
+assert stacks["stitched"] == books["stitched_stacks"] >= deep, (stacks, books)
+assert stacks["truncated"] == books["truncated_stacks"] >= stacks["stitched"], (stacks, books)
+PYTHON
