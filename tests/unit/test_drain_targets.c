@@ -110,6 +110,24 @@ static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
     assert_int_equal(kept(world), 3);
 }
 
+/* The pid may be another's by now; the pid of this test is one that /proc knows. */
+static void who_has_ended_is_judged_by_the_last_word(void **state)
+{
+    struct world *world = *state;
+    const uint32_t self = (uint32_t)getpid();
+    put_sample(world, 0, self, 300, 0x5010);
+    drain_all(world->drain, UINT64_MAX);
+    struct process *process = process_table_find(world->processes, (int32_t)self, UINT64_MAX - 1);
+    uint64_t ended_ns = process->identity_ns + UINT64_C(2000000000);
+    uint64_t words[] = {pair(self, 1), pair(self, 1), ended_ns, pair(self, self), ended_ns, 0, 2};
+    process->identity_matches = false;
+    put(world, 0, 1, PERF_RECORD_EXIT, 0, words, 7);
+    put_sample(world, 0, self, ended_ns - 1, 0x5010);
+    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(process->to_ns, ended_ns);
+    assert_int_equal(kept(world), 1);
+}
+
 static void readings_of_a_round_are_bounded(void **state)
 {
     struct world *world = *state;
@@ -161,6 +179,7 @@ int main(void)
         TEST(a_name_counts_at_the_time_of_the_sample, set_up_name),
         TEST(a_tid_is_a_target_until_another_thread_has_it, set_up_name),
         TEST(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user),
+        TEST(who_has_ended_is_judged_by_the_last_word, set_up_user),
         TEST(readings_of_a_round_are_bounded, set_up_user),
         TEST(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks),
     };

@@ -280,7 +280,9 @@ static void matches_a_uid_or_a_cgroup(void **state)
 static void knows_nothing_of_who_is_outside_or_gone(void **state)
 {
     (void)state;
-    static const struct session_targets targets = {.comms = {"*"},
+    static const struct session_targets targets = {.tids = {12},
+                                                   .tid_count = 1,
+                                                   .comms = {"*"},
                                                    .comm_count = 1,
                                                    .uids = {0},
                                                    .uid_count = 1,
@@ -289,7 +291,10 @@ static void knows_nothing_of_who_is_outside_or_gone(void **state)
     struct filter *filter = new_targets(&targets);
     assert_false(filter_matches(filter, NULL, 0, 0, 1000));
     assert_false(filter_matches(filter, NULL, -1, -1, 1000));
+    assert_false(filter_matches(filter, NULL, 0, 12, 1000));
+    assert_false(filter_matches(filter, NULL, -1, 12, 1000));
     assert_false(filter_matches(filter, NULL, 10, 10, 1000));
+    assert_true(filter_matches(filter, NULL, 10, 12, 1000));
     assert_null(filter_free(filter));
 }
 
