@@ -145,9 +145,12 @@ static bool is_target(const struct filter *filter, struct process *process, int3
     if (process == NULL) {
         return false;
     }
-    return process->identity_matches ||
-           (filter->targets.comm_count > 0 &&
-            (is_named(filter, process, tid, time_ns) || is_named(filter, process, pid, time_ns)));
+    if (process->identity_matches) {
+        return true;
+    }
+    return filter->targets.comm_count > 0 &&
+           (is_named(filter, process, tid, time_ns) ||
+            (tid != pid && is_named(filter, process, pid, time_ns)));
 }
 
 bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
