@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What filters.sh asks of its recordings, and the process that changes under the eyes of one.
 
-    filters.py expect DUMP REPORT TASKS LABEL...   exactly the labelled tasks have samples; the books close
+    filters.py expect DUMP REPORT TASKS LABEL...   exactly the labelled tasks have samples; the books close.
+                                                   Status 3: one has hardly any, and may not have run
     filters.py chameleon COMM UID PROCS            changes its name, its uid, its cgroup, and tells when
     filters.py changes DUMP REPORT STORY           holds a recording against what the chameleon told
 
@@ -53,13 +54,11 @@ def expect(dump, report, tasks, *labels):
     for pid, tid, _ in read_samples(dump):
         counts[named.get((pid, tid), "others")] += 1
     for label, count in counts.items():
-        # A task that is in has its share of some CPU; what is out has nothing at all.
-        if (count < 5) if label in labels else (count > 0 and not (label == "others" and labels)):
-            fail(f"{dump}: {label} has {count} samples, in are {labels}: {counts}")
-    strangers = {(pid, tid) for pid, tid, _ in read_samples(dump)} - set(named)
-    allowed = {pid for (pid, _), label in named.items() if label in labels}
-    if any(pid not in allowed for pid, _ in strangers):
-        fail(f"{dump}: has samples of {strangers}")
+        if label not in labels and count > 0:
+            fail(f"{label} has samples, in are {labels}: {counts}")
+    print(counts)
+    if any(counts[label] < 5 for label in labels):
+        sys.exit(3)
 
 
 def tell(what, state):

@@ -189,6 +189,13 @@ expect 1 'targets.json: targets: stand against the command' \
     record -o "$WORK/profile.fxt" --config "$WORK/targets.json" -- true
 expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
 
+# Long options that are not what they look like.
+expect 2 '--kernel=yes: takes no value' record --kernel=yes
+expect 2 '--help=x: takes no value' status --help=x
+expect 2 '--co: may be one of several options; write it out' record --co x
+expect 2 '--comx: there is no such option' record --comx x
+expect 2 '-Z: there is no such option' record -Z
+
 # Targets: what the daemon would refuse is refused here, and of the option.
 for verb in record start; do
     expect 2 "-p: 'x': is not a number; several are separated by commas" $verb -p 1,x
