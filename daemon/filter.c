@@ -121,19 +121,15 @@ static bool is_named(const struct filter *filter, struct process *process, int32
                      uint64_t time_ns)
 {
     struct thread *thread = process_find_thread(process, tid, time_ns);
-    struct name *name = thread == NULL ? NULL : thread_name_at(thread, time_ns);
-    if (name == NULL) {
+    struct name *name = thread == NULL ? NULL : process_thread_name(thread, time_ns);
+    if (name == NULL || name->text[0] == '\0') {
         return false;
     }
-    uint8_t bit = (uint8_t)(1U << (name - thread->names));
-    if ((thread->judged_names & bit) == 0) {
-        thread->judged_names |= bit;
-        thread->matching_names &= (uint8_t)~bit;
-        if (matches_a_glob(&filter->targets, name->text)) {
-            thread->matching_names |= bit;
-        }
+    if (!name->judged) {
+        name->judged = true;
+        name->matches = matches_a_glob(&filter->targets, name->text);
     }
-    return (thread->matching_names & bit) != 0;
+    return name->matches;
 }
 
 static bool is_target(const struct filter *filter, struct process *process, int32_t pid,

@@ -138,6 +138,7 @@ static int make_trace(struct session *session)
             .cpu_count = cpu_count,
             .session_json = json,
             .hold_ns = NAMES_HOLD_NS,
+            .max_stack_depth = session->config.max_stack_depth,
         },
         &session->trace);
 }
