@@ -29,6 +29,7 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+#define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
@@ -63,6 +64,7 @@ struct drain {
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
     bool rescan;
+    size_t identities_left;      /* in this round */
     struct loss loss;            /* the last one, or the last few together */
     struct proc_scan *rereader;  /* keeps what was read of a known process */
     struct process_scan reading; /* until the sideband has come as far */
@@ -164,7 +166,10 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
 static void apply_chain(struct drain *drain, const struct perf_record *record)
 {
     if (drain->late != NULL) {
-        bool expected = filter_matches(drain->config.filter, record->pid, false);
+        struct process *process =
+            process_table_find(drain->config.processes, record->pid, record->time_ns);
+        bool expected = filter_matches(drain->config.filter, process, record->pid, record->tid,
+                                       record->time_ns);
         late_stacks_add(drain->late, record, expected);
     }
 }
@@ -183,9 +188,8 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
     case PERF_KIND_FORK:
         process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
                            record->task.parent_tid, record->task.time_ns);
-        if (record->task.pid != record->task.parent_pid) {
-            (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid);
-        }
+        (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid,
+                          record->task.tid);
         break;
     case PERF_KIND_EXIT:
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
@@ -406,13 +410,9 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     return true;
 }
 
-/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
- * `settle`. */
-static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                        bool settle)
+static struct sample begin_sample(const struct perf_record *record)
 {
-    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
-    struct sample sample = {
+    return (struct sample){
         .time_ns = record->time_ns,
         .cpu = record->cpu,
         .pid = record->pid,
@@ -421,13 +421,39 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
-    struct process *process = find_process(drain, &sample);
-    if (!filter_matches(drain->config.filter, sample.pid,
-                        process != NULL && process->kernel_thread)) {
-        counts->received++;
-        counts->filtered++;
-        return true;
+}
+
+/* No record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+ * once a second and after an exec. */
+static void refresh_identity(struct drain *drain, struct process *process, uint64_t time_ns)
+{
+    bool due = process->identity_ns == 0 || process->identity_ns + RESCAN_PERIOD_NS <= time_ns;
+    if (due && process->to_ns == TIME_OPEN_NS && drain->identities_left > 0 &&
+        filter_wants_identity(drain->config.filter)) {
+        drain->identities_left--;
+        proc_scan_identity(drain->config.scan, process, time_ns);
     }
+}
+
+/* Decided once for each sample, when it comes. */
+static bool is_wanted(struct drain *drain, const struct perf_record *record)
+{
+    const struct sample sample = begin_sample(record);
+    struct process *process = find_process(drain, &sample);
+    if (process != NULL) {
+        refresh_identity(drain, process, sample.time_ns);
+    }
+    return filter_matches(drain->config.filter, process, sample.pid, sample.tid, sample.time_ns);
+}
+
+/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
+ * `settle`. */
+static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                        bool settle)
+{
+    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
+    struct sample sample = begin_sample(record);
+    struct process *process = find_process(drain, &sample);
     if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
         return false;
     }
@@ -437,8 +463,11 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    if (!take_sample(drain, cpu_index, record, false) &&
-        !held_samples_add(drain->held, cpu_index, record)) {
+    if (!is_wanted(drain, record)) {
+        drain->cpus[cpu_index].received++;
+        drain->cpus[cpu_index].filtered++;
+    } else if (!take_sample(drain, cpu_index, record, false) &&
+               !held_samples_add(drain->held, cpu_index, record)) {
         (void)take_sample(drain, cpu_index, record, true);
     }
 }
@@ -576,6 +605,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         switch_feed_refresh(&drain->accounting[i].feed);
     }
     queue_sideband(drain);
+    drain->identities_left = IDENTITIES_MAX;
     uint64_t reached_ns = 0;
     do {
         reached_ns = apply_some(drain, horizon_ns, MERGED_MAX);
