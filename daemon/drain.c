@@ -41,11 +41,18 @@ struct loss {
     uint64_t to_ns;
 };
 
+/* Where a CPU's ticks go. */
+struct accounting {
+    struct tick_ledger ledger;
+    struct switch_feed feed;
+};
+
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
-    struct drain_cpu_counts *cpus;
-    uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
+    struct drain_cpu_counts *cpus; /* cpu_count of them, as of the next two */
+    struct accounting *accounting;
+    uint64_t *told_ns; /* the time of its last sideband record */
     struct sideband *sideband;
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
@@ -66,6 +73,19 @@ struct drain {
     } gone[GONE_COUNT];
 };
 
+/* Returned: free(). NULL when there is no memory. */
+static struct accounting *new_accounting(struct perf_source *source)
+{
+    struct accounting *accounting = calloc(source->cpu_count, sizeof *accounting);
+    for (size_t i = 0; accounting != NULL && i < source->cpu_count; i++) {
+        tick_ledger_init(&accounting[i].ledger, source->config.period_ns);
+        switch_feed_init(&accounting[i].feed,
+                         source->has_switches ? &source->cpus[i].switch_ring : NULL,
+                         &source->switch_layout, &accounting[i].ledger);
+    }
+    return accounting;
+}
+
 struct drain *drain_new(const struct drain_config *config)
 {
     struct drain *drain = calloc(1, sizeof *drain);
@@ -75,6 +95,7 @@ struct drain *drain_new(const struct drain_config *config)
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
     drain->told_ns = calloc(config->source->cpu_count, sizeof *drain->told_ns);
+    drain->accounting = new_accounting(config->source);
     drain->sideband = sideband_new();
     drain->rereader = proc_scan_new();
     drain->stack = (struct user_stack){
@@ -96,8 +117,8 @@ struct drain *drain_new(const struct drain_config *config)
             .cpu_count = config->source->cpu_count,
         });
     }
-    if (drain->cpus == NULL || drain->told_ns == NULL || drain->sideband == NULL ||
-        drain->rereader == NULL ||
+    if (drain->cpus == NULL || drain->told_ns == NULL || drain->accounting == NULL ||
+        drain->sideband == NULL || drain->rereader == NULL ||
         (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
         (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
@@ -115,6 +136,7 @@ struct drain *drain_free(struct drain *drain)
         (void)stitch_free(drain->stack.stitch);
         free(drain->told_ns);
         free(drain->cpus);
+        free(drain->accounting);
         free(drain);
     }
     return NULL;
@@ -470,6 +492,37 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     return held_samples_count(drain->held);
 }
 
+/* A record of the ring of samples, after all switches before it. */
+static void take_record(struct drain *drain, size_t cpu_index, const struct perf_record *record)
+{
+    struct accounting *accounting = &drain->accounting[cpu_index];
+    struct tick_ledger *ledger = &accounting->ledger;
+    switch_feed_until(&accounting->feed, record->time_ns);
+    switch (record->kind) {
+    case PERF_KIND_SAMPLE:
+        tick_ledger_sample(ledger, record->time_ns);
+        handle_sample(drain, cpu_index, record);
+        break;
+    case PERF_KIND_LOST:
+        tick_ledger_lost(ledger, record->lost.count);
+        break;
+    case PERF_KIND_THROTTLE:
+        tick_ledger_throttle(ledger, record->time_ns);
+        break;
+    case PERF_KIND_UNTHROTTLE:
+        tick_ledger_unthrottle(ledger, record->time_ns);
+        break;
+    case PERF_KIND_MMAP:
+    case PERF_KIND_COMM:
+    case PERF_KIND_FORK:
+    case PERF_KIND_EXIT:
+    case PERF_KIND_SWITCH:
+    case PERF_KIND_DEFERRED_CALLCHAIN:
+    case PERF_KIND_OTHER:
+        break;
+    }
+}
+
 /*
  * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
  * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
@@ -502,10 +555,8 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
             drain->counts.bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
-        } else if (record.kind == PERF_KIND_SAMPLE) {
-            handle_sample(drain, cpu_index, &record);
-        } else if (record.kind == PERF_KIND_LOST) {
-            drain->cpus[cpu_index].lost += record.lost.count;
+        } else {
+            take_record(drain, cpu_index, &record);
         }
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
@@ -522,6 +573,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
+        switch_feed_refresh(&drain->accounting[i].feed);
     }
     queue_sideband(drain);
     uint64_t reached_ns = 0;
@@ -538,6 +590,53 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         drain->counts.orphan_partials = late_stacks_counts(drain->late).orphan_partials;
         drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
     }
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        struct accounting *accounting = &drain->accounting[i];
+        switch_feed_until(&accounting->feed, horizon_ns);
+        switch_feed_publish(&accounting->feed);
+        if (horizon_ns != UINT64_MAX) {
+            tick_ledger_advance(&accounting->ledger, horizon_ns);
+        }
+    }
+}
+
+void drain_start(struct drain *drain)
+{
+    const struct perf_source *source = drain->config.source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_start(&drain->accounting[i].ledger, source->cpus[i].started_ns,
+                          source->has_switches);
+        switch_feed_start(&drain->accounting[i].feed, source->cpus[i].started_ns);
+    }
+}
+
+void drain_stop(struct drain *drain)
+{
+    const struct perf_source *source = drain->config.source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_end(&drain->accounting[i].ledger, source->cpus[i].stopped_ns);
+    }
+    drain_all(drain, UINT64_MAX);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_ledger_close(&drain->accounting[i].ledger);
+    }
+}
+
+void drain_suspended(struct drain *drain, uint64_t jump_ns)
+{
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        tick_ledger_suspended(&drain->accounting[i].ledger, jump_ns);
+    }
+}
+
+enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+{
+    return switch_feed_judge(&drain->accounting[cpu_index].feed, horizon_ns);
+}
+
+void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
+{
+    tick_ledger_tell_idle(&drain->accounting[cpu_index].ledger, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
@@ -558,6 +657,7 @@ const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
         struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
         drain->cpus[i].kept = counts.kept;
         drain->cpus[i].dropped = counts.dropped;
+        drain->cpus[i].ticks = tick_ledger_counts(&drain->accounting[i].ledger);
     }
     return drain->cpus;
 }

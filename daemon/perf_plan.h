@@ -37,6 +37,7 @@ struct perf_plan {
     uint16_t sample_max_stack; /* frames of both kinds: the kernel has one budget for them */
     uint64_t sample_ring_bytes;
     uint64_t sideband_ring_bytes;
+    uint64_t switch_ring_bytes;
     uint64_t total_bytes; /* all rings of all CPUs, with their control pages */
 };
 

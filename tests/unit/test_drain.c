@@ -78,6 +78,7 @@ static int set_up_with(void **state, const int32_t *targets, size_t target_count
         .layout = unwind == SESSION_UNWIND_FP
                       ? perf_record_layout_make(SAMPLE_TYPE, 0)
                       : perf_record_layout_make(STACK_SAMPLE_TYPE, ARCH_PERF_REGS_MASK),
+        .config = {.period_ns = 1000},
         .cpus = world->cpus,
         .cpu_count = 2,
         .sample_max_stack = 127};
@@ -342,11 +343,11 @@ static void losses_are_counted_where_they_happen(void **state)
     put(world, 0, 0, PERF_RECORD_LOST, 0, lost, 6);
     assert_false(drain_take_rescan(world->drain));
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].lost, 17);
+    assert_int_equal(drain_cpu_counts(world->drain)[0].ticks.lost, 17);
     assert_false(drain_take_rescan(world->drain));
     put(world, 1, 1, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_cpu_counts(world->drain)[1].lost, 0);
+    assert_int_equal(drain_cpu_counts(world->drain)[1].ticks.lost, 0);
     assert_int_equal(drain_counts(world->drain)->sideband_lost, 17);
     assert_true(drain_take_rescan(world->drain));
     assert_false(drain_take_rescan(world->drain));

@@ -85,8 +85,8 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         {"17 CPUs", 250000, 127, 0, 17, 16 * GIB, 1 * MIB, 1 * MIB},
         /* 5,001 samples for 50 ms are 5,401,080 bytes. */
         {"fastest on many CPUs", 10000, 127, 0, 32, 64 * GIB, 8 * MIB, 1 * MIB},
-        {"less time", 250000, 127, 0, 2, 320 * MIB, 512 * KIB, 4 * MIB},
-        {"least time", 250000, 127, 0, 2, 288 * MIB, 256 * KIB, 4 * MIB},
+        {"less time", 250000, 127, 0, 2, 352 * MIB, 512 * KIB, 4 * MIB},
+        {"least time", 250000, 127, 0, 2, 320 * MIB, 256 * KIB, 4 * MIB},
         {"least time and sideband", 250000, 127, 0, 2, 256 * MIB, 256 * KIB, 1 * MIB},
         /* 801 samples of (127 + 8 + 20) words and the copy are 14,116,824 bytes. */
         {"copies", 250000, 127, 16384, 2, 16 * GIB, 16 * MIB, 4 * MIB},
@@ -119,7 +119,8 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         }
         assert_int_equal(plan.total_bytes,
                          input.cpu_count * (cases[i].sample_bytes + cases[i].sideband_bytes +
-                                            2 * input.page_bytes));
+                                            cases[i].sideband_bytes / 8 + 3 * input.page_bytes));
+        assert_int_equal(plan.switch_ring_bytes, cases[i].sideband_bytes / 8);
         assert_true(plan.total_bytes <= input.memory_bytes / 32 && plan.total_bytes <= 512 * MIB);
     }
 }
@@ -134,16 +135,16 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
         const char *member, *text;
     } cases[] = {
         {10000, 0, 128, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1080 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "100000 Hz x 1080 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower the rate to 38819 Hz"},
         {250000, 32768, 128, 1024 * GIB, "stack_copy_bytes",
-         "4000 Hz x 34008 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "4000 Hz x 34008 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower stack_copy_bytes to 9192 or the rate to 1219 Hz"},
         {10000, 512, 512, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1752 bytes x 512 CPUs need 8708 MiB of rings for 50 ms (16384 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "100000 Hz x 1752 bytes x 512 CPUs need 8774 MiB of rings for 50 ms (16384 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): no rate is low enough for so little memory"},
     };
     (void)state;
