@@ -74,7 +74,7 @@ report = json.load(open(work + "/report.json"))
 books = report["books"]
 in_vain = collections.Counter()
 for ident, completion in completions.items():
-    in_vain[completion["quality"]["closed"]] += partials[ident]
+    in_vain[completion.get("quality", {"closed": 0})["closed"]] += partials[ident]
 print("samples by why their completion was closed:", dict(in_vain), "of", report["samples"])
 expect((in_vain[1] + in_vain[2] + in_vain[5]) * 50 <= report["samples"], "at most 2 % of the samples wait in vain")
 expect(books["orphan_partials"] == sum(in_vain[why] for why in (1, 2, 3, 5)), "the books count those without a stack")
