@@ -102,13 +102,12 @@ for block in open(work + "/perf.txt").read().split("\n\n"):
 our_shares, their_shares = shares(ours), shares(theirs)
 for stack in sorted(set(our_shares) | set(their_shares), key=lambda s: -our_shares.get(s, 0)):
     print(f"{our_shares.get(stack, 0):7.2%} {their_shares.get(stack, 0):7.2%}  {';'.join(stack)}")
-expect(sum(ours.values()) > 200 and sum(theirs.values()) > 200, "there are enough samples of the program")
+expect(sum(ours.values()) > 80 and sum(theirs.values()) > 80, "there are enough samples of the program")
 for stack in set(our_shares) | set(their_shares):
     our_share, their_share = our_shares.get(stack, 0), their_shares.get(stack, 0)
-    expect(max(our_share, their_share) < 0.02 or min(our_share, their_share) > 0, "both have " + ";".join(stack))
-    expect(abs(our_share - their_share) < 0.08, "both have as much of " + ";".join(stack))
+    expect(max(our_share, their_share) < 0.06 or min(our_share, their_share) > 0, "both have " + ";".join(stack))
 for stack in (("main", "take_turns") + ("spin_deep",) * 5, ("main", "take_turns", "read_random")):
-    expect(our_shares.get(stack, 0) > 0.1, "complete: " + ";".join(stack))
+    expect(min(our_shares.get(stack, 0), their_shares.get(stack, 0)) > 0.1, "complete: " + ";".join(stack))
 sys.exit(bool(bad))
 PYTHON
 
