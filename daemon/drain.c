@@ -188,7 +188,7 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
     struct perf_source *source = drain->config.source;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
-    for (size_t i = 0; i < source->cpu_count; i++) {
+    for (size_t i = 0; i < source->sideband_count; i++) {
         drain_sideband_ring(drain, &source->cpus[i].sideband_ring);
     }
     sideband_sort(drain->sideband);
