@@ -204,19 +204,21 @@ struct perf_record_layout perf_open_switch_layout(void)
 
 int perf_open_sampling(const struct perf_source_config *config,
                        const struct perf_features *features, const struct perf_plan *plan,
-                       uint32_t cpu)
+                       bool deferring, uint32_t cpu)
 {
     struct perf_event_attr attr = sampling_attr(config, features);
     attr.sample_max_stack = plan->sample_max_stack;
     attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
+    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_CALLCHAIN : 0);
     return open_event(&attr, cpu);
 }
 
-int perf_open_sideband(const struct perf_features *features, uint32_t cpu)
+int perf_open_sideband(const struct perf_features *features, bool deferring, uint32_t cpu)
 {
     struct perf_event_attr attr = sideband_attr(features);
     /* It would stand where device and inode do, and those say which file it is. */
     attr.build_id = 0;
+    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_OUTPUT : 0);
     return open_event(&attr, cpu);
 }
 

@@ -150,12 +150,13 @@ static int open_cpu(const struct perf_source *source, const struct perf_plan *pl
                     uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr)
 {
     if (sampled) {
-        cpu->sample_fd = perf_open_sampling(&source->config, &source->features, plan, cpu->cpu);
+        cpu->sample_fd = perf_open_sampling(&source->config, &source->features, plan,
+                                            source->deferring, cpu->cpu);
         if (cpu->sample_fd < 0) {
             return perf_open_fault(-cpu->sample_fd, reterr);
         }
     }
-    cpu->sideband_fd = perf_open_sideband(&source->features, cpu->cpu);
+    cpu->sideband_fd = perf_open_sideband(&source->features, source->deferring, cpu->cpu);
     if (cpu->sideband_fd < 0) {
         return perf_open_fault(-cpu->sideband_fd, reterr);
     }
@@ -309,6 +310,8 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     source->sample_max_stack = plan.sample_max_stack;
     r = probe_cpus(cpus, count, &source->features, reterr);
     if (r == 0) {
+        /* They are chains of frame pointers; beside a copied stack they would be of no use. */
+        source->deferring = source->features.deferred_callchains && config->stack_copy_bytes == 0;
         r = open_cpus(source, &plan, true, cpus, count, reterr);
     }
     if (r == 0) {

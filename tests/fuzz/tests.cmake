@@ -12,3 +12,6 @@ fuzz_target(elf_symbols symbolize)
 fuzz_target(kallsyms symbolize)
 fuzz_target(symbol_table symbolize)
 fuzz_target(unwind unwind)
+# The daemon's round, with rings in memory and stand-ins for what reads /proc and files.
+fuzz_target(ring_contents recording pkg::cmocka)
+target_sources(fuzz_ring_contents PRIVATE unit/ring_world.c unit/fake_proc_scan.c unit/fake_module_cache.c)
