@@ -17,6 +17,7 @@
 #include "held_samples.h"
 #include "late_stacks.h"
 #include "sideband.h"
+#include "tick_accounts.h"
 #include "user_stack.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+#define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
@@ -41,17 +43,11 @@ struct loss {
     uint64_t to_ns;
 };
 
-/* Where a CPU's ticks go. */
-struct accounting {
-    struct tick_ledger ledger;
-    struct switch_feed feed;
-};
-
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
     struct drain_cpu_counts *cpus; /* cpu_count of them, as of the next two */
-    struct accounting *accounting;
+    struct tick_accounts *accounts;
     uint64_t *told_ns; /* the time of its last sideband record */
     struct sideband *sideband;
     size_t ahead_count; /* sideband records that were applied since samples were handled */
@@ -63,6 +59,7 @@ struct drain {
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
     bool rescan;
+    size_t identities_left;      /* in this round */
     struct loss loss;            /* the last one, or the last few together */
     struct proc_scan *rereader;  /* keeps what was read of a known process */
     struct process_scan reading; /* until the sideband has come as far */
@@ -73,19 +70,6 @@ struct drain {
     } gone[GONE_COUNT];
 };
 
-/* Returned: free(). NULL when there is no memory. */
-static struct accounting *new_accounting(struct perf_source *source)
-{
-    struct accounting *accounting = calloc(source->cpu_count, sizeof *accounting);
-    for (size_t i = 0; accounting != NULL && i < source->cpu_count; i++) {
-        tick_ledger_init(&accounting[i].ledger, source->config.period_ns);
-        switch_feed_init(&accounting[i].feed,
-                         source->has_switches ? &source->cpus[i].switch_ring : NULL,
-                         &source->switch_layout, &accounting[i].ledger);
-    }
-    return accounting;
-}
-
 struct drain *drain_new(const struct drain_config *config)
 {
     struct drain *drain = calloc(1, sizeof *drain);
@@ -95,7 +79,7 @@ struct drain *drain_new(const struct drain_config *config)
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
     drain->told_ns = calloc(config->source->sideband_count, sizeof *drain->told_ns);
-    drain->accounting = new_accounting(config->source);
+    drain->accounts = tick_accounts_new(config->source);
     drain->sideband = sideband_new();
     drain->rereader = proc_scan_new();
     drain->stack = (struct user_stack){
@@ -117,7 +101,7 @@ struct drain *drain_new(const struct drain_config *config)
             .cpu_count = config->source->cpu_count,
         });
     }
-    if (drain->cpus == NULL || drain->told_ns == NULL || drain->accounting == NULL ||
+    if (drain->cpus == NULL || drain->told_ns == NULL || drain->accounts == NULL ||
         drain->sideband == NULL || drain->rereader == NULL ||
         (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
         (config->source->deferring && drain->late == NULL)) {
@@ -136,7 +120,7 @@ struct drain *drain_free(struct drain *drain)
         (void)stitch_free(drain->stack.stitch);
         free(drain->told_ns);
         free(drain->cpus);
-        free(drain->accounting);
+        (void)tick_accounts_free(drain->accounts);
         free(drain);
     }
     return NULL;
@@ -164,7 +148,10 @@ static void apply_mmap(struct drain *drain, const struct perf_record *record)
 static void apply_chain(struct drain *drain, const struct perf_record *record)
 {
     if (drain->late != NULL) {
-        bool expected = filter_matches(drain->config.filter, record->pid, false);
+        struct process *process =
+            process_table_find(drain->config.processes, record->pid, record->time_ns);
+        bool expected = filter_matches(drain->config.filter, process, record->pid, record->tid,
+                                       record->time_ns);
         late_stacks_add(drain->late, record, expected);
     }
 }
@@ -183,9 +170,8 @@ static void apply_sideband(struct drain *drain, const struct perf_record *record
     case PERF_KIND_FORK:
         process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
                            record->task.parent_tid, record->task.time_ns);
-        if (record->task.pid != record->task.parent_pid) {
-            (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid);
-        }
+        (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid,
+                          record->task.tid);
         break;
     case PERF_KIND_EXIT:
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
@@ -406,13 +392,9 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     return true;
 }
 
-/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
- * `settle`. */
-static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                        bool settle)
+static struct sample begin_sample(const struct perf_record *record)
 {
-    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
-    struct sample sample = {
+    return (struct sample){
         .time_ns = record->time_ns,
         .cpu = record->cpu,
         .pid = record->pid,
@@ -421,13 +403,39 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
-    struct process *process = find_process(drain, &sample);
-    if (!filter_matches(drain->config.filter, sample.pid,
-                        process != NULL && process->kernel_thread)) {
-        counts->received++;
-        counts->filtered++;
-        return true;
+}
+
+/* No record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+ * once a second and after an exec. */
+static void refresh_identity(struct drain *drain, struct process *process, uint64_t time_ns)
+{
+    bool due = process->identity_ns == 0 || process->identity_ns + RESCAN_PERIOD_NS <= time_ns;
+    if (due && process->to_ns == TIME_OPEN_NS && drain->identities_left > 0 &&
+        filter_wants_identity(drain->config.filter)) {
+        drain->identities_left--;
+        proc_scan_identity(drain->config.scan, process, time_ns);
     }
+}
+
+/* Decided once for each sample, when it comes. */
+static bool is_wanted(struct drain *drain, const struct perf_record *record)
+{
+    const struct sample sample = begin_sample(record);
+    struct process *process = find_process(drain, &sample);
+    if (process != NULL) {
+        refresh_identity(drain, process, sample.time_ns);
+    }
+    return filter_matches(drain->config.filter, process, sample.pid, sample.tid, sample.time_ns);
+}
+
+/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
+ * `settle`. */
+static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                        bool settle)
+{
+    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
+    struct sample sample = begin_sample(record);
+    struct process *process = find_process(drain, &sample);
     if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
         return false;
     }
@@ -437,8 +445,11 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    if (!take_sample(drain, cpu_index, record, false) &&
-        !held_samples_add(drain->held, cpu_index, record)) {
+    if (!is_wanted(drain, record)) {
+        drain->cpus[cpu_index].received++;
+        drain->cpus[cpu_index].filtered++;
+    } else if (!take_sample(drain, cpu_index, record, false) &&
+               !held_samples_add(drain->held, cpu_index, record)) {
         (void)take_sample(drain, cpu_index, record, true);
     }
 }
@@ -492,37 +503,6 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     return held_samples_count(drain->held);
 }
 
-/* A record of the ring of samples, after all switches before it. */
-static void take_record(struct drain *drain, size_t cpu_index, const struct perf_record *record)
-{
-    struct accounting *accounting = &drain->accounting[cpu_index];
-    struct tick_ledger *ledger = &accounting->ledger;
-    switch_feed_until(&accounting->feed, record->time_ns);
-    switch (record->kind) {
-    case PERF_KIND_SAMPLE:
-        tick_ledger_sample(ledger, record->time_ns);
-        handle_sample(drain, cpu_index, record);
-        break;
-    case PERF_KIND_LOST:
-        tick_ledger_lost(ledger, record->lost.count);
-        break;
-    case PERF_KIND_THROTTLE:
-        tick_ledger_throttle(ledger, record->time_ns);
-        break;
-    case PERF_KIND_UNTHROTTLE:
-        tick_ledger_unthrottle(ledger, record->time_ns);
-        break;
-    case PERF_KIND_MMAP:
-    case PERF_KIND_COMM:
-    case PERF_KIND_FORK:
-    case PERF_KIND_EXIT:
-    case PERF_KIND_SWITCH:
-    case PERF_KIND_DEFERRED_CALLCHAIN:
-    case PERF_KIND_OTHER:
-        break;
-    }
-}
-
 /*
  * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
  * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
@@ -556,7 +536,10 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
-            take_record(drain, cpu_index, &record);
+            tick_accounts_take(drain->accounts, cpu_index, &record);
+            if (record.kind == PERF_KIND_SAMPLE) {
+                handle_sample(drain, cpu_index, &record);
+            }
         }
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
@@ -573,9 +556,10 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
-        switch_feed_refresh(&drain->accounting[i].feed);
     }
+    tick_accounts_refresh(drain->accounts);
     queue_sideband(drain);
+    drain->identities_left = IDENTITIES_MAX;
     uint64_t reached_ns = 0;
     do {
         reached_ns = apply_some(drain, horizon_ns, MERGED_MAX);
@@ -591,52 +575,35 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
-        struct accounting *accounting = &drain->accounting[i];
-        switch_feed_until(&accounting->feed, horizon_ns);
-        switch_feed_publish(&accounting->feed);
-        if (horizon_ns != UINT64_MAX) {
-            tick_ledger_advance(&accounting->ledger, horizon_ns);
-        }
+        tick_accounts_reach(drain->accounts, i, horizon_ns);
     }
 }
 
 void drain_start(struct drain *drain)
 {
-    const struct perf_source *source = drain->config.source;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_start(&drain->accounting[i].ledger, source->cpus[i].started_ns,
-                          source->has_switches);
-        switch_feed_start(&drain->accounting[i].feed, source->cpus[i].started_ns);
-    }
+    tick_accounts_start(drain->accounts);
 }
 
 void drain_stop(struct drain *drain)
 {
-    const struct perf_source *source = drain->config.source;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_end(&drain->accounting[i].ledger, source->cpus[i].stopped_ns);
-    }
+    tick_accounts_end(drain->accounts);
     drain_all(drain, UINT64_MAX);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_close(&drain->accounting[i].ledger);
-    }
+    tick_accounts_close(drain->accounts);
 }
 
 void drain_suspended(struct drain *drain, uint64_t jump_ns)
 {
-    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
-        tick_ledger_suspended(&drain->accounting[i].ledger, jump_ns);
-    }
+    tick_accounts_suspended(drain->accounts, jump_ns);
 }
 
 enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
-    return switch_feed_judge(&drain->accounting[cpu_index].feed, horizon_ns);
+    return tick_accounts_wish(drain->accounts, cpu_index, horizon_ns);
 }
 
 void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
 {
-    tick_ledger_tell_idle(&drain->accounting[cpu_index].ledger, idle_ns);
+    tick_accounts_tell_idle(drain->accounts, cpu_index, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
@@ -657,7 +624,7 @@ const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
         struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
         drain->cpus[i].kept = counts.kept;
         drain->cpus[i].dropped = counts.dropped;
-        drain->cpus[i].ticks = tick_ledger_counts(&drain->accounting[i].ledger);
+        drain->cpus[i].ticks = tick_accounts_counts(drain->accounts, i);
     }
     return drain->cpus;
 }

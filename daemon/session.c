@@ -100,15 +100,18 @@ static int make_filter(struct session *session)
     int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(session->params.cache),
                       session->params.owner.pid};
     struct filter_config filter = {
-        .target_pids = config->target_pids,
-        .target_pid_count = config->target_pid_count,
+        .targets = &config->targets,
         .excluded_pids = self,
         .excluded_pid_count = config->exclude_self ? sizeof self / sizeof self[0] : 0,
         .excluded_parent_pid = config->exclude_self ? self[0] : 0,
         .kernel_threads = config->kernel_threads,
     };
     session->filter = filter_new(&filter);
-    return session->filter == NULL ? -ENOMEM : 0;
+    if (session->filter == NULL) {
+        return -ENOMEM;
+    }
+    proc_scan_judge_by(session->scan, session->filter);
+    return 0;
 }
 
 static int make_trace(struct session *session)
