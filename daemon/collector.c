@@ -377,10 +377,10 @@ static int watch_all(const struct collector *collector)
 {
     const struct perf_source *source = collector->config.source;
     int r = watch(collector, collector->request_fd, WAKE_COLLECTOR);
-    for (size_t i = 0; r == 0 && i < source->cpu_count; i++) {
-        r = watch(collector, source->cpus[i].sample_fd, 2 * i);
-        if (r == 0) {
-            r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
+    for (size_t i = 0; r == 0 && i < source->sideband_count; i++) {
+        r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
+        if (r == 0 && i < source->cpu_count) {
+            r = watch(collector, source->cpus[i].sample_fd, 2 * i);
         }
     }
     return r;

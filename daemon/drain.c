@@ -17,6 +17,7 @@
 #include "held_samples.h"
 #include "late_stacks.h"
 #include "process_feed.h"
+#include "tick_accounts.h"
 #include "user_stack.h"
 
 #include <string.h>
@@ -33,18 +34,12 @@
 #define MERGED_MAX  ((size_t)128)
 #define WAITING_MAX ((size_t)4096)
 
-/* Where a CPU's ticks go. */
-struct accounting {
-    struct tick_ledger ledger;
-    struct switch_feed feed;
-};
-
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
     uint64_t bad_records;          /* of the rings of samples */
-    struct drain_cpu_counts *cpus; /* cpu_count of them, as of the next */
-    struct accounting *accounting;
+    struct drain_cpu_counts *cpus; /* cpu_count of them */
+    struct tick_accounts *accounts;
     struct process_feed *feed;
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
@@ -57,19 +52,6 @@ struct drain {
     size_t identities_left;               /* in this round */
 };
 
-/* Returned: free(). NULL when there is no memory. */
-static struct accounting *new_accounting(struct perf_source *source)
-{
-    struct accounting *accounting = calloc(source->cpu_count, sizeof *accounting);
-    for (size_t i = 0; accounting != NULL && i < source->cpu_count; i++) {
-        tick_ledger_init(&accounting[i].ledger, source->config.period_ns);
-        switch_feed_init(&accounting[i].feed,
-                         source->has_switches ? &source->cpus[i].switch_ring : NULL,
-                         &source->switch_layout, &accounting[i].ledger);
-    }
-    return accounting;
-}
-
 struct drain *drain_new(const struct drain_config *config)
 {
     struct drain *drain = calloc(1, sizeof *drain);
@@ -78,7 +60,7 @@ struct drain *drain_new(const struct drain_config *config)
     }
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
-    drain->accounting = new_accounting(config->source);
+    drain->accounts = tick_accounts_new(config->source);
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
         .max_depth = config->max_stack_depth,
@@ -105,7 +87,7 @@ struct drain *drain_new(const struct drain_config *config)
         .filter = config->filter,
         .late = drain->late,
     });
-    if (drain->cpus == NULL || drain->accounting == NULL || drain->feed == NULL ||
+    if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
         (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
         (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
@@ -121,7 +103,7 @@ struct drain *drain_free(struct drain *drain)
         (void)late_stacks_free(drain->late);
         (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
-        free(drain->accounting);
+        (void)tick_accounts_free(drain->accounts);
         free(drain);
     }
     return NULL;
@@ -287,37 +269,6 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     return held_samples_count(drain->held);
 }
 
-/* A record of the ring of samples, after all switches before it. */
-static void take_record(struct drain *drain, size_t cpu_index, const struct perf_record *record)
-{
-    struct accounting *accounting = &drain->accounting[cpu_index];
-    struct tick_ledger *ledger = &accounting->ledger;
-    switch_feed_until(&accounting->feed, record->time_ns);
-    switch (record->kind) {
-    case PERF_KIND_SAMPLE:
-        tick_ledger_sample(ledger, record->time_ns);
-        handle_sample(drain, cpu_index, record);
-        break;
-    case PERF_KIND_LOST:
-        tick_ledger_lost(ledger, record->lost.count);
-        break;
-    case PERF_KIND_THROTTLE:
-        tick_ledger_throttle(ledger, record->time_ns);
-        break;
-    case PERF_KIND_UNTHROTTLE:
-        tick_ledger_unthrottle(ledger, record->time_ns);
-        break;
-    case PERF_KIND_MMAP:
-    case PERF_KIND_COMM:
-    case PERF_KIND_FORK:
-    case PERF_KIND_EXIT:
-    case PERF_KIND_SWITCH:
-    case PERF_KIND_DEFERRED_CALLCHAIN:
-    case PERF_KIND_OTHER:
-        break;
-    }
-}
-
 /*
  * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
  * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
@@ -351,7 +302,10 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
-            take_record(drain, cpu_index, &record);
+            tick_accounts_take(drain->accounts, cpu_index, &record);
+            if (record.kind == PERF_KIND_SAMPLE) {
+                handle_sample(drain, cpu_index, &record);
+            }
         }
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
@@ -368,8 +322,8 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
-        switch_feed_refresh(&drain->accounting[i].feed);
     }
+    tick_accounts_refresh(drain->accounts);
     process_feed_queue(drain->feed);
     drain->identities_left = IDENTITIES_MAX;
     uint64_t reached_ns = 0;
@@ -386,52 +340,35 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
-        struct accounting *accounting = &drain->accounting[i];
-        switch_feed_until(&accounting->feed, horizon_ns);
-        switch_feed_publish(&accounting->feed);
-        if (horizon_ns != UINT64_MAX) {
-            tick_ledger_advance(&accounting->ledger, horizon_ns);
-        }
+        tick_accounts_reach(drain->accounts, i, horizon_ns);
     }
 }
 
 void drain_start(struct drain *drain)
 {
-    const struct perf_source *source = drain->config.source;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_start(&drain->accounting[i].ledger, source->cpus[i].started_ns,
-                          source->has_switches);
-        switch_feed_start(&drain->accounting[i].feed, source->cpus[i].started_ns);
-    }
+    tick_accounts_start(drain->accounts);
 }
 
 void drain_stop(struct drain *drain)
 {
-    const struct perf_source *source = drain->config.source;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_end(&drain->accounting[i].ledger, source->cpus[i].stopped_ns);
-    }
+    tick_accounts_end(drain->accounts);
     drain_all(drain, UINT64_MAX);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_close(&drain->accounting[i].ledger);
-    }
+    tick_accounts_close(drain->accounts);
 }
 
 void drain_suspended(struct drain *drain, uint64_t jump_ns)
 {
-    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
-        tick_ledger_suspended(&drain->accounting[i].ledger, jump_ns);
-    }
+    tick_accounts_suspended(drain->accounts, jump_ns);
 }
 
 enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
-    return switch_feed_judge(&drain->accounting[cpu_index].feed, horizon_ns);
+    return tick_accounts_wish(drain->accounts, cpu_index, horizon_ns);
 }
 
 void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
 {
-    tick_ledger_tell_idle(&drain->accounting[cpu_index].ledger, idle_ns);
+    tick_accounts_tell_idle(drain->accounts, cpu_index, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
@@ -453,7 +390,7 @@ const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
         struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
         drain->cpus[i].kept = counts.kept;
         drain->cpus[i].dropped = counts.dropped;
-        drain->cpus[i].ticks = tick_ledger_counts(&drain->accounting[i].ledger);
+        drain->cpus[i].ticks = tick_accounts_counts(drain->accounts, i);
     }
     return drain->cpus;
 }

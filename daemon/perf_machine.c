@@ -7,7 +7,7 @@
 #include "perf_machine.h"
 
 #include "cleanup.h"
-#include "perf_plan.h"
+#include "cpu_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *re
     char text[SMALL_FILE_BYTES];
     int r = read_small_file(PERF_ONLINE_PATH, text);
     if (r >= 0) {
-        r = perf_plan_cpus(text, ret_cpus, ret_count);
+        r = cpu_list_parse(text, ret_cpus, ret_count);
     }
     if (r < 0) {
         (void)fault_set(reterr, -r, "cannot read the CPUs from " PERF_ONLINE_PATH ": %s",

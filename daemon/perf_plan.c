@@ -6,15 +6,13 @@
  * room in the ring whether the stack is as long or not. Where all rings together would take too
  * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the others
  * do; then the answer is a fault with the numbers in it. Numbers are bounded by their types' use: a
- * period of at least 1 ns, records of 16 bits and PERF_PLAN_CPU_LIMIT CPUs cannot overflow 64 bits.
+ * period of at least 1 ns, records of 16 bits and CPU_LIST_LIMIT CPUs cannot overflow 64 bits.
  */
 #include "perf_plan.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * Rings come in powers of two. One that holds four fifths of the time is taken rather than the
@@ -59,76 +57,6 @@
 #define STACK_COPY_BYTES_MIN 512 /* less helps nobody */
 #define NS_PER_SECOND        ((uint64_t)1000000000)
 #define MIB                  ((uint64_t)1 << 20)
-
-/* Reads digits into *ret; false when there are none or the id is out of all bounds. */
-static bool take_cpu(const char **text, uint32_t *ret)
-{
-    uint32_t cpu = 0;
-    const char *start = *text;
-    for (; **text >= '0' && **text <= '9'; (*text)++) {
-        cpu = cpu * 10 + (uint32_t)(**text - '0');
-        if (cpu >= PERF_PLAN_CPU_LIMIT) {
-            return false;
-        }
-    }
-    *ret = cpu;
-    return *text != start;
-}
-
-/* Reads "first" or "first-last". */
-static bool take_range(const char **text, uint32_t *ret_first, uint32_t *ret_last)
-{
-    if (!take_cpu(text, ret_first)) {
-        return false;
-    }
-    *ret_last = *ret_first;
-    if (**text == '-') {
-        (*text)++;
-        return take_cpu(text, ret_last) && *ret_last >= *ret_first;
-    }
-    return true;
-}
-
-/* Reads a whole list; writes the ids to `cpus` unless it is NULL. Returns their count, 0 for no
- * list.
- */
-static size_t read_list(const char *text, uint32_t *cpus)
-{
-    size_t count = 0;
-    uint32_t lowest_next = 0;
-    for (;;) {
-        uint32_t first;
-        uint32_t last;
-        if (!take_range(&text, &first, &last) || first < lowest_next) {
-            return 0;
-        }
-        for (uint32_t cpu = first; cpus != NULL && cpu <= last; cpu++) {
-            cpus[count + (cpu - first)] = cpu;
-        }
-        count += last - first + 1;
-        lowest_next = last + 1;
-        if (*text != ',') {
-            break;
-        }
-        text++;
-    }
-    return *text == '\0' || strcmp(text, "\n") == 0 ? count : 0;
-}
-
-int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count)
-{
-    size_t count = read_list(text, NULL);
-    if (count == 0) {
-        return -EBADMSG;
-    }
-    uint32_t *cpus = malloc(count * sizeof *cpus);
-    if (cpus == NULL) {
-        return -ENOMEM;
-    }
-    *ret_count = read_list(text, cpus);
-    *ret_cpus = cpus;
-    return 0;
-}
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -192,8 +120,9 @@ static int choose_depth(const struct perf_plan_input *input, uint16_t *ret, stru
 
 static uint64_t total_bytes(const struct perf_plan_input *input, const struct perf_plan *plan)
 {
-    return input->cpu_count * (plan->sample_ring_bytes + plan->sideband_ring_bytes +
-                               plan->switch_ring_bytes + 3 * input->page_bytes);
+    return input->cpu_count *
+               (plan->sample_ring_bytes + plan->switch_ring_bytes + 2 * input->page_bytes) +
+           input->sideband_count * (plan->sideband_ring_bytes + input->page_bytes);
 }
 
 static uint64_t allowed_bytes(const struct perf_plan_input *input)
@@ -263,7 +192,8 @@ static int refuse_rings(const struct perf_plan_input *input, const struct perf_p
 
 int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, struct fault *reterr)
 {
-    assert(input->period_ns > 0 && input->cpu_count > 0 && input->page_bytes > 0);
+    assert(input->period_ns > 0 && input->page_bytes > 0);
+    assert(input->cpu_count > 0 && input->cpu_count <= input->sideband_count);
     struct perf_plan plan = {0};
     int r = choose_depth(input, &plan.sample_max_stack, reterr);
     if (r < 0) {
@@ -274,7 +204,7 @@ int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, s
     plan.sample_ring_bytes =
         max_u64(SAMPLE_RING_LEAST_BYTES,
                 ring_bytes_for(RING_TIME_ROUNDED_NS, input, plan.sample_max_stack));
-    bool many = input->cpu_count > SMALL_ABOVE_CPUS;
+    bool many = input->sideband_count > SMALL_ABOVE_CPUS;
     plan.sideband_ring_bytes = many ? SIDEBAND_RING_SMALL_BYTES : SIDEBAND_RING_BYTES;
     plan.switch_ring_bytes = many ? SWITCH_RING_SMALL_BYTES : SWITCH_RING_BYTES;
     while (total_bytes(input, &plan) > allowed_bytes(input) &&

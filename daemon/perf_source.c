@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opens perf events and maps their rings. Every online CPU gets three events: cpu-clock, which
- * samples, a dummy, which records what processes do, and another, which records switches; each has
- * a ring of its own, so that a flood of the one cannot push out the others. Invariants: a struct
- * perf_cpu in the table has all its events open and their rings mapped. A CPU that goes offline
- * while we open is left out. Memory that can hold copied stacks, the rings and what their records
- * are put together in, is in no core dump.
+ * Opens perf events and maps their rings. Every online CPU gets a dummy, which records what
+ * processes do; those that are sampled get cpu-clock as well, which samples, and another dummy,
+ * which records switches; each has a ring of its own, so that a flood of the one cannot push out
+ * the others. Invariants: a struct perf_cpu in the table has all its events open and their rings
+ * mapped. A CPU that goes offline while we open is left out. Memory that can hold copied stacks,
+ * the rings and what their records are put together in, is in no core dump.
  *
  * perf_open knows the events and perf_plan how large rings are; reading them is left to the
  * collector. A CPU that comes online later is not sampled.
@@ -119,11 +119,14 @@ static int map_rings(const struct perf_plan *plan, uint8_t *bounces, struct perf
                      struct fault *reterr)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    cpu->sample_map_bytes = page_bytes + plan->sample_ring_bytes;
+    int r = 0;
+    cpu->sample_map_bytes = cpu->sample_fd < 0 ? 0 : page_bytes + plan->sample_ring_bytes;
     cpu->sideband_map_bytes = page_bytes + plan->sideband_ring_bytes;
     cpu->switch_map_bytes = cpu->switch_fd < 0 ? 0 : page_bytes + plan->switch_ring_bytes;
-    int r = map_ring(cpu->sample_fd, plan->sample_ring_bytes, bounces, &cpu->sample_map,
+    if (cpu->sample_fd >= 0) {
+        r = map_ring(cpu->sample_fd, plan->sample_ring_bytes, bounces, &cpu->sample_map,
                      &cpu->sample_ring);
+    }
     if (r < 0) {
         return fault_map(-r, cpu->sample_map_bytes, reterr);
     }
@@ -139,20 +142,25 @@ static int map_rings(const struct perf_plan *plan, uint8_t *bounces, struct perf
     return r < 0 ? fault_map(-r, cpu->switch_map_bytes, reterr) : 0;
 }
 
-/* Opens and maps one CPU into `cpu`, which close_cpu() releases whether this succeeds or not. */
-static int open_cpu(const struct perf_source *source, const struct perf_plan *plan,
+/*
+ * Opens and maps one CPU into `cpu`, which close_cpu() releases whether this succeeds or not.
+ * Returns 0, or -errno with a fault.
+ */
+static int open_cpu(const struct perf_source *source, const struct perf_plan *plan, bool sampled,
                     uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr)
 {
-    cpu->sample_fd =
-        perf_open_sampling(&source->config, &source->features, plan, source->deferring, cpu->cpu);
-    if (cpu->sample_fd < 0) {
-        return perf_open_fault(-cpu->sample_fd, reterr);
+    if (sampled) {
+        cpu->sample_fd = perf_open_sampling(&source->config, &source->features, plan,
+                                            source->deferring, cpu->cpu);
+        if (cpu->sample_fd < 0) {
+            return perf_open_fault(-cpu->sample_fd, reterr);
+        }
     }
     cpu->sideband_fd = perf_open_sideband(&source->features, source->deferring, cpu->cpu);
     if (cpu->sideband_fd < 0) {
         return perf_open_fault(-cpu->sideband_fd, reterr);
     }
-    if (source->has_switches) {
+    if (sampled && source->has_switches) {
         cpu->switch_fd = perf_open_switches(cpu->cpu);
         if (cpu->switch_fd < 0) {
             return perf_open_fault(-cpu->switch_fd, reterr);
@@ -161,16 +169,30 @@ static int open_cpu(const struct perf_source *source, const struct perf_plan *pl
     return map_rings(plan, bounces, cpu, reterr);
 }
 
-static int open_cpus(struct perf_source *source, const struct perf_plan *plan, const uint32_t *cpus,
-                     size_t count, struct fault *reterr)
+static bool is_sampled(const struct perf_source_config *config, uint32_t cpu)
+{
+    bool found = config->cpus == NULL;
+    for (size_t i = 0; i < config->cpu_count && !found; i++) {
+        found = config->cpus[i] == cpu;
+    }
+    return found;
+}
+
+/* Opens those CPUs that are sampled, or those that are not. */
+static int open_cpus(struct perf_source *source, const struct perf_plan *plan, bool sampled,
+                     const uint32_t *cpus, size_t count, struct fault *reterr)
 {
     for (size_t i = 0; i < count; i++) {
-        struct perf_cpu *cpu = &source->cpus[source->cpu_count];
-        uint8_t *bounces =
-            source->bounces + source->cpu_count * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES;
+        size_t at = source->sideband_count;
+        struct perf_cpu *cpu = &source->cpus[at];
+        if (is_sampled(&source->config, cpus[i]) != sampled) {
+            continue;
+        }
         *cpu =
             (struct perf_cpu){.cpu = cpus[i], .sample_fd = -1, .sideband_fd = -1, .switch_fd = -1};
-        int r = open_cpu(source, plan, bounces, cpu, reterr);
+        int r =
+            open_cpu(source, plan, sampled,
+                     source->bounces + at * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES, cpu, reterr);
         if (r < 0) {
             close_cpu(cpu);
         }
@@ -178,7 +200,8 @@ static int open_cpus(struct perf_source *source, const struct perf_plan *plan, c
             return r;
         }
         if (r == 0) {
-            source->cpu_count++;
+            source->sideband_count++;
+            source->cpu_count += sampled;
             source->ring_bytes +=
                 cpu->sample_map_bytes + cpu->sideband_map_bytes + cpu->switch_map_bytes;
         }
@@ -186,7 +209,29 @@ static int open_cpus(struct perf_source *source, const struct perf_plan *plan, c
     return source->cpu_count > 0 ? 0 : fault_set(reterr, ENODEV, "all CPUs went offline");
 }
 
-static int make_plan(const struct perf_source_config *config, size_t cpu_count,
+/* Whoever names a CPU wants its samples: one that is not there is a mistake. */
+static int check_cpus(const struct perf_source_config *config, const uint32_t *online,
+                      size_t online_count, struct fault *reterr)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < config->cpu_count; i++) {
+        uint32_t cpu = config->cpus[i];
+        while (at < online_count && online[at] < cpu) {
+            at++;
+        }
+        if (at == online_count || online[at] != cpu) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u", cpu);
+            return fault_set_member(
+                reterr, "cpus",
+                "CPU %u is %s; CPUs that are online (" PERF_ONLINE_PATH ") are allowed", cpu,
+                access(path, F_OK) == 0 ? "offline" : "none that this machine has");
+        }
+    }
+    return 0;
+}
+
+static int make_plan(const struct perf_source_config *config, size_t online_count,
                      struct perf_plan *ret, struct fault *reterr)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -197,7 +242,8 @@ static int make_plan(const struct perf_source_config *config, size_t cpu_count,
         .user_regs_count = ARCH_PERF_REGS_COUNT,
         .kernel_stacks = config->kernel_stacks,
         .sysctl_max_stack = (uint32_t)perf_machine_number(PERF_MAX_STACK_PATH, MAX_STACK_DEFAULT),
-        .cpu_count = cpu_count,
+        .cpu_count = config->cpus == NULL ? online_count : config->cpu_count,
+        .sideband_count = online_count,
         .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_bytes,
         .page_bytes = page_bytes,
     };
@@ -248,6 +294,9 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     struct perf_plan plan = {0};
     int r = perf_machine_online(&cpus, &count, reterr);
     if (r >= 0) {
+        r = check_cpus(config, cpus, count, reterr);
+    }
+    if (r >= 0) {
         r = make_plan(config, count, &plan, reterr);
     }
     if (r < 0) {
@@ -263,8 +312,12 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     if (r == 0) {
         /* They are chains of frame pointers; beside a copied stack they would be of no use. */
         source->deferring = source->features.deferred_callchains && config->stack_copy_bytes == 0;
-        r = open_cpus(source, &plan, cpus, count, reterr);
+        r = open_cpus(source, &plan, true, cpus, count, reterr);
     }
+    if (r == 0) {
+        r = open_cpus(source, &plan, false, cpus, count, reterr);
+    }
+    source->config.cpus = NULL; /* the caller's own */
     if (r < 0) {
         (void)perf_source_free(source);
         return r;
@@ -278,7 +331,7 @@ struct perf_source *perf_source_free(struct perf_source *source)
     if (source == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < source->cpu_count; i++) {
+    for (size_t i = 0; i < source->sideband_count; i++) {
         close_cpu(&source->cpus[i]);
     }
     (void)munmap(source->bounces, source->bounces_bytes);
@@ -294,7 +347,7 @@ static int control_event(int fd, unsigned long request)
 
 int perf_source_enable_sideband(struct perf_source *source)
 {
-    for (size_t i = 0; i < source->cpu_count; i++) {
+    for (size_t i = 0; i < source->sideband_count; i++) {
         int r = control_event(source->cpus[i].sideband_fd, PERF_EVENT_IOC_ENABLE);
         if (r < 0) {
             return r;
@@ -329,6 +382,7 @@ static int enable_at_random_phases(struct perf_source *source)
 {
     uint64_t window_ns = source->config.period_ns;
     window_ns = window_ns < PHASE_WINDOW_MAX_NS ? window_ns : PHASE_WINDOW_MAX_NS;
+    assert(source->cpu_count > 0);
     uint64_t slice_ns = window_ns / source->cpu_count + 1;
     uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < source->cpu_count; i++) {

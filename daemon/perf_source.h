@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The kernel's side of a session: a sampling, a sideband and a switch event with rings of their own
- * for every online CPU. Opens, maps, enables, reads counts, closes; knows no loop and parses
- * nothing.
+ * The kernel's side of a session: a sideband event with a ring of its own for every online CPU, and
+ * a sampling and a switch event with theirs for those that are sampled. Opens, maps, enables, reads
+ * counts, closes; knows no loop and parses nothing.
  */
 
 #include "fault.h"
@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 struct perf_source_config {
+    const uint32_t
+        *cpus; /* borrowed; those to sample, in rising order; NULL: all that are online */
+    size_t cpu_count;
     uint64_t period_ns;
     uint16_t
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
@@ -61,9 +64,11 @@ struct perf_source {
     struct perf_features features;
     struct perf_record_layout layout; /* of sampling's and sideband's records */
     struct perf_record_layout switch_layout;
-    bool has_switches;     /* else switch records would not tell the idle task from others */
-    struct perf_cpu *cpus; /* cpu_count of them, by rising cpu; ids may be sparse */
-    size_t cpu_count;
+    bool has_switches;         /* else switch records would not tell the idle task from others */
+    struct perf_cpu *cpus;     /* first those that are sampled, then the others with sideband alone;
+                                * each     by rising cpu; ids may be sparse */
+    size_t cpu_count;          /* that are sampled */
+    size_t sideband_count;     /* all */
     uint16_t sample_max_stack; /* frames of both kinds in one sample's chain, at most */
     bool deferring;      /* most user chains come in records of their own, in the sideband ring
                           * of the CPU on which the task returns to its program */

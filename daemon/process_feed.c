@@ -45,7 +45,7 @@ struct process_feed *process_feed_new(const struct process_feed_config *config)
         return NULL;
     }
     feed->config = *config;
-    feed->told_ns = calloc(config->source->cpu_count, sizeof *feed->told_ns);
+    feed->told_ns = calloc(config->source->sideband_count, sizeof *feed->told_ns);
     feed->sideband = sideband_new();
     feed->rereader = proc_scan_new();
     if (feed->told_ns == NULL || feed->sideband == NULL || feed->rereader == NULL) {
@@ -209,7 +209,7 @@ uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size
 
 void process_feed_queue(struct process_feed *feed)
 {
-    for (size_t i = 0; i < feed->config.source->cpu_count; i++) {
+    for (size_t i = 0; i < feed->config.source->sideband_count; i++) {
         empty_ring(feed, i);
     }
     sideband_sort(feed->sideband);

@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "collector.h"
+#include "cpu_list.h"
 #include "cpu_time.h"
 #include "log.h"
 #include "trace.h"
@@ -351,7 +352,17 @@ static int begin_collecting(struct session *session)
 
 static int open_source(struct session *session, struct fault *reterr)
 {
+    cleanup_(freep) uint32_t *cpus = NULL;
+    size_t cpu_count = 0;
+    if (session->config.cpus[0] != '\0') {
+        int r = cpu_list_parse(session->config.cpus, &cpus, &cpu_count);
+        if (r < 0) {
+            return fault_set(reterr, -r, "no memory for a list of CPUs");
+        }
+    }
     struct perf_source_config config = {
+        .cpus = cpus,
+        .cpu_count = cpu_count,
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
         .stack_copy_bytes = session->config.stack_copy_bytes,

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "config_members.h"
+#include "cpu_list.h"
 #include "json.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ enum member {
     KERNEL_THREADS,
     TARGETS,
     EXCLUDE_SELF,
+    CPUS,
     BUFFER_KIB_PER_CPU,
     MAX_DURATION_S,
     MEMBER_COUNT,
@@ -54,7 +56,7 @@ static const char *const member_names[MEMBER_COUNT] = {
     [STACK_COPY_BYTES] = "stack_copy_bytes", [KERNEL_STACKS] = "kernel_stacks",
     [KERNEL_THREADS] = "kernel_threads",     [TARGETS] = "targets",
     [EXCLUDE_SELF] = "exclude_self",         [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
-    [MAX_DURATION_S] = "max_duration_s",
+    [MAX_DURATION_S] = "max_duration_s",     [CPUS] = "cpus",
 };
 
 static const char *const unwind_names[] = {
@@ -248,6 +250,31 @@ static int read_stack_copy(const cJSON *item, struct session_config *config, str
     return 0;
 }
 
+static int read_cpus(const cJSON *item, struct session_config *config, struct fault *reterr)
+{
+    cleanup_(freep) uint32_t *cpus = NULL;
+    size_t count = 0;
+    if (item == NULL) {
+        return 0;
+    }
+    const char *text = cJSON_GetStringValue(item);
+    int r = text == NULL || strlen(text) >= SESSION_CPUS_BYTES || strchr(text, '\n') != NULL
+                ? -EBADMSG
+                : cpu_list_parse(text, &cpus, &count);
+    if (r == -ENOMEM) {
+        return fault_set(reterr, ENOMEM, "no memory for a list of CPUs");
+    }
+    if (r < 0) {
+        return fault_set_member(reterr, "cpus",
+                                "%s; numbers below %u and ranges of them in rising order, as in "
+                                "\"0-3,8\", in at most %d characters, are allowed",
+                                text == NULL ? "is not a string" : "is not a list of CPUs",
+                                CPU_LIST_LIMIT, SESSION_CPUS_BYTES - 1);
+    }
+    (void)snprintf(config->cpus, sizeof config->cpus, "%s", text);
+    return 0;
+}
+
 static uint32_t default_buffer_kib(const struct session_config *config)
 {
     uint64_t duration_s = config->max_duration_s;
@@ -309,6 +336,9 @@ static int read_config(const cJSON *const *items, struct session_config *config,
     }
     if (r >= 0) {
         r = read_booleans(items, config, reterr);
+    }
+    if (r >= 0) {
+        r = read_cpus(items[CPUS], config, reterr);
     }
     return r < 0 ? r : session_targets_read(items[TARGETS], &config->targets, reterr);
 }
@@ -377,6 +407,7 @@ char *session_config_print(const struct session_config *config)
         cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
         session_targets_print(tree, &config->targets) &&
         cJSON_AddBoolToObject(tree, "exclude_self", config->exclude_self) != NULL &&
+        (config->cpus[0] == '\0' || cJSON_AddStringToObject(tree, "cpus", config->cpus) != NULL) &&
         cJSON_AddNumberToObject(tree, "buffer_kib_per_cpu", config->buffer_kib_per_cpu) != NULL &&
         (config->max_duration_s == 0 ||
          cJSON_AddNumberToObject(tree, "max_duration_s", config->max_duration_s) != NULL);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define SESSION_CONFIG_BYTES_MAX ((size_t)65536)
+#define SESSION_CPUS_BYTES       256
 
 /* How user stacks are found; the values are those of "unwind". */
 enum session_unwind {
@@ -37,6 +38,7 @@ struct session_config {
     uint32_t buffer_kib_per_cpu;    /* 256-4,194,304; rate x min(max_duration_s, 60) x 256 bytes, at
                                        least 8,192 */
     uint32_t max_duration_s;        /* 1-31,536,000; 0: none */
+    char cpus[SESSION_CPUS_BYTES];  /* a list for cpu_list_parse(); "": all that are online */
     struct session_targets targets; /* none: everything */
 };
 

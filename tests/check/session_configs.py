@@ -13,7 +13,13 @@ import jsonschema
 
 # Refused texts that the schema lets pass, with the reason.
 COUNTS_BYTES = "the parser counts bytes, a schema characters"
-BEYOND_THE_SCHEMA = {"comm_too_long_in_bytes": COUNTS_BYTES, "cgroup_too_long_in_bytes": COUNTS_BYTES}
+BEYOND_THE_SCHEMA = {
+    "comm_too_long_in_bytes": COUNTS_BYTES,
+    "cgroup_too_long_in_bytes": COUNTS_BYTES,
+    "cpus_falling": "patterns do not compare numbers",
+    "cpus_repeated": "patterns do not compare numbers",
+    "cpus_too_high": "patterns do not compare numbers",
+}
 
 PROFCTL = sys.argv[1]
 DATA = pathlib.Path("tests/data/session_config")
@@ -100,6 +106,8 @@ def allowed(member):
         if member["items"]["type"] == "string":
             return f"{count} strings of {member['items']['minLength']} to {member['items']['maxLength']} bytes"
         return f"{count} integers from {allowed(member['items'])}"
+    if member["type"] == "string":
+        return f"`\"0-3,8\"` and the like, {member['maxLength']} characters"
     multiple = f", a multiple of {member['multipleOf']}" if "multipleOf" in member else ""
     return f"{member['minimum']:,} to {member['maximum']:,}{multiple}"
 

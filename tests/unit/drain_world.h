@@ -82,6 +82,7 @@ static inline int set_up_with(void **state, const struct session_targets *target
         .config = {.period_ns = 1000},
         .cpus = world->cpus,
         .cpu_count = 2,
+        .sideband_count = 2,
         .sample_max_stack = 127};
     world->code = unwind == SESSION_UNWIND_FP ? NULL : code_map_new(&world->cache);
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, BUFFER_BYTES);

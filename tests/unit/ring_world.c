@@ -42,6 +42,7 @@ static void make_source(struct ring_world *world, enum session_unwind unwind)
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
         .cpus = world->cpus,
         .cpu_count = RING_CPU_COUNT,
+        .sideband_count = RING_CPU_COUNT,
         .sample_max_stack = 127,
     };
 }

@@ -75,6 +75,7 @@ static int set_up(void **state)
         .has_switches = true,
         .cpus = &world->cpu,
         .cpu_count = 1,
+        .sideband_count = 1,
         .sample_max_stack = 127,
     };
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, BUFFER_BYTES);

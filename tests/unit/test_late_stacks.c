@@ -124,6 +124,7 @@ static int set_up(void **state)
         .layout = perf_record_layout_make(SAMPLE_TYPE, 0),
         .cpus = world->cpus,
         .cpu_count = CPU_COUNT,
+        .sideband_count = CPU_COUNT,
         .sample_max_stack = 127,
         .deferring = true,
     };
