@@ -95,13 +95,12 @@ profctl report --json "$WORK/hole.fxt" >"$WORK/report.json"
 judge "$WORK/report.json" "$closes" "c['lost'] > 5000"
 grep -Eq '^warning: cpu [0-9]+: [0-9.]+ % of the ticks are lost: the daemon did not' "$WORK/out" || fail "no warning: $(cat "$WORK/out")"
 profctl dump --json "$WORK/hole.fxt" >"$WORK/dump.json" || fail "dump"
-python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
+PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
 import json, sys
+from samples import whole_samples
 times, bad = {}, False
-for line in open(sys.argv[1], encoding="utf-8"):
-    record = json.loads(line)
-    if record["record"] == "sample":
-        times.setdefault(record["cpu"], []).append(record["time_ns"])
+for sample in whole_samples(open(sys.argv[1], encoding="utf-8")):
+    times.setdefault(sample["cpu"], []).append(sample["time_ns"])
 for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
     mine = sorted(times[cpu["cpu"]])
     # A sample without a copy (of a kernel thread) may find room in between, so the hole has several parts.
@@ -205,6 +204,7 @@ stop_daemon || fail "the daemon"
 daemon_pid=
 if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     run_in_background unshare --pid --fork --kill-child --mount-proc "$BIN/cpu-profilerd" --socket "$WORK/inner.sock" >"$WORK/inner.log" 2>&1
+    inner=$BACKGROUND_PID
     export CPU_PROFILERD_SOCKET=$WORK/inner.sock
     wait_until 10 grep -q inner.sock "$WORK/inner.log" || fail "no daemon: $(cat "$WORK/inner.log")"
     load napper 3000 3000
@@ -213,6 +213,7 @@ if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     # /proc/stat counts in 10 ms, twice; and interrupts are no idleness to it.
     judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
         "abs(c['unexplained']) <= c['expected'] / 20 + 80"
+    kill -KILL "$inner" # unshare waits for its child, whatever else it is told
 else
     echo "no namespace: $(cat "$WORK/err")"
 fi

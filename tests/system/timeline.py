@@ -190,8 +190,8 @@ def lives(timeline, log):
         elif process in bounds:
             begin, gone = bounds[process]
             counts["right" if begin <= sample["time_ns"] <= gone else "wrong"] += 1
-        elif turn and sample["time_ns"] - turn[0] > 100000:
-            counts["wrong"] += 1  # it took its name long ago
+        elif turn and sample["time_ns"] > int(turn[3][2]):
+            counts["wrong"] += 1  # it had its name by then
     judge("lives", counts, turns.least)
 
 
