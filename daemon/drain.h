@@ -90,7 +90,7 @@ void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool drain_take_rescan(struct drain *drain);
 
-const struct drain_counts *drain_counts(const struct drain *drain);
+const struct drain_counts *drain_counts(struct drain *drain);
 /* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
  * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
 const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);

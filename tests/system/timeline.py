@@ -53,7 +53,8 @@ class Timeline:
                 self.books = record["value"]
         for sample in self.samples:
             completion = completions.get(sample.get("continuation"), {})
-            sample["stack"] = [int(a, 16) for a in sample.get("user_stack", completion.get("user_stack", []))]
+            stack = sample.get("user_stack", []) + completion.get("user_stack", [])
+            sample["stack"] = [int(address, 16) for address in stack]
 
     def process(self, sample):
         return next(self.processes[sample["pid"]].at(sample["time_ns"]), UNKNOWN)
