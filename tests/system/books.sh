@@ -95,13 +95,12 @@ profctl report --json "$WORK/hole.fxt" >"$WORK/report.json"
 judge "$WORK/report.json" "$closes" "c['lost'] > 5000"
 grep -Eq '^warning: cpu [0-9]+: [0-9.]+ % of the ticks are lost: the daemon did not' "$WORK/out" || fail "no warning: $(cat "$WORK/out")"
 profctl dump --json "$WORK/hole.fxt" >"$WORK/dump.json" || fail "dump"
-python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
+PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
 import json, sys
+from samples import whole_samples
 times, bad = {}, False
-for line in open(sys.argv[1], encoding="utf-8"):
-    record = json.loads(line)
-    if record["record"] == "sample":
-        times.setdefault(record["cpu"], []).append(record["time_ns"])
+for sample in whole_samples(open(sys.argv[1], encoding="utf-8")):
+    times.setdefault(sample["cpu"], []).append(sample["time_ns"])
 for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
     mine = sorted(times[cpu["cpu"]])
     # A sample without a copy (of a kernel thread) may find room in between, so the hole has several parts.
