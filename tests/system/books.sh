@@ -71,7 +71,9 @@ for name in ("expected",) + terms:
 sys.exit(failed)
 PYTHON
 }
-closes="abs(c['unexplained']) <= max(c['expected'] / 1000, 2)"
+# Where something else on the machine switches so often that records are given up, ticks that are missed meanwhile
+# stay unexplained (docs/books.md).
+closes="abs(c['unexplained']) <= max(c['expected'] / (1000 if c['idle_source'] == 'switches' else 100), 2)"
 
 echo "== all CPUs busy for 10 s"
 load busy
@@ -204,6 +206,7 @@ stop_daemon || fail "the daemon"
 daemon_pid=
 if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     run_in_background unshare --pid --fork --kill-child --mount-proc "$BIN/cpu-profilerd" --socket "$WORK/inner.sock" >"$WORK/inner.log" 2>&1
+    inner=$BACKGROUND_PID
     export CPU_PROFILERD_SOCKET=$WORK/inner.sock
     wait_until 10 grep -q inner.sock "$WORK/inner.log" || fail "no daemon: $(cat "$WORK/inner.log")"
     load napper 3000 3000
@@ -212,6 +215,9 @@ if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     # /proc/stat counts in 10 ms, twice; and interrupts are no idleness to it.
     judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
         "abs(c['unexplained']) <= c['expected'] / 20 + 80"
+    # unshare takes no signal while it waits for the daemon.
+    kill "$(pgrep -P "$inner")" || fail "the inner daemon is gone"
+    wait "$inner" || fail "the inner daemon ended with status $?"
 else
     echo "no namespace: $(cat "$WORK/err")"
 fi
