@@ -38,7 +38,7 @@ struct drain {
     struct drain_config config;
     struct drain_counts counts;
     uint64_t bad_records;          /* of the rings of samples */
-    struct drain_cpu_counts *cpus; /* cpu_count of them, as of the next */
+    struct drain_cpu_counts *cpus; /* cpu_count of them */
     struct tick_accounts *accounts;
     struct process_feed *feed;
     size_t ahead_count; /* sideband records that were applied since samples were handled */
