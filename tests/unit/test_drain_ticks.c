@@ -79,8 +79,11 @@ static int set_up(void **state)
         .sample_max_stack = 127,
     };
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, BUFFER_BYTES);
-    struct trace_config trace = {
-        .buffer = world->buffer, .cpus = &cpu_id, .cpu_count = 1, .session_json = "{}"};
+    struct trace_config trace = {.buffer = world->buffer,
+                                 .cpus = &cpu_id,
+                                 .cpu_count = 1,
+                                 .session_json = "{}",
+                                 .max_stack_depth = 3};
     if (world->buffer == NULL || trace_new(&trace, &world->trace) < 0) {
         return -1;
     }
