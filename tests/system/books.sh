@@ -212,9 +212,10 @@ if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     load napper 3000 3000
     record 4
     load_ends
-    # /proc/stat counts in 10 ms, twice; and interrupts are no idleness to it.
+    # /proc/stat counts in 10 ms, twice; interrupts are no idleness to it; and without switch records a tick that
+    # was stolen cannot be told from one of a nap, so nothing is missed and what is stolen stays unexplained.
     judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
-        "abs(c['unexplained']) <= c['expected'] / 20 + 80"
+        "abs(c['unexplained']) <= c['expected'] / 20 + 80 + c['steal_ns'] / 250000"
     # unshare takes no signal while it waits for the daemon.
     kill "$(pgrep -P "$inner")" || fail "the inner daemon is gone"
     wait "$inner" || fail "the inner daemon ended with status $?"
