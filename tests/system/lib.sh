@@ -22,6 +22,7 @@ search_path=$PATH
 PATH=$BIN:$search_path
 WORK=$(mktemp -d)
 background_pids=()
+end_functions=()
 
 # shellcheck source=scripts/daemon.sh
 . "$SOURCE_DIR/scripts/daemon.sh"
@@ -44,6 +45,10 @@ finish() {
     if ! stop_daemon; then
         status=1
     fi
+    local ending
+    for ending in "${end_functions[@]}"; do
+        "$ending"
+    done
     if [ "$status" -ne 0 ] && [ -s "$WORK/daemon.log" ]; then
         echo "--- the daemon said:"
         cat "$WORK/daemon.log"
@@ -52,8 +57,14 @@ finish() {
     exit "$status"
 }
 trap finish EXIT
+
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# at_end FUNCTION: is called when the test ends, however it does.
+at_end() {
+    end_functions+=("$1")
+}
 
 fail() {
     echo "FAIL: $*"

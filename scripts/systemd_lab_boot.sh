@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What scripts/systemd_lab.sh runs in the new namespaces, as pid 1: makes the root and becomes systemd.
+#   systemd_lab_boot.sh FOLDER SOURCE_DIR
+set -eu
+folder=$1
+source_dir=$2
+root=$folder/root
+
+# overlay LOWER NAME WHERE: what is below LOWER, at WHERE, with changes in memory.
+overlay() {
+    mkdir "$folder/changes/$2" "$folder/changes/$2.work"
+    mount -t overlay -o "lowerdir=$1,upperdir=$folder/changes/$2,workdir=$folder/changes/$2.work" overlay "$3"
+}
+
+mkdir -p "$folder/changes" "$root"
+mount -t tmpfs tmpfs "$folder/changes"
+overlay / root "$root"
+chmod 755 "$root"
+
+mount -t proc proc "$root/proc"
+for name in sys sysrq-trigger; do
+    if [ -e "$root/proc/$name" ]; then
+        mount --bind "$root/proc/$name" "$root/proc/$name"
+        mount -o remount,bind,ro "$root/proc/$name"
+    fi
+done
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+
+# Nodes of its own: whoever changes the mode of one must not change the machine's.
+while read -r name minor; do
+    mknod -m 666 "$root/dev/$name" c 1 "$minor"
+done <<'NODES'
+null 3
+zero 5
+full 7
+random 8
+urandom 9
+console 3
+NODES
+mkdir "$root/dev/shm" "$root/dev/pts"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+
+mkdir -p "$root$source_dir"
+overlay "$source_dir" source "$root$source_dir"
+
+# A machine of its own, which starts nothing of this one's.
+hostname lab
+echo lab >"$root/etc/hostname"
+tr -d - </proc/sys/kernel/random/uuid >"$root/etc/machine-id"
+rm -rf "$root/etc/systemd/system"
+mkdir "$root/etc/systemd/system"
+
+mkdir "$root/.old"
+cd "$root"
+pivot_root . .old
+umount -l /.old
+rmdir /.old
+rights=-sys_module,-sys_time,-sys_boot,-audit_control,-audit_read,-sys_rawio
+exec setpriv --bounding-set "$rights" env -i container=lab PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    /lib/systemd/systemd --system --unit=basic.target
