@@ -19,6 +19,7 @@ test_packages=(
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
     procps valgrind                    # system tests
+    systemd passwd                     # the units, and the service in a systemd of its own
     python3                            # JSON in system tests and benches
     python3-jsonschema                 # the schema of session configs
     elfutils libdw-dev                 # independent readers of symbols and of call frames
