@@ -129,3 +129,8 @@ size_t trace_reader_unread_bytes(const struct trace_reader *reader)
 {
     return trace_buffer_waiting_bytes(reader->buffer) + reader->chunk_bytes;
 }
+
+uint64_t trace_reader_unread_samples(const struct trace_reader *reader)
+{
+    return trace_buffer_unread_samples(reader->buffer);
+}

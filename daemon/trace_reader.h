@@ -43,3 +43,4 @@ void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struc
 /* What has not been acknowledged. What was read of the definitions does not count, though the next
  * reader gets it as well. */
 size_t trace_reader_unread_bytes(const struct trace_reader *reader);
+uint64_t trace_reader_unread_samples(const struct trace_reader *reader);

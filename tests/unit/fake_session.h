@@ -20,8 +20,11 @@ struct fake {
     size_t handed_out_bytes;
     uint64_t worker_restarts;
     size_t books_bytes; /* length of a filler in the books; 0: none */
+    uint64_t unread_samples;
+    uint64_t silent_ns;
     /* What a test looks at. */
     unsigned live_count;
+    const char *stopped_by; /* what session_stop() was given last */
     unsigned new_count;
     struct session *last;
     struct session_config config;
