@@ -38,8 +38,9 @@ find_cgroup2() {
     done < <(awk '$3 == "cgroup2" { print $2 }' /proc/self/mounts)
 }
 
-# lab_start FOLDER SOURCE_DIR: boots to basic.target. FOLDER is private and empty; SOURCE_DIR can be written to
-# inside, without a change of it outside. What the boot said is in FOLDER/boot.log; status 1 when it failed.
+# lab_start FOLDER SOURCE_DIR SETUP: boots to basic.target, after the commands SETUP, which find the new root before
+# its systemd runs. FOLDER is private and empty; SOURCE_DIR can be written to inside, without a change of it
+# outside. What was said is in FOLDER/boot.log; status 1 when it failed.
 lab_start() {
     local child
     lab_cgroup=$(find_cgroup2)/systemd-lab.$$

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What scripts/systemd_lab.sh runs in the new namespaces, as pid 1: makes the root and becomes systemd.
-#   systemd_lab_boot.sh FOLDER SOURCE_DIR
+#   systemd_lab_boot.sh FOLDER SOURCE_DIR SETUP
 set -eu
 folder=$1
 source_dir=$2
+setup=$3
+path=/usr/sbin:/usr/bin:/sbin:/bin
 root=$folder/root
 
 # overlay LOWER NAME WHERE: what is below LOWER, at WHERE, with changes in memory.
@@ -59,11 +61,13 @@ tr -d - </proc/sys/kernel/random/uuid >"$root/etc/machine-id"
 rm -rf "$root/etc/systemd/system"
 mkdir "$root/etc/systemd/system"
 
+chroot "$root" env -i PATH="$path" bash -euc "$setup"
+
 mkdir "$root/.old"
 cd "$root"
 pivot_root . .old
 umount -l /.old
 rmdir /.old
 rights=-sys_module,-sys_time,-sys_boot,-audit_control,-audit_read,-sys_rawio
-exec setpriv --bounding-set "$rights" env -i container=lab PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+exec setpriv --bounding-set "$rights" env -i container=lab PATH="$path" \
     /lib/systemd/systemd --system --unit=basic.target

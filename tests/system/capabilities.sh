@@ -9,7 +9,6 @@ require_perf
 use_build release
 require_lab
 start_service_lab
-lab systemctl start cpu-profilerd.socket || fail "the socket does not start"
 
 # One program under many names, run by carol. Each is a place of its own where a file can be.
 busy=$WORKLOADS/busy

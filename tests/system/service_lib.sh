@@ -16,31 +16,35 @@ require_lab() {
     [ -z "$why" ] || skip "$why"
 }
 
-# start_service_lab: everything is installed, nothing is started.
+# Where this machine's root may not raise limits, neither may the systemd inside: then capabilities stand for what
+# LimitMEMLOCK= and LimitRTPRIO= allow elsewhere. LIMITS are those, and limits[] the lines of a drop-in.
+LIMITS=
+limits=()
+if ! setpriv --dump | grep -q 'Capability bounding set:.*sys_resource'; then
+    LIMITS="CAP_IPC_LOCK CAP_SYS_NICE"
+    limits=("AmbientCapabilities=$LIMITS" "CapabilityBoundingSet=$LIMITS")
+fi
+
+# start_service_lab [COMMANDS]: boots with everything installed and the socket enabled, after COMMANDS.
 start_service_lab() {
-    at_end lab_stop
-    mkdir "$WORK/lab"
-    lab_start "$WORK/lab" "$SOURCE_DIR" || fail "systemd did not boot: $(cat "$WORK/lab/boot.log")"
-    lab cmake --install "$RELEASE_DIR" --prefix /usr >"$WORK/install.out" 2>&1 ||
-        fail "install: $(cat "$WORK/install.out")"
-    lab mkdir -p /etc/sysusers.d
-    lab tee /etc/sysusers.d/people.conf >/dev/null <<'PEOPLE'
+    local setup
+    setup="cmake --install '$RELEASE_DIR' --prefix /usr
+mkdir -p /etc/sysusers.d /etc/systemd/system/$UNIT.d
+cat >/etc/sysusers.d/people.conf <<'PEOPLE'
 u alice - - /home/alice
 m alice cpu-profiler
 u bob   - - /home/bob
 u carol - - /home/carol
 PEOPLE
-    lab sh -c 'systemd-sysusers && systemd-tmpfiles --create cpu-profilerd.conf' >"$WORK/users.out" 2>&1 ||
-        fail "users: $(cat "$WORK/users.out")"
-    local user
-    for user in alice bob carol; do
-        lab install -d -m 700 -o "$user" -g "$user" "/home/$user"
-    done
-    # Where this machine's root may not raise limits, neither may the systemd inside: then capabilities stand
-    # for what LimitMEMLOCK= and LimitRTPRIO= allow elsewhere.
-    LIMITS=
-    lab setpriv --dump | grep -q 'Capability bounding set:.*sys_resource' || LIMITS="CAP_IPC_LOCK CAP_SYS_NICE"
-    set_service "AmbientCapabilities=$LIMITS" "CapabilityBoundingSet=$LIMITS"
+systemd-sysusers
+systemd-tmpfiles --create cpu-profilerd.conf
+for user in alice bob carol; do install -d -m 700 -o \$user -g \$user /home/\$user; done
+systemctl enable cpu-profilerd.socket
+printf '%s\n' '[Service]' ${limits[*]@Q} >/etc/systemd/system/$UNIT.d/test.conf
+${1:-}"
+    at_end lab_stop
+    mkdir "$WORK/lab"
+    lab_start "$WORK/lab" "$SOURCE_DIR" "$setup" || fail "systemd did not boot: $(cat "$WORK/lab/boot.log")"
 }
 
 # set_service LINE...: a drop-in of the service, in place of the one before; the service is stopped.
