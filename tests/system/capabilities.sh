@@ -68,7 +68,7 @@ row() {
         cells=" yes |"
         for place in "${places[@]}"; do
             # shellcheck disable=SC2046
-            cells="$cells $(verdict $(count "$2" "$place" ';main;.*_spin|;main;.*_fifths' "$place[+]0x")) |"
+            cells="$cells $(verdict $(count "$2" "$place" ';main;.*_spin|;main;.*_fifths' "${place}[+]0x")) |"
         done
         # shellcheck disable=SC2046
         cells="$cells $(verdict $(count "$2" dd 'do_syscall_64_[[]k[]]' '[[]kernel[]][+]0x')) |"

@@ -71,8 +71,8 @@ expect_return "stopped" "$pid"
 service_log | grep -q 'Watchdog timeout' || fail "it was not the watchdog that ended it: $(service_log)"
 
 # Ended during a session, it lets the client read for 5 s what it has; and tells how much nobody read.
-# stop_service: in the background; its status is for wait.
-stop_service() {
+# end_service: in the background; its status is for wait.
+end_service() {
     lab systemctl stop "$UNIT" 2>/dev/null &
 }
 is_ending() {
@@ -81,7 +81,7 @@ is_ending() {
 set_service "${limits[@]}"
 alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 alice busy --seconds 0.5 >/dev/null
-stop_service
+end_service
 wait_until 5 is_ending || fail "the session is not stopped: $(service_log)"
 alice profctl read -o last.fxt >"$WORK/out" 2>&1 || fail "nothing can be read from a service that ends: $(cat "$WORK/out")"
 wait "$!" || fail "systemctl stop failed"
@@ -90,7 +90,7 @@ expect_json "$WORK/report.json" 'd["samples"] > 100 and d["samples"] == d["books
 alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 alice busy --seconds 0.5 >/dev/null
 began=$SECONDS
-stop_service
+end_service
 wait "$!" || fail "systemctl stop failed"
 [ $((SECONDS - began)) -le 8 ] || fail "the service took $((SECONDS - began)) s to end"
 service_log | grep -qE 'closed, .*; [1-9][0-9]* samples of it were not read' || fail "it did not tell what was not read: $(service_log)"
