@@ -224,17 +224,21 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
     const struct session_limits *limits = &config->limits;
     struct daemon_config_line line;
     char who[96] = "whoever may connect to the socket";
+    char copies[48] = "no copies of stacks";
     char duration[48] = "any duration";
     if (config->has_allow_list) {
-        (void)snprintf(who, sizeof who, "root and %zu allowed uids and %zu allowed gids",
+        (void)snprintf(who, sizeof who, "root, %zu uids and the members of %zu gids",
                        config->allowed_uids.count, config->allowed_gids.count);
+    }
+    if (limits->max_stack_copy_bytes > 0) {
+        (void)snprintf(copies, sizeof copies, "at most %u bytes of a stack",
+                       limits->max_stack_copy_bytes);
     }
     if (limits->max_duration_s > 0) {
         (void)snprintf(duration, sizeof duration, "at most %u s", limits->max_duration_s);
     }
-    (void)snprintf(line.text, sizeof line.text,
-                   "%s; at most %u Hz, at most %u bytes of a stack, %s, %s kernel stacks", who,
-                   limits->max_frequency_hz, limits->max_stack_copy_bytes, duration,
+    (void)snprintf(line.text, sizeof line.text, "%s; at most %u Hz, %s, %s, %s kernel stacks", who,
+                   limits->max_frequency_hz, copies, duration,
                    limits->allow_kernel_stacks ? "with" : "without");
     return line;
 }

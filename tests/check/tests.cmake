@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+check_test(daemon_configs)
 check_test(docs)
 check_test(format)
 check_test(headers)
