@@ -10,15 +10,24 @@ setup=$3
 path=/usr/sbin:/usr/bin:/sbin:/bin
 root=$folder/root
 
-# overlay LOWER NAME WHERE: what is below LOWER, at WHERE, with changes in memory.
+# overlay LOWER NAME WHERE [HIDDEN...]: what is below LOWER, at WHERE, with changes in memory. HIDDEN are names in LOWER
+# in whose place there is an empty folder: on some filesystems nothing can be mounted on a folder of LOWER.
 overlay() {
-    mkdir "$folder/changes/$2" "$folder/changes/$2.work"
-    mount -t overlay -o "lowerdir=$1,upperdir=$folder/changes/$2,workdir=$folder/changes/$2.work" overlay "$3"
+    local lower=$1 upper=$folder/changes/$2 where=$3 name
+    shift 3
+    mkdir "$upper" "$upper.work"
+    for name in "$@"; do
+        mknod "$upper/$name" c 0 0 # a whiteout
+    done
+    mount -t overlay -o "lowerdir=$lower,upperdir=$upper,workdir=$upper.work" overlay "$where"
+    for name in "$@"; do
+        mkdir -m 755 "$where/$name"
+    done
 }
 
 mkdir -p "$folder/changes" "$root"
 mount -t tmpfs tmpfs "$folder/changes"
-overlay / root "$root"
+overlay / root "$root" proc sys dev run tmp
 chmod 755 "$root"
 
 mount -t proc proc "$root/proc"
