@@ -375,6 +375,9 @@ static int call_close(struct peer *peer, const cJSON *const *parameters)
     if (control_use_session(peer) == NULL) {
         return reply_no_session(peer);
     }
+    if (peer->control->segment_begun) {
+        session_acknowledge(peer->control->session);
+    }
     control_close_session(peer->control, "by a client");
     return reply_empty(peer);
 }

@@ -292,7 +292,12 @@ int daemon_run(const struct daemon_params *params)
     if (r < 0) {
         return r;
     }
-    log_info("listening on %s", params->address);
+    if (params->idle_exit_s > 0) {
+        log_info("listening on %s; ends after %u s without a session and a connection",
+                 params->address, params->idle_exit_s);
+    } else {
+        log_info("listening on %s", params->address);
+    }
     daemon.told = control_describe(daemon.control);
     (void)sd_notifyf(0, "READY=1\nSTATUS=%s", daemon.told.text);
     r = sd_event_loop(daemon.event);

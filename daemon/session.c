@@ -563,6 +563,11 @@ uint64_t session_holds_s(const struct session *session)
     return samples * session->config.period_ns / SECOND_NS;
 }
 
+void session_acknowledge(struct session *session)
+{
+    trace_reader_acknowledge_all(session->reader);
+}
+
 uint64_t session_unread_samples(const struct session *session)
 {
     return trace_reader_unread_samples(session->reader);

@@ -94,6 +94,8 @@ struct session_memory {
 };
 struct session_memory session_memory(const struct session *session);
 
+/* What was handed out has arrived: the last reader says so, and wants no more. */
+void session_acknowledge(struct session *session);
 /* Samples that were kept, and that no reader has acknowledged. */
 uint64_t session_unread_samples(const struct session *session);
 /* It has stopped, and all there is has been acknowledged, names and books too. */

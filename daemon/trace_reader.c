@@ -77,6 +77,11 @@ bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence)
     return true;
 }
 
+void trace_reader_acknowledge_all(struct trace_reader *reader)
+{
+    (void)trace_reader_acknowledge(reader, reader->sequence);
+}
+
 static void begin_segment(struct trace_reader *reader)
 {
     uint64_t words[SEGMENT_BEGIN_BYTES / sizeof(uint64_t)];

@@ -29,7 +29,8 @@ struct fake {
     struct session *last;
     struct session_config config;
     struct session_owner owner;
-    unsigned segment_count; /* calls of session_begin_segment() */
+    unsigned segment_count;      /* calls of session_begin_segment() */
+    unsigned acknowledged_count; /* calls of session_acknowledge() */
     uint64_t last_ack;
     size_t last_capacity_bytes;
 };

@@ -164,7 +164,9 @@ static void serves_an_attached_reader_until_it_closes(void **state)
     ask(&client, CALL("Read"),
         "{\"parameters\":{\"fd\":0,\"size_bytes\":8,\"sequence\":1,\"end\":true}}");
     assert_false(control_has_ended(harness.control));
+    /* Who closes has what it has read. */
     ask(&client, CALL("Close"), EMPTY);
+    assert_int_equal(fake.acknowledged_count, 1);
     assert_true(control_has_ended(harness.control));
     hang_up(&client);
 }
