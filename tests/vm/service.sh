@@ -6,13 +6,13 @@
 # system.capabilities ask. Changes sysctls, so it runs in a virtual machine only.
 . "${0%/*}/../system/lib.sh"
 . "${0%/*}/../system/service_lib.sh"
-set -x; [ -n "${RESULTS:-}" ] || skip "changes sysctls: run it by scripts/test-vm.sh"
+[ -n "${RESULTS:-}" ] || skip "changes sysctls: run it by scripts/test-vm.sh"
 [ -z "$LIMITS" ] || fail "root may not raise limits here"
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 3 ] || fail "perf_event_paranoid is not Debian's default"
 use_build release
 require_lab
 start_service_lab
-lab_as alice profctl start >"$WORK/out" 2>&1 && fail "CAP_PERFMON alone is enough at 3"
+lab_as alice profctl start -F 99 >"$WORK/out" 2>&1 && fail "CAP_PERFMON alone is enough at 3"
 grep -q 'perf_event_paranoid is 3' "$WORK/out" || fail "what is missing is not said: $(cat "$WORK/out")"
 
 # The limits are in force.
@@ -27,13 +27,14 @@ lab_stop
 sysctl -q -p "$SOURCE_DIR/systemd/sysctl.conf" || fail "the sysctl cannot be set"
 rm -r "$WORK/lab"
 start_service_lab
-lab_as alice profctl start >"$WORK/out" 2>&1 || fail "with the sysctl: $(cat "$WORK/out")"
+lab_as alice profctl start -F 99 >"$WORK/out" 2>&1 || fail "with the sysctl: $(cat "$WORK/out")"
 pid=$(service_property MainPID)
 # shellcheck disable=SC2016 # for the shell inside
 lab sh -c 'for task in /proc/$1/task/*; do echo "$(cat "$task/comm") $(chrt -p "${task##*/}" | head -n 1)"; done' sh "$pid" >"$WORK/threads"
 grep -q '^collector .*SCHED_RR' "$WORK/threads" || fail "the collector does not go first: $(cat "$WORK/threads")"
 lab_stop
 
+export RATE_HZ=99
 for name in service capabilities; do
     "$SOURCE_DIR/tests/system/$name.sh" >"$WORK/$name.out" 2>&1 || fail "system.$name: $(cat "$WORK/$name.out")"
     cat "$WORK/$name.out"
