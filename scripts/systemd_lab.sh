@@ -55,6 +55,9 @@ lab_start() {
     wait_until 5 lab_has_child_or_ended || return 1
     child=$(cat "/proc/$lab_keeper/task/$lab_keeper/children")
     lab_pid=${child// /}
+    # A group that hands controllers down may hold no process itself, and the one that waits outside is in it.
+    echo "$lab_keeper" >"${lab_cgroup%/*}/cgroup.procs"
+    : >"$1/go"
     wait_until 10 lab_is_up_or_ended && ! process_ended "$lab_pid"
 }
 

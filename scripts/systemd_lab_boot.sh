@@ -25,6 +25,9 @@ overlay() {
     done
 }
 
+until [ -e "$folder/go" ]; do
+    sleep 0.01
+done
 mkdir -p "$folder/changes" "$root"
 mount -t tmpfs tmpfs "$folder/changes"
 overlay / root "$root" proc sys dev run tmp
