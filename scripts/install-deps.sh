@@ -20,7 +20,8 @@ test_packages=(
     clang-format clang-tidy shellcheck # checks
     procps valgrind systemd            # system tests; of systemd, its tools
     python3                            # JSON in system tests and benches
-    python3-jsonschema                 # the schema of session configs
+    python3-jsonschema                 # the schemas of configs
+    groff-base                         # the manual pages
     elfutils libdw-dev                 # independent readers of symbols and of call frames
     linux-perf                         # what the benches compare with
 )
