@@ -167,7 +167,9 @@ static enum stack_quality step_over_switch(struct walk *walk)
     walk->frame = caller;
     enum stack_quality quality =
         add_frame(walk, caller.pc, caller.pc - 1, caller.registers[ARCH_DWARF_SP]);
-    walk->result.cfi_frame_count += quality == STACK_NONE;
+    if (quality == STACK_NONE) {
+        walk->result.cfi_frame_count++;
+    }
     return quality;
 }
 

@@ -106,8 +106,7 @@ size_t unwind_fp_find_across(const struct unwind_memory *memory, const uint64_t 
 {
     uint64_t bp = frame->registers[ARCH_DWARF_BP];
     bool is_saved = !unwind_frame_knows(frame, ARCH_DWARF_BP);
-    if (is_saved && (callee == 0 || unwind_memory_read(memory, callee + ARCH_FRAME_BP_OFFSET,
-                                                       &bp) != STACK_NONE)) {
+    if (is_saved && unwind_memory_read(memory, callee + ARCH_FRAME_BP_OFFSET, &bp) != STACK_NONE) {
         return 0;
     }
     if ((bp & FRAME_ALIGN_MASK) != 0 || is_behind(memory, frame, bp)) {
