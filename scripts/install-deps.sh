@@ -18,7 +18,8 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
-    procps valgrind systemd            # system tests; of systemd, its tools
+    procps util-linux valgrind gdb     # system tests
+    systemd                            # its tools, in system tests
     python3                            # JSON in system tests and benches
     python3-jsonschema                 # the schemas of configs
     groff-base                         # the manual pages

@@ -19,7 +19,6 @@ daemon/config/*               common json config                      | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
-daemon/varlink_service.*      common daemon json                      | systemd cjson
 daemon/log_quota.*            log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              | systemd
