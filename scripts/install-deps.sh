@@ -18,10 +18,11 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
-    procps valgrind                    # system tests
-    systemd passwd                     # the units, and the service in a systemd of its own
+    procps util-linux valgrind gdb     # system tests
+    systemd passwd                     # its tools; the units, and the service in a systemd of its own
     python3                            # JSON in system tests and benches
-    python3-jsonschema                 # the schema of session configs
+    python3-jsonschema                 # the schemas of configs
+    groff-base                         # the manual pages
     elfutils libdw-dev                 # independent readers of symbols and of call frames
     linux-perf                         # what the benches compare with
 )

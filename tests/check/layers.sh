@@ -16,11 +16,9 @@ daemon/fxt/*                  fxt                                     |
 daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
-daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
-daemon/varlink_service.*      common daemon json                      | systemd cjson
 daemon/log_quota.*            log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              | systemd
