@@ -11,7 +11,7 @@ trap 'rm -rf "$prefix"' EXIT
 cmake --install "$BUILD_DIR" --prefix "$prefix" >"$prefix/log" 2>&1 || { cat "$prefix/log"; exit 1; }
 units=$prefix/lib/systemd/system
 
-# A template is judged as an instance of it. Their man pages are below another prefix than man's.
+# A template is judged as an instance of it. Manual pages are looked for below: man would not find them here.
 verify() {
     systemd-analyze verify --man=no "$@" >"$prefix/log" 2>&1 || complain "systemd-analyze verify fails: $*"
     [ ! -s "$prefix/log" ] || complain "systemd-analyze verify $*: $(cat "$prefix/log")"
@@ -26,6 +26,9 @@ exposure() {
 cd "$units"
 verify ./cpu-profilerd.socket ./cpu-profilerd.service ./cpu-profilerd-record@hourly.service \
     ./cpu-profilerd-record@hourly.timer
+while read -r page section; do
+    [ -e "$prefix/share/man/man$section/$page.$section" ] || complain "Documentation=: no page $page($section)"
+done < <(sed -n 's/^Documentation=man:\(.*\)(\(.*\))$/\1 \2/p' ./* | sort -u)
 for service in cpu-profilerd.service cpu-profilerd-record@.service; do
     measured=$(exposure "./$service")
     echo "$service: exposure $measured"
