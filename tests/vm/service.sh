@@ -18,7 +18,7 @@ grep -q 'perf_event_paranoid is 3' "$WORK/out" || fail "what is missing is not s
 # The limits are in force.
 pid=$(service_property MainPID)
 lab grep -q '^Max locked memory *unlimited' "/proc/$pid/limits" || fail "memory to lock is limited"
-half_bytes=$(awk '/^MemTotal:/ { printf "%d", $2 * 512 }' /proc/meminfo)
+half_bytes=$(($(awk '/^MemTotal:/ { print $2 }' /proc/meminfo) * 512))
 max_bytes=$(lab cat "/sys/fs/cgroup/system.slice/$UNIT/memory.max")
 [ "$max_bytes" -gt $((half_bytes - 1048576)) ] && [ "$max_bytes" -le $((half_bytes + 1048576)) ] ||
     fail "memory.max is $max_bytes, and half the machine $half_bytes"
