@@ -41,6 +41,7 @@ endfunction()
 
 pkg_library(cjson libcjson)
 pkg_library(elf libelf)
+pkg_library(lzma liblzma)
 pkg_library(systemd libsystemd)
 pkg_library(seccomp libseccomp)
 pkg_library(zlib zlib)

@@ -97,8 +97,8 @@ static int build_symbols(uint32_t request, int fd, void **ret_bytes, size_t *ret
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r =
-        request == ELF_WORKER_KALLSYMS ? kallsyms_read(fd, builder) : elf_symbols_read(fd, builder);
+    int r = request == ELF_WORKER_KALLSYMS ? kallsyms_read(fd, builder)
+                                           : elf_symbols_read(fd, -1, builder);
     if (r == 0) {
         r = symbol_builder_finish(builder, ret_bytes, ret_size_bytes);
     }

@@ -14,6 +14,7 @@ common/json.*                 common json                             | cjson
 common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
 daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
+daemon/symbolize/mini_debug.*  common symbolize                        | elf lzma
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
 daemon/daemon_config.*        common json config daemon               | cjson
@@ -55,6 +56,7 @@ set_library_group() {
     gelf.h | libelf.h | dwarf.h | elfutils/*) group=elf ;;
     seccomp.h) group=seccomp ;;
     zlib.h) group=zlib ;;
+    lzma.h) group=lzma ;;
     profctl.h) group=profctl ;;
     linux/perf_event.h) group=perf_event ;;
     linux/* | asm/*) group=kernel ;;

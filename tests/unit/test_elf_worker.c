@@ -79,7 +79,7 @@ static void gives_the_table_that_this_process_would_build(void **state)
     int fd = open_libc();
     void *expected = NULL;
     size_t expected_bytes = 0;
-    assert_int_equal(elf_symbols_read(fd, builder), 0);
+    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &expected, &expected_bytes), 0);
     for (int i = 0; i < 3; i++) {
         struct elf_worker_table table = {.map = NULL};
