@@ -46,6 +46,7 @@ unit_test(module_file modules)
 unit_test(module_queue modules)
 unit_test(module_store modules)
 unit_test(opener modules)
+unit_test(perf_map symbolize)
 unit_test(symbol_table symbolize)
 # A fake session answers control, so that states can be held still.
 foreach(name control control_attach control_read control_rights control_session)
