@@ -252,6 +252,7 @@ static int open_table(struct elf_worker_table *table)
     switch (table->request) {
     case ELF_WORKER_SYMBOLS:
     case ELF_WORKER_KALLSYMS:
+    case ELF_WORKER_PERF_MAP:
         return symbol_table_open(table->map, table->map_bytes, &table->symbols);
     case ELF_WORKER_CFI:
         return cfi_table_open(table->map, table->map_bytes, &table->cfi);

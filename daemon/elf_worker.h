@@ -23,6 +23,7 @@ enum elf_worker_request {
     ELF_WORKER_SYMBOLS,  /* fd: an ELF file */
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
     ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
+    ELF_WORKER_PERF_MAP, /* fd: what a runtime says of the code that it made */
 };
 
 /* What the worker made: read-only, checked, and never to change. */

@@ -13,6 +13,7 @@
 #include "elf_worker_confine.h"
 #include "elf_worker_wire.h"
 #include "kallsyms.h"
+#include "perf_map.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -91,14 +92,29 @@ static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
     return 0;
 }
 
-static int build_symbols(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
+static int read_symbols(enum elf_worker_request request, int fd, struct symbol_builder *builder)
+{
+    switch (request) {
+    case ELF_WORKER_SYMBOLS:
+        return elf_symbols_read(fd, -1, builder);
+    case ELF_WORKER_KALLSYMS:
+        return kallsyms_read(fd, builder);
+    case ELF_WORKER_PERF_MAP:
+        return perf_map_read(fd, builder);
+    case ELF_WORKER_CFI:
+        break;
+    }
+    return -ENOSYS;
+}
+
+static int build_symbols(enum elf_worker_request request, int fd, void **ret_bytes,
+                         size_t *ret_size_bytes)
 {
     struct symbol_builder *builder = symbol_builder_new();
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r = request == ELF_WORKER_KALLSYMS ? kallsyms_read(fd, builder)
-                                           : elf_symbols_read(fd, -1, builder);
+    int r = read_symbols(request, fd, builder);
     if (r == 0) {
         r = symbol_builder_finish(builder, ret_bytes, ret_size_bytes);
     }
@@ -122,10 +138,12 @@ static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
 
 static int build(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
 {
-    switch ((enum elf_worker_request)request) {
+    enum elf_worker_request known = (enum elf_worker_request)request;
+    switch (known) {
     case ELF_WORKER_SYMBOLS:
     case ELF_WORKER_KALLSYMS:
-        return build_symbols(request, fd, ret_bytes, ret_size_bytes);
+    case ELF_WORKER_PERF_MAP:
+        return build_symbols(known, fd, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
         return build_cfi(fd, ret_bytes, ret_size_bytes);
     }

@@ -247,13 +247,22 @@ static size_t table_limit(enum module_table table, uint64_t file_bytes)
 static int ask_worker(struct module_cache *cache, const struct module_load *load)
 {
     const struct module_file *file = &load->file;
-    if (load->request.source == MODULE_KERNEL) {
-        return elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
-                               SYMBOL_TABLE_BYTES_MAX);
-    }
     enum module_table table = load->request.table;
-    return elf_worker_send(cache->worker, table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS,
-                           file->fd, table_limit(table, file->identity.size_bytes));
+    size_t limit_bytes = table_limit(table, file->identity.size_bytes);
+    enum elf_worker_request request = table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS;
+    switch (load->request.source) {
+    case MODULE_KERNEL:
+        request = ELF_WORKER_KALLSYMS;
+        limit_bytes = SYMBOL_TABLE_BYTES_MAX;
+        break;
+    case MODULE_PERF_MAP:
+        request = ELF_WORKER_PERF_MAP;
+        break;
+    case MODULE_FILE:
+    case MODULE_VDSO:
+        break;
+    }
+    return elf_worker_send(cache->worker, request, file->fd, limit_bytes);
 }
 
 static void send_load(struct module_cache *cache, uint64_t now_ns)
@@ -517,4 +526,11 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum
 {
     const struct module_request request = {.source = MODULE_VDSO, .table = table};
     return submit(cache, &request, NULL);
+}
+
+struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
+                                                    const struct module_query *query)
+{
+    const struct module_request request = {.source = MODULE_PERF_MAP};
+    return submit(cache, &request, query);
 }

@@ -68,6 +68,9 @@ static void do_job(struct slot *slot, struct job *job)
     case JOB_OPEN_VDSO:
         answer->failure = module_file_open_vdso(&answer->file);
         return;
+    case JOB_OPEN_PERF_MAP:
+        answer->failure = module_file_open_perf_map(&job->query, on_device, slot, &answer->file);
+        return;
     case JOB_CLOSE:
         answer->file.fd = close_fd(answer->file.fd);
         return;

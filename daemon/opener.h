@@ -30,7 +30,7 @@ struct opener;
 struct opener_request {
     enum module_source source;
     enum module_urgency urgency;
-    const struct module_query *query; /* copied; of a file only */
+    const struct module_query *query; /* copied; NULL for what is no process's */
     void *userdata;
 };
 

@@ -75,6 +75,8 @@ static enum job_kind kind_of(enum module_source source)
         return JOB_OPEN_KERNEL;
     case MODULE_VDSO:
         return JOB_OPEN_VDSO;
+    case MODULE_PERF_MAP:
+        return JOB_OPEN_PERF_MAP;
     }
     return JOB_OPEN;
 }
@@ -89,7 +91,7 @@ struct job *job_new(const struct opener_request *request)
     job->urgency = request->urgency;
     job->answer.userdata = request->userdata;
     job->answer.file.fd = -1;
-    if (request->source == MODULE_FILE) {
+    if (request->query != NULL) {
         job->query = *request->query;
         job->query.path = strdup(request->query->path);
         job->answer.uid = uid_of(request->query);

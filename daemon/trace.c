@@ -332,6 +332,11 @@ bool trace_names_pending(const struct trace *trace)
     return trace_modules_pending(trace->modules);
 }
 
+void trace_ask_again(struct trace *trace)
+{
+    trace_modules_ask_again(trace->modules);
+}
+
 /* Tells what a CPU's lane had no room for. False: it still has none. */
 static bool settle_dropped(struct trace *trace, size_t cpu_index)
 {

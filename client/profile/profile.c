@@ -23,6 +23,7 @@
 #define QUALITY_COMPLETE       1
 #define QUALITY_NO_RULE        4
 #define QUALITY_STITCHED       6
+#define MADE_CODE              "[jit]"
 
 struct module_key {
     uint64_t pid;
@@ -110,6 +111,13 @@ static void print_build_id(const struct fxt_module *record, char *into)
     into[2 * record->build_id_bytes] = '\0';
 }
 
+/* Code that a process made while it ran: the pid behind it is for telling modules apart only. */
+static bool is_made(const struct fxt_module *record)
+{
+    return record->name_bytes > strlen(MADE_CODE " (") &&
+           memcmp(record->name, MADE_CODE " (", strlen(MADE_CODE " (")) == 0;
+}
+
 /*
  * A module of the profile: told apart by build-id and name, whatever process has it. The functions
  * of a segment are its own: in another the name may have been another file's.
@@ -133,14 +141,16 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
     struct profile_module module = {0};
     const char *slash = memrchr(record->name, '/', record->name_bytes);
     const char *basename = slash == NULL ? record->name : slash + 1;
-    size_t basename_bytes = (size_t)(record->name + record->name_bytes - basename);
+    size_t basename_bytes = is_made(record)
+                                ? strlen(MADE_CODE)
+                                : (size_t)(record->name + record->name_bytes - basename);
     if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
         intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
         grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
         return -ENOMEM;
     }
     const char *name = profile_text(profile, module.name);
-    module.is_anonymous = strcmp(name, "[anon]") == 0;
+    module.is_anonymous = strcmp(name, "[anon]") == 0 || is_made(record);
     module.is_unknown = strcmp(name, "[unknown]") == 0;
     profile->modules[profile->module_count++] = module;
     return 0;

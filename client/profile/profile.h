@@ -52,7 +52,7 @@ struct profile_sample {
 struct profile_module {
     uint32_t name;     /* of `texts` */
     uint32_t basename; /* of `texts` */
-    bool is_anonymous; /* "[anon]": its addresses mean nothing to anybody */
+    bool is_anonymous; /* "[anon]", "[jit]": its addresses mean nothing to anybody */
     bool is_unknown;   /* "[unknown]": what was there nobody knows */
 };
 

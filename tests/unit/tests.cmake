@@ -10,6 +10,7 @@ unit_test(unwind unwind)
 unit_test(unwind_chain unwind)
 unit_test(utf8 common)
 unit_test(trace recording)
+unit_test(trace_jit recording)
 unit_test(trace_reader recording profile fxt)
 target_sources(test_trace_reader PRIVATE unit/loaded_recording.c)
 # A module cache that opens nothing answers what is asked for the rules of code.
