@@ -75,8 +75,8 @@ static void print_all(FILE *out, const struct books *books)
         const char *name;
         uint64_t count;
     } others[] = {
-        {"orphan_partials", 0},
-        {"orphan_completions", 0},
+        {"orphan_partials", books->orphan_partials},
+        {"orphan_completions", books->orphan_completions},
         {"truncated_stacks", books->truncated_stacks},
         {"stitched_stacks", books->stitched_stacks},
         {"cold_stacks", books->cold_stacks},

@@ -32,12 +32,14 @@ struct books {
     bool totals_only;        /* print no CPU by itself, for machines with very many */
     const char *idle_source; /* "proc_stat", or NULL: idle is not measured */
     uint64_t truncated_stacks;
-    uint64_t stitched_stacks; /* of them: brought to their root from earlier ones */
-    uint64_t cold_stacks;     /* unwound before the tables that they needed had come */
+    uint64_t stitched_stacks;   /* of them: brought to their root from earlier ones */
+    uint64_t cold_stacks;       /* unwound before the tables that they needed had come */
     uint64_t code_lookups;      /* of frames' rules, */
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
+    uint64_t orphan_partials;
+    uint64_t orphan_completions;
 };
 
 /* running_ns / period_ns, rounded to the nearest tick. */

@@ -25,6 +25,7 @@
 #define HORIZON_LAG_NS      MILLISECOND_NS /* between a record's time stamp and its being visible */
 #define HISTORY_NS          (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
+#define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
 #define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
 #define WAKE_COLLECTOR      UINT64_MAX
@@ -62,6 +63,8 @@ struct collector {
     bool running;
     bool stopping; /* drained, but for samples that are held */
     bool walking;  /* a walk of /proc is under way */
+    bool walk_due; /* sideband was lost since it began */
+    uint64_t next_walk_ns;
 };
 
 static uint64_t now_ns(void)
@@ -161,6 +164,22 @@ static void read_counts(struct collector *collector, uint64_t horizon_ns)
     }
 }
 
+/* A piece of a walk of /proc, if one is under way or due. What is lost during a walk needs another
+ * one; but they do not follow one another without a pause. */
+static void walk_again(struct collector *collector, uint64_t time_ns)
+{
+    collector->walk_due = drain_take_rescan(collector->drain) || collector->walk_due;
+    if (!collector->walking && (!collector->walk_due || time_ns < collector->next_walk_ns)) {
+        return;
+    }
+    if (!collector->walking) {
+        collector->walk_due = false;
+        collector->next_walk_ns = time_ns + WALK_PERIOD_NS;
+    }
+    collector->walking =
+        proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
+}
+
 static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
 {
     uint64_t time_ns = now_ns();
@@ -177,7 +196,8 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         read_counts(collector, UINT64_MAX);
         collector->running = false;
         collector->stopping = true;
-    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
+    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns ||
+                                      drain_is_pressed(collector->drain))) {
         drain_all(collector->drain, horizon_ns);
         read_counts(collector, horizon_ns);
         collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
@@ -185,10 +205,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     } else {
         drain_sideband(collector->drain, horizon_ns);
     }
-    if (drain_take_rescan(collector->drain) || collector->walking) {
-        collector->walking =
-            proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
-    }
+    walk_again(collector, time_ns);
     bool drained = drain_held(collector->drain, time_ns) == 0;
     /* After a late round, too, what waited too long has found its time. */
     if (samples_drained || !collector->running) {

@@ -41,20 +41,25 @@ struct drain_cpu_counts {
 
 struct drain_counts {
     uint64_t truncated_stacks;
-    uint64_t stitched_stacks; /* of them: brought to their root from earlier ones */
-    uint64_t cold_stacks;     /* taken before the tables that they needed had come */
+    uint64_t stitched_stacks;    /* of them: brought to their root from earlier ones */
+    uint64_t cold_stacks;        /* taken before the tables that they needed had come */
     struct code_map_counts code; /* as of the last drain_held() */
     uint64_t mapping_uncertain;
-    uint64_t bad_records;   /* that could not be parsed */
-    uint64_t sideband_lost; /* sideband records that were lost */
+    uint64_t bad_records;        /* that could not be parsed */
+    uint64_t sideband_lost;      /* sideband records that were lost */
+    uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
+    uint64_t orphan_completions; /* stacks that belong to no sample */
 };
 
 /* Returned; NULL when there is no memory. */
 struct drain *drain_new(const struct drain_config *config);
 struct drain *drain_free(struct drain *drain);
 
-/* Sideband alone, up to the horizon: between the rounds that handle samples. */
+/* Empties the sideband's rings, between the rounds that handle samples. Of what is up to the
+ * horizon a bit is applied; the rest waits for the samples that lie before it. */
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
+/* Whether so much of it waits that drain_all() is due. */
+bool drain_is_pressed(const struct drain *drain);
 /* Everything up to the horizon, in the order of time; UINT64_MAX: all that there is. */
 void drain_all(struct drain *drain, uint64_t horizon_ns);
 
@@ -71,5 +76,6 @@ size_t drain_held(struct drain *drain, uint64_t time_ns);
 bool drain_take_rescan(struct drain *drain);
 
 const struct drain_counts *drain_counts(const struct drain *drain);
-/* One element for each CPU of the source, in its order. */
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain);
+/* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
+ * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);

@@ -342,6 +342,7 @@ static int open_cpu(const struct perf_source *source, const struct perf_plan *pl
     struct perf_event_attr attr = sampling_attr(&source->config, &source->features);
     attr.sample_max_stack = plan->sample_max_stack;
     attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
+    add_flags(&attr, source->deferring ? PERF_ATTR_FLAG_DEFER_CALLCHAIN : 0);
     cpu->sample_fd = open_event(&attr, cpu->cpu);
     if (cpu->sample_fd < 0) {
         return fault_open(-cpu->sample_fd, reterr);
@@ -349,6 +350,7 @@ static int open_cpu(const struct perf_source *source, const struct perf_plan *pl
     attr = sideband_attr(&source->features);
     attr.build_id =
         0; /* it would stand where device and inode do, and those say which file it is */
+    add_flags(&attr, source->deferring ? PERF_ATTR_FLAG_DEFER_OUTPUT : 0);
     cpu->sideband_fd = open_event(&attr, cpu->cpu);
     if (cpu->sideband_fd < 0) {
         return fault_open(-cpu->sideband_fd, reterr);
@@ -452,6 +454,8 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     source->sample_max_stack = plan.sample_max_stack;
     r = probe_cpus(cpus, count, &source->features, reterr);
     if (r == 0) {
+        /* They are chains of frame pointers; beside a copied stack they would be of no use. */
+        source->deferring = source->features.deferred_callchains && config->stack_copy_bytes == 0;
         r = open_cpus(source, &plan, cpus, count, reterr);
     }
     if (r < 0) {

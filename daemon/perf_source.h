@@ -29,7 +29,7 @@ struct perf_source_config {
 struct perf_features {
     bool build_id;            /* MMAP2 with build-id, 5.12 */
     bool format_lost;         /* PERF_FORMAT_LOST, 6.0 */
-    bool deferred_callchains; /* 6.19; not used yet */
+    bool deferred_callchains; /* 6.19 */
 };
 
 struct perf_cpu {
@@ -57,8 +57,10 @@ struct perf_source {
     struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
     size_t cpu_count;
     uint16_t sample_max_stack; /* frames of both kinds in one sample's chain, at most */
-    uint64_t ring_bytes;       /* all rings together */
-    uint8_t *bounces;          /* one for each ring: a record of every ring can be shown at once */
+    bool deferring;      /* most user chains come in records of their own, in the sideband ring
+                          * of the CPU on which the task returns to its program */
+    uint64_t ring_bytes; /* all rings together */
+    uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
     size_t bounces_bytes;
 };
 

@@ -468,8 +468,9 @@ static void trim(struct proc_scan *scan)
     }
 }
 
-int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid)
+int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret)
 {
+    trim(scan);
     if (pid <= 0) {
         return -ESRCH;
     }
@@ -479,12 +480,20 @@ int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32
     cleanup_(closep) int pid_fd =
         openat(scan->proc_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = pid_fd < 0 ? -errno : read_process(scan, pid_fd, &reading);
-    if (r == -ENOENT || r == -ESRCH) {
-        process_table_gone(table, pid, now_ns());
-        r = -ESRCH;
-    }
     if (r == 0) {
         reading.end_ns = now_ns();
+        *ret = reading;
+    }
+    return r == -ENOENT ? -ESRCH : r;
+}
+
+int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid)
+{
+    struct process_scan reading;
+    int r = proc_scan_read(scan, pid, &reading);
+    if (r == -ESRCH) {
+        process_table_gone(table, pid, now_ns());
+    } else if (r == 0) {
         process_table_scan(table, &reading);
     }
     trim(scan);

@@ -16,10 +16,12 @@ struct proc_scan *proc_scan_new(void);
 struct proc_scan *proc_scan_free(struct proc_scan *scan);
 
 /*
- * Reads one process into the table. Returns 0; -ESRCH when it is gone (the table is told), a
- * zombie, or was replaced while it was read; -EAGAIN when an exec cut the reading in two, which is
- * dropped; or another -errno. Mappings that we may not read are left out, names are still taken.
+ * Reads one process; `*ret` is borrowed until the next call. Returns 0; -ESRCH when it is gone, a
+ * zombie, or was replaced while it was read; -EAGAIN when an exec cut the reading in two; or
+ * another -errno. Mappings that we may not read are left out, names are still taken.
  */
+int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret);
+/* The same, told to the table at once, which is told as well of a process that is gone. */
 int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid);
 
 /*

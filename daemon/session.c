@@ -135,6 +135,7 @@ static int make_trace(struct session *session)
             .cpu_count = cpu_count,
             .session_json = json,
             .hold_ns = NAMES_HOLD_NS,
+            .max_stack_depth = session->config.max_stack_depth,
         },
         &session->trace);
 }
@@ -252,6 +253,8 @@ static char *print_books(struct session *session, bool totals_only)
         .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
+        .orphan_partials = counts.drain.orphan_partials,
+        .orphan_completions = counts.drain.orphan_completions,
     });
 }
 

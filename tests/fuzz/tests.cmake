@@ -14,3 +14,6 @@ fuzz_target(mini_debug symbolize pkg::elf)
 fuzz_target(perf_map symbolize)
 fuzz_target(symbol_table symbolize)
 fuzz_target(unwind unwind)
+# The daemon's round, with rings in memory and stand-ins for what reads /proc and files.
+fuzz_target(ring_contents recording pkg::cmocka)
+target_sources(fuzz_ring_contents PRIVATE unit/ring_world.c unit/fake_proc_scan.c unit/fake_module_cache.c)

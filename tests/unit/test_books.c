@@ -55,6 +55,8 @@ static void prints_each_cpu_and_the_total(void **state)
         .cold_stacks = 1,
         .mapping_uncertain = 3,
         .modules_unread = 4,
+        .orphan_partials = 9,
+        .orphan_completions = 10,
     };
     (void)state;
     char *text = books_print(&books);
@@ -70,7 +72,7 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"total\":{\"expected\":20,\"received\":16,\"lost\":1,\"throttled\":null,\"missed\":null,"
         "\"idle\":4,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
         "\"offline_ns\":null},"
-        "\"idle_source\":\"proc_stat\",\"orphan_partials\":0,\"orphan_completions\":0,"
+        "\"idle_source\":\"proc_stat\",\"orphan_partials\":9,\"orphan_completions\":10,"
         "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,\"modules_unread\":4}");
     free(text);
 }

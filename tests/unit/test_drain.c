@@ -230,6 +230,22 @@ static void put_mmap(struct world *world, size_t cpu, uint32_t pid, uint64_t tim
     put(world, cpu, 1, PERF_RECORD_MMAP2, 0, words, 13);
 }
 
+/* A partial gets its quality, which stands as '?' till then, from the completion behind it. */
+static size_t add_sample(struct world *world, size_t used, const struct fxt_sample *sample)
+{
+    bool has_quality = (sample->fields & FXT_SAMPLE_QUALITY) != 0;
+    char quality = (char)('0' + (sample->quality & 0xff));
+    if ((sample->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
+        for (char *open = strchr(world->text, '?'); open != NULL; open = strchr(open, '?')) {
+            *open = quality;
+        }
+        return used;
+    }
+    return used + (size_t)snprintf(world->text + used, sizeof world->text - used,
+                                   "sample at %d, quality %c\n", (int)sample->boot_ts_ns,
+                                   has_quality ? quality : '?');
+}
+
 /* Modules and samples that have come out since, in the file's order. */
 static const char *read_all(struct world *world)
 {
@@ -252,9 +268,7 @@ static const char *read_all(struct world *world)
             used += (size_t)snprintf(out, room, "%.*s at %d\n", (int)record.module.name_bytes,
                                      record.module.name, (int)record.module.time_ns);
         } else if (record.kind == FXT_RECORD_SAMPLE) {
-            used += (size_t)snprintf(out, room, "sample at %d, quality %d\n",
-                                     (int)record.sample.boot_ts_ns,
-                                     (int)(record.sample.quality & 0xff));
+            used = add_sample(world, used, &record.sample);
         }
         at += record.size_bytes;
     }
@@ -369,6 +383,7 @@ static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
         put_sample(world, 0, PID + i, 300 + i, 0x5010);
     }
     drain_all(world->drain, 1000);
+    trace_poll(world->trace);
     assert_int_equal(drain_cpu_counts(world->drain)[0].received, 4);
     assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 3);
     assert_int_equal(drain_cpu_counts(world->drain)[0].filtered, 1);
@@ -381,8 +396,9 @@ static void put_program(struct world *world)
     put_mmap(world, 0, PID, 200, 0x5000, "/prog");
 }
 
-static uint64_t received(const struct world *world)
+static uint64_t received(struct world *world)
 {
+    trace_poll(world->trace);
     const struct drain_cpu_counts *cpus = drain_cpu_counts(world->drain);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(cpus[i].received, cpus[i].kept + cpus[i].filtered + cpus[i].dropped);
