@@ -16,16 +16,18 @@
 static const struct option long_options[] = {
     {"by", required_argument, NULL, OPTION_OF_VERB},
     {"json", no_argument, NULL, OPTION_OF_VERB + 1},
+    {"no-demangle", no_argument, NULL, OPTION_OF_VERB + 9},
     {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [-n N] [--by WHAT] [--json]",
+    .usage = "profctl report FILE [-n N] [--by WHAT] [--no-demangle] [--json]",
     .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\" is\n"
             "standard input.\n\n"
             "  -n N           at most N rows, 0 for all (20)\n"
             "      --by WHAT  function, module, process or thread: what rows are (function)\n"
+            "      --no-demangle  names of C++ and Rust as compilers write them\n"
             "      --json     one JSON object\n"
             "  -h, --help     this text\n\n"
             "self counts the samples that were in the row itself, total also those that it had\n"
@@ -38,6 +40,7 @@ struct report_request {
     const char *path;
     size_t limit;
     enum report_by by;
+    enum profile_names names;
     bool is_json;
 };
 
@@ -45,7 +48,7 @@ static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(report_done) struct report report = {0};
-    int status = load_profile(request->path, &profile);
+    int status = load_profile(request->path, request->names, &profile);
     if (profile == NULL) {
         return status;
     }
@@ -82,6 +85,9 @@ int cmd_report(int argc, char **argv)
             break;
         case OPTION_OF_VERB + 1:
             request.is_json = true;
+            break;
+        case OPTION_OF_VERB + 9:
+            request.names = PROFILE_NAMES_MANGLED;
             break;
         default:
             return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;

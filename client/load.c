@@ -16,11 +16,11 @@ int complain_truncated(const char *path, const struct input_summary *input)
                     path, input->size_bytes);
 }
 
-int load_profile(const char *path, struct profile **ret)
+int load_profile(const char *path, enum profile_names names, struct profile **ret)
 {
     struct fault fault = {0};
     struct profile *profile = NULL;
-    if (profile_load(path, &profile, &fault) < 0) {
+    if (profile_load(path, names, &profile, &fault) < 0) {
         return complain("%s", fault.text);
     }
     *ret = profile;

@@ -10,6 +10,7 @@ packages=(
     gcc libc6-dev binutils cmake ninja-build pkg-config
     libcjson-dev   # JSON of the control socket and of the configs
     libelf-dev     # symbols, in the worker
+    libiberty-dev  # readable names of C++ and Rust
     liblzma-dev    # the symbols of stripped programs, in the worker
     libseccomp-dev # the worker's confinement
     libsystemd-dev # the event loop

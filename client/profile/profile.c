@@ -458,8 +458,8 @@ static int finish(struct loader *loader)
 }
 
 /* From `path`, or where that is NULL from memory. */
-static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struct profile **ret,
-                struct fault *reterr)
+static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
+                struct profile **ret, struct fault *reterr)
 {
     cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
     cleanup_(loader_done) struct loader loader = {.profile = profile};
@@ -468,6 +468,7 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struc
     if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
+    profile->symbols.keeps_mangled = names == PROFILE_NAMES_MANGLED;
     int r = path == NULL
                 ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
                 : input_read(path, on_record, &loader, &profile->input, reterr);
@@ -482,15 +483,16 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struc
     return 0;
 }
 
-int profile_load(const char *path, struct profile **ret, struct fault *reterr)
+int profile_load(const char *path, enum profile_names names, struct profile **ret,
+                 struct fault *reterr)
 {
-    return load(path, NULL, 0, ret, reterr);
+    return load(path, NULL, 0, names, ret, reterr);
 }
 
 int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
                         struct fault *reterr)
 {
-    return load(NULL, bytes, size_bytes, ret, reterr);
+    return load(NULL, bytes, size_bytes, PROFILE_NAMES_READABLE, ret, reterr);
 }
 
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)

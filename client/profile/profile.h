@@ -107,12 +107,20 @@ struct profile {
     struct input_summary input;
 };
 
+/* What functions are called. */
+enum profile_names {
+    PROFILE_NAMES_READABLE,
+    PROFILE_NAMES_MANGLED, /* as compilers write them, and the file has them */
+};
+
 /*
  * Reads a recording: "-" is standard input. Returned: profile_free(). Returns 0, or -errno with a
  * sentence in `reterr`. A recording that ends within a record is read up to there, and
  * input.truncated says so.
  */
-int profile_load(const char *path, struct profile **ret, struct fault *reterr);
+int profile_load(const char *path, enum profile_names names, struct profile **ret,
+                 struct fault *reterr);
+/* The same, with readable names. */
 int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
                         struct fault *reterr);
 struct profile *profile_free(struct profile *profile);

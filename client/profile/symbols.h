@@ -9,6 +9,7 @@
  * such as "0xffffffff81000000". First all are added, then the table is sealed, then looked up in.
  */
 
+#include "demangle.h"
 #include "intern.h"
 
 #include <stddef.h>
@@ -29,6 +30,8 @@ struct symbols {
     size_t capacity;
     size_t count;
     uint64_t malformed_count; /* lines that could not be read */
+    bool keeps_mangled;       /* names stay as the compiler wrote them; set before any is added */
+    struct demangler demangler;
 };
 
 void symbols_done(struct symbols *table);
