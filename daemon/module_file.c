@@ -479,6 +479,31 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     return MODULE_FAILURE_NONE;
 }
 
+enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
+                                         void *userdata, struct module_file *ret)
+{
+    struct search search = {.guard = guard, .userdata = userdata};
+    struct module_file file = {.fd = -1};
+    struct statfs filesystem;
+    cleanup_(closep) int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int path_fd =
+        root_fd < 0 ? -1 : module_path_open(root_fd, path, guard, userdata);
+    if (path_fd < 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    enum module_failure failure = open_regular(&search, path_fd, &file, &filesystem);
+    cleanup_(closep) int fd = file.fd;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
+    if (file.author != 0) {
+        return MODULE_FAILURE_IDENTITY;
+    }
+    *ret = file;
+    ret->fd = take_fd(fd);
+    return MODULE_FAILURE_NONE;
+}
+
 enum module_failure module_file_open_kernel(struct module_file *ret)
 {
     int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);

@@ -19,6 +19,7 @@ enum module_source {
     MODULE_KERNEL,
     MODULE_VDSO,
     MODULE_PERF_MAP,
+    MODULE_DEBUG, /* what was split off a file */
 };
 
 /* What a ticket is for. */
@@ -59,6 +60,13 @@ enum module_failure module_file_open_vdso(struct module_file *ret);
 enum module_failure module_file_open_perf_map(const struct module_query *query,
                                               module_file_guard_fn guard, void *userdata,
                                               struct module_file *ret);
+
+/*
+ * Opens a path in our own root, a symbolic link to a file there too, if nobody but root can have
+ * written it: for files that the machine itself keeps for all. Returns as above.
+ */
+enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
+                                         void *userdata, struct module_file *ret);
 
 /* Whose process this is; (uid_t)-1 when it is gone. Does not hang; from any thread. */
 uid_t module_file_owner(int32_t pid);
