@@ -204,6 +204,9 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
     if (child->start_time_ns == START_UNKNOWN_NS) {
         child->start_time_ns = time_ns;
     }
+    if (parent != NULL && child->identity_ns == 0) {
+        child->identity_matches = parent->identity_matches;
+    }
     if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
         process_mappings_inherit(&table->account, child, parent, time_ns);
         child->scanned = parent->scanned;
@@ -243,6 +246,7 @@ static void exec_process(struct process_table *table, struct process *process, i
     process_threads_end_others(process, tid, time_ns);
     process_mappings_exec(&table->account, process, time_ns);
     process->exec_ns = time_ns;
+    process->identity_ns = 0; /* it may be setuid */
     process->scanned = true;
     process->leader_exited = false;
     process->kernel_thread = false;
@@ -327,6 +331,10 @@ void process_table_scan(struct process_table *table, const struct process_scan *
         process->parent_pid = scan->parent_pid;
     }
     process->kernel_thread = scan->kernel_thread;
+    if (scan->identity_read) {
+        process->identity_ns = scan->end_ns;
+        process->identity_matches = scan->identity_matches;
+    }
     process->threads_known = process->threads_known || scan->thread_count > 0;
     process_threads_scan(&table->account, process, scan);
     process_mappings_scan(&table->account, process, scan);

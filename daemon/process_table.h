@@ -69,6 +69,8 @@ struct name {
     uint64_t from_ns;
     uint32_t written_log;  /* trace.c's own: the log in which it is written */
     char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them; "": nobody knows */
+    bool judged;           /* filter.c's own, as the next one */
+    bool matches;
 };
 
 struct thread {
@@ -105,6 +107,8 @@ struct process {
     uint32_t unnamed_log;    /* trace.c's own: the log that says that its leader is not known */
     uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
+    uint64_t identity_ns;    /* when its uid and cgroups were read; 0: not since its fork or exec */
+    bool identity_matches;   /* and whether the filter found a target's then; inherited by a fork */
     uint64_t scan_ns;        /* when the reading of /proc began that was told last, 0: never */
 
     /* The table's own, here and below. */
@@ -177,6 +181,8 @@ struct process_scan {
     size_t mapping_count;
     uint64_t begin_ns; /* when the reading began and ended */
     uint64_t end_ns;
+    bool identity_read;
+    bool identity_matches;
 };
 /*
  * Scanned mappings hold from the process's last exec or fork record, else from 0, or, where all its

@@ -53,7 +53,8 @@ class Timeline:
                 self.books = record["value"]
         for sample in self.samples:
             completion = completions.get(sample.get("continuation"), {})
-            sample["stack"] = [int(a, 16) for a in sample.get("user_stack", completion.get("user_stack", []))]
+            stack = sample.get("user_stack", []) + completion.get("user_stack", [])
+            sample["stack"] = [int(address, 16) for address in stack]
 
     def process(self, sample):
         return next(self.processes[sample["pid"]].at(sample["time_ns"]), UNKNOWN)
@@ -189,8 +190,8 @@ def lives(timeline, log):
         elif process in bounds:
             begin, gone = bounds[process]
             counts["right" if begin <= sample["time_ns"] <= gone else "wrong"] += 1
-        elif turn and sample["time_ns"] - turn[0] > 100000:
-            counts["wrong"] += 1  # it took its name long ago
+        elif turn and sample["time_ns"] > int(turn[3][2]):
+            counts["wrong"] += 1  # it had its name by then
     judge("lives", counts, turns.least)
 
 

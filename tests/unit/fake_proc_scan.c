@@ -48,3 +48,9 @@ int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32
     }
     return r;
 }
+
+void proc_scan_identity(struct proc_scan *scan, struct process *process, uint64_t time_ns)
+{
+    (void)scan;
+    process->identity_ns = time_ns;
+}

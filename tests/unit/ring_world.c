@@ -38,9 +38,11 @@ static void make_source(struct ring_world *world, enum session_unwind unwind)
     uint64_t type =
         RING_SAMPLE_TYPE | (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
     world->source = (struct perf_source){
+        .config = {.period_ns = RING_PERIOD_NS},
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
         .cpus = world->cpus,
         .cpu_count = RING_CPU_COUNT,
+        .sideband_count = RING_CPU_COUNT,
         .sample_max_stack = 127,
     };
 }
@@ -79,7 +81,11 @@ struct ring_world *ring_world_new(enum session_unwind unwind)
                                         .unwind = unwind,
                                         .max_stack_depth = 127};
     world->drain = config.trace == NULL ? NULL : drain_new(&config);
-    return world->drain == NULL ? ring_world_free(world) : world;
+    if (world->drain == NULL) {
+        return ring_world_free(world);
+    }
+    drain_start(world->drain);
+    return world;
 }
 
 struct ring_world *ring_world_free(struct ring_world *world)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define RING_CPU_COUNT ((size_t)3)
+#define RING_PERIOD_NS UINT64_C(1000000)
 #define RING_BYTES     ((size_t)1 << 18)
 #define RING_SAMPLE_TYPE                                                                           \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \

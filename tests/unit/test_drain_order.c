@@ -190,7 +190,7 @@ static void check_counts(const struct story *story)
         const struct drain_cpu_counts *counts = &drain_cpu_counts(story->world->drain)[i];
         received += counts->received;
         kept += counts->kept;
-        lost += counts->lost;
+        lost += counts->ticks.lost;
     }
     assert_int_equal(received, samples);
     assert_int_equal(kept, samples);

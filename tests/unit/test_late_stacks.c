@@ -120,9 +120,11 @@ static int set_up(void **state)
     read_recording(world);
     set_up_rings(world);
     world->source = (struct perf_source){
+        .config = {.period_ns = 1000000},
         .layout = perf_record_layout_make(SAMPLE_TYPE, 0),
         .cpus = world->cpus,
         .cpu_count = CPU_COUNT,
+        .sideband_count = CPU_COUNT,
         .sample_max_stack = 127,
         .deferring = true,
     };

@@ -43,6 +43,58 @@ static void knows_a_child_as_well_as_its_parent(void **state)
     assert_true(process_table_find(story->table, 12, 220)->scanned);
 }
 
+/* Whether the filter's verdict on uid and cgroups is known, and what it is. */
+static void expect_identity(struct story *story, int32_t pid, uint64_t time_ns, uint64_t read_ns,
+                            bool matches)
+{
+    const struct process *process = process_table_find(story->table, pid, time_ns);
+    assert_non_null(process);
+    assert_int_equal(process->identity_ns, read_ns);
+    assert_int_equal(process->identity_matches, matches);
+}
+
+static void a_child_begins_with_its_parents_identity(void **state)
+{
+    struct story *story = *state;
+    struct process_scan reading = {
+        .pid = 10, .begin_ns = 110, .end_ns = 111, .identity_read = true, .identity_matches = true};
+    map(story, 10, 1, 1, "/a", 100);
+    scan(story, reading, NULL, 0);
+    expect_identity(story, 10, 120, 111, true);
+    fork_process(story, 11, 10, 200);
+    expect_identity(story, 11, 200, 0, true);
+    /* The program may be setuid, so it must be read again; until then the last word stands. */
+    exec_process(story, 10, "su", 300);
+    expect_identity(story, 10, 300, 0, true);
+    reading.begin_ns = 310;
+    reading.end_ns = 311;
+    reading.identity_matches = false;
+    scan(story, reading, NULL, 0);
+    expect_identity(story, 10, 320, 311, false);
+    fork_process(story, 12, 10, 330);
+    expect_identity(story, 12, 330, 0, false);
+    expect_identity(story, 11, 330, 0, true);
+    /* A reading that says nothing of it changes nothing. */
+    scan(story, (struct process_scan){.pid = 10, .begin_ns = 400, .end_ns = 401}, NULL, 0);
+    expect_identity(story, 10, 410, 311, false);
+}
+
+static void a_child_that_was_read_before_its_fork_was_told_keeps_its_identity(void **state)
+{
+    struct story *story = *state;
+    map(story, 10, 1, 1, "/a", 100);
+    scan(story,
+         (struct process_scan){.pid = 11,
+                               .parent_pid = 10,
+                               .begin_ns = 210,
+                               .end_ns = 211,
+                               .identity_read = true,
+                               .identity_matches = true},
+         NULL, 0);
+    fork_process(story, 11, 10, 200);
+    expect_identity(story, 11, 250, 211, true);
+}
+
 static void copies_mappings_as_they_were_at_the_fork(void **state)
 {
     struct story *story = *state;
@@ -475,6 +527,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(tells_before_from_after_an_exec),
         STORY(knows_a_child_as_well_as_its_parent),
+        STORY(a_child_begins_with_its_parents_identity),
+        STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity),
         STORY(copies_mappings_as_they_were_at_the_fork),
         STORY(keeps_a_reused_pid_apart),
         STORY(keeps_what_an_address_was_before_its_reuse),

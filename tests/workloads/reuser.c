@@ -5,9 +5,9 @@
  * each with a name of its own.
  *
  * A profiler must see: each child under its own name (until it takes it: `reuser`), no name after
- * its owner's end. Prints for each child `name begin end gone pid`, times of CLOCK_BOOTTIME: before
- * it took its name, at the end of its work, and when it was reaped. Ends with status 77 where pids
- * cannot be chosen.
+ * its owner's end. Prints for each child `name begin end gone pid named`, times of CLOCK_BOOTTIME:
+ * before it took its name, at the end of its work, when it was reaped, and after it took its name.
+ * Ends with status 77 where pids cannot be chosen.
  */
 #include "workload.h"
 
@@ -24,6 +24,7 @@
 
 struct times {
     uint64_t begin_ns;
+    uint64_t named_ns;
     uint64_t end_ns;
 };
 
@@ -38,6 +39,7 @@ static void live(const char *name, struct times *times)
 {
     times->begin_ns = workload_clock_ns(CLOCK_BOOTTIME);
     (void)prctl(PR_SET_NAME, name);
+    times->named_ns = workload_clock_ns(CLOCK_BOOTTIME);
     reused_spin(times->begin_ns + LIFE_NS);
     times->end_ns = workload_clock_ns(CLOCK_BOOTTIME);
     _exit(0);
@@ -76,8 +78,8 @@ int main(int argc, char **argv)
             return 77;
         }
         pid = child;
-        printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", name, times->begin_ns, times->end_ns,
-               workload_clock_ns(CLOCK_BOOTTIME), (int)pid);
+        printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %" PRIu64 "\n", name, times->begin_ns,
+               times->end_ns, workload_clock_ns(CLOCK_BOOTTIME), (int)pid, times->named_ns);
     }
     return 0;
 }
