@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "fair_share.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define THREADS_CAPACITY_MIN ((size_t)1)
@@ -151,6 +152,7 @@ static void forget_names(struct process_account *account, struct process *proces
                          struct thread *thread)
 {
     uint32_t count = thread->name_count / 2;
+    assert(thread->names != NULL);
     account->counts.refused_count += count;
     thread->names[0] = (struct name){.from_ns = thread->names[0].from_ns};
     drop_names(account, process, thread, 1, count);
@@ -195,12 +197,13 @@ static void add_name(struct process_account *account, struct process *process,
     }
     if (!grow_names(thread)) {
         account->counts.refused_count++;
-        if (thread->name_count > 0) {
-            struct name *newest = &thread->names[thread->name_count - 1];
+        struct name *newest = process_thread_name(thread, UINT64_MAX);
+        if (newest != NULL) {
             *newest = (struct name){.from_ns = newest->from_ns};
         }
         return;
     }
+    assert(thread->names != NULL);
     uint32_t at = count_names_until(thread, from_ns);
     memmove(&thread->names[at + 1], &thread->names[at],
             (thread->name_count - at) * sizeof *thread->names);

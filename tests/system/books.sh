@@ -71,7 +71,9 @@ for name in ("expected",) + terms:
 sys.exit(failed)
 PYTHON
 }
-closes="abs(c['unexplained']) <= max(c['expected'] / 1000, 2)"
+# Where something else on the machine switches so often that records are given up, ticks that are missed meanwhile
+# stay unexplained (docs/books.md).
+closes="abs(c['unexplained']) <= max(c['expected'] / (1000 if c['idle_source'] == 'switches' else 100), 2)"
 
 echo "== all CPUs busy for 10 s"
 load busy
@@ -210,10 +212,13 @@ if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     load napper 3000 3000
     record 4
     load_ends
-    # /proc/stat counts in 10 ms, twice; and interrupts are no idleness to it.
+    # /proc/stat counts in 10 ms, twice; interrupts are no idleness to it; and without switch records a tick that
+    # was stolen cannot be told from one of a nap, so nothing is missed and what is stolen stays unexplained.
     judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
-        "abs(c['unexplained']) <= c['expected'] / 20 + 80"
-    kill -KILL "$inner" # unshare waits for its child, whatever else it is told
+        "abs(c['unexplained']) <= c['expected'] / 20 + 80 + c['steal_ns'] / 250000"
+    # unshare takes no signal while it waits for the daemon.
+    kill "$(pgrep -P "$inner")" || fail "the inner daemon is gone"
+    wait "$inner" || fail "the inner daemon ended with status $?"
 else
     echo "no namespace: $(cat "$WORK/err")"
 fi

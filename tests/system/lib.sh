@@ -26,10 +26,19 @@ background_pids=()
 # shellcheck source=scripts/daemon.sh
 . "$SOURCE_DIR/scripts/daemon.sh"
 
+# A process that hears no SIGTERM (unshare, while it waits for its child) must not hold up the end of a failed test.
+background_is_over() {
+    local pid
+    for pid in "${background_pids[@]}"; do
+        process_ended "$pid" || return 1
+    done
+}
+
 finish() {
     local status=$?
     if [ ${#background_pids[@]} -gt 0 ]; then
         kill "${background_pids[@]}" 2>/dev/null
+        wait_until 5 background_is_over || kill -KILL "${background_pids[@]}" 2>/dev/null
         wait "${background_pids[@]}" 2>/dev/null
     fi
     if ! stop_daemon; then

@@ -212,7 +212,6 @@ static void run(uint64_t seed, size_t event_count, void (*drain)(struct story *s
             proc_scan_process(story->world->scan, story->world->processes, (int32_t)pid_of(i)), 0);
     }
     drain(story);
-    trace_poll(story->world->trace);
     check_counts(story);
     check_recording(story);
     (void)ring_world_free(story->world);

@@ -79,8 +79,11 @@ static int set_up(void **state)
         .sample_max_stack = 127,
     };
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, BUFFER_BYTES);
-    struct trace_config trace = {
-        .buffer = world->buffer, .cpus = &cpu_id, .cpu_count = 1, .session_json = "{}"};
+    struct trace_config trace = {.buffer = world->buffer,
+                                 .cpus = &cpu_id,
+                                 .cpu_count = 1,
+                                 .session_json = "{}",
+                                 .max_stack_depth = 3};
     if (world->buffer == NULL || trace_new(&trace, &world->trace) < 0) {
         return -1;
     }
@@ -143,10 +146,10 @@ static void put_switch(struct world *world, uint64_t time_ns, uint64_t from, uin
     put(world, SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, words, 3);
 }
 
-static void put_trailed(struct world *world, uint32_t type, uint64_t first, uint64_t second,
-                        uint64_t third, size_t body_words, uint64_t time_ns)
+static void put_trailed(struct world *world, uint32_t type, uint64_t second, size_t body_words,
+                        uint64_t time_ns)
 {
-    uint64_t words[7] = {first, second, third};
+    uint64_t words[7] = {1, second, 1};
     words[body_words] = 0;
     words[body_words + 1] = time_ns;
     words[body_words + 2] = 0;
@@ -243,10 +246,10 @@ static void every_term_of_one_run(void **state)
         put_sample(world, at_ns + i * PERIOD_NS + 2000);
     }
     /* Throttled with the tenth, for 16 ticks; then 10 more, 5 of them lost; idle to the end. */
-    put_trailed(world, PERF_RECORD_THROTTLE, at_ns, 1, 1, 3, at_ns + 10 * PERIOD_NS + 2500);
+    put_trailed(world, PERF_RECORD_THROTTLE, 1, 3, at_ns + 10 * PERIOD_NS + 2500);
     at_ns += 26 * PERIOD_NS;
-    put_trailed(world, PERF_RECORD_UNTHROTTLE, at_ns, 1, 1, 3, at_ns + 2500);
-    put_trailed(world, PERF_RECORD_LOST, 1, 5, 0, 2, at_ns + 6 * PERIOD_NS + 2000);
+    put_trailed(world, PERF_RECORD_UNTHROTTLE, 1, 3, at_ns + 2500);
+    put_trailed(world, PERF_RECORD_LOST, 5, 2, at_ns + 6 * PERIOD_NS + 2000);
     for (uint64_t i = 6; i <= 10; i++) {
         put_sample(world, at_ns + i * PERIOD_NS + 4000);
     }

@@ -10,24 +10,7 @@
 
 #include <cmocka.h>
 
-#include "folded.h"
-#include "recording.h"
-
-#include <stdio.h>
-
-static void assert_folded(struct recording *recording, const char *expected)
-{
-    struct profile *profile = load_recording(recording);
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(folded_print(file, profile), 0);
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-    free(text);
-    (void)profile_free(profile);
-}
+#include "app_recording.h"
 
 static void prints_nothing_without_samples(void **state)
 {

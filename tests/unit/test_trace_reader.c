@@ -58,8 +58,6 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     (void)table;
     (void)urgency;
     (void)cache;
-    (void)table;
-    (void)urgency;
     assert_true(ticket_count < TICKETS_MAX);
     tickets[ticket_count] =
         (struct module_ticket){.path = (size_t)(query->path[strlen("/bin/p")] - '0')};
