@@ -75,6 +75,7 @@ struct profile *profile_free(struct profile *profile)
         names_done(&profile->names);
         mappings_done(&profile->mappings);
         symbols_done(&profile->symbols);
+        inlines_done(&profile->inlines);
         free(profile->groups);
         free(profile->session_json);
         free(profile->books_json);
@@ -130,12 +131,13 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
     if (ret->module < profile->module_count) {
         return 0;
     }
-    struct profile_module module = {0};
+    struct profile_module module = {.debug_file = INTERN_NONE};
     const char *slash = memrchr(record->name, '/', record->name_bytes);
     const char *basename = slash == NULL ? record->name : slash + 1;
     size_t basename_bytes = (size_t)(record->name + record->name_bytes - basename);
     if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
         intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
+        intern_add(&profile->texts, build_id, strlen(build_id), &module.build_id) < 0 ||
         grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
         return -ENOMEM;
     }

@@ -30,6 +30,7 @@ daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
+client/lines/*                common client fxt                       | elf
 client/*                      common json config client fxt symbolize | cjson zlib
 '
 
