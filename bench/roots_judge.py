@@ -5,10 +5,13 @@
 FOLDER has ours.folded and ours.json (profctl export, profctl dump --json), fp.txt and dwarf.txt (perf script)
 and dwarf (perf.data)."""
 import collections
-import json
+import pathlib
 import re
 import struct
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+from samples import whole_samples  # noqa: E402
 
 # What begins a stack: of a process, of a thread, of a goroutine or a system stack of Go's.
 ROOTS = {
@@ -105,8 +108,8 @@ def judge(name, goal, folder):
     stacks, proven = read_ours(folder)
     total = sum(stacks.values())
     rooted = sum(n for frame, n in stacks.items() if is_ours_rooted(frame, proven))
-    short = sum(json.loads(line)["quality"]["stack"] == SHORT
-                for line in open(f"{folder}/ours.json", encoding="utf-8") if line.startswith('{"record":"sample"'))
+    with open(f"{folder}/ours.json", encoding="utf-8") as lines:
+        short = sum(sample["quality"]["stack"] == SHORT for sample in whole_samples(lines))
     fp, dwarf = (read_perf(f"{folder}/{kind}.txt", proven) for kind in ("fp", "dwarf"))
     full = full_copies(f"{folder}/dwarf")
     print_row([name, goal, total, percent(rooted, total - short), percent(rooted, total), percent(*fp),

@@ -50,16 +50,23 @@ print("received_percent", 100 * total["received"] / (total["expected"] - total["
 print("samples", report["samples"])
 print("unexplained_percent", 100 * abs(total["unexplained"]) / total["expected"])
 for name in ("lost", "throttled", "missed", "idle", "unexplained", "dropped"):
-    if total[name] is not None:  # not measured
-        print(name, total[name])
+    print(name, total[name])
+print("steal_ms", total["steal_ns"] / 1e6)
 PYTHON
     per_sample "$trace" "$(python3 -c 'import json, sys
 print(json.load(open(sys.argv[1]))["samples"])' "$report")"
 }
 
+# steal_ms: what the hypervisor has given to others so far, on all CPUs.
+steal_ms() {
+    awk -v tick="$(getconf CLK_TCK)" '$1 == "cpu" { print $9 * 1000 / tick }' /proc/stat
+}
+
 perf_g() {
-    local data=$BENCH_WORK/perf.data
+    local data=$BENCH_WORK/perf.data began
+    began=$(steal_ms)
     perf record -q -e cpu-clock -F "$hz" -a -g -o "$data" -- sleep "$seconds" >&2
+    awk -v began="$began" -v ended="$(steal_ms)" 'BEGIN { print "steal_ms", ended - began }'
     perf script -i "$data" -G -F cpu,time 2>/dev/null | tr -d '[]:' | by_samples >"$BENCH_WORK/perf.run"
     cat "$BENCH_WORK/perf.run"
     per_sample "$data" "$(awk '$1 == "samples" { print $2 }' "$BENCH_WORK/perf.run")"
@@ -71,7 +78,7 @@ bench_load $((rounds * (seconds + 20) * 2))
 bench_interleave "$rounds" ours perf_g
 bench_stop_load
 
-bench_table "received_percent samples bytes_per_sample" ours perf_g
+bench_table "received_percent steal_ms samples bytes_per_sample" ours perf_g
 bench_table "lost throttled missed idle unexplained dropped" ours
 
 python3 - "$(bench_median ours received_percent)" "$(bench_median perf_g received_percent)" \

@@ -63,6 +63,7 @@ worker_us=$(cpu_us "${worker:-0}")
 rss_kib=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$daemon_pid/status")
 anon_kib=$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$daemon_pid/status")
 "$BIN/profctl" dump --json "$trace" >"$BENCH_WORK/ours.json"
+"$BIN/profctl" report --json "$trace" >"$BENCH_WORK/report.json"
 daemon_stop
 
 perf record -q -e cpu-clock -F "$hz" -a --call-graph dwarf,16384 -o "$BENCH_WORK/perf.data" -- \
@@ -75,20 +76,19 @@ end_load
 TIMEFORMAT='%U %S'
 perf_script=$({ time perf script -i "$BENCH_WORK/perf.data" --no-inline -F ip,sym >"$BENCH_WORK/perf.txt" 2>/dev/null; } 2>&1)
 
-python3 - "$BENCH_WORK" "$((after_us - before_us))" "${worker_us:-0}" "$rss_kib" "$anon_kib" \
+PYTHONPATH=$SOURCE_DIR/scripts python3 - "$BENCH_WORK" "$((after_us - before_us))" "${worker_us:-0}" "$rss_kib" "$anon_kib" \
     "${perf_record_us:-0}" "$perf_script" <<'PYTHON'
 import json, sys
+from samples import whole_samples
 folder, daemon_us, worker_us, rss, anon, perf_us, script = sys.argv[1:]
 count = depth = complete = 0
-books = {}
-for line in open(f"{folder}/ours.json", encoding="utf-8"):
-    record = json.loads(line)
-    if record["record"] == "sample" and record["quality"]["stack"] != 0:
-        count += 1
-        depth += len(record["user_stack"])
-        complete += record["quality"]["stack"] == 1
-    elif record.get("name") == "cpu-profilerd.books":
-        books = record["value"]
+with open(f"{folder}/ours.json", encoding="utf-8") as lines:
+    for sample in whole_samples(lines):
+        if sample["quality"]["stack"] != 0:
+            count += 1
+            depth += len(sample["user_stack"])
+            complete += sample["quality"]["stack"] == 1
+books = json.load(open(f"{folder}/report.json", encoding="utf-8"))["books"]
 total = books["total"]
 received = total["received"]
 perf_count = open(f"{folder}/perf.txt", encoding="utf-8", errors="replace").read().count("\n\n")

@@ -36,6 +36,25 @@ static const struct {
     {"orphan_completions", "stacks belong to no sample"},
 };
 
+/* More than this of a CPU's ticks in one of these, and the profile is not what it seems. */
+#define WARNING_PERCENT 1
+#define WARNINGS_MAX    8 /* lines; machines have many CPUs */
+
+static const struct {
+    const char *member;
+    const char *text;
+} warnings[] = {
+    {"lost", "the daemon did not empty the ring in time; lower the rate or stack_copy_bytes"},
+    {"throttled",
+     "the kernel held the timer back; raise kernel.perf_event_max_sample_rate, and set "
+     "kernel.perf_cpu_time_max_percent to 0, or it falls again"},
+    {"missed", "the timer's interrupt came too late for them: interrupts were off, or the "
+               "hypervisor ran something else; what ran then is not in the profile"},
+    {"unexplained", "nothing that is measured says where they went; docs/books.md says what can be "
+                    "in it"},
+    {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu"},
+};
+
 /* Returns whether there is a number. */
 static bool print_cell(const cJSON *row, const char *member, char *into)
 {
@@ -95,6 +114,71 @@ static void print_remarks(FILE *file, const cJSON *books)
     }
 }
 
+static bool read_count(const cJSON *row, const char *member, int64_t *ret)
+{
+    return json_read_integer(cJSON_GetObjectItemCaseSensitive(row, member), -JSON_INTEGER_MAX,
+                             JSON_INTEGER_MAX, ret);
+}
+
+/* Says what is wrong with one term. */
+static void write_warning(FILE *file, const char *label, const cJSON *row, size_t which,
+                          double percent)
+{
+    int64_t steal_ns = 0;
+    (void)fprintf(file, "warning: %s: %.1f %% of the ticks are %s: %s", label, percent,
+                  warnings[which].member, warnings[which].text);
+    if (strcmp(warnings[which].member, "missed") == 0 && read_count(row, "steal_ns", &steal_ns) &&
+        steal_ns > 0) {
+        (void)fprintf(file, " (it took %" PRId64 " ms)", steal_ns / 1000000);
+    }
+    (void)fputc('\n', file);
+}
+
+/* Warns of one CPU, or of all; returns how many warnings there were, with those beyond the limit.
+ */
+static size_t warn(FILE *file, const char *label, const cJSON *row, size_t count_before)
+{
+    size_t count = count_before;
+    int64_t expected = 0;
+    if (!read_count(row, "expected", &expected) || expected <= 0) {
+        return count;
+    }
+    for (size_t i = 0; i < sizeof warnings / sizeof warnings[0]; i++) {
+        int64_t ticks = 0;
+        if (!read_count(row, warnings[i].member, &ticks)) {
+            continue;
+        }
+        double percent = 100 * (double)ticks / (double)expected;
+        if (percent > WARNING_PERCENT || percent < -WARNING_PERCENT) {
+            if (count < WARNINGS_MAX) {
+                write_warning(file, label, row, i, percent);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total)
+{
+    size_t count = 0;
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        char number[CELL_BYTES];
+        char label[CELL_BYTES + 4];
+        (void)print_cell(cpu, "cpu", number);
+        (void)snprintf(label, sizeof label, "cpu %s", number);
+        count = warn(file, label, cpu, count);
+    }
+    if (cJSON_GetArraySize(cpus) == 0) {
+        count = warn(file, "all CPUs", total, count);
+    }
+    if (count > WARNINGS_MAX) {
+        (void)fprintf(file, "warning: and %zu more of the same\n", count - WARNINGS_MAX);
+    }
+}
+
 void books_table_print(FILE *file, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = NULL;
@@ -128,4 +212,5 @@ void books_table_print(FILE *file, const char *books_json)
     }
     print_row(file, "total", total, widths);
     print_remarks(file, books);
+    print_warnings(file, cpus, total);
 }

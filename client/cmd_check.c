@@ -76,7 +76,7 @@ static int print_values(const char *path, const struct session_config *config, c
         cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
         print_value(value->string, printed == NULL ? "" : printed);
     }
-    if (config->target_pid_count == 0) {
+    if (session_targets_empty(&config->targets)) {
         print_value("targets", "everything");
     }
     if (config->max_duration_s == 0) {

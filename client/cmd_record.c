@@ -3,9 +3,12 @@
 /*
  * `profctl record`: reads the options; record/ does the rest.
  */
+#include "cleanup.h"
+#include "json.h"
 #include "options.h"
 #include "output.h"
 #include "record.h"
+#include "target_options.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -22,6 +25,7 @@ static const struct option long_options[] = {
     {"config", required_argument, NULL, OPTION_OF_VERB},
     {"socket", required_argument, NULL, OPTION_OF_VERB + 1},
     {"kernel", no_argument, NULL, OPTION_OF_VERB + 2},
+    TARGET_LONG_OPTIONS,
     {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
@@ -37,13 +41,13 @@ static const struct command_line line = {
         "                          \"-\" is standard output\n"
         "  -a                      the whole machine, in spite of CMD\n"
         "      --kernel            stacks of the kernel too\n"
-        "      --config FILE       a session config, JSON; the options above go over it\n"
+        "      --config FILE       a session config, JSON; options go over it\n"
         "      --socket PATH       the daemon's socket\n"
-        "  -h, --help              this text\n\n"
+        "  -h, --help              this text\n\n" TARGET_OPTIONS_HELP "\n"
         "A second Ctrl-C ends profctl without waiting for the daemon.\n"
         "The exit status is 127 when CMD is not found, and 126 when it cannot be executed for\n"
         "another reason. The status that CMD itself ends with is printed, not returned.\n",
-    .short_options = "+:hF:d:o:a",
+    .short_options = "+:hF:d:o:a" TARGET_SHORT_OPTIONS,
     .long_options = long_options,
 };
 
@@ -63,7 +67,7 @@ static bool parse_duration(const char *text, uint64_t *ret_ns)
 }
 
 /* Takes one option. Returns EXIT_DONE, or EXIT_WRONG_USAGE after a complaint. */
-static int take_option(int option, struct record_request *request)
+static int take_option(int option, struct record_request *request, cJSON **targets)
 {
     switch (option) {
     case 'F':
@@ -93,7 +97,8 @@ static int take_option(int option, struct record_request *request)
         request->kernel_stacks = true;
         return EXIT_DONE;
     default:
-        return EXIT_WRONG_USAGE;
+        return target_option_is(option) ? target_option_take(&line, option, optarg, targets)
+                                        : EXIT_WRONG_USAGE;
     }
 }
 
@@ -115,19 +120,33 @@ static int take_command(int argc, char **argv, bool has_dashes, struct record_re
 int cmd_record(int argc, char **argv)
 {
     struct record_request request = {.output_path = "profile.fxt"};
+    cleanup_(json_freep) cJSON *targets = NULL;
     int option = 0;
+    int status = EXIT_DONE;
     int taken = optind; /* the arguments that options are made of */
     while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
         if (option == OPTIONS_HELP) {
             return EXIT_DONE;
         }
-        if (take_option(option, &request) != EXIT_DONE) {
-            return EXIT_WRONG_USAGE;
+        status = take_option(option, &request, &targets);
+        if (status != EXIT_DONE) {
+            return status;
         }
         taken = optind;
     }
     if (take_command(argc, argv, optind > taken, &request) != EXIT_DONE) {
         return EXIT_WRONG_USAGE;
+    }
+    request.targets = targets;
+    if (targets != NULL && request.command != NULL) {
+        return options_refuse(&line,
+                              "%s: is recorded alone, and -p, -t, -u, -G and --comm name something "
+                              "else; leave one of the two out",
+                              request.command[0]);
+    }
+    if (targets != NULL && request.whole_machine) {
+        return options_refuse(&line, "-a: is the whole machine, and -p, -t, -u, -G and --comm name "
+                                     "a part; leave one of the two out");
     }
     bool is_stdout = strcmp(request.output_path, "-") == 0;
     if (is_stdout && request.command != NULL) {

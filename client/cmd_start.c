@@ -6,10 +6,12 @@
  */
 #include "attach.h"
 #include "cleanup.h"
+#include "json.h"
 #include "json_out.h"
 #include "options.h"
 #include "record_config.h"
 #include "session_status.h"
+#include "target_options.h"
 #include "verbs.h"
 
 #include <inttypes.h>
@@ -22,23 +24,24 @@ static const struct option long_options[] = {
     {"config", required_argument, NULL, OPTION_OF_VERB + 1},
     {"json", no_argument, NULL, OPTION_OF_VERB + 2},
     {"socket", required_argument, NULL, OPTION_OF_VERB + 3},
+    TARGET_LONG_OPTIONS,
     {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
 
 static const struct command_line line = {
-    .usage = "profctl start [-F HZ] [--kernel] [--config FILE] [--json] [--socket PATH]",
+    .usage = "profctl start [-F HZ] [-p PID] [OPTION...]",
     .help =
         "Begins to record what the CPUs do, and returns. The session is yours, survives this\n"
         "program, and ends by itself after 600 s unless the config's max_duration_s says otherwise.\n"
         "profctl stop ends it, profctl read fetches what it has recorded, profctl close closes it.\n\n"
-        "  -F, --frequency HZ  samples a second on each CPU, 1 to 100000 (999)\n"
-        "      --kernel        stacks of the kernel too\n"
-        "      --config FILE   a session config, JSON; the options above go over it\n"
-        "      --json          one JSON object\n"
-        "      --socket PATH   the daemon's socket\n"
-        "  -h, --help          this text\n",
-    .short_options = ":hF:",
+        "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
+        "      --kernel            stacks of the kernel too\n"
+        "      --config FILE       a session config, JSON; options go over it\n"
+        "      --json              one JSON object\n"
+        "      --socket PATH       the daemon's socket\n"
+        "  -h, --help              this text\n\n" TARGET_OPTIONS_HELP,
+    .short_options = ":hF:" TARGET_SHORT_OPTIONS,
     .long_options = long_options,
 };
 
@@ -115,7 +118,9 @@ static int start(const struct start_request *request)
 int cmd_start(int argc, char **argv)
 {
     struct start_request request = {0};
+    cleanup_(json_freep) cJSON *targets = NULL;
     int option = 0;
+    int status = EXIT_DONE;
     while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
         switch (option) {
         case 'F':
@@ -136,9 +141,16 @@ int cmd_start(int argc, char **argv)
             request.attach.socket_path = optarg;
             break;
         default:
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
+            if (!target_option_is(option)) {
+                return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
+            }
+            status = target_option_take(&line, option, optarg, &targets);
+            if (status != EXIT_DONE) {
+                return status;
+            }
         }
     }
+    request.record.targets = targets;
     if (optind < argc) {
         return options_refuse(&line, "%s: start takes no operand; to record a command, use record",
                               argv[optind]);

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FREQUENCY_HZ_MAX UINT64_C(100000)
 
@@ -45,6 +46,32 @@ int options_refuse(const struct command_line *line, const char *format, ...)
     return EXIT_WRONG_USAGE;
 }
 
+/* How many long options a word like "--co=x" may stand for. */
+static size_t count_meant(const struct command_line *line, const char *word)
+{
+    size_t count = 0;
+    size_t bytes = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+    for (const struct option *option = line->long_options; option->name != NULL; option++) {
+        count += bytes > 0 && strncmp(option->name, word + 2, bytes) == 0;
+    }
+    return count;
+}
+
+/* What getopt_long() calls '?'. It leaves the letter or value in `optopt`, 0 for a long option that
+ * it does not know. */
+static void refuse_option(const struct command_line *line, const char *word)
+{
+    if (optopt >= OPTION_HELP) {
+        (void)options_refuse(line, "%s: takes no value", word);
+    } else if (optopt > 0) {
+        (void)options_refuse(line, "-%c: there is no such option; see --help", optopt);
+    } else if (count_meant(line, word) > 1) {
+        (void)options_refuse(line, "%s: may be one of several options; write it out", word);
+    } else {
+        (void)options_refuse(line, "%s: there is no such option; see --help", word);
+    }
+}
+
 int options_next(const struct command_line *line, int argc, char **argv)
 {
     opterr = 0;
@@ -58,11 +85,7 @@ int options_next(const struct command_line *line, int argc, char **argv)
         (void)options_refuse(line, "%s: takes a value, and none follows", argv[optind - 1]);
         return OPTIONS_WRONG;
     case '?':
-        if (optopt > 0 && optopt < OPTION_HELP) {
-            (void)options_refuse(line, "-%c: there is no such option; see --help", optopt);
-        } else {
-            (void)options_refuse(line, "%s: there is no such option; see --help", argv[optind - 1]);
-        }
+        refuse_option(line, argv[optind - 1]);
         return OPTIONS_WRONG;
     default:
         return option;

@@ -2,8 +2,8 @@
 
 /*
  * Sums and prints the books. The counts come from whoever measured them: the collector (received,
- * lost, kept, filtered, dropped), the kernel (running time), cpu_time (idle, steal). Nothing here
- * is derived by subtraction but `unexplained`.
+ * lost, throttled, missed, idle, kept, filtered, dropped), the kernel (running time), cpu_time
+ * (steal). Nothing here is derived by subtraction but `unexplained`.
  */
 #include "books.h"
 
@@ -11,72 +11,85 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 uint64_t books_expected(const struct books *books, const struct books_cpu *cpu)
 {
-    return (cpu->running_ns + books->period_ns / 2) / books->period_ns;
+    uint64_t ticks = (cpu->running_ns + books->period_ns / 2) / books->period_ns;
+    return ticks > cpu->held ? ticks - cpu->held : 0;
 }
 
 int64_t books_unexplained(const struct books *books, const struct books_cpu *cpu)
 {
-    return (int64_t)(books_expected(books, cpu) - cpu->received - cpu->lost - cpu->idle);
+    return (int64_t)(books_expected(books, cpu) - cpu->received - cpu->lost - cpu->throttled -
+                     cpu->missed - cpu->idle);
 }
 
-static void print_counts(FILE *out, const struct books *books, const struct books_cpu *cpu,
-                         uint64_t expected, int64_t unexplained)
+static void print_counts(FILE *out, const struct books_cpu *cpu, uint64_t expected,
+                         int64_t unexplained)
 {
     (void)fprintf(out,
                   "\"expected\":%" PRIu64 ",\"received\":%" PRIu64 ",\"lost\":%" PRIu64
-                  ",\"throttled\":null,\"missed\":null,",
-                  expected, cpu->received, cpu->lost);
-    if (books->idle_source != NULL) {
-        (void)fprintf(out, "\"idle\":%" PRIu64 ",", cpu->idle);
-    } else {
-        (void)fprintf(out, "\"idle\":null,");
+                  ",\"throttled\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"idle\":%" PRIu64
+                  ",\"unexplained\":%" PRId64 ",\"kept\":%" PRIu64 ",\"filtered\":%" PRIu64
+                  ",\"dropped\":%" PRIu64 ",\"steal_ns\":%" PRIu64 ",\"offline_ns\":%" PRIu64,
+                  expected, cpu->received, cpu->lost, cpu->throttled, cpu->missed, cpu->idle,
+                  unexplained, cpu->kept, cpu->filtered, cpu->dropped, cpu->steal_ns,
+                  cpu->offline_ns);
+}
+
+static void print_cpus(FILE *out, const struct books *books)
+{
+    for (size_t i = 0; i < books->cpu_count; i++) {
+        const struct books_cpu *cpu = &books->cpus[i];
+        (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", i == 0 ? "" : ",", cpu->cpu);
+        print_counts(out, cpu, books_expected(books, cpu), books_unexplained(books, cpu));
+        (void)fprintf(out, ",\"idle_source\":\"%s\"}", cpu->idle_source);
     }
-    (void)fprintf(out,
-                  "\"unexplained\":%" PRId64 ",\"kept\":%" PRIu64 ",\"filtered\":%" PRIu64
-                  ",\"dropped\":%" PRIu64 ",\"steal_ns\":%" PRIu64 ",\"offline_ns\":null}",
-                  unexplained, cpu->kept, cpu->filtered, cpu->dropped, cpu->steal_ns);
+}
+
+static void add_cpu(struct books_cpu *total, const struct books_cpu *cpu)
+{
+    total->received += cpu->received;
+    total->lost += cpu->lost;
+    total->throttled += cpu->throttled;
+    total->missed += cpu->missed;
+    total->idle += cpu->idle;
+    total->kept += cpu->kept;
+    total->filtered += cpu->filtered;
+    total->dropped += cpu->dropped;
+    total->steal_ns += cpu->steal_ns;
+    total->offline_ns += cpu->offline_ns;
+    /* The longest name has them all. */
+    if (strlen(cpu->idle_source) > strlen(total->idle_source)) {
+        total->idle_source = cpu->idle_source;
+    }
 }
 
 static void print_all(FILE *out, const struct books *books)
 {
-    struct books_cpu total = {0};
+    struct books_cpu total = {.idle_source = ""};
     uint64_t expected = 0;
     int64_t unexplained = 0;
 
     (void)fprintf(out, "{\"period_ns\":%" PRIu64 ",\"cpus\":[", books->period_ns);
+    if (!books->totals_only) {
+        print_cpus(out, books);
+    }
     for (size_t i = 0; i < books->cpu_count; i++) {
-        const struct books_cpu *cpu = &books->cpus[i];
-        if (!books->totals_only) {
-            (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", i == 0 ? "" : ",", cpu->cpu);
-            print_counts(out, books, cpu, books_expected(books, cpu),
-                         books_unexplained(books, cpu));
-        }
-        expected += books_expected(books, cpu);
-        unexplained += books_unexplained(books, cpu);
-        total.received += cpu->received;
-        total.lost += cpu->lost;
-        total.idle += cpu->idle;
-        total.kept += cpu->kept;
-        total.filtered += cpu->filtered;
-        total.dropped += cpu->dropped;
-        total.steal_ns += cpu->steal_ns;
+        expected += books_expected(books, &books->cpus[i]);
+        unexplained += books_unexplained(books, &books->cpus[i]);
+        add_cpu(&total, &books->cpus[i]);
     }
     (void)fprintf(out, "],\"total\":{");
-    print_counts(out, books, &total, expected, unexplained);
-    if (books->idle_source != NULL) {
-        (void)fprintf(out, ",\"idle_source\":\"%s\"", books->idle_source);
-    } else {
-        (void)fprintf(out, ",\"idle_source\":null");
-    }
+    print_counts(out, &total, expected, unexplained);
+    (void)fprintf(out, "},\"idle_source\":\"%s\"", total.idle_source);
     const struct {
         const char *name;
         uint64_t count;
     } others[] = {
-        {"orphan_partials", 0},
-        {"orphan_completions", 0},
+        {"orphan_partials", books->orphan_partials},
+        {"orphan_completions", books->orphan_completions},
         {"truncated_stacks", books->truncated_stacks},
         {"stitched_stacks", books->stitched_stacks},
         {"cold_stacks", books->cold_stacks},

@@ -5,8 +5,8 @@
  * The accounting of ticks. Per CPU:
  *     expected = received + lost + throttled + missed + idle + unexplained
  *     received = kept + filtered + dropped
- * Every term is measured; only `unexplained` is a remainder, signed and always shown. A term that
- * this version does not measure is `null` in JSON and 0 in the sum. Pure.
+ * Every term is measured; only `unexplained` is a remainder, signed and always shown. docs/books.md
+ * says how, and what each cannot know. Pure.
  */
 
 #include <stdbool.h>
@@ -18,29 +18,35 @@ struct books_cpu {
     uint64_t running_ns; /* that the kernel counted for the sampling event */
     uint64_t received;
     uint64_t lost;
-    uint64_t idle; /* 0 while books.idle_source is NULL */
+    uint64_t throttled;
+    uint64_t missed;
+    uint64_t idle;
+    uint64_t held; /* samples that came and wait for tables: not expected yet */
     uint64_t kept;
     uint64_t filtered;
     uint64_t dropped;
     uint64_t steal_ns;
+    uint64_t offline_ns;
+    const char *idle_source; /* "switches", "cpuidle", "proc_stat", or the first and another */
 };
 
 struct books {
     uint64_t period_ns;
     struct books_cpu *cpus; /* owned by whoever made the books */
     size_t cpu_count;
-    bool totals_only;        /* print no CPU by itself, for machines with very many */
-    const char *idle_source; /* "proc_stat", or NULL: idle is not measured */
+    bool totals_only; /* print no CPU by itself, for machines with very many */
+    uint64_t orphan_partials;
+    uint64_t orphan_completions;
     uint64_t truncated_stacks;
-    uint64_t stitched_stacks; /* of them: brought to their root from earlier ones */
-    uint64_t cold_stacks;     /* unwound before the tables that they needed had come */
+    uint64_t stitched_stacks;   /* of them: brought to their root from earlier ones */
+    uint64_t cold_stacks;       /* unwound before the tables that they needed had come */
     uint64_t code_lookups;      /* of frames' rules, */
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
 };
 
-/* running_ns / period_ns, rounded to the nearest tick. */
+/* running_ns / period_ns, rounded to the nearest tick, less what is held. */
 uint64_t books_expected(const struct books *books, const struct books_cpu *cpu);
 int64_t books_unexplained(const struct books *books, const struct books_cpu *cpu);
 

@@ -8,6 +8,7 @@
 #include "collector.h"
 
 #include "cleanup.h"
+#include "cpu_idle.h"
 #include "drain.h"
 
 #include <pthread.h>
@@ -18,13 +19,17 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MILLISECOND_NS      UINT64_C(1000000)
-#define SIDEBAND_PERIOD_MS  10
-#define IDLE_PERIOD_MS      100
-#define SAMPLE_PERIOD_NS    (100 * MILLISECOND_NS)
-#define HORIZON_LAG_NS      MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS          (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
+#define MILLISECOND_NS     UINT64_C(1000000)
+#define SIDEBAND_PERIOD_MS 10
+#define IDLE_PERIOD_MS     100
+#define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
+#define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
+#define HISTORY_NS         (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
+#define IDLE_TELL_NS       (1000 * MILLISECOND_NS)
+#define SUSPEND_LEAST_NS                                                                           \
+    MILLISECOND_NS /* clocks that are read one after the other differ by less */
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
+#define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
 #define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
 #define WAKE_COLLECTOR      UINT64_MAX
@@ -59,16 +64,27 @@ struct collector {
     char *finishing_json;      /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
+    struct cpu_time *idle; /* cpu_count of them, as of the next; as it was told of last */
+    struct cpu_time *idle_now;
+    uint64_t next_idle_ns;
+    uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
     bool running;
     bool stopping; /* drained, but for samples that are held */
     bool walking;  /* a walk of /proc is under way */
+    bool walk_due; /* sideband was lost since it began */
+    uint64_t next_walk_ns;
 };
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000 * MILLISECOND_NS + (uint64_t)now.tv_nsec;
+}
 
 static uint64_t now_ns(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 * MILLISECOND_NS + (uint64_t)now.tv_nsec;
+    return clock_ns(CLOCK_BOOTTIME);
 }
 
 static void publish(struct collector *collector)
@@ -161,34 +177,116 @@ static void read_counts(struct collector *collector, uint64_t horizon_ns)
     }
 }
 
+/* A piece of a walk of /proc, if one is under way or due. What is lost during a walk needs another
+ * one; but they do not follow one another without a pause. */
+static void walk_again(struct collector *collector, uint64_t time_ns)
+{
+    collector->walk_due = drain_take_rescan(collector->drain) || collector->walk_due;
+    if (!collector->walking && (!collector->walk_due || time_ns < collector->next_walk_ns)) {
+        return;
+    }
+    if (!collector->walking) {
+        collector->walk_due = false;
+        collector->next_walk_ns = time_ns + WALK_PERIOD_NS;
+    }
+    collector->walking =
+        proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
+}
+
+/* For how long the CPUs idled, to whom no switch records tell it. */
+static void tell_idle(struct collector *collector, bool first)
+{
+    size_t cpu_count = collector->config.source->cpu_count;
+    memcpy(collector->idle_now, collector->idle, cpu_count * sizeof *collector->idle);
+    (void)cpu_idle_read(CPU_IDLE_ROOT, collector->published.idle_source, collector->idle_now,
+                        cpu_count);
+    for (size_t i = 0; i < cpu_count; i++) {
+        uint64_t idle_ns = collector->idle_now[i].idle_ns;
+        uint64_t before_ns = collector->idle[i].idle_ns;
+        /* The kernel's sums may go back by a tick. */
+        if (!first && idle_ns >= before_ns) {
+            drain_tell_idle(collector->drain, i, idle_ns - before_ns);
+        }
+        if (first || idle_ns > before_ns) {
+            collector->idle[i].idle_ns = idle_ns;
+        }
+    }
+}
+
+static void start_sampling(struct collector *collector, uint64_t time_ns)
+{
+    collector->running = true;
+    collector->next_samples_ns = time_ns;
+    collector->next_idle_ns = time_ns + IDLE_TELL_NS;
+    drain_start(collector->drain);
+    tell_idle(collector, true);
+}
+
+static void stop_sampling(struct collector *collector)
+{
+    drain_stop(collector->drain);
+    tell_idle(collector, false);
+    read_counts(collector, UINT64_MAX);
+    collector->running = false;
+    collector->stopping = true;
+}
+
+static void drain_samples(struct collector *collector, uint64_t time_ns, uint64_t horizon_ns)
+{
+    struct perf_source *source = collector->config.source;
+    drain_all(collector->drain, horizon_ns);
+    read_counts(collector, horizon_ns);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        switch (drain_switch_wish(collector->drain, i, horizon_ns)) {
+        case SWITCH_DISABLE:
+            (void)perf_source_control_switches(source, i, false);
+            break;
+        case SWITCH_ENABLE:
+            (void)perf_source_control_switches(source, i, true);
+            break;
+        case SWITCH_KEEP:
+            break;
+        }
+    }
+    if (time_ns >= collector->next_idle_ns) {
+        tell_idle(collector, false);
+        collector->next_idle_ns = time_ns + IDLE_TELL_NS;
+    }
+    collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
+}
+
+/* No timer runs while the machine is suspended, and the clock of the records goes on. */
+static void watch_for_suspend(struct collector *collector, uint64_t time_ns)
+{
+    uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t ahead_ns = time_ns > monotonic_ns ? time_ns - monotonic_ns : 0;
+    if (ahead_ns >= collector->suspended_ns + SUSPEND_LEAST_NS) {
+        drain_suspended(collector->drain, ahead_ns - collector->suspended_ns);
+        collector->suspended_ns = ahead_ns;
+    }
+}
+
 static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
 {
     uint64_t time_ns = now_ns();
     uint64_t horizon_ns = time_ns - HORIZON_LAG_NS;
     bool samples_drained = false;
 
+    watch_for_suspend(collector, time_ns);
     if ((requests & REQUEST_RESUME) != 0) {
-        collector->running = true;
-        collector->next_samples_ns = time_ns;
+        start_sampling(collector, time_ns);
         free(take_ptr(collector->finishing_json)); /* the recording has not ended after all */
     }
     if ((requests & REQUEST_DRAIN) != 0) {
-        drain_all(collector->drain, UINT64_MAX);
-        read_counts(collector, UINT64_MAX);
-        collector->running = false;
-        collector->stopping = true;
-    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns)) {
-        drain_all(collector->drain, horizon_ns);
-        read_counts(collector, horizon_ns);
-        collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
+        stop_sampling(collector);
+    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns ||
+                                      drain_is_pressed(collector->drain))) {
+        drain_samples(collector, time_ns, horizon_ns);
         samples_drained = true;
     } else {
         drain_sideband(collector->drain, horizon_ns);
     }
-    if (drain_take_rescan(collector->drain) || collector->walking) {
-        collector->walking =
-            proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
-    }
+    walk_again(collector, time_ns);
     bool drained = drain_held(collector->drain, time_ns) == 0;
     /* After a late round, too, what waited too long has found its time. */
     if (samples_drained || !collector->running) {
@@ -279,10 +377,10 @@ static int watch_all(const struct collector *collector)
 {
     const struct perf_source *source = collector->config.source;
     int r = watch(collector, collector->request_fd, WAKE_COLLECTOR);
-    for (size_t i = 0; r == 0 && i < source->cpu_count; i++) {
-        r = watch(collector, source->cpus[i].sample_fd, 2 * i);
-        if (r == 0) {
-            r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
+    for (size_t i = 0; r == 0 && i < source->sideband_count; i++) {
+        r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
+        if (r == 0 && i < source->cpu_count) {
+            r = watch(collector, source->cpus[i].sample_fd, 2 * i);
         }
     }
     return r;
@@ -301,8 +399,19 @@ static struct collector *free_parts(struct collector *collector)
     free(collector->published_cpus);
     free(collector->published_kernel);
     free(collector->kernel);
+    free(collector->idle);
+    free(collector->idle_now);
     free(collector);
     return NULL;
+}
+
+static void prepare_idle(struct collector *collector)
+{
+    const struct perf_source *source = collector->config.source;
+    collector->published.idle_source = cpu_idle_source(CPU_IDLE_ROOT, source->cpus[0].cpu);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        collector->idle[i].cpu = source->cpus[i].cpu;
+    }
 }
 
 int collector_start(const struct drain_config *config, struct collector **ret)
@@ -321,15 +430,19 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     collector->published_cpus = calloc(cpu_count, sizeof *collector->published_cpus);
     collector->published_kernel = calloc(cpu_count, sizeof *collector->published_kernel);
     collector->kernel = calloc(cpu_count, sizeof *collector->kernel);
+    collector->idle = calloc(cpu_count, sizeof *collector->idle);
+    collector->idle_now = calloc(cpu_count, sizeof *collector->idle_now);
     collector->drain = drain_new(config);
 
     int r = 0;
     if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
         r = -EMFILE;
     } else if (collector->published_cpus == NULL || collector->published_kernel == NULL ||
-               collector->kernel == NULL || collector->drain == NULL) {
+               collector->kernel == NULL || collector->idle == NULL ||
+               collector->idle_now == NULL || collector->drain == NULL) {
         r = -ENOMEM;
     } else {
+        prepare_idle(collector);
         r = watch_all(collector);
     }
     if (r == 0) {

@@ -44,6 +44,7 @@ enum collector_event collector_take_event(struct collector *collector);
 
 struct collector_counts {
     struct drain_counts drain;
+    const char *idle_source; /* that is asked where switch records do not tell */
     uint64_t modules_unread; /* files whose functions stay without names */
 };
 

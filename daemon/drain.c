@@ -3,8 +3,9 @@
 /*
  * One round: note the horizon (a moment just past), then the sample rings' heads, then drain all
  * sideband. Whatever a sample up to the horizon depends on was written before it, so it is among
- * what was drained. Sideband up to the horizon is applied in the order of its time, then the
- * samples up to the horizon are worked off CPU by CPU, each looking up the state of its own time.
+ * what was drained. Sideband up to the horizon is applied in the order of its time, some records at
+ * a time; then the samples up to there are worked off CPU by CPU, each looking up the state of its
+ * own time; and so on, up to the horizon.
  * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
  * ever waits.
  *
@@ -14,35 +15,41 @@
 
 #include "cleanup.h"
 #include "held_samples.h"
-#include "sideband.h"
+#include "late_stacks.h"
+#include "process_feed.h"
+#include "tick_accounts.h"
 #include "user_stack.h"
 
 #include <string.h>
 
-#define RESCAN_PERIOD_NS UINT64_C(1000000000)
 #define PUBLISH_BYTES    ((size_t)65536)
-#define GONE_COUNT       1024 /* pids that /proc did not know lately */
 #define HELD_BYTES       ((size_t)32 << 20)
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+#define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
+
+/* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
+ * table keeps the last few hundred of a process. */
+#define MERGED_MAX  ((size_t)128)
+#define WAITING_MAX ((size_t)4096)
 
 struct drain {
     struct drain_config config;
     struct drain_counts counts;
-    struct drain_cpu_counts *cpus;
-    struct sideband *sideband;
+    uint64_t bad_records;          /* of the rings of samples */
+    struct drain_cpu_counts *cpus; /* cpu_count of them */
+    struct tick_accounts *accounts;
+    struct process_feed *feed;
+    size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
+    struct late_stacks *late;  /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     bool tables_came;                     /* since the pass began */
-    bool rescan;
-    struct {
-        int32_t pid;
-        uint64_t until_ns;
-    } gone[GONE_COUNT];
+    size_t identities_left;               /* in this round */
 };
 
 struct drain *drain_new(const struct drain_config *config)
@@ -53,7 +60,7 @@ struct drain *drain_new(const struct drain_config *config)
     }
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
-    drain->sideband = sideband_new();
+    drain->accounts = tick_accounts_new(config->source);
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
         .max_depth = config->max_stack_depth,
@@ -64,8 +71,25 @@ struct drain *drain_new(const struct drain_config *config)
         drain->held = held_samples_new(HELD_BYTES);
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
-    if (drain->cpus == NULL || drain->sideband == NULL ||
-        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL))) {
+    if (config->source->deferring) {
+        drain->late = late_stacks_new(&(struct late_stacks_config){
+            .processes = config->processes,
+            .trace = config->trace,
+            .stack = &drain->stack,
+            .cpus = config->source->cpus,
+            .cpu_count = config->source->cpu_count,
+        });
+    }
+    drain->feed = process_feed_new(&(struct process_feed_config){
+        .source = config->source,
+        .processes = config->processes,
+        .scan = config->scan,
+        .filter = config->filter,
+        .late = drain->late,
+    });
+    if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
+        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
+        (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
     }
     return drain;
@@ -74,152 +98,29 @@ struct drain *drain_new(const struct drain_config *config)
 struct drain *drain_free(struct drain *drain)
 {
     if (drain != NULL) {
-        (void)sideband_free(drain->sideband);
+        (void)process_feed_free(drain->feed);
         (void)held_samples_free(drain->held);
+        (void)late_stacks_free(drain->late);
         (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
+        (void)tick_accounts_free(drain->accounts);
         free(drain);
     }
     return NULL;
 }
 
-static void apply_mmap(struct drain *drain, const struct perf_record *record)
-{
-    const struct perf_mmap_view *mmap = &record->mmap;
-    struct mapping_description mapping = {
-        .start = mmap->start,
-        .end = mmap->start + mmap->size_bytes,
-        .file_offset = mmap->file_offset,
-        .path = mmap->path,
-        .device_major = mmap->device_major,
-        .device_minor = mmap->device_minor,
-        .inode = mmap->inode,
-        .inode_generation = mmap->inode_generation,
-    };
-    if (!mmap->executable || mapping.end <= mapping.start) {
-        return;
-    }
-    process_table_mmap(drain->config.processes, record->pid, &mapping, record->time_ns);
-}
-
-static void apply_sideband(struct drain *drain, const struct perf_record *record)
-{
-    struct process_table *processes = drain->config.processes;
-    switch (record->kind) {
-    case PERF_KIND_MMAP:
-        apply_mmap(drain, record);
-        break;
-    case PERF_KIND_COMM:
-        process_table_comm(processes, record->pid, record->tid, record->comm.text,
-                           record->comm.exec, record->time_ns);
-        break;
-    case PERF_KIND_FORK:
-        process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
-                           record->task.parent_tid, record->task.time_ns);
-        if (record->task.pid != record->task.parent_pid) {
-            (void)filter_fork(drain->config.filter, record->task.pid, record->task.parent_pid);
-        }
-        break;
-    case PERF_KIND_EXIT:
-        process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
-        break;
-    case PERF_KIND_LOST:
-        drain->counts.sideband_lost += record->lost.count;
-        drain->rescan = true;
-        break;
-    case PERF_KIND_SAMPLE:
-    case PERF_KIND_THROTTLE:
-    case PERF_KIND_UNTHROTTLE:
-    case PERF_KIND_SWITCH:
-    case PERF_KIND_DEFERRED_CALLCHAIN:
-    case PERF_KIND_OTHER:
-        break;
-    }
-}
-
-/* Moves what a CPU's sideband ring holds into the queue. */
-static void drain_sideband_ring(struct drain *drain, struct perf_ring *ring)
-{
-    const uint8_t *bytes = NULL;
-    size_t size_bytes = 0;
-    perf_ring_refresh(ring);
-    for (int r = perf_ring_peek(ring, &bytes, &size_bytes); r != 0;
-         r = perf_ring_peek(ring, &bytes, &size_bytes)) {
-        struct perf_record record;
-        if (r < 0 ||
-            perf_record_parse(&drain->config.source->layout, bytes, size_bytes, &record) < 0) {
-            drain->counts.bad_records++;
-            drain->rescan = true;
-        } else if (!sideband_add(drain->sideband, record.time_ns, bytes, size_bytes)) {
-            drain->counts.sideband_lost++;
-            drain->rescan = true;
-        }
-        if (r > 0) {
-            perf_ring_advance(ring, size_bytes);
-        }
-    }
-    perf_ring_publish(ring);
-}
-
 void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
-    struct perf_source *source = drain->config.source;
-    const uint8_t *bytes = NULL;
-    size_t size_bytes = 0;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        drain_sideband_ring(drain, &source->cpus[i].sideband_ring);
-    }
-    sideband_sort(drain->sideband);
-    while ((bytes = sideband_next(drain->sideband, horizon_ns, &size_bytes)) != NULL) {
-        struct perf_record record;
-        if (perf_record_parse(&source->layout, bytes, size_bytes, &record) == 0) {
-            apply_sideband(drain, &record);
-        }
+    process_feed_queue(drain->feed);
+    if (drain->ahead_count < MERGED_MAX) {
+        (void)process_feed_apply(drain->feed, horizon_ns, MERGED_MAX - drain->ahead_count,
+                                 &drain->ahead_count);
     }
 }
 
-/* Reads a process from /proc, unless it was not there a moment ago. */
-static void scan_process(struct drain *drain, int32_t pid, uint64_t time_ns)
+bool drain_is_pressed(const struct drain *drain)
 {
-    size_t place = (uint32_t)pid % GONE_COUNT;
-    if (drain->gone[place].pid == pid && drain->gone[place].until_ns > time_ns) {
-        return;
-    }
-    if (proc_scan_process(drain->config.scan, drain->config.processes, pid) < 0) {
-        drain->gone[place].pid = pid;
-        drain->gone[place].until_ns = time_ns + RESCAN_PERIOD_NS;
-    }
-}
-
-/* The process of a sample; one that is not known, or only half, is read from /proc first. */
-static struct process *find_process(struct drain *drain, const struct sample *sample)
-{
-    struct process_table *processes = drain->config.processes;
-    if (sample->pid <= 0) {
-        return NULL;
-    }
-    struct process *process = process_table_find(processes, sample->pid, sample->time_ns);
-    if (process != NULL && (process->scanned || process->next_scan_ns > sample->time_ns)) {
-        return process;
-    }
-    scan_process(drain, sample->pid, sample->time_ns);
-    process = process_table_find(processes, sample->pid, sample->time_ns);
-    if (process != NULL) {
-        process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
-    }
-    return process;
-}
-
-static void count_outcome(struct drain_cpu_counts *counts, enum trace_outcome outcome)
-{
-    switch (outcome) {
-    case TRACE_KEPT:
-        counts->kept++;
-        break;
-    case TRACE_DROPPED:
-        counts->dropped++;
-        break;
-    }
+    return process_feed_waiting(drain->feed) > WAITING_MAX;
 }
 
 /* Addresses that were settled without the table that they needed. */
@@ -228,13 +129,37 @@ static uint64_t unready_count(const struct drain *drain)
     return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
 }
 
-/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
- * `settle`. */
-static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                        bool settle)
+/* Writes a sample that matches. False: as take_sample(). */
+static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                         bool settle, struct sample *sample, struct process *process)
 {
-    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
-    struct sample sample = {
+    bool unmapped = false;
+    bool uncertain = false;
+    uint64_t unready_before = unready_count(drain);
+    if (drain->late != NULL && record->sample.deferred) {
+        late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
+    } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
+                               &unmapped)) {
+        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
+    } else {
+        return false;
+    }
+    drain->counts.cold_stacks += unready_count(drain) > unready_before;
+    drain->counts.mapping_uncertain +=
+        uncertain ||
+        (process != NULL && process_feed_is_doubtful(drain->feed, process, sample->time_ns));
+    drain->counts.stitched_stacks += sample->quality == STACK_STITCHED;
+    drain->counts.truncated_stacks +=
+        sample->quality != STACK_NONE && sample->quality != STACK_COMPLETE;
+    if ((uncertain || unmapped) && process != NULL) {
+        process_feed_reread(drain->feed, process, sample->time_ns);
+    }
+    return true;
+}
+
+static struct sample begin_sample(const struct perf_record *record)
+{
+    return (struct sample){
         .time_ns = record->time_ns,
         .cpu = record->cpu,
         .pid = record->pid,
@@ -243,38 +168,54 @@ static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf
         .kernel_stack = record->sample.kernel_chain,
         .kernel_count = record->sample.kernel_count,
     };
-    struct process *process = find_process(drain, &sample);
-    if (!filter_matches(drain->config.filter, sample.pid,
-                        process != NULL && process->kernel_thread)) {
-        counts->received++;
-        counts->filtered++;
-        return true;
+}
+
+/* No record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+ * once a second and after an exec. */
+static void refresh_identity(struct drain *drain, struct process *process, uint64_t time_ns)
+{
+    bool due =
+        process->identity_ns == 0 || process->identity_ns + PROCESS_FEED_RESCAN_NS <= time_ns;
+    if (due && process->to_ns == TIME_OPEN_NS && drain->identities_left > 0 &&
+        filter_wants_identity(drain->config.filter)) {
+        drain->identities_left--;
+        proc_scan_identity(drain->config.scan, process, time_ns);
     }
-    bool unmapped = false;
-    uint64_t unready_before = unready_count(drain);
-    if (!user_stack_take(&drain->stack, &record->sample, process, settle, &sample, &unmapped)) {
+}
+
+/* Decided once for each sample, when it comes. */
+static bool is_wanted(struct drain *drain, const struct perf_record *record)
+{
+    const struct sample sample = begin_sample(record);
+    struct process *process = process_feed_find(drain->feed, &sample);
+    if (process != NULL) {
+        refresh_identity(drain, process, sample.time_ns);
+    }
+    return filter_matches(drain->config.filter, process, sample.pid, sample.tid, sample.time_ns);
+}
+
+/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
+ * `settle`. */
+static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                        bool settle)
+{
+    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
+    struct sample sample = begin_sample(record);
+    struct process *process = process_feed_find(drain->feed, &sample);
+    if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
         return false;
     }
     counts->received++;
-    drain->counts.cold_stacks += unready_count(drain) > unready_before;
-    bool uncertain = false;
-    count_outcome(counts,
-                  trace_sample(drain->config.trace, cpu_index, &sample, process, &uncertain));
-    drain->counts.mapping_uncertain += uncertain;
-    drain->counts.stitched_stacks += sample.quality == STACK_STITCHED;
-    drain->counts.truncated_stacks +=
-        sample.quality != STACK_NONE && sample.quality != STACK_COMPLETE;
-    if ((uncertain || unmapped) && process != NULL && process->next_scan_ns <= sample.time_ns) {
-        process->next_scan_ns = sample.time_ns + RESCAN_PERIOD_NS;
-        scan_process(drain, sample.pid, sample.time_ns);
-    }
     return true;
 }
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    if (!take_sample(drain, cpu_index, record, false) &&
-        !held_samples_add(drain->held, cpu_index, record)) {
+    if (!is_wanted(drain, record)) {
+        drain->cpus[cpu_index].received++;
+        drain->cpus[cpu_index].filtered++;
+    } else if (!take_sample(drain, cpu_index, record, false) &&
+               !held_samples_add(drain->held, cpu_index, record)) {
         (void)take_sample(drain, cpu_index, record, true);
     }
 }
@@ -352,18 +293,19 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
          r = perf_ring_peek(ring, &bytes, &size_bytes)) {
         struct perf_record record;
         if (r < 0) {
-            drain->counts.bad_records++;
+            drain->bad_records++;
             continue;
         }
         prefetch_next(bytes, size_bytes);
         if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
-            drain->counts.bad_records++;
+            drain->bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
-        } else if (record.kind == PERF_KIND_SAMPLE) {
-            handle_sample(drain, cpu_index, &record);
-        } else if (record.kind == PERF_KIND_LOST) {
-            drain->cpus[cpu_index].lost += record.lost.count;
+        } else {
+            tick_accounts_take(drain->accounts, cpu_index, &record);
+            if (record.kind == PERF_KIND_SAMPLE) {
+                handle_sample(drain, cpu_index, &record);
+            }
         }
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
@@ -381,25 +323,74 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
     }
-    drain_sideband(drain, horizon_ns);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        drain_samples(drain, i, horizon_ns);
+    tick_accounts_refresh(drain->accounts);
+    process_feed_queue(drain->feed);
+    drain->identities_left = IDENTITIES_MAX;
+    uint64_t reached_ns = 0;
+    do {
+        reached_ns = process_feed_apply(drain->feed, horizon_ns, MERGED_MAX, &drain->ahead_count);
+        for (size_t i = 0; i < source->cpu_count; i++) {
+            drain_samples(drain, i, reached_ns);
+        }
+        drain->ahead_count = 0;
+    } while (process_feed_has_more(drain->feed, horizon_ns));
+    if (drain->late != NULL) {
+        drain->counts.truncated_stacks += late_stacks_end_round(drain->late, horizon_ns);
+        drain->counts.orphan_partials = late_stacks_counts(drain->late).orphan_partials;
+        drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
     }
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        tick_accounts_reach(drain->accounts, i, horizon_ns);
+    }
+}
+
+void drain_start(struct drain *drain)
+{
+    tick_accounts_start(drain->accounts);
+}
+
+void drain_stop(struct drain *drain)
+{
+    tick_accounts_end(drain->accounts);
+    drain_all(drain, UINT64_MAX);
+    tick_accounts_close(drain->accounts);
+}
+
+void drain_suspended(struct drain *drain, uint64_t jump_ns)
+{
+    tick_accounts_suspended(drain->accounts, jump_ns);
+}
+
+enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+{
+    return tick_accounts_wish(drain->accounts, cpu_index, horizon_ns);
+}
+
+void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
+{
+    tick_accounts_tell_idle(drain->accounts, cpu_index, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
 {
-    bool rescan = drain->rescan;
-    drain->rescan = false;
-    return rescan;
+    return process_feed_take_rescan(drain->feed);
 }
 
-const struct drain_counts *drain_counts(const struct drain *drain)
+const struct drain_counts *drain_counts(struct drain *drain)
 {
+    struct process_feed_counts sideband = process_feed_counts(drain->feed);
+    drain->counts.bad_records = drain->bad_records + sideband.bad_records;
+    drain->counts.sideband_lost = sideband.lost;
     return &drain->counts;
 }
 
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain)
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
 {
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
+        drain->cpus[i].kept = counts.kept;
+        drain->cpus[i].dropped = counts.dropped;
+        drain->cpus[i].ticks = tick_accounts_counts(drain->accounts, i);
+    }
     return drain->cpus;
 }

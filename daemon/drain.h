@@ -12,6 +12,8 @@
 #include "proc_scan.h"
 #include "process_table.h"
 #include "session_config.h"
+#include "switch_feed.h"
+#include "tick_ledger.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -33,28 +35,41 @@ struct drain_config {
 
 struct drain_cpu_counts {
     uint64_t received; /* and not held */
-    uint64_t lost;     /* as PERF_RECORD_LOST told */
     uint64_t kept;
     uint64_t filtered;
     uint64_t dropped;
+    struct tick_counts ticks;
 };
 
 struct drain_counts {
     uint64_t truncated_stacks;
-    uint64_t stitched_stacks; /* of them: brought to their root from earlier ones */
-    uint64_t cold_stacks;     /* taken before the tables that they needed had come */
+    uint64_t stitched_stacks;    /* of them: brought to their root from earlier ones */
+    uint64_t cold_stacks;        /* taken before the tables that they needed had come */
     struct code_map_counts code; /* as of the last drain_held() */
     uint64_t mapping_uncertain;
-    uint64_t bad_records;   /* that could not be parsed */
-    uint64_t sideband_lost; /* sideband records that were lost */
+    uint64_t bad_records;        /* that could not be parsed */
+    uint64_t sideband_lost;      /* sideband records that were lost */
+    uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
+    uint64_t orphan_completions; /* stacks that belong to no sample */
 };
 
 /* Returned; NULL when there is no memory. */
 struct drain *drain_new(const struct drain_config *config);
 struct drain *drain_free(struct drain *drain);
 
-/* Sideband alone, up to the horizon: between the rounds that handle samples. */
+/*
+ * Sampling was enabled, at each CPU's started_ns, or disabled, at its stopped_ns: then all that the
+ * rings hold is worked off. In between, the clock jumped by what the machine was suspended for.
+ */
+void drain_start(struct drain *drain);
+void drain_stop(struct drain *drain);
+void drain_suspended(struct drain *drain, uint64_t jump_ns);
+
+/* Empties the sideband's rings, between the rounds that handle samples. Of what is up to the
+ * horizon a bit is applied; the rest waits for the samples that lie before it. */
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
+/* Whether so much of it waits that drain_all() is due. */
+bool drain_is_pressed(const struct drain *drain);
 /* Everything up to the horizon, in the order of time; UINT64_MAX: all that there is. */
 void drain_all(struct drain *drain, uint64_t horizon_ns);
 
@@ -67,9 +82,15 @@ void drain_all(struct drain *drain, uint64_t horizon_ns);
 void drain_prefetch(struct drain *drain);
 size_t drain_held(struct drain *drain, uint64_t time_ns);
 
+/* Of the switch event of one CPU (index into the source's): to be done after drain_all(). */
+enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns);
+/* Another source says for how long that CPU idled since the last call, or the start. */
+void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
+
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool drain_take_rescan(struct drain *drain);
 
-const struct drain_counts *drain_counts(const struct drain *drain);
-/* One element for each CPU of the source, in its order. */
-const struct drain_cpu_counts *drain_cpu_counts(const struct drain *drain);
+const struct drain_counts *drain_counts(struct drain *drain);
+/* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
+ * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
+const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two sets of pids, one bit a pid: the targets and the excluded. A fork gives the new pid its
- * parent's place among the targets, and none among the excluded. Memory that no pid touches is
- * never paid.
+ * Three sets of pids, one bit a pid: the target pids, the target tids and the excluded. A fork
+ * gives the new pid its parent's place among the target pids, and none among the others. Memory
+ * that no pid touches is never paid.
+ *
+ * Globs are matched once for each name that a thread has, and cgroups once for each reading of
+ * /proc; what came of it is in the process table, so a sample costs no comparison of texts.
  */
 #include "filter.h"
 
+#include "cgroup_prefix.h"
+
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 
 #define WORD_BITS 64
 
 struct filter {
+    struct session_targets targets;
     bool has_targets;
     bool kernel_threads;
     int32_t excluded_parent_pid;
-    uint64_t targets[FILTER_PIDS_MAX / WORD_BITS];
+    uint64_t pids[FILTER_PIDS_MAX / WORD_BITS];
+    uint64_t tids[FILTER_PIDS_MAX / WORD_BITS];
     uint64_t excluded[FILTER_PIDS_MAX / WORD_BITS];
 };
 
@@ -33,21 +41,28 @@ static void put(uint64_t *set, int32_t pid, bool present)
     }
 }
 
+static void put_all(uint64_t *set, const int32_t *pids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put(set, pids[i], true);
+    }
+}
+
 struct filter *filter_new(const struct filter_config *config)
 {
     struct filter *filter = calloc(1, sizeof *filter);
     if (filter == NULL) {
         return NULL;
     }
-    filter->has_targets = config->target_pid_count > 0;
+    if (config->targets != NULL) {
+        filter->targets = *config->targets;
+    }
+    filter->has_targets = !session_targets_empty(&filter->targets);
     filter->kernel_threads = config->kernel_threads;
     filter->excluded_parent_pid = config->excluded_parent_pid;
-    for (size_t i = 0; i < config->target_pid_count; i++) {
-        put(filter->targets, config->target_pids[i], true);
-    }
-    for (size_t i = 0; i < config->excluded_pid_count; i++) {
-        put(filter->excluded, config->excluded_pids[i], true);
-    }
+    put_all(filter->pids, filter->targets.pids, filter->targets.pid_count);
+    put_all(filter->tids, filter->targets.tids, filter->targets.tid_count);
+    put_all(filter->excluded, config->excluded_pids, config->excluded_pid_count);
     return filter;
 }
 
@@ -57,22 +72,89 @@ struct filter *filter_free(struct filter *filter)
     return NULL;
 }
 
-int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid)
+int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid, int32_t tid)
 {
-    if (pid >= FILTER_PIDS_MAX) {
+    if (pid >= FILTER_PIDS_MAX || tid >= FILTER_PIDS_MAX) {
         return -ENOSPC;
     }
+    put(filter->tids, tid, false);
     if (pid != parent_pid) {
-        put(filter->targets, pid, contains(filter->targets, parent_pid));
+        put(filter->pids, pid, contains(filter->pids, parent_pid));
         put(filter->excluded, pid, parent_pid == filter->excluded_parent_pid);
     }
     return 0;
 }
 
-bool filter_matches(const struct filter *filter, int32_t pid, bool kernel_thread)
+bool filter_wants_identity(const struct filter *filter)
 {
+    return filter->targets.uid_count > 0 || filter->targets.cgroup_count > 0;
+}
+
+bool filter_matches_identity(const struct filter *filter, uint32_t uid, const char *cgroups)
+{
+    const struct session_targets *targets = &filter->targets;
+    for (size_t i = 0; i < targets->uid_count; i++) {
+        if (targets->uids[i] == uid) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < targets->cgroup_count; i++) {
+        if (cgroup_has_prefix(cgroups, targets->cgroups[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool matches_a_glob(const struct session_targets *targets, const char *name)
+{
+    for (size_t i = 0; i < targets->comm_count; i++) {
+        if (fnmatch(targets->comms[i], name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By the name that the thread had at the time; each of its names is judged once. */
+static bool is_named(const struct filter *filter, struct process *process, int32_t tid,
+                     uint64_t time_ns)
+{
+    struct thread *thread = process_find_thread(process, tid, time_ns);
+    struct name *name = thread == NULL ? NULL : process_thread_name(thread, time_ns);
+    if (name == NULL || name->text[0] == '\0') {
+        return false;
+    }
+    if (!name->judged) {
+        name->judged = true;
+        name->matches = matches_a_glob(&filter->targets, name->text);
+    }
+    return name->matches;
+}
+
+static bool is_target(const struct filter *filter, struct process *process, int32_t pid,
+                      int32_t tid, uint64_t time_ns)
+{
+    if (contains(filter->pids, pid) || contains(filter->tids, tid)) {
+        return true;
+    }
+    if (process == NULL) {
+        return false;
+    }
+    if (process->identity_matches) {
+        return true;
+    }
+    return filter->targets.comm_count > 0 &&
+           (is_named(filter, process, tid, time_ns) ||
+            (tid != pid && is_named(filter, process, pid, time_ns)));
+}
+
+bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
+                    uint64_t time_ns)
+{
+    bool kernel_thread = process != NULL && process->kernel_thread;
     if ((kernel_thread && !filter->kernel_threads) || contains(filter->excluded, pid)) {
         return false;
     }
-    return !filter->has_targets || contains(filter->targets, pid);
+    return !filter->has_targets || (pid > 0 && is_target(filter, process, pid, tid, time_ns));
 }

@@ -2,11 +2,15 @@
 #pragma once
 
 /*
- * Which samples a session keeps: target pids with the children that they fork, less the excluded
- * pids. Pure; the collector tells it of forks in the order of their time. With no target,
- * everything matches. Kernel threads (by the caller's knowledge) match unless the session leaves
- * them out.
+ * Which samples a session keeps: those of its targets, less the excluded pids. Any match is enough:
+ * a target pid or a child that one forks, a tid, a name of the thread or of its leader at the time
+ * of the sample, the uid or a cgroup of the process as they were last read. With no target,
+ * everything matches. Kernel threads match unless the session leaves them out. Pure; the collector
+ * tells it of forks in the order of their time.
  */
+
+#include "process_table.h"
+#include "session_targets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +19,8 @@
 struct filter;
 
 struct filter_config {
-    const int32_t *target_pids; /* borrowed; none: everything is a target */
-    size_t target_pid_count;
-    const int32_t *excluded_pids; /* borrowed; for exclude_self */
+    const struct session_targets *targets; /* borrowed; NULL or empty: everything is a target */
+    const int32_t *excluded_pids;          /* borrowed; for exclude_self */
     size_t excluded_pid_count;
     int32_t excluded_parent_pid; /* whose later children are excluded too; 0: nobody's */
     bool kernel_threads;         /* false: their samples are filtered */
@@ -28,13 +31,23 @@ struct filter *filter_new(const struct filter_config *config);
 struct filter *filter_free(struct filter *filter);
 
 /*
- * A process came into being: a target's child is a target, and nobody else's is, whatever its pid
- * stood for before. Returns 0, or -ENOSPC for a pid beyond FILTER_PIDS_MAX, the kernel's own limit:
- * a set of all pids is small enough that no child is ever turned away, and no exit need be told. A
- * new thread (pid and parent_pid equal) changes nothing.
+ * A process or, where pid and parent_pid are equal, a thread came into being: a target's child is a
+ * target, and nobody else's is, whatever its pid stood for before; a new tid is none. Returns 0, or
+ * -ENOSPC for a pid or tid beyond FILTER_PIDS_MAX, the kernel's own limit: a set of all pids is
+ * small enough that no child is ever turned away, and no exit need be told.
  */
 #define FILTER_PIDS_MAX 4194304
-int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid);
+int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid, int32_t tid);
 
-/* pids 0 and -1 (outside, exited) are kept unless there are targets, which they never match. */
-bool filter_matches(const struct filter *filter, int32_t pid, bool kernel_thread);
+/* Whether uids or cgroups are targets, so that a process must be asked for its own. */
+bool filter_wants_identity(const struct filter *filter);
+/* Whether an effective uid or the text of /proc/PID/cgroup is a target's. */
+bool filter_matches_identity(const struct filter *filter, uint32_t uid, const char *cgroups);
+
+/*
+ * Whether a sample is kept. `process` is the one that had the pid then, or NULL where nothing is
+ * known of it; what is found out of its names is remembered there. pids 0 and -1 (outside, exited)
+ * are kept unless there are targets, which they never match.
+ */
+bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
+                    uint64_t time_ns);

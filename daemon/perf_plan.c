@@ -4,17 +4,15 @@
  * The arithmetic behind the rings. A sample ring holds about RING_TIME_NS of samples that are all
  * as large as they can be, so that the reader may be late by that much. A copied stack takes its
  * room in the ring whether the stack is as long or not. Where all rings together would take too
- * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the sideband rings
+ * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the others
  * do; then the answer is a fault with the numbers in it. Numbers are bounded by their types' use: a
- * period of at least 1 ns, records of 16 bits and PERF_PLAN_CPU_LIMIT CPUs cannot overflow 64 bits.
+ * period of at least 1 ns, records of 16 bits and CPU_LIST_LIMIT CPUs cannot overflow 64 bits.
  */
 #include "perf_plan.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * Rings come in powers of two. One that holds four fifths of the time is taken rather than the
@@ -33,7 +31,14 @@
 /* Two loops of mmap() overrun 128 KiB within a drain interval, and do not fill 4 MiB. */
 #define SIDEBAND_RING_BYTES       ((uint64_t)4 << 20)
 #define SIDEBAND_RING_SMALL_BYTES ((uint64_t)1 << 20)
-#define SIDEBAND_SMALL_ABOVE_CPUS 16
+#define SMALL_ABOVE_CPUS          16
+
+/*
+ * 20,000 switches a second are 1.3 MB of records; they are drained every 100 ms. Where there are
+ * more, idleness is told by others (switch_feed), as it is of what a small ring loses.
+ */
+#define SWITCH_RING_BYTES       ((uint64_t)512 << 10)
+#define SWITCH_RING_SMALL_BYTES ((uint64_t)128 << 10)
 
 #define RINGS_BYTES_MAX      ((uint64_t)512 << 20)
 #define RINGS_MEMORY_DIVISOR 32
@@ -52,76 +57,6 @@
 #define STACK_COPY_BYTES_MIN 512 /* less helps nobody */
 #define NS_PER_SECOND        ((uint64_t)1000000000)
 #define MIB                  ((uint64_t)1 << 20)
-
-/* Reads digits into *ret; false when there are none or the id is out of all bounds. */
-static bool take_cpu(const char **text, uint32_t *ret)
-{
-    uint32_t cpu = 0;
-    const char *start = *text;
-    for (; **text >= '0' && **text <= '9'; (*text)++) {
-        cpu = cpu * 10 + (uint32_t)(**text - '0');
-        if (cpu >= PERF_PLAN_CPU_LIMIT) {
-            return false;
-        }
-    }
-    *ret = cpu;
-    return *text != start;
-}
-
-/* Reads "first" or "first-last". */
-static bool take_range(const char **text, uint32_t *ret_first, uint32_t *ret_last)
-{
-    if (!take_cpu(text, ret_first)) {
-        return false;
-    }
-    *ret_last = *ret_first;
-    if (**text == '-') {
-        (*text)++;
-        return take_cpu(text, ret_last) && *ret_last >= *ret_first;
-    }
-    return true;
-}
-
-/* Reads a whole list; writes the ids to `cpus` unless it is NULL. Returns their count, 0 for no
- * list.
- */
-static size_t read_list(const char *text, uint32_t *cpus)
-{
-    size_t count = 0;
-    uint32_t lowest_next = 0;
-    for (;;) {
-        uint32_t first;
-        uint32_t last;
-        if (!take_range(&text, &first, &last) || first < lowest_next) {
-            return 0;
-        }
-        for (uint32_t cpu = first; cpus != NULL && cpu <= last; cpu++) {
-            cpus[count + (cpu - first)] = cpu;
-        }
-        count += last - first + 1;
-        lowest_next = last + 1;
-        if (*text != ',') {
-            break;
-        }
-        text++;
-    }
-    return *text == '\0' || strcmp(text, "\n") == 0 ? count : 0;
-}
-
-int perf_plan_cpus(const char *text, uint32_t **ret_cpus, size_t *ret_count)
-{
-    size_t count = read_list(text, NULL);
-    if (count == 0) {
-        return -EBADMSG;
-    }
-    uint32_t *cpus = malloc(count * sizeof *cpus);
-    if (cpus == NULL) {
-        return -ENOMEM;
-    }
-    *ret_count = read_list(text, cpus);
-    *ret_cpus = cpus;
-    return 0;
-}
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -186,7 +121,8 @@ static int choose_depth(const struct perf_plan_input *input, uint16_t *ret, stru
 static uint64_t total_bytes(const struct perf_plan_input *input, const struct perf_plan *plan)
 {
     return input->cpu_count *
-           (plan->sample_ring_bytes + plan->sideband_ring_bytes + 2 * input->page_bytes);
+               (plan->sample_ring_bytes + plan->switch_ring_bytes + 2 * input->page_bytes) +
+           input->sideband_count * (plan->sideband_ring_bytes + input->page_bytes);
 }
 
 static uint64_t allowed_bytes(const struct perf_plan_input *input)
@@ -200,6 +136,7 @@ static uint64_t largest_ring_bytes(const struct perf_plan_input *input)
     struct perf_plan plan = {
         .sample_ring_bytes = input->page_bytes,
         .sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES,
+        .switch_ring_bytes = SWITCH_RING_SMALL_BYTES,
     };
     while (total_bytes(input, &plan) <= allowed_bytes(input)) {
         plan.sample_ring_bytes *= 2;
@@ -242,19 +179,21 @@ static int refuse_rings(const struct perf_plan_input *input, const struct perf_p
     }
     return fault_set_member(
         reterr, copy_bytes > 0 ? "stack_copy_bytes" : "frequency_hz",
-        "%llu Hz x %llu bytes x %zu CPUs need %llu MiB of rings for 50 ms (%llu KiB of samples and "
-        "%llu KiB of sideband each); allowed are %llu MiB (1/32 of the memory, at most 512 MiB): %s",
+        "%llu Hz x %llu bytes x %zu CPUs need %llu MiB of rings for 50 ms (%llu KiB of samples, "
+        "%llu KiB of sideband, %llu KiB of switches each); allowed are %llu MiB (1/32 of the memory, at most 512 MiB): %s",
         (unsigned long long)((NS_PER_SECOND + input->period_ns / 2) / input->period_ns),
         (unsigned long long)sample_bytes(input, plan->sample_max_stack), input->cpu_count,
         (unsigned long long)((plan->total_bytes + MIB - 1) / MIB),
         (unsigned long long)(plan->sample_ring_bytes >> 10),
         (unsigned long long)(plan->sideband_ring_bytes >> 10),
+        (unsigned long long)(plan->switch_ring_bytes >> 10),
         (unsigned long long)(allowed_bytes(input) / MIB), advice);
 }
 
 int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, struct fault *reterr)
 {
-    assert(input->period_ns > 0 && input->cpu_count > 0 && input->page_bytes > 0);
+    assert(input->period_ns > 0 && input->page_bytes > 0);
+    assert(input->cpu_count > 0 && input->cpu_count <= input->sideband_count);
     struct perf_plan plan = {0};
     int r = choose_depth(input, &plan.sample_max_stack, reterr);
     if (r < 0) {
@@ -265,15 +204,16 @@ int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, s
     plan.sample_ring_bytes =
         max_u64(SAMPLE_RING_LEAST_BYTES,
                 ring_bytes_for(RING_TIME_ROUNDED_NS, input, plan.sample_max_stack));
-    plan.sideband_ring_bytes = input->cpu_count > SIDEBAND_SMALL_ABOVE_CPUS
-                                   ? SIDEBAND_RING_SMALL_BYTES
-                                   : SIDEBAND_RING_BYTES;
+    bool many = input->sideband_count > SMALL_ABOVE_CPUS;
+    plan.sideband_ring_bytes = many ? SIDEBAND_RING_SMALL_BYTES : SIDEBAND_RING_BYTES;
+    plan.switch_ring_bytes = many ? SWITCH_RING_SMALL_BYTES : SWITCH_RING_BYTES;
     while (total_bytes(input, &plan) > allowed_bytes(input) &&
            plan.sample_ring_bytes > least_bytes) {
         plan.sample_ring_bytes /= 2;
     }
     if (total_bytes(input, &plan) > allowed_bytes(input)) {
         plan.sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES;
+        plan.switch_ring_bytes = SWITCH_RING_SMALL_BYTES;
     }
     plan.total_bytes = total_bytes(input, &plan);
     if (plan.total_bytes > allowed_bytes(input)) {

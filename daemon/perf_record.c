@@ -323,9 +323,15 @@ static bool parse_deferred(struct cursor *cursor, struct perf_record *ret)
     if (!take_u64(cursor, &ret->deferred.cookie) || !take_u64(cursor, &count)) {
         return false;
     }
-    ret->deferred.chain = take_words(cursor, count);
-    ret->deferred.count = (size_t)count;
-    return ret->deferred.chain != NULL;
+    const uint64_t *chain = take_words(cursor, count);
+    if (chain == NULL) {
+        return false;
+    }
+    ret->deferred.chain = chain;
+    while (ret->deferred.count < count && !is_marker(chain[ret->deferred.count])) {
+        ret->deferred.count++;
+    }
+    return true;
 }
 
 /* Takes the trailer off the end. */

@@ -111,7 +111,7 @@ struct perf_record {
         } context_switch;
         struct {
             uint64_t cookie;
-            const uint64_t *chain;
+            const uint64_t *chain; /* of the user, as in a sample */
             size_t count;
         } deferred;
     };

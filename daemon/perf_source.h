@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The kernel's side of a session: one sampling event and one sideband event with rings of their own
- * for every online CPU. Opens, maps, enables, reads counts, closes; knows no loop and parses
- * nothing.
+ * The kernel's side of a session: a sideband event with a ring of its own for every online CPU, and
+ * a sampling and a switch event with theirs for those that are sampled. Opens, maps, enables, reads
+ * counts, closes; knows no loop and parses nothing.
  */
 
 #include "fault.h"
@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 struct perf_source_config {
+    const uint32_t
+        *cpus; /* borrowed; those to sample, in rising order; NULL: all that are online */
+    size_t cpu_count;
     uint64_t period_ns;
     uint16_t
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
@@ -29,19 +32,25 @@ struct perf_source_config {
 struct perf_features {
     bool build_id;            /* MMAP2 with build-id, 5.12 */
     bool format_lost;         /* PERF_FORMAT_LOST, 6.0 */
-    bool deferred_callchains; /* 6.19; not used yet */
+    bool deferred_callchains; /* 6.19 */
 };
 
 struct perf_cpu {
     uint32_t cpu;
     int sample_fd;
     int sideband_fd;
+    int switch_fd; /* -1 without switches, and its ring is empty */
     struct perf_ring sample_ring;
     struct perf_ring sideband_ring;
+    struct perf_ring switch_ring;
     void *sample_map; /* the mappings behind the rings; owned by perf_source */
     size_t sample_map_bytes;
     void *sideband_map;
     size_t sideband_map_bytes;
+    void *switch_map;
+    size_t switch_map_bytes;
+    uint64_t started_ns; /* when sampling had been enabled last, CLOCK_BOOTTIME */
+    uint64_t stopped_ns; /* and disabled */
 };
 
 struct perf_count {
@@ -53,12 +62,18 @@ struct perf_count {
 struct perf_source {
     struct perf_source_config config;
     struct perf_features features;
-    struct perf_record_layout layout; /* of both events' records; samples are the one's alone */
-    struct perf_cpu *cpus;            /* cpu_count of them, by rising cpu; ids may be sparse */
-    size_t cpu_count;
+    struct perf_record_layout layout; /* of sampling's and sideband's records */
+    struct perf_record_layout switch_layout;
+    bool has_switches;         /* else switch records would not tell the idle task from others */
+    struct perf_cpu *cpus;     /* first those that are sampled, then the others with sideband alone;
+                                * each     by rising cpu; ids may be sparse */
+    size_t cpu_count;          /* that are sampled */
+    size_t sideband_count;     /* all */
     uint16_t sample_max_stack; /* frames of both kinds in one sample's chain, at most */
-    uint64_t ring_bytes;       /* all rings together */
-    uint8_t *bounces;          /* one for each ring: a record of every ring can be shown at once */
+    bool deferring;      /* most user chains come in records of their own, in the sideband ring
+                          * of the CPU on which the task returns to its program */
+    uint64_t ring_bytes; /* all rings together */
+    uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
     size_t bounces_bytes;
 };
 
@@ -86,6 +101,12 @@ struct perf_source *perf_source_free(struct perf_source *source);
 int perf_source_enable_sideband(struct perf_source *source);
 int perf_source_enable_sampling(struct perf_source *source);
 int perf_source_disable_sampling(struct perf_source *source);
+
+/*
+ * Switch records come while sampling is enabled, unless they are switched off for a CPU (index into
+ * `cpus`). Returns 0, which it does without switches too, or -errno.
+ */
+int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
 
 /* The kernel's own counts of a CPU's sampling event (index into `cpus`). Returns 0 or -errno. */
 int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret);

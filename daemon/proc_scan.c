@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads /proc/PID/{stat,task/TID/comm,maps} into the process table. A process's folder is opened
- * once and all is read beneath it, so nothing of another process with the same pid can slip in; its
- * stat is read before and after, so a reading that an exec cuts in two shows. One open maps file
- * belongs to one address space and never mixes two.
+ * Reads /proc/PID/{stat,task/TID/comm,maps,status,cgroup} into the process table. A process's
+ * folder is opened once and all is read beneath it, so nothing of another process with the same pid
+ * can slip in; its stat is read before and after, so a reading that an exec cuts in two shows. One
+ * open maps file belongs to one address space and never mixes two.
  *
  * Every text has a bound; a longer one is cut at its last whole line. What the table makes of a
  * scan that records contradict is the table's affair.
@@ -35,7 +35,8 @@ struct text {
 
 struct proc_scan {
     int proc_fd;
-    DIR *walk; /* NULL between walks */
+    const struct filter *filter; /* borrowed; NULL: nobody's uid or cgroup matters */
+    DIR *walk;                   /* NULL between walks */
     uint64_t walk_begin_ns;
     uint64_t tick_ns;
     struct text line;
@@ -192,6 +193,24 @@ int proc_scan_parse_stat(const char *text, struct proc_stat *ret)
         .start_time_ticks = fields[START_TIME],
         .stack_start = fields[STACK],
     };
+    return 0;
+}
+
+int proc_scan_parse_uid(const char *text, uint32_t *ret)
+{
+    /* Newlines in the name, which is the first line, are escaped. */
+    const char *cursor = strstr(text, "\nUid:\t");
+    uint64_t real = 0;
+    uint64_t effective = 0;
+    if (cursor == NULL) {
+        return -EBADMSG;
+    }
+    cursor += strlen("\nUid:\t");
+    if (!parse_decimal(&cursor, &real) || *cursor++ != '\t' ||
+        !parse_decimal(&cursor, &effective) || *cursor != '\t' || effective > UINT32_MAX) {
+        return -EBADMSG;
+    }
+    *ret = (uint32_t)effective;
     return 0;
 }
 
@@ -421,6 +440,44 @@ static int read_maps(struct proc_scan *scan, int pid_fd, const struct proc_stat 
     return r < 0 ? 0 : parse_maps(scan, reading);
 }
 
+/* Whether the uid or a cgroup is a target's. Without the text of one it is not by that one. */
+static int read_identity(struct proc_scan *scan, int pid_fd, bool *ret_matches)
+{
+    uint32_t uid = 0;
+    int r = read_text(pid_fd, "status", &scan->line);
+    if (r == 0) {
+        r = scan->line.size == 0 ? -ESRCH : proc_scan_parse_uid(scan->line.bytes, &uid);
+    }
+    if (r < 0) {
+        return r;
+    }
+    bool has_cgroups = read_text(pid_fd, "cgroup", &scan->line) == 0;
+    *ret_matches = filter_matches_identity(scan->filter, uid, has_cgroups ? scan->line.bytes : "");
+    return 0;
+}
+
+void proc_scan_judge_by(struct proc_scan *scan, const struct filter *filter)
+{
+    scan->filter = filter_wants_identity(filter) ? filter : NULL;
+}
+
+static int open_process(const struct proc_scan *scan, int32_t pid)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "%" PRId32, pid);
+    int fd = openat(scan->proc_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+void proc_scan_identity(struct proc_scan *scan, struct process *process, uint64_t time_ns)
+{
+    cleanup_(closep) int pid_fd = scan->filter == NULL ? -1 : open_process(scan, process->pid);
+    if (pid_fd >= 0) {
+        (void)read_identity(scan, pid_fd, &process->identity_matches);
+    }
+    process->identity_ns = time_ns;
+}
+
 /* Everything between the two readings of stat. */
 static int read_process(struct proc_scan *scan, int pid_fd, struct process_scan *reading)
 {
@@ -433,6 +490,9 @@ static int read_process(struct proc_scan *scan, int pid_fd, struct process_scan 
     r = read_threads(scan, pid_fd, &before, reading);
     if (r == 0 && !before.kernel_thread) {
         r = read_maps(scan, pid_fd, &before, reading);
+    }
+    if (r == 0 && scan->filter != NULL) {
+        reading->identity_read = read_identity(scan, pid_fd, &reading->identity_matches) == 0;
     }
     if (r == 0) {
         r = read_stat(scan, pid_fd, &after);
@@ -468,23 +528,29 @@ static void trim(struct proc_scan *scan)
     }
 }
 
-int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid)
+int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret)
 {
+    trim(scan);
     if (pid <= 0) {
         return -ESRCH;
     }
     struct process_scan reading = {.pid = pid, .begin_ns = now_ns()};
-    char name[16];
-    (void)snprintf(name, sizeof name, "%" PRId32, pid);
-    cleanup_(closep) int pid_fd =
-        openat(scan->proc_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int r = pid_fd < 0 ? -errno : read_process(scan, pid_fd, &reading);
-    if (r == -ENOENT || r == -ESRCH) {
-        process_table_gone(table, pid, now_ns());
-        r = -ESRCH;
-    }
+    cleanup_(closep) int pid_fd = open_process(scan, pid);
+    int r = pid_fd < 0 ? pid_fd : read_process(scan, pid_fd, &reading);
     if (r == 0) {
         reading.end_ns = now_ns();
+        *ret = reading;
+    }
+    return r == -ENOENT ? -ESRCH : r;
+}
+
+int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid)
+{
+    struct process_scan reading;
+    int r = proc_scan_read(scan, pid, &reading);
+    if (r == -ESRCH) {
+        process_table_gone(table, pid, now_ns());
+    } else if (r == 0) {
         process_table_scan(table, &reading);
     }
     trim(scan);

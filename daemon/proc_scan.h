@@ -3,10 +3,11 @@
 
 /*
  * /proc -> the process table: what was running before the sideband began, and what it lost. Reads
- * only what the kernel itself writes (stat, comm, maps), never a file of a user. The text parsers
- * are pure.
+ * only what the kernel itself writes (stat, comm, maps, status, cgroup), never a file of a user.
+ * The text parsers are pure.
  */
 
+#include "filter.h"
 #include "process_table.h"
 
 struct proc_scan;
@@ -16,11 +17,24 @@ struct proc_scan *proc_scan_new(void);
 struct proc_scan *proc_scan_free(struct proc_scan *scan);
 
 /*
- * Reads one process into the table. Returns 0; -ESRCH when it is gone (the table is told), a
- * zombie, or was replaced while it was read; -EAGAIN when an exec cut the reading in two, which is
- * dropped; or another -errno. Mappings that we may not read are left out, names are still taken.
+ * Reads one process; `*ret` is borrowed until the next call. Returns 0; -ESRCH when it is gone, a
+ * zombie, or was replaced while it was read; -EAGAIN when an exec cut the reading in two; or
+ * another -errno. Mappings that we may not read are left out, names are still taken.
  */
+int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret);
+/* The same, told to the table at once, which is told as well of a process that is gone. */
 int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid);
+
+/*
+ * From now on each reading says as well whether the process's effective uid or its cgroups are a
+ * target's of `filter` (borrowed; it outlives the scan).
+ */
+void proc_scan_judge_by(struct proc_scan *scan, const struct filter *filter);
+/*
+ * Reads these two alone, and no more, as they are now; `time_ns` says when that is. A process of
+ * which they cannot be read stays as it was judged last.
+ */
+void proc_scan_identity(struct proc_scan *scan, struct process *process, uint64_t time_ns);
 
 /*
  * Walks all of /proc in pieces: reads processes for about `budget_ns`, then returns 1 while there
@@ -48,3 +62,6 @@ struct proc_stat {
 /* /proc/PID/stat, NUL-terminated; the comm may hold anything, ')' and newlines too. 0 or -EBADMSG.
  */
 int proc_scan_parse_stat(const char *text, struct proc_stat *ret);
+
+/* The effective uid from the text of /proc/PID/status, NUL-terminated. 0 or -EBADMSG. */
+int proc_scan_parse_uid(const char *text, uint32_t *ret);

@@ -70,7 +70,14 @@ static size_t unreserved(size_t weight)
     return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
 }
 
-static bool has_place(struct process_account *account, const struct process *process,
+/* What finds no place leaves a time in which nobody knows what was there. */
+static void refuse(struct process_account *account, struct process *process, size_t count)
+{
+    account->counts.refused_count += count;
+    process->has_gaps = true;
+}
+
+static bool has_place(struct process_account *account, struct process *process,
                       const struct mapped_file *file)
 {
     static const size_t max =
@@ -82,7 +89,7 @@ static bool has_place(struct process_account *account, const struct process *pro
         (more == 0 || fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more))) {
         return true;
     }
-    account->counts.refused_count++;
+    refuse(account, process, 1);
     return false;
 }
 
@@ -168,11 +175,11 @@ static void remember(struct process_account *account, struct process *process,
         return;
     }
     if (process->history_count == PROCESS_HISTORY_MAX) {
-        account->counts.refused_count += PROCESS_HISTORY_MAX / 2;
+        refuse(account, process, PROCESS_HISTORY_MAX / 2);
         forget(account, process, PROCESS_HISTORY_MAX / 2);
     }
     if (!grow_history(process)) {
-        account->counts.refused_count++;
+        refuse(account, process, 1);
         return;
     }
     size_t at = process->history_count;
@@ -196,7 +203,7 @@ static void insert_live(struct process_account *account, struct process *process
     }
     struct mapping_place place = mapping_set_seek(&process->mappings, mapping->start);
     if (mapping_set_insert(&process->mappings, place, mapping) < 0) {
-        account->counts.refused_count++;
+        refuse(account, process, 1);
         return;
     }
     hold_file(account, process, mapping->file);
@@ -259,7 +266,7 @@ void process_mappings_mmap(struct process_account *account, struct process *proc
     }
     struct mapped_file *file = new_file(account, description);
     if (file == NULL) {
-        account->counts.refused_count++;
+        refuse(account, process, 1);
         return;
     }
     const struct mapping mapping = describe(description, file, time_ns);
@@ -299,9 +306,10 @@ void process_mappings_exec(struct process_account *account, struct process *proc
     struct mapping_place place = {0};
     for (struct mapping *mapping; (mapping = mapping_set_at(&old, place)) != NULL;
          place = mapping_set_next(&old, place)) {
-        if (mapping->seen_ns >= time_ns) {
+        if (mapping->seen_ns >= time_ns && mapping->from_ns < time_ns) {
             /* /proc showed it after this exec: it is of the new image. */
-            mapping->from_ns = later(mapping->from_ns, time_ns);
+            mapping->from_ns = time_ns;
+            mapping->module_id = 0;
         }
         /* Its old place is free for it. */
         struct mapped_file *file = mapping->file;
@@ -384,10 +392,18 @@ static bool is_same(const struct mapping *mapping, const struct mapping_descript
     return strncmp(file->path, path_of(description), PATH_MAX) == 0;
 }
 
+/* Whether a scan that began at `begin_ns` may know better than what a mapping says. */
+static bool may_be_outdated(const struct process_account *account, const struct mapping *mapping,
+                            uint64_t begin_ns)
+{
+    return mapping->scanned ||
+           (mapping->from_ns < account->lost_ns && begin_ns >= account->lost_ns);
+}
+
 /* Whether a scanned mapping says nothing new: records or the same scanned mapping are all over it.
  * What /proc showed once more is marked so. */
-static bool is_known(struct process *process, const struct mapping_description *description,
-                     uint64_t seen_ns)
+static bool is_known(const struct process_account *account, struct process *process,
+                     const struct mapping_description *description, uint64_t seen_ns)
 {
     bool known = true;
     uint64_t at = description->start;
@@ -397,17 +413,18 @@ static bool is_known(struct process *process, const struct mapping_description *
         if (other == NULL || other->start >= description->end) {
             return false;
         }
-        bool same = other->scanned && is_same(other, description);
+        bool outdated = may_be_outdated(account, other, seen_ns);
+        bool same = outdated && is_same(other, description);
         if (same) {
             other->seen_ns = later(other->seen_ns, seen_ns);
         }
-        known = known && other->start <= at && (same || !other->scanned);
+        known = known && other->start <= at && (same || !outdated);
         at = other->end;
     }
     return known;
 }
 
-/* Puts `mapping` in the place of what an older scan saw differently, from `begin_ns` on. */
+/* Puts `mapping` in the place of what is outdated and differs, from `begin_ns` on. */
 static void replace_scanned(struct process_account *account, struct process *process,
                             const struct mapping *mapping,
                             const struct mapping_description *description, uint64_t begin_ns)
@@ -420,7 +437,7 @@ static void replace_scanned(struct process_account *account, struct process *pro
             return;
         }
         at = other->end;
-        if (!other->scanned || is_same(other, description)) {
+        if (!may_be_outdated(account, other, begin_ns) || is_same(other, description)) {
             continue;
         }
         struct mapping part = part_of(mapping, later(mapping->start, other->start),
@@ -434,17 +451,19 @@ static void replace_scanned(struct process_account *account, struct process *pro
 void process_mappings_scan(struct process_account *account, struct process *process,
                            const struct process_scan *scan)
 {
-    const uint64_t from_ns = later(process->from_ns, process->exec_ns);
+    /* What is new where all was known has come since. */
+    const uint64_t from_ns =
+        process->scanned ? scan->begin_ns : later(process->from_ns, process->exec_ns);
     bool any_new = false;
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];
         if (description->start >= description->end ||
-            is_known(process, description, scan->begin_ns)) {
+            is_known(account, process, description, scan->begin_ns)) {
             continue;
         }
         struct mapped_file *file = new_file(account, description);
         if (file == NULL) {
-            account->counts.refused_count++;
+            refuse(account, process, 1);
             continue;
         }
         struct mapping mapping = describe(description, file, from_ns);

@@ -16,6 +16,8 @@ struct process_account {
     struct process_table_counts counts;
     uint64_t last_generation;
     size_t unreserved_weight; /* of mappings, beyond what each process has reserved */
+    size_t older_name_count;
+    uint64_t lost_ns; /* until when records were lost, the last time */
     struct path_set paths;
 };
 
@@ -27,15 +29,17 @@ struct thread *process_threads_get(struct process_account *account, struct proce
                                    int32_t tid, uint64_t time_ns);
 /* A thread that began at `time_ns`, with the name that `parent` (may be NULL) had then. */
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
-                          const struct thread *parent, uint64_t time_ns);
-void process_threads_rename(struct thread *thread, const char *comm, uint64_t time_ns);
+                          struct thread *parent, uint64_t time_ns);
+/* The name from `time_ns` on, until the one that follows, should there be a newer one already. */
+void process_threads_rename(struct process_account *account, struct process *process,
+                            struct thread *thread, const char *comm, uint64_t time_ns);
 void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t time_ns);
 /* Ends the threads that were there before `time_ns` but for `kept_tid`; with 0, all threads. */
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns);
 void process_threads_scan(struct process_account *account, struct process *process,
                           const struct process_scan *scan);
-/* Returns whether some thread has ended that is still kept. */
+/* Returns whether some thread has ended that is still kept, or some name. */
 bool process_threads_prune(struct process_account *account, struct process *process,
                            uint64_t horizon_ns);
 void process_threads_done(struct process_account *account, struct process *process);

@@ -117,7 +117,8 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
 static void list(struct process_table *table, struct process *process)
 {
     bool forgets = process->to_ns != TIME_OPEN_NS || process->history_count > 0 ||
-                   process->live_thread_count < process->thread_count;
+                   process->live_thread_count < process->thread_count ||
+                   process->older_name_count > 0;
     if (forgets && !process->listed) {
         process->listed = true;
         process->next_listed = table->listed;
@@ -203,6 +204,9 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
     if (child->start_time_ns == START_UNKNOWN_NS) {
         child->start_time_ns = time_ns;
     }
+    if (parent != NULL && child->identity_ns == 0) {
+        child->identity_matches = parent->identity_matches;
+    }
     if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
         process_mappings_inherit(&table->account, child, parent, time_ns);
         child->scanned = parent->scanned;
@@ -242,6 +246,7 @@ static void exec_process(struct process_table *table, struct process *process, i
     process_threads_end_others(process, tid, time_ns);
     process_mappings_exec(&table->account, process, time_ns);
     process->exec_ns = time_ns;
+    process->identity_ns = 0; /* it may be setuid */
     process->scanned = true;
     process->leader_exited = false;
     process->kernel_thread = false;
@@ -259,7 +264,7 @@ void process_table_comm(struct process_table *table, int32_t pid, int32_t tid, c
         exec_process(table, process, tid, time_ns);
     }
     if (thread != NULL) {
-        process_threads_rename(thread, comm, time_ns);
+        process_threads_rename(&table->account, process, thread, comm, time_ns);
     }
     revive(table, process);
     list(table, process);
@@ -326,11 +331,28 @@ void process_table_scan(struct process_table *table, const struct process_scan *
         process->parent_pid = scan->parent_pid;
     }
     process->kernel_thread = scan->kernel_thread;
-    process->scanned = true;
+    if (scan->identity_read) {
+        process->identity_ns = scan->end_ns;
+        process->identity_matches = scan->identity_matches;
+    }
     process->threads_known = process->threads_known || scan->thread_count > 0;
     process_threads_scan(&table->account, process, scan);
     process_mappings_scan(&table->account, process, scan);
+    process->scanned = true;
+    process->scan_ns = scan->begin_ns;
     list(table, process);
+}
+
+struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    return process_of_record(table, pid, time_ns);
+}
+
+void process_table_lost(struct process_table *table, uint64_t time_ns)
+{
+    if (time_ns > table->account.lost_ns) {
+        table->account.lost_ns = time_ns;
+    }
 }
 
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns)

@@ -16,7 +16,6 @@
 
 #define TIME_OPEN_NS UINT64_MAX /* "has not ended" */
 #define COMM_BYTES   16
-#define NAMES_KEPT   4
 
 #define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
 #define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
@@ -30,6 +29,13 @@
 #define PROCESS_MAPPINGS_RESERVED  (PROCESS_TABLE_MAPPINGS_MAX / 2 / PROCESS_TABLE_PROCESSES_MAX)
 #define MAPPING_WEIGHT_BYTES       64
 #define PROCESS_HISTORY_MAX        ((size_t)512) /* ended mappings, that a lookup goes through */
+/*
+ * Names that a thread no longer has, and which late samples ask for. Each thread has room for one;
+ * of the rest a process may hold an eighth of what the others leave. What finds no place leaves a
+ * time without a name.
+ */
+#define PROCESS_TABLE_NAMES_MAX ((size_t)262144)
+#define THREAD_NAMES_MAX        ((uint32_t)256)
 
 /* What was mapped, as the kernel or /proc told us. Shared by the copies of a mapping that fork
  * makes. */
@@ -61,19 +67,21 @@ struct mapping {
 
 struct name {
     uint64_t from_ns;
-    char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them */
+    uint32_t written_log;  /* trace.c's own: the log in which it is written */
+    char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them; "": nobody knows */
+    bool judged;           /* filter.c's own, as the next one */
+    bool matches;
 };
 
-/* The last NAMES_KEPT names; `name_count` counts all that there were. names[i % NAMES_KEPT]. */
 struct thread {
     int32_t tid;
+    uint32_t unnamed_log; /* trace.c's own: the log that says that it has no name at first */
     uint64_t from_ns;
     uint64_t to_ns;
-    uint64_t known_ns; /* the time of the first word of it */
+    uint64_t known_ns;  /* the time of the first word of it */
+    struct name *names; /* name_count, sorted by from_ns; owned */
     uint32_t name_count;
-    uint32_t written_name_count; /* trace.c's own */
-    uint32_t written_log;        /* and in which log */
-    struct name names[NAMES_KEPT];
+    uint32_t name_capacity;
 };
 
 /* The mappings that hold now, ordered by address: mapping_set.h. */
@@ -92,11 +100,16 @@ struct process {
     uint64_t to_ns;
     bool kernel_thread;
     bool scanned;            /* /proc was read, or every mapping since its fork or exec was seen */
+    bool has_gaps;           /* some mapping found no place, or was forgotten before its time */
     uint64_t generation;     /* unique among all processes, and new whenever its mappings change */
     uint16_t next_module_id; /* trace.c's own, as the next two; 0: nothing is written of it */
     uint32_t written_log;    /* in which log that holds */
+    uint32_t unnamed_log;    /* trace.c's own: the log that says that its leader is not known */
     uint64_t defined_ns;     /* from when on what is written of it holds */
     uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
+    uint64_t identity_ns;    /* when its uid and cgroups were read; 0: not since its fork or exec */
+    bool identity_matches;   /* and whether the filter found a target's then; inherited by a fork */
+    uint64_t scan_ns;        /* when the reading of /proc began that was told last, 0: never */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -116,6 +129,7 @@ struct process {
     size_t thread_count;     /* live or not yet pruned */
     size_t thread_capacity;
     size_t live_thread_count;
+    size_t older_name_count; /* names of its threads but the newest of each */
     struct process *next_in_bucket;
     struct process *next_listed;
 };
@@ -167,15 +181,28 @@ struct process_scan {
     size_t mapping_count;
     uint64_t begin_ns; /* when the reading began and ended */
     uint64_t end_ns;
+    bool identity_read;
+    bool identity_matches;
 };
 /*
- * Scanned mappings hold from the process's last exec or fork record, else from 0, and lie beneath
- * what records said: a range that a record's mapping covers is left alone. A scan that an exec or
+ * Scanned mappings hold from the process's last exec or fork record, else from 0, or, where all its
+ * mappings were known, from `begin_ns`. They lie beneath what records said: a range that a record's
+ * mapping covers is left alone, unless process_table_lost() was told since. A scan that an exec or
  * exit record (already told) cuts in two is dropped. A scanned mapping that is there already
  * changes nothing; one that differs from what an older scan saw replaces it from `begin_ns` on. A
- * start time later than that of the process we know is another process with the same pid.
+ * start time later than that of the process we know is another process with the same pid. Of a
+ * process that is known already, tell it when the sideband up to `end_ns` has been: what a record
+ * explains is nobody else's then.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);
+/*
+ * A process with this pid was seen at `time_ns`: if none is known that lives then, its beginning
+ * was not told, and it is made. NULL when there is no place, or a newer one is known.
+ */
+struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns);
+/* Records of any process were lost up to `time_ns`: a scan that begins later knows better than the
+ * older records. */
+void process_table_lost(struct process_table *table, uint64_t time_ns);
 /* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
@@ -197,6 +224,8 @@ struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint6
 /* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
  */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
+/* The name that a thread had at `time_ns`, or NULL. Valid until the next call that changes it. */
+struct name *process_thread_name(struct thread *thread, uint64_t time_ns);
 
 /* Calls `visit` for every mapping that holds now; it must not change the table. */
 typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mapping, void *userdata);
@@ -211,6 +240,6 @@ struct process_table_counts {
     size_t thread_count;
     size_t mapping_count;
     size_t path_bytes;      /* of the paths of mappings, equal ones once */
-    uint64_t refused_count; /* processes, threads and mappings that found no place */
+    uint64_t refused_count; /* processes, threads, mappings and names that found no place */
 };
 struct process_table_counts process_table_counts(const struct process_table *table);

@@ -4,14 +4,20 @@
  * One process's threads and their names over time. The array is sorted by (tid, from_ns); the times
  * of threads with one tid do not overlap, and at most the last of them is live. The end of the
  * whole process is process_table.c's to decide.
+ *
+ * Names are kept for as long as a sample may ask for them. Where there are too many, the older half
+ * of a thread's becomes a time without a name: then a sample has none, never another one's.
  */
 #include "process_parts.h"
 
 #include "cleanup.h"
+#include "fair_share.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define THREADS_CAPACITY_MIN ((size_t)1)
+#define SHARE_PARTS          8
 
 /* The index of the first thread whose (tid, from_ns) is above the one asked for. */
 static size_t find_above(const struct process *process, int32_t tid, uint64_t from_ns)
@@ -116,45 +122,113 @@ struct thread *process_threads_get(struct process_account *account, struct proce
     return add(account, process, tid, last == NULL ? process->from_ns : last->to_ns, time_ns);
 }
 
-static void push_name(struct thread *thread, const char *text, uint64_t from_ns)
+static size_t older_names(const struct thread *thread)
 {
-    struct name *name = &thread->names[thread->name_count % NAMES_KEPT];
-    *name = (struct name){.from_ns = from_ns};
-    memcpy(name->text, text, strnlen(text, COMM_BYTES - 1));
+    return thread->name_count == 0 ? 0 : thread->name_count - 1;
+}
+
+/* Takes `count` names away that end before index `first + count`. */
+static void drop_names(struct process_account *account, struct process *process,
+                       struct thread *thread, uint32_t first, uint32_t count)
+{
+    thread->name_count -= count;
+    memmove(&thread->names[first], &thread->names[first + count],
+            (thread->name_count - first) * sizeof *thread->names);
+    process->older_name_count -= count;
+    account->older_name_count -= count;
+}
+
+static bool has_place(const struct process_account *account, const struct process *process,
+                      const struct thread *thread)
+{
+    return thread->name_count < 2 ||
+           (thread->name_count < THREAD_NAMES_MAX &&
+            fair_share_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, account->older_name_count,
+                              process->older_name_count, 1));
+}
+
+/* Of the older half of a thread's names nothing stays but since when it had one. */
+static void forget_names(struct process_account *account, struct process *process,
+                         struct thread *thread)
+{
+    uint32_t count = thread->name_count / 2;
+    assert(thread->names != NULL);
+    account->counts.refused_count += count;
+    thread->names[0] = (struct name){.from_ns = thread->names[0].from_ns};
+    drop_names(account, process, thread, 1, count);
+}
+
+static bool grow_names(struct thread *thread)
+{
+    if (thread->name_count < thread->name_capacity) {
+        return true;
+    }
+    uint32_t capacity = thread->name_capacity == 0 ? 1 : thread->name_capacity * 2;
+    struct name *names = reallocarray(thread->names, capacity, sizeof *names);
+    if (names == NULL) {
+        return false;
+    }
+    thread->names = names;
+    thread->name_capacity = capacity;
+    return true;
+}
+
+/* How many names begin at or before a time. */
+static uint32_t count_names_until(const struct thread *thread, uint64_t time_ns)
+{
+    uint32_t count = thread->name_count;
+    while (count > 0 && thread->names[count - 1].from_ns > time_ns) {
+        count--;
+    }
+    return count;
+}
+
+struct name *process_thread_name(struct thread *thread, uint64_t time_ns)
+{
+    uint32_t count = count_names_until(thread, time_ns);
+    return count == 0 ? NULL : &thread->names[count - 1];
+}
+
+static void add_name(struct process_account *account, struct process *process,
+                     struct thread *thread, const char *text, uint64_t from_ns)
+{
+    if (!has_place(account, process, thread)) {
+        forget_names(account, process, thread);
+    }
+    if (!grow_names(thread)) {
+        account->counts.refused_count++;
+        struct name *newest = process_thread_name(thread, UINT64_MAX);
+        if (newest != NULL) {
+            *newest = (struct name){.from_ns = newest->from_ns};
+        }
+        return;
+    }
+    assert(thread->names != NULL);
+    uint32_t at = count_names_until(thread, from_ns);
+    memmove(&thread->names[at + 1], &thread->names[at],
+            (thread->name_count - at) * sizeof *thread->names);
+    thread->names[at] = (struct name){.from_ns = from_ns};
+    memcpy(thread->names[at].text, text, strnlen(text, COMM_BYTES - 1));
+    process->older_name_count += thread->name_count > 0;
+    account->older_name_count += thread->name_count > 0;
     thread->name_count++;
 }
 
-static const struct name *last_name(const struct thread *thread)
+void process_threads_rename(struct process_account *account, struct process *process,
+                            struct thread *thread, const char *comm, uint64_t time_ns)
 {
-    return thread->name_count == 0 ? NULL : &thread->names[(thread->name_count - 1) % NAMES_KEPT];
-}
-
-void process_threads_rename(struct thread *thread, const char *comm, uint64_t time_ns)
-{
-    const struct name *last = last_name(thread);
-    if (last != NULL &&
-        (last->from_ns > time_ns || strncmp(last->text, comm, COMM_BYTES - 1) == 0)) {
-        return;
+    const struct name *before = process_thread_name(thread, time_ns);
+    const struct name *newest =
+        thread->name_count == 0 ? NULL : &thread->names[thread->name_count - 1];
+    /* Late, and amid what was forgotten: nobody knows until when it would hold. */
+    bool in_gap = before != newest && before != NULL && before->text[0] == '\0';
+    if (!in_gap && (before == NULL || strncmp(before->text, comm, COMM_BYTES - 1) != 0)) {
+        add_name(account, process, thread, comm, time_ns);
     }
-    push_name(thread, comm, time_ns);
-}
-
-/* The name at a time, or the oldest that is kept. */
-static const struct name *name_at(const struct thread *thread, uint64_t time_ns)
-{
-    const struct name *found = NULL;
-    uint32_t kept = thread->name_count < NAMES_KEPT ? thread->name_count : NAMES_KEPT;
-    for (uint32_t i = 1; i <= kept; i++) {
-        found = &thread->names[(thread->name_count - i) % NAMES_KEPT];
-        if (found->from_ns <= time_ns) {
-            break;
-        }
-    }
-    return found;
 }
 
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
-                          const struct thread *parent, uint64_t time_ns)
+                          struct thread *parent, uint64_t time_ns)
 {
     struct thread *thread = process_threads_find(process, tid, time_ns);
     /* A thread of which nothing older is known is this one; one that is live was not seen to end.
@@ -170,9 +244,9 @@ void process_threads_fork(struct process_account *account, struct process *proce
         }
         thread = add(account, process, tid, time_ns, time_ns);
     }
-    const struct name *name = parent == NULL ? NULL : name_at(parent, time_ns);
+    const struct name *name = parent == NULL ? NULL : process_thread_name(parent, time_ns);
     if (thread != NULL && thread->name_count == 0 && name != NULL) {
-        push_name(thread, name->text, time_ns);
+        add_name(account, process, thread, name->text, time_ns);
     }
 }
 
@@ -217,37 +291,70 @@ void process_threads_scan(struct process_account *account, struct process *proce
         }
         if (thread != NULL) {
             bool named = thread->name_count > 0;
-            process_threads_rename(thread, scanned->comm, named ? scan->begin_ns : thread->from_ns);
+            process_threads_rename(account, process, thread, scanned->comm,
+                                   named ? scan->begin_ns : thread->from_ns);
         }
     }
+}
+
+static void free_thread(struct process_account *account, struct process *process,
+                        struct thread *thread)
+{
+    account->counts.thread_count--;
+    account->older_name_count -= older_names(thread);
+    process->older_name_count -= older_names(thread);
+    free(thread->names);
+    free(thread);
+}
+
+/* Forgets the names that a thread had before `horizon_ns`. */
+static void prune_names(struct process_account *account, struct process *process,
+                        struct thread *thread, uint64_t horizon_ns)
+{
+    uint32_t count = count_names_until(thread, horizon_ns);
+    if (count > 1) {
+        drop_names(account, process, thread, 0, count - 1);
+    }
+    if (thread->name_count == 1 && thread->name_capacity > 1) {
+        struct name *names = realloc(thread->names, sizeof *names);
+        thread->names = names == NULL ? thread->names : names;
+        thread->name_capacity = names == NULL ? thread->name_capacity : 1;
+    }
+}
+
+/* The leader's name is the process's: the last that there was stays as long as the process. */
+static bool is_last_leader(const struct process *process, size_t index)
+{
+    return process->threads[index]->tid == process->pid &&
+           (index + 1 == process->thread_count || process->threads[index + 1]->tid != process->pid);
 }
 
 bool process_threads_prune(struct process_account *account, struct process *process,
                            uint64_t horizon_ns)
 {
-    if (process->thread_count == process->live_thread_count) {
+    if (process->thread_count == process->live_thread_count && process->older_name_count == 0) {
         return false;
     }
     size_t kept = 0;
     for (size_t i = 0; i < process->thread_count; i++) {
-        if (process->threads[i]->to_ns <= horizon_ns) {
-            free(process->threads[i]);
-            account->counts.thread_count--;
+        struct thread *thread = process->threads[i];
+        if (thread->to_ns <= horizon_ns && !is_last_leader(process, i)) {
+            free_thread(account, process, thread);
         } else {
-            process->threads[kept] = process->threads[i];
+            prune_names(account, process, thread, horizon_ns);
+            process->threads[kept] = thread;
             kept++;
         }
     }
     process->thread_count = kept;
-    return process->thread_count != process->live_thread_count;
+    return process->thread_count != process->live_thread_count || process->older_name_count > 0;
 }
 
 void process_threads_done(struct process_account *account, struct process *process)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
-        free(process->threads[i]);
+        free_thread(account, process, process->threads[i]);
     }
-    account->counts.thread_count -= process->thread_count;
     process->thread_count = 0;
     process->live_thread_count = 0;
     free(take_ptr(process->threads));

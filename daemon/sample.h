@@ -22,6 +22,17 @@ enum stack_quality {
     STACK_STITCHED = 6,   /* as STACK_SHORT_COPY, and brought to its root from earlier ones */
 };
 
+/* Why a sample whose stack was to come later has no more than it has. The values are in the file.
+ */
+enum stack_closed {
+    STACK_CLOSED_NORMALLY = 0,
+    STACK_CLOSED_LOST = 1,    /* its stack never came */
+    STACK_CLOSED_GONE = 2,    /* the task ended before */
+    STACK_CLOSED_STOPPED = 3, /* the session was stopped before */
+    STACK_CLOSED_EXEC = 4,    /* the task executed another program before */
+    STACK_CLOSED_LIMIT = 5,   /* too many were waiting */
+};
+
 struct sample {
     uint64_t time_ns; /* CLOCK_BOOTTIME */
     uint32_t cpu;

@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "collector.h"
+#include "cpu_list.h"
 #include "cpu_time.h"
 #include "log.h"
 #include "trace.h"
@@ -35,8 +36,7 @@
 
 /* What one CPU's books need beside the collector's counts. */
 struct cpu_account {
-    uint64_t idle_ns; /* summed over the times that sampling ran */
-    uint64_t steal_ns;
+    uint64_t steal_ns; /* summed over the times that sampling ran */
 };
 
 struct session {
@@ -61,7 +61,6 @@ struct session {
 
     struct cpu_account *accounts;   /* cpu_count of each */
     struct cpu_time *running_since; /* /proc/stat as it was at the last start */
-    bool idle_known;
 
     bool finished; /* names and books are in the buffer */
 };
@@ -101,15 +100,18 @@ static int make_filter(struct session *session)
     int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(session->params.cache),
                       session->params.owner.pid};
     struct filter_config filter = {
-        .target_pids = config->target_pids,
-        .target_pid_count = config->target_pid_count,
+        .targets = &config->targets,
         .excluded_pids = self,
         .excluded_pid_count = config->exclude_self ? sizeof self / sizeof self[0] : 0,
         .excluded_parent_pid = config->exclude_self ? self[0] : 0,
         .kernel_threads = config->kernel_threads,
     };
     session->filter = filter_new(&filter);
-    return session->filter == NULL ? -ENOMEM : 0;
+    if (session->filter == NULL) {
+        return -ENOMEM;
+    }
+    proc_scan_judge_by(session->scan, session->filter);
+    return 0;
 }
 
 static int make_trace(struct session *session)
@@ -135,6 +137,7 @@ static int make_trace(struct session *session)
             .cpu_count = cpu_count,
             .session_json = json,
             .hold_ns = NAMES_HOLD_NS,
+            .max_stack_depth = session->config.max_stack_depth,
         },
         &session->trace);
 }
@@ -197,26 +200,49 @@ static void add_cpu_time(const struct session *session, struct cpu_account *acco
     }
     for (size_t i = 0; i < cpu_count; i++) {
         const struct cpu_time *since = &session->running_since[i];
-        accounts[i].idle_ns += difference(now[i].idle_ns, since->idle_ns);
         accounts[i].steal_ns += difference(now[i].steal_ns, since->steal_ns);
     }
 }
 
+/* Who tells of a CPU's idleness; static text. */
+static const char *name_idle_source(const struct session *session, const struct tick_counts *ticks,
+                                    const char *fallback)
+{
+    bool is_cpuidle = strcmp(fallback, "cpuidle") == 0;
+    if (!session->source->has_switches) {
+        return fallback;
+    }
+    if (ticks->blind == 0) {
+        return "switches";
+    }
+    return is_cpuidle ? "switches,cpuidle" : "switches,proc_stat";
+}
+
+/*
+ * A LOST record is written when the next record fits, so what is lost last is never told of by one;
+ * the kernel's own count knows that too, where it has one, and the records where it has none. The
+ * larger of the two has every sample that was lost.
+ */
 static struct books_cpu account_cpu(const struct session *session, size_t index,
                                     const struct cpu_account *account,
                                     const struct drain_cpu_counts *counts,
-                                    const struct perf_count *kernel)
+                                    const struct perf_count *kernel, const char *fallback)
 {
+    const struct tick_counts *ticks = &counts->ticks;
     return (struct books_cpu){
         .cpu = session->source->cpus[index].cpu,
         .running_ns = kernel->time_running_ns,
         .received = counts->received,
-        .lost = kernel->lost_count > counts->lost ? kernel->lost_count : counts->lost,
-        .idle = session->idle_known ? account->idle_ns / session->config.period_ns : 0,
+        .lost = kernel->lost_count > ticks->lost ? kernel->lost_count : ticks->lost,
+        .throttled = ticks->throttled,
+        .missed = ticks->missed,
+        .idle = ticks->idle,
+        .held = ticks->samples > counts->received ? ticks->samples - counts->received : 0,
         .kept = counts->kept,
         .filtered = counts->filtered,
         .dropped = counts->dropped,
         .steal_ns = account->steal_ns,
+        .idle_source = name_idle_source(session, ticks, fallback),
     };
 }
 
@@ -237,14 +263,14 @@ static char *print_books(struct session *session, bool totals_only)
     }
     collector_snapshot(session->collector, &counts, drained, kernel);
     for (size_t i = 0; i < cpu_count; i++) {
-        cpus[i] = account_cpu(session, i, &accounts[i], &drained[i], &kernel[i]);
+        cpus[i] =
+            account_cpu(session, i, &accounts[i], &drained[i], &kernel[i], counts.idle_source);
     }
     return books_print(&(struct books){
         .period_ns = session->config.period_ns,
         .cpus = cpus,
         .cpu_count = cpu_count,
         .totals_only = totals_only,
-        .idle_source = session->idle_known ? "proc_stat" : NULL,
         .truncated_stacks = counts.drain.truncated_stacks,
         .stitched_stacks = counts.drain.stitched_stacks,
         .cold_stacks = counts.drain.cold_stacks,
@@ -252,6 +278,8 @@ static char *print_books(struct session *session, bool totals_only)
         .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
+        .orphan_partials = counts.drain.orphan_partials,
+        .orphan_completions = counts.drain.orphan_completions,
     });
 }
 
@@ -324,7 +352,17 @@ static int begin_collecting(struct session *session)
 
 static int open_source(struct session *session, struct fault *reterr)
 {
+    cleanup_(freep) uint32_t *cpus = NULL;
+    size_t cpu_count = 0;
+    if (session->config.cpus[0] != '\0') {
+        int r = cpu_list_parse(session->config.cpus, &cpus, &cpu_count);
+        if (r < 0) {
+            return fault_set(reterr, -r, "no memory for a list of CPUs");
+        }
+    }
     struct perf_source_config config = {
+        .cpus = cpus,
+        .cpu_count = cpu_count,
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
         .stack_copy_bytes = session->config.stack_copy_bytes,
@@ -418,7 +456,7 @@ int session_start(struct session *session, struct fault *reterr)
         return fault_set(reterr, EBADFD, "the session is %s already",
                          session_state_name(session->state));
     }
-    session->idle_known = cpu_time_read(session->running_since, session->source->cpu_count) == 0;
+    (void)cpu_time_read(session->running_since, session->source->cpu_count);
     int r = perf_source_enable_sampling(session->source);
     if (r == 0 && session->config.max_duration_s > 0) {
         r = sd_event_add_time_relative(

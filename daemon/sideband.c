@@ -133,6 +133,17 @@ void sideband_sort(struct sideband *sideband)
     }
 }
 
+uint64_t sideband_next_ns(const struct sideband *sideband)
+{
+    return sideband->next == sideband->entry_count ? UINT64_MAX
+                                                   : sideband->entries[sideband->next].time_ns;
+}
+
+size_t sideband_count(const struct sideband *sideband)
+{
+    return sideband->entry_count - sideband->next;
+}
+
 const uint8_t *sideband_next(struct sideband *sideband, uint64_t horizon_ns, size_t *ret_size_bytes)
 {
     if (sideband->next == sideband->entry_count ||

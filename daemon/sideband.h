@@ -26,5 +26,9 @@ bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *re
  * added), each 8-byte aligned and borrowed until the next sideband_sort().
  */
 void sideband_sort(struct sideband *sideband);
+/* The time of the record that sideband_next() would give, UINT64_MAX without one. */
+uint64_t sideband_next_ns(const struct sideband *sideband);
 const uint8_t *sideband_next(struct sideband *sideband, uint64_t horizon_ns,
                              size_t *ret_size_bytes);
+/* How many records wait. */
+size_t sideband_count(const struct sideband *sideband);

@@ -6,19 +6,22 @@
  * and defined, so an ordinary sample costs a few cache hits and one copy. A cache entry that is
  * overwritten costs a second look, never a wrong or a missing definition.
  *
- * What finds no room in its CPU's lane, or for its definitions, is dropped and counted; the count
- * goes into the file as soon as a record fits again, in front of that record.
+ * Samples are gathered as long as they are of one CPU and near in time, at the longest until the
+ * next poll; so nobody waits for a group, and the counts are whole after each round. What finds no
+ * room in its CPU's lane, or for its definitions, is dropped and counted.
  *
  * When a log is nearly full the next one is opened, and all is defined anew as it is met: what has
  * been written of a process, a mapping, a function holds for the log of that time. This is done
- * between samples, if possible at a moment when no file is being read, so that what is learnt of a
- * file goes to the same log as the samples that fell in it. Samples are shown to the reader when
- * the files they fell in have been read: whoever reads only a part has the names for it.
+ * between samples, when all that were gathered are in their lanes, if possible at a moment when no
+ * file is being read, so that what is learnt of a file goes to the same log as the samples that
+ * fell in it. Samples are shown to the reader when the files they fell in have been read: whoever
+ * reads only a part has the names for it.
  */
 #include "trace.h"
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "trace_groups.h"
 #include "trace_modules.h"
 #include "trace_names.h"
 #include "trace_symbols.h"
@@ -27,10 +30,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SEEN_COUNT         ((size_t)65536) /* a power of two */
-#define KERNEL_GENERATION  UINT64_MAX
-#define SAMPLE_GROUP_WORDS 2048
-#define SECOND_NS          UINT64_C(1000000000)
+#define SEEN_COUNT        ((size_t)65536) /* a power of two */
+#define KERNEL_GENERATION UINT64_MAX
+#define SECOND_NS         UINT64_C(1000000000)
 
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
@@ -43,28 +45,20 @@ struct seen {
     bool unknown;        /* the address is in no mapping that is known */
 };
 
-/* What one CPU's lane had no room for, until it has been told. */
-struct dropped {
-    uint32_t record_count;
-    uint32_t size_bytes;
-    uint64_t first_ns;
-    uint64_t last_ns;
-};
-
 struct trace {
     struct trace_config config;
     struct trace_symbols *symbols;
     struct trace_modules *modules;
     struct trace_names *names;
-    uint32_t *cpus; /* cpu_count of them, and of these */
-    struct dropped *dropped;
-    char *session_json; /* owned */
+    struct trace_lanes *lanes;
+    struct trace_groups *groups; /* what is gathered */
+    size_t gathered_cpu_index;   /* whose samples these are */
+    char *session_json;          /* owned */
     uint32_t log;
     size_t log_bytes;
     uint64_t marked_met_count; /* files that had been met at the last mark */
     uint64_t marked_ns;
     struct seen seen[SEEN_COUNT];
-    uint64_t group[SAMPLE_GROUP_WORDS];
 };
 
 /* A JSON text as a Data blob of one line. */
@@ -96,6 +90,17 @@ static bool begin_log(struct trace *trace)
            trace_names_begin(trace->names, trace->log);
 }
 
+/* Divides what is gathered into groups and puts them into their CPU's lane. */
+static void put_gathered(struct trace *trace)
+{
+    struct trace_group group;
+    trace_groups_form(trace->groups);
+    while (trace_groups_next(trace->groups, &group)) {
+        trace_lanes_put(trace->lanes, trace->gathered_cpu_index, &group);
+    }
+    trace_groups_clear(trace->groups);
+}
+
 /* Goes on to another log if there is less than `room_bytes` in this one, and another to be had. */
 static void keep_room(struct trace *trace, size_t room_bytes)
 {
@@ -104,6 +109,8 @@ static void keep_room(struct trace *trace, size_t room_bytes)
         !trace_buffer_has_log(buffer)) {
         return;
     }
+    put_gathered(trace);
+    trace_close_partials(trace, UINT64_MAX, STACK_CLOSED_LIMIT);
     (void)trace_symbols_flush(trace->symbols);
     trace_buffer_next_log(buffer);
     (void)begin_log(trace);
@@ -117,8 +124,13 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     }
     trace->config = *config;
     trace->log_bytes = trace_buffer_log_bytes(config->buffer);
-    trace->dropped = calloc(config->cpu_count, sizeof *trace->dropped);
-    trace->cpus = calloc(config->cpu_count, sizeof *trace->cpus);
+    trace->groups = trace_groups_new();
+    trace->lanes = trace_lanes_new(&(struct trace_lanes_config){
+        .buffer = config->buffer,
+        .cpus = config->cpus,
+        .cpu_count = config->cpu_count,
+        .stack_count_max = config->max_stack_depth,
+    });
     trace->session_json = strdup(config->session_json);
     trace->names = trace_names_new(config->buffer);
     trace->symbols = trace_symbols_new(config->buffer);
@@ -126,9 +138,8 @@ int trace_new(const struct trace_config *config, struct trace **ret)
                          ? NULL
                          : trace_modules_new(config->buffer, config->cache, trace->symbols);
     int r = -ENOMEM;
-    if (trace->dropped != NULL && trace->cpus != NULL && trace->session_json != NULL &&
+    if (trace->groups != NULL && trace->lanes != NULL && trace->session_json != NULL &&
         trace->names != NULL && trace->modules != NULL) {
-        memcpy(trace->cpus, config->cpus, config->cpu_count * sizeof *trace->cpus);
         r = begin_log(trace) ? 0 : -ENOSPC;
     }
     if (r < 0) {
@@ -147,8 +158,8 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_modules_free(trace->modules);
     (void)trace_symbols_free(trace->symbols);
     (void)trace_names_free(trace->names);
-    free(trace->dropped);
-    free(trace->cpus);
+    (void)trace_lanes_free(trace->lanes);
+    (void)trace_groups_free(trace->groups);
     free(trace->session_json);
     free(trace);
     return NULL;
@@ -175,11 +186,11 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
             process == NULL
                 ? trace_modules_kernel_frame(trace->modules, address)
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
-        if (outcome == FRAME_RETRY || outcome == FRAME_TRANSIENT) {
-            *ret_known = true;
-            return outcome == FRAME_TRANSIENT;
+        *ret_known = outcome != FRAME_UNKNOWN;
+        if (outcome != FRAME_RETRY && from_ns != TIME_OPEN_NS) {
+            *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
         }
-        *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
+        return outcome != FRAME_RETRY;
     }
     *ret_known = !seen->unknown;
     return true;
@@ -214,81 +225,66 @@ static bool define_sample(struct trace *trace, const struct sample *sample, stru
     return room;
 }
 
-static void write_sample(struct fxt_writer *writer, const struct sample *sample)
+static void gather(struct trace *trace, size_t cpu_index, const struct sample *sample)
 {
-    uint64_t fields =
-        FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_CPU | FXT_SAMPLE_QUALITY;
-    if (sample->user_count > 0) {
-        fields |= FXT_SAMPLE_USER_STACK;
+    if (cpu_index != trace->gathered_cpu_index) {
+        put_gathered(trace);
+        trace->gathered_cpu_index = cpu_index;
     }
-    if (sample->kernel_count > 0) {
-        fields |= FXT_SAMPLE_KERNEL_STACK;
+    if (trace_groups_add(trace->groups, sample)) {
+        return;
     }
-    fxt_write_sample(writer, &(struct fxt_sample){
-                                 .fields = fields,
-                                 .pid = (uint64_t)(int64_t)sample->pid,
-                                 .tid = (uint64_t)(int64_t)sample->tid,
-                                 .boot_ts_ns = sample->time_ns,
-                                 .user_stack = sample->user_stack,
-                                 .user_count = sample->user_count,
-                                 .cpu = sample->cpu,
-                                 .kernel_stack = sample->kernel_stack,
-                                 .kernel_count = sample->kernel_count,
-                                 .quality = (uint64_t)sample->quality |
-                                            (uint64_t)sample->cfi_frame_count << 16 |
-                                            (uint64_t)sample->fp_frame_count << 32,
-                             });
-}
-
-static void write_drop_stats(struct fxt_writer *writer, uint32_t cpu, const struct dropped *dropped)
-{
-    if (dropped->record_count > 0) {
-        fxt_write_drop_stats(writer, &(struct fxt_drop_stats){
-                                         .cpu = cpu,
-                                         .first_ns = dropped->first_ns,
-                                         .last_ns = dropped->last_ns,
-                                         .record_count = dropped->record_count,
-                                         .size_bytes = dropped->size_bytes,
-                                     });
+    put_gathered(trace);
+    if (!trace_groups_add(trace->groups, sample)) {
+        trace_lanes_drop(trace->lanes, cpu_index, sample);
     }
 }
 
-static void note_dropped(struct dropped *dropped, uint64_t time_ns, size_t size_bytes)
+void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
+                  struct process *process, bool *ret_uncertain)
 {
-    if (dropped->record_count == 0) {
-        dropped->first_ns = time_ns;
-    }
-    dropped->last_ns = time_ns;
-    dropped->record_count++;
-    dropped->size_bytes = size_bytes > UINT32_MAX - dropped->size_bytes
-                              ? UINT32_MAX
-                              : dropped->size_bytes + (uint32_t)size_bytes;
-}
-
-enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
-                                struct process *process, bool *ret_uncertain)
-{
-    struct dropped *dropped = &trace->dropped[cpu_index];
-    size_t lane = TRACE_LANE_CPU(cpu_index);
-    struct fxt_writer writer;
-
     bool known = true;
     keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
-    bool defined = define_sample(trace, sample, process, &known);
-    *ret_uncertain = !known;
-
-    fxt_writer_init(&writer, trace->group, sizeof trace->group);
-    write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
-    size_t before_bytes = writer.used_bytes;
-    write_sample(&writer, sample);
-    if (!defined || !fxt_writer_ok(&writer) ||
-        !trace_buffer_put(trace->config.buffer, lane, trace->group, writer.used_bytes)) {
-        note_dropped(dropped, sample->time_ns, writer.used_bytes - before_bytes);
-        return TRACE_DROPPED;
+    if (define_sample(trace, sample, process, &known)) {
+        gather(trace, cpu_index, sample);
+    } else {
+        trace_lanes_drop(trace->lanes, cpu_index, sample);
     }
-    dropped->record_count = 0;
-    dropped->size_bytes = 0;
-    return TRACE_KEPT;
+    *ret_uncertain = !known;
+}
+
+bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct sample *sample,
+                        struct process *process, uint64_t *id)
+{
+    bool known = true;
+    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
+    if (!define_sample(trace, sample, process, &known)) {
+        trace_lanes_drop(trace->lanes, cpu_index, sample);
+        return false;
+    }
+    return trace_lanes_open(trace->lanes, cpu_index, sample, id);
+}
+
+bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const struct sample *sample,
+                    struct process *process, enum stack_closed closed)
+{
+    bool known = true;
+    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
+    if (!define_sample(trace, sample, process, &known)) {
+        const struct sample none = {.quality = STACK_NONE};
+        return trace_lanes_complete(trace->lanes, cpu_index, id, &none, STACK_CLOSED_LOST);
+    }
+    return trace_lanes_complete(trace->lanes, cpu_index, id, sample, closed);
+}
+
+void trace_close_partials(struct trace *trace, uint64_t time_ns, enum stack_closed closed)
+{
+    trace_lanes_close(trace->lanes, time_ns, closed);
+}
+
+struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index)
+{
+    return trace_lanes_counts(trace->lanes, cpu_index);
 }
 
 static uint64_t now_ns(void)
@@ -318,6 +314,7 @@ static void mark(struct trace *trace)
 
 void trace_poll(struct trace *trace)
 {
+    put_gathered(trace);
     bool written = trace_modules_poll(trace->modules);
     keep_room(trace, trace_modules_pending(trace->modules) ? LOG_ROOM_NEEDED(trace->log_bytes)
                                                            : LOG_ROOM_WANTED(trace->log_bytes));
@@ -332,28 +329,11 @@ bool trace_names_pending(const struct trace *trace)
     return trace_modules_pending(trace->modules);
 }
 
-/* Tells what a CPU's lane had no room for. False: it still has none. */
-static bool settle_dropped(struct trace *trace, size_t cpu_index)
-{
-    struct dropped *dropped = &trace->dropped[cpu_index];
-    struct fxt_writer writer;
-    fxt_writer_init(&writer, trace->group, sizeof trace->group);
-    write_drop_stats(&writer, trace->cpus[cpu_index], dropped);
-    if (writer.used_bytes > 0 && !trace_buffer_put(trace->config.buffer, TRACE_LANE_CPU(cpu_index),
-                                                   trace->group, writer.used_bytes)) {
-        return false;
-    }
-    dropped->record_count = 0;
-    dropped->size_bytes = 0;
-    return true;
-}
-
 bool trace_finish(struct trace *trace, const char *books_json)
 {
-    bool settled = true;
-    for (size_t i = 0; i < trace->config.cpu_count; i++) {
-        settled = settle_dropped(trace, i) && settled;
-    }
+    put_gathered(trace);
+    trace_close_partials(trace, UINT64_MAX, STACK_CLOSED_STOPPED);
+    bool settled = trace_lanes_settle(trace->lanes);
     mark(trace);
     trace_buffer_show(trace->config.buffer);
     return settled && trace_symbols_flush(trace->symbols) &&

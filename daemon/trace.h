@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * Samples -> FXT: encodes each sample for its CPU's lane of the trace buffer, and sees to it that
- * what the sample refers to (names, modules, mappings) is in the log before. Belongs to the
- * collector thread. The only module that knows both `struct sample` and FXT's records of
- * samples.
+ * Samples on their way into the file: sees to it that what a sample refers to (names, modules,
+ * mappings) is in the log before it, gathers the samples of a moment, and puts them as groups
+ * (trace_groups.h) into their CPU's lane of the trace buffer (trace_lanes.h). Belongs to the
+ * collector thread.
  */
 
 #include "module_cache.h"
 #include "process_table.h"
 #include "sample.h"
 #include "trace_buffer.h"
+#include "trace_lanes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,36 +30,52 @@ struct trace_config {
     const char
         *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */
     uint64_t hold_ns;  /* how long samples wait at the most for names of the files they fell in */
+    size_t max_stack_depth; /* user frames of a sample */
 };
 
 /* Begins the first log. Returns 0 or -errno. */
 int trace_new(const struct trace_config *config, struct trace **ret);
 struct trace *trace_free(struct trace *trace);
 
-enum trace_outcome {
-    TRACE_KEPT,
-    TRACE_DROPPED, /* the CPU's lane or the log is full; counted, and told in the file when there is
-                      room again */
-};
-
 /*
- * `process` is whose sample it is, NULL when nobody knows. `*ret_uncertain` is set when a frame
- * fell into no mapping that is known.
+ * Takes a sample (copied). What becomes of it, kept or dropped, is counted when it is put into its
+ * lane: at the next trace_poll() at the latest. `process` is whose sample it is, NULL when nobody
+ * knows. `*ret_uncertain` is set when a frame fell into no mapping that is known.
  */
-enum trace_outcome trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
-                                struct process *process, bool *ret_uncertain);
+void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
+                  struct process *process, bool *ret_uncertain);
 
 /*
- * Writes what has become known of modules since, and lets the reader have the samples that have
- * their names or have waited long enough. Call after every drain.
+ * A sample whose user stack is not known yet: it is written now, and counted, and its stack later,
+ * with trace_complete(). `*id` is 0, or one of the same CPU that an earlier sample got and whose
+ * stack is this one's too; it is changed where a new id is drawn. False: dropped, and counted.
+ */
+bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct sample *sample,
+                        struct process *process, uint64_t *id);
+/*
+ * Writes the user stack and the quality of `sample` for all partials of the id; the rest of it is
+ * that of one of them. What `closed` says stands beside. False: the id was closed already.
+ */
+bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const struct sample *sample,
+                    struct process *process, enum stack_closed closed);
+/* Closes without a stack every id that a sample of `time_ns` or before opened. */
+void trace_close_partials(struct trace *trace, uint64_t time_ns, enum stack_closed closed);
+
+/* What has become of a CPU's samples. After trace_poll() there are no others. */
+struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index);
+
+/*
+ * Puts what was gathered into the lanes, writes what has become known of modules since, and lets
+ * the reader have the samples that have their names or have waited long enough. Call after every
+ * drain.
  */
 void trace_poll(struct trace *trace);
 
 /* Whether functions that were sampled still wait for their file's symbols. */
 bool trace_names_pending(const struct trace *trace);
 
-/* Writes the books (a JSON object in one line) and whatever else must not be missing. Tries until
- * it fits. */
+/* Closes what is open, and writes the books (a JSON object in one line) and whatever else must not
+ * be missing. False: there is no room; call it again. */
 bool trace_finish(struct trace *trace, const char *books_json);
 
 /* process_table's mapped_file_free_fn; userdata is the trace. */

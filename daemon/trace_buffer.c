@@ -38,7 +38,8 @@ struct lane {
     _Atomic uint64_t shown;
     _Atomic uint64_t tail; /* what the writer may use again ends here: at a page */
     _Atomic uint64_t ends[TRACE_LOG_COUNT];
-    uint64_t marked;       /* the writer's own */
+    uint64_t marked;       /* the writer's own, as the next */
+    uint64_t reserved;     /* bytes that are kept free for what is to come */
     uint64_t limit;        /* the reader's own, as the next: up to where it may take */
     uint64_t taken;        /* up to where it has taken */
     uint64_t acknowledged; /* up to where that has arrived */
@@ -159,25 +160,42 @@ static uint64_t log_number(const struct trace_buffer *buffer)
     return atomic_load_explicit(&buffer->open_log, memory_order_relaxed);
 }
 
-/* The ring of a lane, and where the writer must stop. */
+/* The ring of a lane, and how much of it is taken or reserved. */
 static const struct ring *find_ring(const struct trace_buffer *buffer, size_t lane_index,
-                                    uint64_t *ret_tail)
+                                    uint64_t *ret_used_bytes)
 {
     if (lane_index == TRACE_LANE_DEFINITIONS) {
-        *ret_tail = 0;
-        return &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT];
+        const struct ring *log = &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT];
+        *ret_used_bytes = atomic_load_explicit(&log->head, memory_order_relaxed);
+        return log;
     }
     const struct lane *lane = &buffer->lanes[lane_index - TRACE_LANE_CPU(0)];
-    *ret_tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
+    *ret_used_bytes = atomic_load_explicit(&lane->ring.head, memory_order_relaxed) -
+                      atomic_load_explicit(&lane->tail, memory_order_acquire) + lane->reserved;
     return &lane->ring;
 }
 
 bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane_index, size_t group_bytes)
 {
-    uint64_t tail = 0;
-    const struct ring *ring = find_ring(buffer, lane_index, &tail);
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    return ring->capacity_bytes - (head - tail) >= TRACE_GROUP_HEADER_BYTES + group_bytes;
+    uint64_t used_bytes = 0;
+    const struct ring *ring = find_ring(buffer, lane_index, &used_bytes);
+    return ring->capacity_bytes - used_bytes >= TRACE_GROUP_HEADER_BYTES + group_bytes;
+}
+
+bool trace_buffer_reserve(struct trace_buffer *buffer, size_t lane_index, size_t group_bytes)
+{
+    if (!trace_buffer_has_room(buffer, lane_index, group_bytes)) {
+        return false;
+    }
+    buffer->lanes[lane_index - TRACE_LANE_CPU(0)].reserved +=
+        TRACE_GROUP_HEADER_BYTES + group_bytes;
+    return true;
+}
+
+void trace_buffer_release(struct trace_buffer *buffer, size_t lane_index, size_t group_bytes)
+{
+    buffer->lanes[lane_index - TRACE_LANE_CPU(0)].reserved -=
+        TRACE_GROUP_HEADER_BYTES + group_bytes;
 }
 
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void *group,

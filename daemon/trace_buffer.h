@@ -41,6 +41,13 @@ bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane, size_
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane, const void *group,
                       size_t group_bytes);
 
+/*
+ * Writer: keeps room in a CPU's lane for one group of up to this size, or returns false. Nothing
+ * else gets that room until it is released: a put that follows the release at once is taken.
+ */
+bool trace_buffer_reserve(struct trace_buffer *buffer, size_t lane, size_t group_bytes);
+void trace_buffer_release(struct trace_buffer *buffer, size_t lane, size_t group_bytes);
+
 /* Writer: notes how far the lanes are filled. */
 void trace_buffer_mark(struct trace_buffer *buffer);
 /* Writer: lets the reader have all samples up to the last mark. */

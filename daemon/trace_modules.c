@@ -30,6 +30,7 @@
 #define LAST_MODULE_ID     UINT16_MAX
 #define KERNEL_NAME        "[kernel]"
 #define UNKNOWN_NAME       "[unknown]"
+#define PAGE_BYTES         UINT64_C(4096)      /* nothing is mapped that is smaller */
 #define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
 /* A definition that stands in the file and may have to be corrected. */
@@ -367,6 +368,42 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
     return true;
 }
 
+/*
+ * Whether what is written of an address may be something else's that it does not show at a time: of
+ * a program that the process has left or not come to yet, or that was there in a time of which the
+ * process table has lost a part.
+ */
+static bool may_show_through(const struct process *process, uint64_t time_ns)
+{
+    return time_ns < process->exec_ns || process->has_gaps;
+}
+
+/* Nobody knows what was mapped at an address at a time. False: no room. */
+static bool define_unknown(struct trace_modules *modules, const struct process *process,
+                           uint64_t address, uint64_t time_ns)
+{
+    const struct shown_mapping shown = {
+        .pid = process->pid,
+        .module_id = LAST_MODULE_ID,
+        .start = address & ~(PAGE_BYTES - 1),
+        .size_bytes = PAGE_BYTES,
+        .from_ns = time_ns,
+    };
+    return write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+}
+
+static enum frame_outcome find_unmapped(struct trace_modules *modules, struct process *process,
+                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
+{
+    if (may_show_through(process, time_ns) && !define_unknown(modules, process, address, time_ns)) {
+        return FRAME_RETRY;
+    }
+    bool mapped_since = process_find_mapping(process, address, TIME_OPEN_NS - 1) != NULL;
+    bool lasting = !mapped_since && time_ns >= process->exec_ns;
+    *ret_from_ns = lasting ? time_ns : TIME_OPEN_NS;
+    return FRAME_UNKNOWN;
+}
+
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
@@ -375,10 +412,7 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     }
     struct mapping *mapping = process_find_mapping(process, address, time_ns);
     if (mapping == NULL) {
-        *ret_from_ns = time_ns;
-        return process_find_mapping(process, address, TIME_OPEN_NS - 1) == NULL
-                   ? FRAME_UNKNOWN
-                   : FRAME_TRANSIENT; /* mapped since */
+        return find_unmapped(modules, process, address, time_ns, ret_from_ns);
     }
     if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping)) {
         return FRAME_RETRY;
@@ -388,8 +422,8 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     if (file != NULL && !name_address(modules, file, file_offset)) {
         return FRAME_RETRY;
     }
-    *ret_from_ns = mapping->from_ns;
-    return mapping->to_ns == TIME_OPEN_NS ? FRAME_DEFINED : FRAME_TRANSIENT;
+    *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? mapping->from_ns : TIME_OPEN_NS;
+    return FRAME_DEFINED;
 }
 
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)

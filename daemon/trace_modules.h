@@ -32,16 +32,14 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
 
 enum frame_outcome {
     FRAME_DEFINED,
-    FRAME_UNKNOWN,   /* in no mapping that is known */
-    FRAME_TRANSIENT, /* dealt with for this moment only: the address stands for something else by
-                        now */
-    FRAME_RETRY,     /* no room in the log: ask again with the next sample */
+    FRAME_UNKNOWN, /* in no mapping that is known */
+    FRAME_RETRY,   /* no room in the log: ask again with the next sample */
 };
 
 /*
- * Sees to it that `address` of the process, at `time_ns`, is defined and will be named. Where the
- * outcome is FRAME_DEFINED or FRAME_UNKNOWN, it holds for all samples from `*ret_from_ns` on, as
- * long as the process keeps its generation.
+ * Sees to it that `address` of the process, at `time_ns`, is defined and will be named. The outcome
+ * holds for all samples from `*ret_from_ns` on, as long as the process keeps its generation;
+ * TIME_OPEN_NS: for this moment only, since the address stands for something else by now.
  */
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns);

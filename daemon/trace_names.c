@@ -2,6 +2,7 @@
 
 /*
  * A process's name is that of its leader, the thread whose tid is the pid; it is written as both.
+ * A name is written before the first sample that falls in its time.
  * Texts are interned, anew in each log: the segment's string table has a place for 32,767, what
  * comes after stands inline in its record.
  */
@@ -16,6 +17,8 @@
 #define NAME_BYTES  64 /* a comm of 15 bytes, each possibly replaced by three */
 #define BUCKETS     65536
 #define GROUP_WORDS 64
+
+#define UNKNOWN_NAME "[unknown]"
 
 struct interned {
     uint16_t index; /* 0: free */
@@ -103,41 +106,56 @@ bool trace_names_begin(struct trace_names *names, uint32_t log)
            write_name(names, (struct fxt_name){.pid = UINT64_MAX}, "[exited]", true);
 }
 
-static bool write_thread(struct trace_names *names, const struct process *process,
-                         struct thread *thread)
+/*
+ * What a task is called at a time. Who has no name is written as such, so that no older name of its
+ * ids, of somebody else perhaps, shows through; in a gap between names, anew for each time: what
+ * was written before may be of any time in it.
+ */
+static bool write_task(struct trace_names *names, struct process *process, struct thread *thread,
+                       int32_t tid, uint64_t time_ns)
 {
-    uint32_t i = thread->written_log == names->log ? thread->written_name_count : 0;
-    if (thread->name_count - i > NAMES_KEPT) {
-        i = thread->name_count - NAMES_KEPT;
-    }
-    for (; i < thread->name_count; i++) {
-        const struct name *known = &thread->names[i % NAMES_KEPT];
-        char text[NAME_BYTES];
+    struct name *known = thread == NULL ? NULL : process_thread_name(thread, time_ns);
+    struct fxt_name name = {.pid = (uint64_t)process->pid, .tid = (uint64_t)tid};
+    uint32_t *written_log = thread == NULL ? &process->unnamed_log : &thread->unnamed_log;
+    char text[NAME_BYTES] = UNKNOWN_NAME;
+    bool gap = known != NULL && known->text[0] == '\0';
+    if (gap) {
+        name.since_ns = time_ns;
+    } else if (known != NULL) {
+        written_log = &known->written_log;
+        name.since_ns = known->from_ns;
         (void)utf8_clean(text, sizeof text, known->text, strnlen(known->text, sizeof known->text));
-        struct fxt_name name = {
-            .pid = (uint64_t)process->pid,
-            .tid = (uint64_t)thread->tid,
-            .since_ns = known->from_ns,
-        };
-        if (!write_name(names, name, text, thread->tid == process->pid)) {
-            return false;
-        }
-        thread->written_name_count = i + 1;
-        thread->written_log = names->log;
+    } else {
+        name.since_ns = thread == NULL ? process->from_ns : thread->from_ns;
     }
+    if (!gap && *written_log == names->log) {
+        return true;
+    }
+    if (!write_name(names, name, text, tid == process->pid)) {
+        return false;
+    }
+    *written_log = gap ? *written_log : names->log;
     return true;
+}
+
+/* The leader at a time. In an exec by another thread it has exited, and its successor has no name
+ * yet: until then the process is called as before. */
+static struct thread *find_leader(struct process *process, uint64_t time_ns)
+{
+    struct thread *leader = process_find_thread(process, process->pid, time_ns);
+    if (leader == NULL || leader->from_ns == 0 || process_thread_name(leader, time_ns) != NULL) {
+        return leader;
+    }
+    struct thread *older = process_find_thread(process, process->pid, leader->from_ns - 1);
+    return older == NULL ? leader : older;
 }
 
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
                        uint64_t time_ns)
 {
-    struct thread *thread = process_find_thread(process, tid, time_ns);
-    if (thread != NULL && !write_thread(names, process, thread)) {
+    if (!write_task(names, process, find_leader(process, time_ns), process->pid, time_ns)) {
         return false;
     }
-    if (tid == process->pid) {
-        return true;
-    }
-    struct thread *leader = process_find_thread(process, process->pid, time_ns);
-    return leader == NULL || write_thread(names, process, leader);
+    struct thread *thread = tid == process->pid ? NULL : process_find_thread(process, tid, time_ns);
+    return thread == NULL || write_task(names, process, thread, tid, time_ns);
 }

@@ -23,6 +23,6 @@ struct trace_names *trace_names_free(struct trace_names *names);
  */
 bool trace_names_begin(struct trace_names *names, uint32_t log);
 
-/* Writes what is not written yet of the thread's and its process's names. False: no room now. */
+/* Writes the names that the thread and its process have at a time. False: no room now. */
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
                        uint64_t time_ns);

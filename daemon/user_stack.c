@@ -11,6 +11,9 @@
 
 #define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64 */
 
+/* Entries of a chain that comes later, at most: what fits a page of the kernel's. */
+#define DEFERRED_CHAIN_MAX 510
+
 struct lookup {
     struct code_map *code;
     struct process *process;
@@ -28,13 +31,13 @@ static enum unwind_code find_code(uint64_t pc, const struct cfi_rule **ret, void
     return code;
 }
 
-static void take_chain(const struct user_stack *stack, const struct perf_sample_view *view,
-                       struct sample *sample)
+/* `full`: the kernel has written as many entries as it may. */
+static void take_chain(const struct user_stack *stack, const uint64_t *chain, size_t chain_count,
+                       bool full, struct sample *sample)
 {
-    size_t count = view->user_count < stack->max_depth ? view->user_count : stack->max_depth;
-    bool cut =
-        count < view->user_count || view->user_count + view->kernel_count >= stack->chain_max;
-    sample->user_stack = view->user_chain;
+    size_t count = chain_count < stack->max_depth ? chain_count : stack->max_depth;
+    bool cut = full || count < chain_count;
+    sample->user_stack = chain;
     sample->user_count = count;
     sample->cfi_frame_count = 0;
     sample->fp_frame_count = (uint16_t)count;
@@ -43,6 +46,12 @@ static void take_chain(const struct user_stack *stack, const struct perf_sample_
     } else {
         sample->quality = cut || count == stack->max_depth ? STACK_DEPTH : STACK_NO_RULE;
     }
+}
+
+void user_stack_take_deferred(const struct user_stack *stack, const uint64_t *chain, size_t count,
+                              struct sample *sample)
+{
+    take_chain(stack, chain, count, count >= DEFERRED_CHAIN_MAX, sample);
 }
 
 /*
@@ -76,7 +85,8 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
 {
     if (stack->unwind == SESSION_UNWIND_FP || process == NULL || !view->has_user_regs ||
         view->user_regs_abi != REGS_ABI_64 || view->user_regs_count != ARCH_PERF_REGS_COUNT) {
-        take_chain(stack, view, sample);
+        take_chain(stack, view->user_chain, view->user_count,
+                   view->user_count + view->kernel_count >= stack->chain_max, sample);
         return true;
     }
     if (has_no_stack(view, sample)) {

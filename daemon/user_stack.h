@@ -30,3 +30,7 @@ struct user_stack {
 bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
                      struct process *process, bool settle, struct sample *sample,
                      bool *ret_unmapped);
+
+/* The same for a chain that came in a record of its own. */
+void user_stack_take_deferred(const struct user_stack *stack, const uint64_t *chain, size_t count,
+                              struct sample *sample);

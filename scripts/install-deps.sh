@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what the build needs on Debian 12, with --test also what the tests need. Installs only what
-# is missing, says nothing when nothing is, and shows apt's output only when it fails. The lists here are
-# the only ones.
+# Installs what the build needs on Debian 12, with --test also what the tests need, with --vm what
+# scripts/test-vm.sh needs. Installs only what is missing, says nothing when nothing is, and shows apt's
+# output only when it fails. The lists here are the only ones.
 set -euo pipefail
 
 packages=(
@@ -30,11 +30,18 @@ test_packages=(
     linux-perf                         # what the benches compare with
 )
 
+vm_packages=(
+    qemu-system-x86 qemu-system-common # the machine, and virtiofsd
+    busybox-static cpio                # its initrd
+    python3                            # JSON in system tests
+)
+
 case "${1:-}" in
 "") ;;
 --test) packages+=("${test_packages[@]}") ;;
+--vm) packages=("${vm_packages[@]}") ;;
 *)
-    echo "usage: $0 [--test]" >&2
+    echo "usage: $0 [--test|--vm]" >&2
     exit 2
     ;;
 esac

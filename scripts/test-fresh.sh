@@ -66,28 +66,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$cache/archives"
 
-# apt_lines: `URI SUITE COMPONENT FILE` of every archive of this release that apt here knows, in whichever
-# of its formats; FILE is where its entry stands.
-apt_lines() {
-    # The dollars are apt's.
-    # shellcheck disable=SC2016
-    apt-get indextargets 'Created-By: Packages' \
-        --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SOURCESENTRY)' |
-        awk -v suite="$suite" 'index($2, suite) == 1 { sub(/:[0-9]+$/, "", $4); print }' | sort -u
-}
-
+# shellcheck source=scripts/archive.sh
+. "$source_dir/scripts/archive.sh"
 apt_sources=$work/sources.list
-read -r mirror entry < <(apt_lines | awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1, $4 }') ||
-    die "apt here knows no archive of $suite"
-apt_lines | awk '{ print "deb", $1, $2, $3 }' >"$apt_sources"
-keyring=$(sed -nE 's/.*[Ss]igned-[Bb]y[:=][[:space:]]*(\/[^] ]+).*/\1/p' "$entry" | head -n 1)
-if [ ! -e "$keyring" ]; then
-    keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-fi
-[ -e "$keyring" ] || die "no keyring to check the archive with (apt-get install debian-archive-keyring)"
-
-# Proxies, retries and the like; not paths, not hooks.
-apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-|Retries|ForceIPv)' >"$work/apt.conf" || true
+archive_find "$suite"
+archive_lines "$suite" | awk '{ print "deb", $1, $2, $3 }' >"$apt_sources"
+archive_settings >"$work/apt.conf"
 proxy=$(apt-config dump Acquire::http::Proxy | sed -n 's/.*"\(.*\)".*/\1/p')
 [ -z "$proxy" ] || export http_proxy="$proxy" https_proxy="$proxy"
 
@@ -95,8 +79,8 @@ base=$cache/$suite-$(dpkg --print-architecture)-$(cksum <"$apt_sources" | cut -d
 if [ ! -e "$base" ]; then
     echo "== debootstrap $suite"
     include=()
-    [[ $mirror != https:* ]] || include=(--include=ca-certificates)
-    debootstrap --variant=minbase "${include[@]}" --keyring="$keyring" "$suite" "$work/base" "$mirror" \
+    [[ $archive_mirror != https:* ]] || include=(--include=ca-certificates)
+    debootstrap --variant=minbase "${include[@]}" --keyring="$archive_keyring" "$suite" "$work/base" "$archive_mirror" \
         >"$work/debootstrap.log" 2>&1 || {
         tail -n 20 "$work/debootstrap.log" >&2
         die "debootstrap failed"
@@ -112,7 +96,7 @@ make_root() {
     mkdir "$root"
     tar -C "$root" -xf "$base"
     cp "$apt_sources" "$root/etc/apt/sources.list"
-    cp --dereference "$keyring" "$root/etc/apt/trusted.gpg.d/"
+    cp --dereference "$archive_keyring" "$root/etc/apt/trusted.gpg.d/"
     cp "$work/apt.conf" "$root/etc/apt/apt.conf.d/90machine"
     cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
     git clone --quiet --no-hardlinks "$source_dir" "$root/root/cpu-profilerd"

@@ -21,8 +21,10 @@
 
 #define CONTINUATION_CPU_SHIFT 48
 #define QUALITY_COMPLETE       1
+#define QUALITY_DEPTH          3
 #define QUALITY_NO_RULE        4
 #define QUALITY_STITCHED       6
+#define CLOSED_LOST            1
 
 struct module_key {
     uint64_t pid;
@@ -217,13 +219,15 @@ static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id, 
     return 0;
 }
 
-/* Records of others have no quality field: a stack without proof is not complete. */
-static void read_quality(const struct fxt_sample *record, uint8_t *ret_quality, uint8_t *ret_closed)
+/* Records of others have no quality field: a stack without proof is not complete. Returns whether
+ * there is one. */
+static bool read_quality(const struct fxt_sample *record, uint8_t *ret_quality, uint8_t *ret_closed)
 {
     bool is_told = (record->fields & FXT_SAMPLE_QUALITY) != 0;
     uint8_t untold = record->user_count > 0 ? QUALITY_NO_RULE : 0;
     *ret_quality = is_told ? (uint8_t)record->quality : untold;
     *ret_closed = is_told ? (uint8_t)(record->quality >> 8) : 0;
+    return is_told;
 }
 
 static int take_completion(struct loader *loader, uint32_t provider_id,
@@ -240,7 +244,7 @@ static int take_completion(struct loader *loader, uint32_t provider_id,
         return 0;
     }
     group->is_completed = true;
-    read_quality(record, &group->quality, &group->closed);
+    (void)read_quality(record, &group->quality, &group->closed);
     return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
 }
 
@@ -263,7 +267,7 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
         grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
         return -ENOMEM;
     }
-    read_quality(record, &sample.quality, &sample.closed);
+    sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
     if ((record->fields & FXT_SAMPLE_CONTINUATION) != 0) {
         int r = find_group(loader, provider_id, record->continuation, &sample.group);
         if (r < 0) {
@@ -323,42 +327,124 @@ static int on_record(const struct fxt_record *record, void *userdata)
     return 0;
 }
 
-/* Gives each part of a group what its completion says, where it does not say it itself. */
-static void complete_samples(struct profile *profile)
+/*
+ * The stack that begins with `own` and goes on with `rest`. Where both have entries it ends at
+ * PROFILE_MERGED_MAX of them, so that many samples cannot each blow up one long rest; `*ret_cut`
+ * says so.
+ */
+static int join_stacks(struct profile *profile, uint32_t own, uint32_t rest, uint32_t *ret_stack,
+                       bool *ret_cut)
 {
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        struct profile_sample *sample = &profile->samples[i];
-        if (sample->group == INTERN_NONE) {
-            continue;
-        }
-        const struct profile_group *group = &profile->groups[sample->group];
-        if (!group->is_completed) {
-            profile->orphan_partial_count++;
-            continue;
-        }
-        if (sample->user_stack == 0) {
-            sample->user_stack = group->user_stack;
-            sample->quality = group->quality;
-            sample->closed = group->closed;
-        }
-        if (sample->kernel_stack == 0) {
-            sample->kernel_stack = group->kernel_stack;
+    uint64_t joined[PROFILE_MERGED_MAX];
+    size_t own_bytes = 0;
+    size_t rest_bytes = 0;
+    const uint64_t *own_stack = intern_bytes(&profile->stacks, own, &own_bytes);
+    const uint64_t *rest_stack = intern_bytes(&profile->stacks, rest, &rest_bytes);
+    *ret_cut = false;
+    if (own_bytes == 0 || rest_bytes == 0) {
+        *ret_stack = own_bytes == 0 ? rest : own;
+        return 0;
+    }
+    size_t own_taken = own_bytes < sizeof joined ? own_bytes : sizeof joined;
+    size_t room_bytes = sizeof joined - own_taken;
+    size_t rest_taken = rest_bytes < room_bytes ? rest_bytes : room_bytes;
+    memcpy(joined, own_stack, own_taken);
+    memcpy((uint8_t *)joined + own_taken, rest_stack, rest_taken);
+    *ret_cut = own_taken + rest_taken < own_bytes + rest_bytes;
+    return intern_add(&profile->stacks, joined, own_taken + rest_taken, ret_stack);
+}
+
+static int complete_sample(struct profile *profile, struct profile_sample *sample)
+{
+    const struct profile_group *group = &profile->groups[sample->group];
+    bool is_cut = false;
+    if (!group->is_completed) {
+        profile->orphan_partial_count++;
+        sample->closed = CLOSED_LOST;
+        return 0;
+    }
+    int r =
+        join_stacks(profile, sample->user_stack, group->user_stack, &sample->user_stack, &is_cut);
+    if (r < 0) {
+        return r;
+    }
+    if (!sample->has_quality) {
+        sample->quality = group->quality;
+        sample->closed = group->closed;
+    }
+    if (is_cut) {
+        sample->quality = QUALITY_DEPTH;
+    }
+    if (sample->kernel_stack == 0) {
+        sample->kernel_stack = group->kernel_stack;
+    }
+    return 0;
+}
+
+/* Appends to each part of a group what its completion says. */
+static int complete_samples(struct profile *profile)
+{
+    int r = 0;
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        if (profile->samples[i].group != INTERN_NONE) {
+            r = complete_sample(profile, &profile->samples[i]);
         }
     }
     for (size_t i = 0; i < profile->group_count; i++) {
         profile->orphan_completion_count += profile->groups[i].member_count == 0;
     }
+    return r;
+}
+
+/* Beside what the writer knew of stacks that never came, the reader knows what is not in the file.
+ */
+static int tell_orphans(struct profile *profile)
+{
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"orphan_partials", profile->orphan_partial_count},
+        {"orphan_completions", profile->orphan_completion_count},
+    };
+    if (profile->orphan_partial_count == 0 && profile->orphan_completion_count == 0) {
+        return 0;
+    }
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    if (!cJSON_IsObject(books)) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const cJSON *told = cJSON_GetObjectItemCaseSensitive(books, counts[i].name);
+        double count = (double)counts[i].count + (cJSON_IsNumber(told) ? told->valuedouble : 0);
+        cJSON_DeleteItemFromObjectCaseSensitive(books, counts[i].name);
+        if (cJSON_AddNumberToObject(books, counts[i].name, count) == NULL) {
+            return -ENOMEM;
+        }
+    }
+    char *books_json = cJSON_PrintUnformatted(books);
+    if (books_json == NULL) {
+        return -ENOMEM;
+    }
+    free(profile->books_json);
+    profile->books_json = books_json;
+    return 0;
 }
 
 static int finish(struct loader *loader)
 {
     struct profile *profile = loader->profile;
     names_seal(&profile->names);
-    complete_samples(profile);
     symbols_seal(&profile->symbols);
-    int r = mappings_seal(&profile->mappings);
+    int r = complete_samples(profile);
+    if (r == 0) {
+        r = mappings_seal(&profile->mappings);
+    }
     if (r == 0) {
         r = ledger_close(&loader->ledger, &profile->session_json, &profile->books_json);
+    }
+    if (r == 0) {
+        r = tell_orphans(profile);
     }
     return r < 0 ? r : resolve_samples(profile);
 }

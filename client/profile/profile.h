@@ -7,7 +7,8 @@
  * since names, corrections of mappings and completions of samples come after what they are about.
  *
  * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
- * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size.
+ * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size; of
+ * samples that share one completion, at most PROFILE_MERGED_MAX entries each.
  */
 
 #include "fault.h"
@@ -26,6 +27,9 @@
 /* pids that are none (docs/trace-format.md). */
 #define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
 #define PROFILE_PID_EXITED  UINT64_MAX
+
+/* A stack of which a sample and its completion have each a part is cut at so many entries. */
+#define PROFILE_MERGED_MAX 510
 
 /* How a sample's user stack ends. */
 enum profile_rooted {
@@ -48,6 +52,7 @@ struct profile_sample {
     uint32_t group;        /* the continuation that it is a part of, or INTERN_NONE */
     uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
     uint8_t closed;        /* why it has no more: 0 normal */
+    bool has_quality;      /* its own record told it */
 };
 
 struct profile_module {

@@ -265,9 +265,13 @@ static int finish(struct recording *recording)
     return EXIT_DONE;
 }
 
-/* A pid that was mistyped would go unseen among others. */
-static void tell_unseen_targets(const struct record_scan *scan)
+/* What was mistyped would go unseen among others. */
+static void tell_unseen_targets(const struct record_request *request,
+                                const struct record_scan *scan)
 {
+    if (request->targets != NULL && scan->pid_count == 0 && scan->sample_count == 0) {
+        (void)complain("targets: nothing that they match has run; all samples are filtered");
+    }
     for (size_t i = 0; i < scan->pid_count && scan->fault.code == 0; i++) {
         if (!scan->is_pid_seen[i]) {
             (void)complain("pid %d: is a target and has no sample: it did not run, or there is no "
@@ -301,7 +305,7 @@ static void summarise(struct recording *recording)
         (void)complain("recording: %s; nothing more can be said about it",
                        recording->scan.fault.text);
     }
-    tell_unseen_targets(&recording->scan);
+    tell_unseen_targets(recording->request, &recording->scan);
     books_table_print(to, recording->scan.books_json);
     if (is_file) {
         (void)fputs("\nprofctl report ", to);

@@ -6,6 +6,7 @@
  * runs it, and the rest of this folder is what it needs to.
  */
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct record_request {
     const char *output_path;
     const char *config_path; /* NULL: none */
     const char *socket_path; /* NULL: where the daemon usually is */
+    const cJSON *targets;    /* what options name; NULL: as the config says */
     bool whole_machine;
     bool kernel_stacks;
     char **command; /* NULL: none; ends with NULL */

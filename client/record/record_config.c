@@ -42,6 +42,16 @@ static bool add_child_target(cJSON *tree, pid_t child)
     return true;
 }
 
+static bool add_targets(cJSON *tree, const cJSON *targets)
+{
+    cJSON *copy = cJSON_Duplicate(targets, true);
+    if (!cJSON_AddItemToObject(tree, "targets", copy)) {
+        cJSON_Delete(copy);
+        return false;
+    }
+    return true;
+}
+
 static bool apply_options(cJSON *tree, const struct record_request *request, pid_t child)
 {
     if (request->frequency_hz > 0) {
@@ -57,8 +67,11 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
-    if (request->whole_machine || child > 0) {
+    if (request->whole_machine || child > 0 || request->targets != NULL) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "targets");
+    }
+    if (request->targets != NULL) {
+        return add_targets(tree, request->targets);
     }
     return request->whole_machine || child <= 0 || add_child_target(tree, child);
 }
@@ -89,10 +102,11 @@ int record_config_load(const struct record_request *request, pid_t child, char *
 {
     const char *path = request->config_path;
     cleanup_(freep) char *base = NULL;
+    cleanup_(freep) char *built = NULL;
     size_t base_bytes = 0;
+    struct session_config config;
     struct fault fault = {0};
     if (path != NULL) {
-        struct session_config config;
         if (read_text(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
             return complain("%s", fault.text);
         }
@@ -101,9 +115,14 @@ int record_config_load(const struct record_request *request, pid_t child, char *
             return complain("%s: %s: %s", path, fault.member, fault.text);
         }
     }
-    if (record_config_build(base, request, child, ret, &fault) < 0) {
+    if (record_config_build(base, request, child, &built, &fault) < 0) {
         return complain("%s: %s", path == NULL ? "config" : path, fault.text);
     }
+    /* Options that are too many together. */
+    if (built != NULL && session_config_parse(built, strlen(built), false, &config, &fault) < 0) {
+        return complain("%s: %s", fault.member, fault.text);
+    }
+    *ret = take_ptr(built);
     return EXIT_DONE;
 }
 

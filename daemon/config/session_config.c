@@ -10,6 +10,8 @@
 #include "session_config.h"
 
 #include "cleanup.h"
+#include "config_members.h"
+#include "cpu_list.h"
 #include "json.h"
 
 #include <errno.h>
@@ -23,7 +25,6 @@
 #define BUFFER_DURATION_MAX_S   60 /* that a default buffer holds */
 #define BUFFER_SAMPLE_BYTES     256
 #define BUFFER_DEFAULT_KIB_MIN  8192
-#define PID_LIMIT               4194304
 #define NAME_BYTES_MAX          24
 #define SUGGESTION_DISTANCE_MAX 2
 #define SUGGESTION_PART_MIN     4 /* letters of a name that suggest it */
@@ -43,6 +44,7 @@ enum member {
     KERNEL_THREADS,
     TARGETS,
     EXCLUDE_SELF,
+    CPUS,
     BUFFER_KIB_PER_CPU,
     MAX_DURATION_S,
     MEMBER_COUNT,
@@ -54,7 +56,7 @@ static const char *const member_names[MEMBER_COUNT] = {
     [STACK_COPY_BYTES] = "stack_copy_bytes", [KERNEL_STACKS] = "kernel_stacks",
     [KERNEL_THREADS] = "kernel_threads",     [TARGETS] = "targets",
     [EXCLUDE_SELF] = "exclude_self",         [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
-    [MAX_DURATION_S] = "max_duration_s",
+    [MAX_DURATION_S] = "max_duration_s",     [CPUS] = "cpus",
 };
 
 static const char *const unwind_names[] = {
@@ -116,12 +118,7 @@ static const char *suggest_member(const char *name)
     return closest != NULL ? closest : suggest_by_part(name);
 }
 
-/* A name that somebody else wrote, fit to be shown: printable ASCII, cut, and not empty. */
-struct shown_name {
-    char text[40];
-};
-
-static struct shown_name show_name(const char *name)
+struct shown_name config_show_name(const char *name)
 {
     struct shown_name shown = {""};
     size_t bytes = 0;
@@ -137,7 +134,7 @@ static struct shown_name show_name(const char *name)
 
 static int refuse_unknown(const char *name, struct fault *reterr)
 {
-    struct shown_name shown = show_name(name);
+    struct shown_name shown = config_show_name(name);
     const char *suggestion = suggest_member(name);
     if (suggestion != NULL) {
         return fault_set_member(reterr, shown.text,
@@ -153,7 +150,7 @@ static int refuse_unknown(const char *name, struct fault *reterr)
                             list);
 }
 
-static int read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
+int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
                         int64_t *value, struct fault *reterr)
 {
     if (item == NULL || json_read_integer(item, minimum, maximum, value)) {
@@ -185,10 +182,11 @@ static int read_period(const cJSON *const *items, struct session_config *config,
         return fault_set_member(reterr, "sample_period_ns",
                                 "is given beside frequency_hz; one of the two is allowed");
     }
-    int r = read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, 100000, &frequency_hz, reterr);
+    int r =
+        config_read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, 100000, &frequency_hz, reterr);
     if (r >= 0) {
-        r = read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", 10000, NS_PER_S, &period_ns,
-                         reterr);
+        r = config_read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", 10000, NS_PER_S,
+                                &period_ns, reterr);
     }
     if (frequency_hz > 0) {
         period_ns = (NS_PER_S + frequency_hz / 2) / frequency_hz;
@@ -252,49 +250,29 @@ static int read_stack_copy(const cJSON *item, struct session_config *config, str
     return 0;
 }
 
-static int read_pids(const cJSON *pids, struct session_config *config, struct fault *reterr)
+static int read_cpus(const cJSON *item, struct session_config *config, struct fault *reterr)
 {
-    int count = cJSON_GetArraySize(pids);
-    if (!cJSON_IsArray(pids) || count < 1 || count > SESSION_TARGETS_MAX) {
-        return fault_set_member(reterr, "targets.pids",
-                                "%s; an array of 1 to %d integers is allowed",
-                                !cJSON_IsArray(pids) ? "is not an array"
-                                : count < 1          ? "is empty"
-                                                     : "is too long",
-                                SESSION_TARGETS_MAX);
-    }
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, pids)
-    {
-        int64_t pid = 0;
-        int r = read_integer(item, "targets.pids", 1, PID_LIMIT, &pid, reterr);
-        if (r < 0) {
-            return r;
-        }
-        config->target_pids[config->target_pid_count++] = (int32_t)pid;
-    }
-    return 0;
-}
-
-static int read_targets(const cJSON *targets, struct session_config *config, struct fault *reterr)
-{
-    static const char *const names[] = {"pids"};
-    const cJSON *pids = NULL;
-    const char *offender = NULL;
-    if (targets == NULL) {
+    cleanup_(freep) uint32_t *cpus = NULL;
+    size_t count = 0;
+    if (item == NULL) {
         return 0;
     }
-    if (!cJSON_IsObject(targets)) {
-        return fault_set_member(reterr, "targets", "is not an object; one with pids is allowed");
+    const char *text = cJSON_GetStringValue(item);
+    int r = text == NULL || strlen(text) >= SESSION_CPUS_BYTES || strchr(text, '\n') != NULL
+                ? -EBADMSG
+                : cpu_list_parse(text, &cpus, &count);
+    if (r == -ENOMEM) {
+        return fault_set(reterr, ENOMEM, "no memory for a list of CPUs");
     }
-    int r = json_take_members(targets, names, 1, &pids, &offender);
     if (r < 0) {
-        char member[48];
-        (void)snprintf(member, sizeof member, "targets.%s", show_name(offender).text);
-        return fault_set_member(reterr, member, "%s; pids, once, is allowed",
-                                r == -EEXIST ? "is there twice" : "is not a member of targets");
+        return fault_set_member(reterr, "cpus",
+                                "%s; numbers below %u and ranges of them in rising order, as in "
+                                "\"0-3,8\", in at most %d characters, are allowed",
+                                text == NULL ? "is not a string" : "is not a list of CPUs",
+                                CPU_LIST_LIMIT, SESSION_CPUS_BYTES - 1);
     }
-    return pids == NULL ? 0 : read_pids(pids, config, reterr);
+    (void)snprintf(config->cpus, sizeof config->cpus, "%s", text);
+    return 0;
 }
 
 static uint32_t default_buffer_kib(const struct session_config *config)
@@ -314,13 +292,14 @@ static int read_sizes(const cJSON *const *items, struct session_config *config,
     int64_t depth = config->max_stack_depth;
     int64_t duration_s = config->max_duration_s;
     int64_t buffer_kib = 0;
-    int r = read_integer(items[MAX_STACK_DEPTH], "max_stack_depth", 1, 510, &depth, reterr);
+    int r = config_read_integer(items[MAX_STACK_DEPTH], "max_stack_depth", 1, 510, &depth, reterr);
     if (r >= 0) {
-        r = read_integer(items[MAX_DURATION_S], "max_duration_s", 1, 31536000, &duration_s, reterr);
+        r = config_read_integer(items[MAX_DURATION_S], "max_duration_s", 1, 31536000, &duration_s,
+                                reterr);
     }
     if (r >= 0) {
-        r = read_integer(items[BUFFER_KIB_PER_CPU], "buffer_kib_per_cpu", 256, 4194304, &buffer_kib,
-                         reterr);
+        r = config_read_integer(items[BUFFER_KIB_PER_CPU], "buffer_kib_per_cpu", 256, 4194304,
+                                &buffer_kib, reterr);
     }
     config->max_stack_depth = (uint16_t)depth;
     config->max_duration_s = (uint32_t)duration_s;
@@ -358,7 +337,10 @@ static int read_config(const cJSON *const *items, struct session_config *config,
     if (r >= 0) {
         r = read_booleans(items, config, reterr);
     }
-    return r < 0 ? r : read_targets(items[TARGETS], config, reterr);
+    if (r >= 0) {
+        r = read_cpus(items[CPUS], config, reterr);
+    }
+    return r < 0 ? r : session_targets_read(items[TARGETS], &config->targets, reterr);
 }
 
 static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
@@ -412,20 +394,6 @@ int session_config_parse(const char *text, size_t text_bytes, bool detached,
     return r;
 }
 
-static bool print_targets(cJSON *tree, const struct session_config *config)
-{
-    if (config->target_pid_count == 0) {
-        return true;
-    }
-    cJSON *targets = cJSON_AddObjectToObject(tree, "targets");
-    cJSON *pids = cJSON_CreateIntArray(config->target_pids, (int)config->target_pid_count);
-    if (!cJSON_AddItemToObject(targets, "pids", pids)) {
-        cJSON_Delete(pids);
-        return false;
-    }
-    return true;
-}
-
 char *session_config_print(const struct session_config *config)
 {
     cleanup_(json_freep) cJSON *tree = cJSON_CreateObject();
@@ -437,8 +405,9 @@ char *session_config_print(const struct session_config *config)
          cJSON_AddNumberToObject(tree, "stack_copy_bytes", config->stack_copy_bytes) != NULL) &&
         cJSON_AddBoolToObject(tree, "kernel_stacks", config->kernel_stacks) != NULL &&
         cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
-        print_targets(tree, config) &&
+        session_targets_print(tree, &config->targets) &&
         cJSON_AddBoolToObject(tree, "exclude_self", config->exclude_self) != NULL &&
+        (config->cpus[0] == '\0' || cJSON_AddStringToObject(tree, "cpus", config->cpus) != NULL) &&
         cJSON_AddNumberToObject(tree, "buffer_kib_per_cpu", config->buffer_kib_per_cpu) != NULL &&
         (config->max_duration_s == 0 ||
          cJSON_AddNumberToObject(tree, "max_duration_s", config->max_duration_s) != NULL);

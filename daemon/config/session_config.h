@@ -8,13 +8,14 @@
  */
 
 #include "fault.h"
+#include "session_targets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SESSION_CONFIG_BYTES_MAX ((size_t)65536)
-#define SESSION_TARGETS_MAX      1024
+#define SESSION_CPUS_BYTES       256
 
 /* How user stacks are found; the values are those of "unwind". */
 enum session_unwind {
@@ -30,15 +31,15 @@ struct session_config {
     uint64_t period_ns;       /* "frequency_hz" or "sample_period_ns"; 999 Hz */
     uint16_t max_stack_depth; /* 1-510; 127 */
     enum session_unwind unwind;
-    uint32_t stack_copy_bytes;   /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
-    bool kernel_stacks;          /* false */
-    bool kernel_threads;         /* true */
-    bool exclude_self;           /* true */
-    uint32_t buffer_kib_per_cpu; /* 256-4,194,304; rate x min(max_duration_s, 60) x 256 bytes, at
-                                    least 8,192 */
-    uint32_t max_duration_s;     /* 1-31,536,000; 0: none */
-    int32_t target_pids[SESSION_TARGETS_MAX];
-    size_t target_pid_count; /* 0: everything */
+    uint32_t stack_copy_bytes;      /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
+    bool kernel_stacks;             /* false */
+    bool kernel_threads;            /* true */
+    bool exclude_self;              /* true */
+    uint32_t buffer_kib_per_cpu;    /* 256-4,194,304; rate x min(max_duration_s, 60) x 256 bytes, at
+                                       least 8,192 */
+    uint32_t max_duration_s;        /* 1-31,536,000; 0: none */
+    char cpus[SESSION_CPUS_BYTES];  /* a list for cpu_list_parse(); "": all that are online */
+    struct session_targets targets; /* none: everything */
 };
 
 /*

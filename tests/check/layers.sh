@@ -25,6 +25,7 @@ daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              |
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
+daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel

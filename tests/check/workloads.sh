@@ -28,9 +28,23 @@ tells() {
 tells "$bin/threads" --seconds 0.3 : alpha_spin bravo_spin charlie_spin
 tells "$bin/forker" --seconds 0.3 : forked_spin brief_spin
 tells "$bin/brief" : brief_spin
+tells "$bin/napper" 3000 3000 --seconds 0.3 : nap_spin nap_sleep
 tells "$bin/dlopener" --seconds 0.7 : early_spin late_spin
 tells env LIBRARY="$bin/libforged.so" "$bin/dlopener" --seconds 0.7 : early_spin late_spin
+tells "$bin/kernel_entries" --seconds 0.3 : spin_deep read_random
 tells "$bin/libc_user" --seconds 0.3 : sort_in_libc copy_in_libc draw_in_libc
+
+# What tells begin and end instead: each turn after the one before.
+turns_follow() {
+    local what=$1
+    awk '$2 < last || $3 < $2 { exit 1 } { last = $3 } END { exit NR < 2 }' "$told" || complain "$what: its turns overlap, or there are none"
+}
+"$bin/alternate" --seconds 0.1 >"$told" || complain "alternate: failed"
+turns_follow alternate
+"$bin/reuser" 5 >"$told" && turns_follow reuser
+: >"$told"
+"$bin/turn" "$told" 1000 3 "$bin/turn" || complain "turn: failed"
+turns_follow turn
 
 # 3 : 2, to a percent of the whole.
 tells "$bin/busy" --seconds 1 --cpu 0 : spin_three_fifths spin_two_fifths

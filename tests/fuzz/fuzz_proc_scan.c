@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Any bytes as a stat and as a maps line: what is accepted keeps its promises (a mapping is not
- * empty, its path lies inside the line), and everything else is refused without harm.
- */
+/* Any bytes as a stat, a status and a maps line: what is accepted keeps its promises (a mapping is
+ * not empty, its path lies inside the line), and everything else is refused without harm. */
 #include "fuzz_target.h"
 #include "proc_scan.h"
 
@@ -32,6 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct proc_stat stat = {.parent_pid = -1};
     int r = proc_scan_parse_stat(text, &stat);
     require(r == 0 ? stat.parent_pid >= 0 && stat.state > ' ' : r == -EBADMSG);
+
+    uint32_t uid = UINT32_MAX;
+    r = proc_scan_parse_uid(text, &uid);
+    require(r == 0 ? strstr(text, "\nUid:\t") != NULL : r == -EBADMSG && uid == UINT32_MAX);
 
     struct mapping_description mapping = {0};
     r = proc_scan_parse_maps_line(text, &mapping);

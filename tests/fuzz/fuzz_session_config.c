@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     cleanup_(freep) char *printed_again = session_config_print(&again);
     if (printed_again == NULL || strcmp(printed, printed_again) != 0 ||
         config.period_ns != again.period_ns || config.max_duration_s != again.max_duration_s ||
-        config.target_pid_count != again.target_pid_count) {
+        memcmp(&config.targets, &again.targets, sizeof config.targets) != 0) {
         abort();
     }
     return 0;

@@ -188,6 +188,29 @@ echo '{"targets": {"pids": [1]}}' >"$WORK/targets.json"
 expect 1 'targets.json: targets: stand against the command' \
     record -o "$WORK/profile.fxt" --config "$WORK/targets.json" -- true
 expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
+
+# Long options that are not what they look like.
+expect 2 '--kernel=yes: takes no value' record --kernel=yes
+expect 2 '--help=x: takes no value' status --help=x
+expect 2 '--co: may be one of several options; write it out' record --co x
+expect 2 '--comx: there is no such option' record --comx x
+expect 2 '-Z: there is no such option' record -Z
+
+# Targets: what the daemon would refuse is refused here, and of the option.
+for verb in record start; do
+    expect 2 "-p: 'x': is not a number; several are separated by commas" $verb -p 1,x
+    expect 2 "-p: 0: is out of range; an integer from 1 to 4194304" $verb --pid 0
+    expect 2 "-t: 4194305: is out of range" $verb -t 4194305
+    expect 2 "-u: 'nobody-is-called-so': there is no such user" $verb -u root,nobody-is-called-so
+    expect 2 "--comm: chromium-browser: matches no name, since the kernel keeps 15 bytes" $verb --comm chromium-browser
+    expect 2 "-G: nginx.service: does not begin with '/'" $verb -G nginx.service
+    expect 2 '-p: takes a value' $verb -p
+    expect 1 'no socket' $verb -p 1,2 -p 3 -t 4 -u root,65534 --comm 'cc1*' -G /sys/fs/cgroup/a
+done
+expect 2 '-a: is the whole machine, and -p.*name a part' record -a -p 1
+expect 2 'true: is recorded alone, and -p.*name something else' record -p 1 -- true
+expect 1 'targets.pids: is too long; an array of 1 to 1024 integers' \
+    record -o "$WORK/profile.fxt" -p "$(seq -s, 1 1025)"
 expect 1 'text: config: ' check "$WORK/text"
 expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
 expect 1 'missing: cannot be opened: No such file' \

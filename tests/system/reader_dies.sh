@@ -13,12 +13,12 @@ run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
 # samples FILE: a line each, sorted, since a later Read has more of the first CPU before the others.
 samples() {
     profctl dump --json "$1" >"$WORK/dump.json" || fail "$1 is no recording"
-    python3 - "$WORK/dump.json" <<'PYTHON' | sort
-import json, sys
-for line in open(sys.argv[1], encoding="utf-8"):
-    record = json.loads(line)
-    if record["record"] == "sample":
-        print(record["time_ns"], record["cpu"], record["pid"], record["tid"])
+    PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" <<'PYTHON' | sort
+import sys
+from samples import whole_samples
+with open(sys.argv[1], encoding="utf-8") as lines:
+    for sample in whole_samples(lines):
+        print(sample["time_ns"], sample["cpu"], sample["pid"], sample["tid"])
 PYTHON
 }
 

@@ -12,7 +12,23 @@
 
 #include "profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+static const uint64_t *stack_of(const struct profile *profile, uint32_t stack, size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint64_t *entries = intern_bytes(&profile->stacks, stack, &size_bytes);
+    *ret_count = size_bytes / sizeof *entries;
+    return entries;
+}
+
+static const char *name_of(const struct profile *profile, const struct profile_sample *sample)
+{
+    uint32_t text =
+        names_find(&profile->names, sample->segment, sample->pid, sample->tid, sample->time_ns);
+    return text == INTERN_NONE ? "" : profile_text(profile, text);
+}
 
 void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes, size_t size_bytes)
 {
@@ -36,12 +52,38 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
         size_t count = 0;
         const uint32_t *chain = profile_chain(profile, sample->chain, &count);
         assert_true(count > 0);
-        loaded->samples[i] = (struct loaded_sample){
+        struct loaded_sample *loaded_sample = &loaded->samples[i];
+        *loaded_sample = (struct loaded_sample){
             .time_ns = sample->time_ns,
             .pid = sample->pid,
+            .tid = sample->tid,
+            .cpu = sample->cpu,
+            .quality = sample->quality,
+            .closed = sample->closed,
+            .thread = name_of(profile, sample),
             .process = profile_text(profile, sample->process_name),
             .function = profile_text(profile, profile_frame(profile, chain[0])->name),
+            .number = i,
         };
+        loaded_sample->user_stack =
+            stack_of(profile, sample->user_stack, &loaded_sample->user_count);
+        loaded_sample->kernel_stack =
+            stack_of(profile, sample->kernel_stack, &loaded_sample->kernel_count);
+    }
+}
+
+void loaded_recording_frames(const struct loaded_recording *loaded,
+                             const struct loaded_sample *sample, char *ret, size_t capacity)
+{
+    const struct profile *profile = loaded->profile;
+    const struct profile_sample *loaded_from = &profile->samples[sample->number];
+    size_t count = 0;
+    size_t used = 0;
+    const uint32_t *chain = profile_chain(profile, loaded_from->chain, &count);
+    ret[0] = '\0';
+    for (size_t i = 0; i < count && loaded_from->user_stack != 0 && used < capacity; i++) {
+        const char *name = profile_text(profile, profile_frame(profile, chain[i])->name);
+        used += (size_t)snprintf(ret + used, capacity - used, "%s ", name);
     }
 }
 

@@ -12,8 +12,18 @@
 struct loaded_sample {
     uint64_t time_ns;
     uint64_t pid;
-    const char *process;  /* its name; borrowed, as the next */
+    uint64_t tid;
+    uint32_t cpu;
+    uint8_t quality;
+    uint8_t closed;
+    const uint64_t *user_stack; /* borrowed, as the next */
+    size_t user_count;
+    const uint64_t *kernel_stack;
+    size_t kernel_count;
+    const char *process;  /* its name; borrowed, as the next two */
+    const char *thread;   /* its name */
     const char *function; /* the innermost one */
+    size_t number;        /* in the file, from 0 */
 };
 
 struct loaded_recording {
@@ -27,4 +37,8 @@ struct loaded_recording {
 /* Loads what must be a whole recording, with nothing in it that is not understood. */
 void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes,
                            size_t size_bytes);
+/* All frames of a sample with a user stack, leaf first, each followed by a space; of one without,
+ * "". At most `capacity` bytes, with the NUL. */
+void loaded_recording_frames(const struct loaded_recording *loaded,
+                             const struct loaded_sample *sample, char *ret, size_t capacity);
 void loaded_recording_done(struct loaded_recording *loaded);

@@ -108,16 +108,16 @@ static inline uint64_t offset_at(struct story *story, int32_t pid, uint64_t page
     return mapping->file_offset + (page * PAGE - mapping->start);
 }
 
-/* The newest name of a thread, "nobody" when no such thread lived then. */
+/* The name of a thread, "" without one, "nobody" when no such thread lived then. */
 static inline const char *name_of(struct story *story, int32_t pid, int32_t tid, uint64_t time_ns)
 {
     struct process *process = living(story, pid, time_ns);
-    const struct thread *thread =
-        process == NULL ? NULL : process_find_thread(process, tid, time_ns);
+    struct thread *thread = process == NULL ? NULL : process_find_thread(process, tid, time_ns);
     if (thread == NULL || thread->to_ns <= time_ns) {
         return "nobody";
     }
-    return thread->name_count == 0 ? "" : thread->names[(thread->name_count - 1) % NAMES_KEPT].text;
+    const struct name *name = process_thread_name(thread, time_ns);
+    return name == NULL ? "" : name->text;
 }
 
 struct scan_line {

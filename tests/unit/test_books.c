@@ -2,12 +2,13 @@
 
 /* The books close: what is measured adds up, what is not is said to be unknown. */
 #include "books.h"
-#include "cpu_time.h"
+#include "cpu_idle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,17 @@
 
 static void unexplained_is_what_is_left_and_has_a_sign(void **state)
 {
-    struct books_cpu cpu = {
-        .running_ns = 2500100, .received = 6, .lost = 1, .idle = 2, .kept = 5, .filtered = 1};
+    struct books_cpu cpu = {.running_ns = 5000100,
+                            .received = 6,
+                            .lost = 1,
+                            .throttled = 3,
+                            .missed = 7,
+                            .idle = 2,
+                            .kept = 5,
+                            .filtered = 1};
     struct books books = {.period_ns = 250000, .cpus = &cpu, .cpu_count = 1};
     (void)state;
-    assert_int_equal(books_expected(&books, &cpu), 10);
+    assert_int_equal(books_expected(&books, &cpu), 20);
     assert_int_equal(books_unexplained(&books, &cpu), 1);
     cpu.received = 9;
     assert_int_equal(books_unexplained(&books, &cpu), -2);
@@ -29,25 +36,44 @@ static void unexplained_is_what_is_left_and_has_a_sign(void **state)
     assert_int_equal(books_expected(&books, &cpu), 11);
 }
 
+static void what_is_held_is_not_expected_yet(void **state)
+{
+    struct books_cpu cpu = {.running_ns = 1000, .received = 6, .held = 4};
+    struct books books = {.period_ns = 100, .cpus = &cpu, .cpu_count = 1};
+    (void)state;
+    assert_int_equal(books_expected(&books, &cpu), 6);
+    assert_int_equal(books_unexplained(&books, &cpu), 0);
+}
+
 static void prints_each_cpu_and_the_total(void **state)
 {
     struct books_cpu cpus[] = {
         {.cpu = 0,
-         .running_ns = 1000,
+         .running_ns = 2000,
          .received = 7,
          .lost = 1,
-         .idle = 1,
+         .throttled = 4,
+         .missed = 5,
+         .idle = 2,
          .kept = 4,
          .filtered = 2,
          .dropped = 1,
-         .steal_ns = 5},
-        {.cpu = 3, .running_ns = 1000, .received = 9, .idle = 3, .kept = 9},
+         .steal_ns = 5,
+         .offline_ns = 6,
+         .idle_source = "switches"},
+        {.cpu = 3,
+         .running_ns = 1000,
+         .received = 9,
+         .idle = 3,
+         .kept = 9,
+         .idle_source = "switches,proc_stat"},
     };
     struct books books = {
         .period_ns = 100,
         .cpus = cpus,
         .cpu_count = 2,
-        .idle_source = "proc_stat",
+        .orphan_partials = 8,
+        .orphan_completions = 9,
         .truncated_stacks = 2,
         .stitched_stacks = 5,
         .code_lookups = 9,
@@ -61,28 +87,23 @@ static void prints_each_cpu_and_the_total(void **state)
     assert_string_equal(
         text,
         "{\"period_ns\":100,\"cpus\":["
-        "{\"cpu\":0,\"expected\":10,\"received\":7,\"lost\":1,\"throttled\":null,\"missed\":null,"
-        "\"idle\":1,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":null},"
-        "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":null,\"missed\":null,"
+        "{\"cpu\":0,\"expected\":20,\"received\":7,\"lost\":1,\"throttled\":4,\"missed\":5,"
+        "\"idle\":2,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+        "\"offline_ns\":6,\"idle_source\":\"switches\"},"
+        "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":0,\"missed\":0,"
         "\"idle\":3,\"unexplained\":-2,\"kept\":9,\"filtered\":0,\"dropped\":0,\"steal_ns\":0,"
-        "\"offline_ns\":null}],"
-        "\"total\":{\"expected\":20,\"received\":16,\"lost\":1,\"throttled\":null,\"missed\":null,"
-        "\"idle\":4,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":null},"
-        "\"idle_source\":\"proc_stat\",\"orphan_partials\":0,\"orphan_completions\":0,"
-        "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,\"modules_unread\":4}");
+        "\"offline_ns\":0,\"idle_source\":\"switches,proc_stat\"}],"
+        "\"total\":{\"expected\":30,\"received\":16,\"lost\":1,\"throttled\":4,\"missed\":5,"
+        "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+        "\"offline_ns\":6},"
+        "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
+        "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
+        "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
+        "\"modules_unread\":4}");
     free(text);
-}
-
-static void an_idle_time_nobody_measured_is_null(void **state)
-{
-    struct books_cpu cpu = {.cpu = 0};
-    struct books books = {.period_ns = 100, .cpus = &cpu, .cpu_count = 1};
-    (void)state;
-    char *text = books_print(&books);
-    assert_non_null(strstr(text, "\"idle\":null"));
-    assert_non_null(strstr(text, "\"idle_source\":null"));
+    books.totals_only = true;
+    text = books_print(&books);
+    assert_non_null(strstr(text, "\"cpus\":[],\"total\":{\"expected\":30,"));
     free(text);
 }
 
@@ -114,13 +135,49 @@ static void the_machines_own_idle_time_grows_no_faster_than_the_clock(void **sta
     assert_true(after.idle_ns - before.idle_ns < UINT64_C(60000000000));
 }
 
+/* Two CPUs with cpuidle, and one without; a third state's file has no number. */
+static void adds_up_the_idle_states_of_a_cpu(void **state)
+{
+    static const char *const files[][2] = {
+        {"cpu0/cpuidle/state0/time", "5\n"},
+        {"cpu0/cpuidle/state1/time", "7000000000000\n"},
+        {"cpu12/cpuidle/state0/time", "1\n"},
+    };
+    char root[] = "/tmp/test_books.XXXXXX";
+    char command[256];
+    struct cpu_time times[] = {{.cpu = 12}, {.cpu = 0}, {.cpu = 1, .idle_ns = 42}};
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(command, sizeof command,
+                   "cd %s && mkdir -p cpu0/cpuidle/state0 cpu0/cpuidle/state1 cpu12/cpuidle/state0",
+                   root);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[256];
+        (void)snprintf(path, sizeof path, "%s/%s", root, files[i][0]);
+        FILE *file = fopen(path, "we");
+        assert_non_null(file);
+        (void)fputs(files[i][1], file);
+        (void)fclose(file);
+    }
+    assert_string_equal(cpu_idle_source(root, 1), "proc_stat");
+    assert_string_equal(cpu_idle_source(root, 12), "cpuidle");
+    assert_int_equal(cpu_idle_read(root, "cpuidle", times, 3), 0);
+    assert_int_equal(times[0].idle_ns, 1000);
+    assert_int_equal(times[1].idle_ns, UINT64_C(7000000000005000));
+    assert_int_equal(times[2].idle_ns, 42);
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unexplained_is_what_is_left_and_has_a_sign),
         cmocka_unit_test(prints_each_cpu_and_the_total),
-        cmocka_unit_test(an_idle_time_nobody_measured_is_null),
+        cmocka_unit_test(what_is_held_is_not_expected_yet),
         cmocka_unit_test(reads_idle_and_steal_of_the_cpus_asked_for),
+        cmocka_unit_test(adds_up_the_idle_states_of_a_cpu),
         cmocka_unit_test(the_machines_own_idle_time_grows_no_faster_than_the_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

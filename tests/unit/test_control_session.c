@@ -17,8 +17,8 @@ static void creates_a_session_of_the_config_and_the_peer(void **state)
                             "\"detach\":false}"),
         CREATED);
     assert_int_equal(fake.config.period_ns, 1000000);
-    assert_int_equal(fake.config.target_pid_count, 2);
-    assert_int_equal(fake.config.target_pids[1], 6);
+    assert_int_equal(fake.config.targets.pid_count, 2);
+    assert_int_equal(fake.config.targets.pids[1], 6);
     assert_int_equal(fake.owner.uid, geteuid());
     assert_int_equal(fake.owner.pid, getpid());
     assert_false(fake.owner.detached);

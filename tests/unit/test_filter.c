@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which pids a filter keeps, as forks are told to it.
+ * Which samples a filter keeps, as forks and names are told and uids and cgroups are read.
  */
 #include "filter.h"
 
@@ -9,14 +9,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 static struct filter *new_filter(int32_t target_pid, int32_t excluded_pid, bool kernel_threads)
 {
+    struct session_targets targets = {.pids = {target_pid}, .pid_count = target_pid == 0 ? 0 : 1};
     struct filter *filter = filter_new(&(struct filter_config){
-        .target_pids = &target_pid,
-        .target_pid_count = target_pid == 0 ? 0 : 1,
+        .targets = &targets,
         .excluded_pids = &excluded_pid,
         .excluded_pid_count = excluded_pid == 0 ? 0 : 1,
         .kernel_threads = kernel_threads,
@@ -25,15 +27,34 @@ static struct filter *new_filter(int32_t target_pid, int32_t excluded_pid, bool 
     return filter;
 }
 
+static struct filter *new_targets(const struct session_targets *targets)
+{
+    struct filter *filter =
+        filter_new(&(struct filter_config){.targets = targets, .kernel_threads = true});
+    assert_non_null(filter);
+    return filter;
+}
+
+/* A sample of the leader of a process of which nothing is known. */
+static bool matches_pid(const struct filter *filter, int32_t pid)
+{
+    return filter_matches(filter, NULL, pid, pid, 1000);
+}
+
+static int fork_process(struct filter *filter, int32_t pid, int32_t parent_pid)
+{
+    return filter_fork(filter, pid, parent_pid, pid);
+}
+
 static void keeps_everything_without_targets(void **state)
 {
     (void)state;
     struct filter *filter = new_filter(0, 30, true);
     static const int32_t pids[] = {1, 29, 31, 30 + 64, FILTER_PIDS_MAX - 1, FILTER_PIDS_MAX, 0, -1};
     for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) {
-        assert_true(filter_matches(filter, pids[i], false));
+        assert_true(matches_pid(filter, pids[i]));
     }
-    assert_false(filter_matches(filter, 30, false));
+    assert_false(matches_pid(filter, 30));
     assert_null(filter_free(filter));
 }
 
@@ -41,16 +62,16 @@ static void follows_the_children_of_a_target(void **state)
 {
     (void)state;
     struct filter *filter = new_filter(10, 0, true);
-    assert_int_equal(filter_fork(filter, 11, 10), 0);
-    assert_int_equal(filter_fork(filter, 12, 11), 0);
-    assert_int_equal(filter_fork(filter, 20, 9), 0);
+    assert_int_equal(fork_process(filter, 11, 10), 0);
+    assert_int_equal(fork_process(filter, 12, 11), 0);
+    assert_int_equal(fork_process(filter, 20, 9), 0);
     static const struct {
         int32_t pid;
         bool matches;
     } rows[] = {{10, true},  {11, true},  {12, true}, {9, false},
                 {20, false}, {13, false}, {0, false}, {-1, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(filter_matches(filter, rows[i].pid, false), rows[i].matches);
+        assert_int_equal(matches_pid(filter, rows[i].pid), rows[i].matches);
     }
     assert_null(filter_free(filter));
 }
@@ -59,12 +80,12 @@ static void forgets_what_a_reused_pid_was(void **state)
 {
     (void)state;
     struct filter *filter = new_filter(10, 30, true);
-    assert_int_equal(filter_fork(filter, 11, 10), 0);
-    assert_int_equal(filter_fork(filter, 11, 9), 0);
-    assert_false(filter_matches(filter, 11, false));
-    assert_false(filter_matches(filter, 30, false));
-    assert_int_equal(filter_fork(filter, 30, 10), 0);
-    assert_true(filter_matches(filter, 30, false));
+    assert_int_equal(fork_process(filter, 11, 10), 0);
+    assert_int_equal(fork_process(filter, 11, 9), 0);
+    assert_false(matches_pid(filter, 11));
+    assert_false(matches_pid(filter, 30));
+    assert_int_equal(fork_process(filter, 30, 10), 0);
+    assert_true(matches_pid(filter, 30));
     assert_null(filter_free(filter));
 }
 
@@ -72,27 +93,32 @@ static void takes_a_new_thread_for_no_process(void **state)
 {
     (void)state;
     struct filter *filter = new_filter(10, 30, true);
-    assert_int_equal(filter_fork(filter, 10, 10), 0);
-    assert_int_equal(filter_fork(filter, 30, 30), 0);
-    assert_true(filter_matches(filter, 10, false));
+    assert_int_equal(filter_fork(filter, 10, 10, 11), 0);
+    assert_int_equal(filter_fork(filter, 30, 30, 31), 0);
+    assert_true(matches_pid(filter, 10));
     assert_null(filter_free(filter));
     filter = new_filter(0, 30, true);
-    assert_int_equal(filter_fork(filter, 30, 30), 0);
-    assert_int_equal(filter_fork(filter, 31, 30), 0);
-    assert_false(filter_matches(filter, 30, false));
-    assert_true(filter_matches(filter, 31, false));
+    assert_int_equal(fork_process(filter, 30, 30), 0);
+    assert_int_equal(fork_process(filter, 31, 30), 0);
+    assert_false(matches_pid(filter, 30));
+    assert_true(matches_pid(filter, 31));
     assert_null(filter_free(filter));
 }
 
 static void leaves_out_kernel_threads_when_told(void **state)
 {
     (void)state;
+    struct process kernel = {.pid = 5, .kernel_thread = true};
+    struct process user = {.pid = 5};
     struct filter *filter = new_filter(0, 0, false);
-    assert_false(filter_matches(filter, 5, true));
-    assert_true(filter_matches(filter, 5, false));
+    assert_false(filter_matches(filter, &kernel, 5, 5, 1000));
+    assert_true(filter_matches(filter, &user, 5, 5, 1000));
     assert_null(filter_free(filter));
     filter = new_filter(0, 0, true);
-    assert_true(filter_matches(filter, 5, true));
+    assert_true(filter_matches(filter, &kernel, 5, 5, 1000));
+    assert_null(filter_free(filter));
+    filter = new_filter(5, 0, false);
+    assert_false(filter_matches(filter, &kernel, 5, 5, 1000));
     assert_null(filter_free(filter));
 }
 
@@ -100,13 +126,291 @@ static void refuses_pids_that_no_kernel_gives(void **state)
 {
     (void)state;
     struct filter *filter = new_filter(10, 0, true);
-    assert_int_equal(filter_fork(filter, FILTER_PIDS_MAX, 10), -ENOSPC);
-    assert_int_equal(filter_fork(filter, FILTER_PIDS_MAX - 1, 10), 0);
-    assert_true(filter_matches(filter, FILTER_PIDS_MAX - 1, false));
-    assert_false(filter_matches(filter, FILTER_PIDS_MAX, false));
-    assert_int_equal(filter_fork(filter, -5, 10), 0);
-    assert_false(filter_matches(filter, -5, false));
+    assert_int_equal(fork_process(filter, FILTER_PIDS_MAX, 10), -ENOSPC);
+    assert_int_equal(fork_process(filter, FILTER_PIDS_MAX - 1, 10), 0);
+    assert_true(matches_pid(filter, FILTER_PIDS_MAX - 1));
+    assert_false(matches_pid(filter, FILTER_PIDS_MAX));
+    assert_int_equal(fork_process(filter, -5, 10), 0);
+    assert_false(matches_pid(filter, -5));
     assert_null(filter_free(filter));
+}
+
+static void keeps_a_single_thread_and_nothing_that_it_starts(void **state)
+{
+    (void)state;
+    static const struct session_targets targets = {.tids = {12}, .tid_count = 1};
+    struct filter *filter = new_targets(&targets);
+    assert_true(filter_matches(filter, NULL, 10, 12, 1000));
+    assert_false(filter_matches(filter, NULL, 10, 10, 1000));
+    assert_false(filter_matches(filter, NULL, 12, 13, 1000));
+    assert_int_equal(filter_fork(filter, 20, 12, 20), 0);
+    assert_false(filter_matches(filter, NULL, 20, 20, 1000));
+    /* Another thread, and not the one that was meant. */
+    assert_int_equal(filter_fork(filter, 30, 30, 12), 0);
+    assert_false(filter_matches(filter, NULL, 30, 12, 1000));
+    assert_int_equal(filter_fork(filter, 30, 30, FILTER_PIDS_MAX), -ENOSPC);
+    assert_null(filter_free(filter));
+}
+
+/* Process 10: leader "make", a thread 11 "cc1plus" and one 12 without a name of its own, which is
+ * called "late" from 2000 on. */
+static struct process_table *new_names(void)
+{
+    struct process_table *table = process_table_new(NULL, NULL);
+    assert_non_null(table);
+    process_table_comm(table, 10, 10, "make", false, 100);
+    process_table_fork(table, 10, 10, 11, 10, 200);
+    process_table_comm(table, 10, 11, "cc1plus", false, 300);
+    process_table_fork(table, 10, 10, 12, 10, 400);
+    process_table_comm(table, 10, 12, "late", false, 2000);
+    return table;
+}
+
+static bool matches_name(const char *glob, int32_t tid, uint64_t time_ns)
+{
+    struct session_targets targets = {.comm_count = 1};
+    struct process_table *table = new_names();
+    (void)snprintf(targets.comms[0], sizeof targets.comms[0], "%s", glob);
+    struct filter *filter = new_targets(&targets);
+    struct process *process = process_table_find(table, 10, time_ns);
+    bool matches = filter_matches(filter, process, 10, tid, time_ns);
+    /* What is remembered says the same. */
+    assert_int_equal(filter_matches(filter, process, 10, tid, time_ns), matches);
+    assert_null(filter_free(filter));
+    assert_null(process_table_free(table));
+    return matches;
+}
+
+static void matches_the_name_of_the_thread_or_of_its_leader(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *glob;
+        int32_t tid;
+        uint64_t time_ns;
+        bool matches;
+    } rows[] = {
+        {"make", 10, 1000, true},      {"make", 11, 1000, true},
+        {"make", 12, 3000, true},      {"cc1plus", 11, 1000, true},
+        {"cc1plus", 10, 1000, false},  {"cc1plus", 12, 1000, false},
+        {"cc1*", 11, 1000, true},      {"CC1*", 11, 1000, false},
+        {"c?1plus", 11, 1000, true},   {"[a-d]c1[!x]*", 11, 1000, true},
+        {"cc1", 11, 1000, false},      {"*plus", 11, 1000, true},
+        {"*", 12, 1000, true},         {"late", 12, 1999, false},
+        {"late", 12, 2000, true},      {"late", 11, 2000, false},
+        {"cc1plus", 13, 1000, false},  {"make", 13, 1000, true},
+        {"cc1\\plus", 11, 1000, true}, {"[", 11, 1000, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (matches_name(rows[i].glob, rows[i].tid, rows[i].time_ns) != rows[i].matches) {
+            fail_msg("%s, tid %d at %d", rows[i].glob, rows[i].tid, (int)rows[i].time_ns);
+        }
+    }
+}
+
+static void matches_odd_names_as_any_other(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {".*", ".hidden"}, {"*", ".hidden"},      {"kworker/*", "kworker/0:1"},
+        {"*", "a/b"},      {"?", "\xff"},         {"a?b", "a\nb"},
+        {"\\*", "*"},      {"(sd-*", "(sd-pam)"}, {"[]x]", "]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct session_targets targets = {.comm_count = 1};
+        struct process_table *table = process_table_new(NULL, NULL);
+        (void)snprintf(targets.comms[0], sizeof targets.comms[0], "%s", rows[i][0]);
+        struct filter *filter = new_targets(&targets);
+        process_table_comm(table, 10, 10, rows[i][1], false, 100);
+        if (!filter_matches(filter, process_table_find(table, 10, 200), 10, 10, 200)) {
+            fail_msg("%s is no %s", rows[i][1], rows[i][0]);
+        }
+        assert_null(filter_free(filter));
+        assert_null(process_table_free(table));
+    }
+}
+
+/* A ring of NAMES_KEPT names: a verdict goes with the name that it was about. */
+static void judges_each_name_anew(void **state)
+{
+    (void)state;
+    static const struct session_targets targets = {.comms = {"yes*"}, .comm_count = 1};
+    struct process_table *table = process_table_new(NULL, NULL);
+    struct filter *filter = new_targets(&targets);
+    for (uint64_t i = 1; i <= 50; i++) {
+        char name[COMM_BYTES];
+        bool matches = i % 3 == 0 || i % 7 == 0;
+        (void)snprintf(name, sizeof name, "%s%d", matches ? "yes" : "no", (int)i);
+        process_table_comm(table, 10, 10, name, false, i * 100);
+        struct process *process = process_table_find(table, 10, i * 100);
+        assert_int_equal(filter_matches(filter, process, 10, 10, i * 100), matches);
+        bool before = (i - 1) % 3 == 0 || (i - 1) % 7 == 0;
+        if (i > 1) {
+            assert_int_equal(filter_matches(filter, process, 10, 10, i * 100 - 1), before);
+        }
+    }
+    assert_null(filter_free(filter));
+    assert_null(process_table_free(table));
+}
+
+static void matches_a_uid_or_a_cgroup(void **state)
+{
+    (void)state;
+    static const struct session_targets none = {.pids = {1}, .pid_count = 1};
+    static const struct session_targets targets = {
+        .uids = {0, 1000}, .uid_count = 2, .cgroups = {"/a", "/b"}, .cgroup_count = 2};
+    struct filter *filter = new_targets(&none);
+    assert_false(filter_wants_identity(filter));
+    assert_null(filter_free(filter));
+
+    filter = new_targets(&targets);
+    assert_true(filter_wants_identity(filter));
+    assert_true(filter_matches_identity(filter, 0, "0::/x\n"));
+    assert_true(filter_matches_identity(filter, 1000, ""));
+    assert_false(filter_matches_identity(filter, 1001, "0::/x\n"));
+    assert_true(filter_matches_identity(filter, 1001, "0::/b/c\n"));
+
+    struct process process = {.pid = 10, .identity_matches = true};
+    assert_true(filter_matches(filter, &process, 10, 11, 1000));
+    process.identity_matches = false;
+    assert_false(filter_matches(filter, &process, 10, 11, 1000));
+    assert_null(filter_free(filter));
+}
+
+static void knows_nothing_of_who_is_outside_or_gone(void **state)
+{
+    (void)state;
+    static const struct session_targets targets = {.tids = {12},
+                                                   .tid_count = 1,
+                                                   .comms = {"*"},
+                                                   .comm_count = 1,
+                                                   .uids = {0},
+                                                   .uid_count = 1,
+                                                   .cgroups = {"/"},
+                                                   .cgroup_count = 1};
+    struct filter *filter = new_targets(&targets);
+    assert_false(filter_matches(filter, NULL, 0, 0, 1000));
+    assert_false(filter_matches(filter, NULL, -1, -1, 1000));
+    assert_false(filter_matches(filter, NULL, 0, 12, 1000));
+    assert_false(filter_matches(filter, NULL, -1, 12, 1000));
+    assert_false(filter_matches(filter, NULL, 10, 10, 1000));
+    assert_true(filter_matches(filter, NULL, 10, 12, 1000));
+    assert_null(filter_free(filter));
+}
+
+/* What is excluded stays so, whatever it matches. */
+static void excludes_targets_too(void **state)
+{
+    (void)state;
+    static const struct session_targets targets = {
+        .tids = {31}, .tid_count = 1, .uids = {0}, .uid_count = 1};
+    static const int32_t excluded[] = {30};
+    struct process process = {.pid = 30, .identity_matches = true};
+    struct filter *filter = filter_new(&(struct filter_config){
+        .targets = &targets, .excluded_pids = excluded, .excluded_pid_count = 1});
+    assert_false(filter_matches(filter, &process, 30, 31, 1000));
+    assert_null(filter_free(filter));
+}
+
+static uint32_t draw(uint32_t *seed, uint32_t count)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (*seed >> 16) % count;
+}
+
+/* Some of what a small world knows: pids 1-8, tids 1-8, names a-d, uids 0-3, cgroups /a-/d. */
+static void draw_targets(uint32_t *seed, struct session_targets *targets)
+{
+    *targets = (struct session_targets){
+        .pid_count = draw(seed, 3),
+        .tid_count = draw(seed, 3),
+        .uid_count = draw(seed, 3),
+        .comm_count = draw(seed, 3),
+        .cgroup_count = draw(seed, 3),
+    };
+    for (size_t i = 0; i < 2; i++) {
+        targets->pids[i] = (int32_t)draw(seed, 8) + 1;
+        targets->tids[i] = (int32_t)draw(seed, 8) + 1;
+        targets->uids[i] = draw(seed, 4);
+        (void)snprintf(targets->comms[i], sizeof targets->comms[i], "%c*",
+                       'a' + (int)draw(seed, 4));
+        (void)snprintf(targets->cgroups[i], sizeof targets->cgroups[i], "/%c",
+                       'a' + (int)draw(seed, 4));
+    }
+}
+
+struct subject {
+    int32_t pid;
+    int32_t tid;
+    uint32_t uid;
+    char name[2];
+    char leader_name[2];
+    char cgroups[8];
+};
+
+/* Asked of the filter as the daemon does it. */
+static bool is_kept(const struct session_targets *targets, const struct subject *subject)
+{
+    struct process_table *table = process_table_new(NULL, NULL);
+    struct filter *filter = new_targets(targets);
+    process_table_comm(table, subject->pid, subject->pid, subject->leader_name, false, 100);
+    process_table_comm(table, subject->pid, subject->tid, subject->name, false, 100);
+    struct process *process = process_table_find(table, subject->pid, 200);
+    process->identity_matches = filter_matches_identity(filter, subject->uid, subject->cgroups);
+    bool kept = filter_matches(filter, process, subject->pid, subject->tid, 200);
+    assert_null(filter_free(filter));
+    assert_null(process_table_free(table));
+    return kept;
+}
+
+/* The rule as docs/session-config.md has it. */
+static bool any_matches(const struct session_targets *targets, const struct subject *subject)
+{
+    bool any = session_targets_empty(targets);
+    for (size_t i = 0; i < targets->pid_count; i++) {
+        any = any || targets->pids[i] == subject->pid;
+    }
+    for (size_t i = 0; i < targets->tid_count; i++) {
+        any = any || targets->tids[i] == subject->tid;
+    }
+    for (size_t i = 0; i < targets->uid_count; i++) {
+        any = any || targets->uids[i] == subject->uid;
+    }
+    for (size_t i = 0; i < targets->comm_count; i++) {
+        any = any || targets->comms[i][0] == subject->name[0] ||
+              targets->comms[i][0] == subject->leader_name[0];
+    }
+    for (size_t i = 0; i < targets->cgroup_count; i++) {
+        any = any || targets->cgroups[i][1] == subject->cgroups[4];
+    }
+    return any;
+}
+
+static void any_match_is_in_and_nothing_else(void **state)
+{
+    (void)state;
+    uint32_t seed = 1;
+    unsigned kept_count = 0;
+    for (size_t i = 0; i < 1500; i++) {
+        struct session_targets targets;
+        draw_targets(&seed, &targets);
+        struct subject subject = {
+            .pid = (int32_t)draw(&seed, 8) + 1,
+            .tid = (int32_t)draw(&seed, 8) + 1,
+            .uid = draw(&seed, 4),
+            .leader_name = {(char)('a' + draw(&seed, 4))},
+        };
+        subject.name[0] =
+            subject.tid == subject.pid ? subject.leader_name[0] : (char)('a' + draw(&seed, 4));
+        (void)snprintf(subject.cgroups, sizeof subject.cgroups, "0::/%c\n",
+                       'a' + (int)draw(&seed, 4));
+        bool kept = is_kept(&targets, &subject);
+        kept_count += kept;
+        if (kept != any_matches(&targets, &subject)) {
+            fail_msg("draw %zu: kept is %d", i, kept);
+        }
+    }
+    assert_in_range(kept_count, 300, 1350);
 }
 
 int main(void)
@@ -118,6 +422,14 @@ int main(void)
         cmocka_unit_test(takes_a_new_thread_for_no_process),
         cmocka_unit_test(leaves_out_kernel_threads_when_told),
         cmocka_unit_test(refuses_pids_that_no_kernel_gives),
+        cmocka_unit_test(keeps_a_single_thread_and_nothing_that_it_starts),
+        cmocka_unit_test(matches_the_name_of_the_thread_or_of_its_leader),
+        cmocka_unit_test(matches_odd_names_as_any_other),
+        cmocka_unit_test(judges_each_name_anew),
+        cmocka_unit_test(matches_a_uid_or_a_cgroup),
+        cmocka_unit_test(knows_nothing_of_who_is_outside_or_gone),
+        cmocka_unit_test(excludes_targets_too),
+        cmocka_unit_test(any_match_is_in_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

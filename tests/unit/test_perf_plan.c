@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include "cpu_list.h"
 #include "perf_plan.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ static const struct perf_plan_input usual = {
     .user_regs_count = 17,
     .sysctl_max_stack = 127,
     .cpu_count = 2,
+    .sideband_count = 2,
     .memory_bytes = 16 * GIB,
     .page_bytes = 4096,
 };
@@ -40,7 +42,7 @@ static void reads_lists_of_cpus(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
-        assert_int_equal(perf_plan_cpus(cases[i].text, &cpus, &count), 0);
+        assert_int_equal(cpu_list_parse(cases[i].text, &cpus, &count), 0);
         assert_int_equal(count, cases[i].count);
         assert_memory_equal(cpus, cases[i].cpus, count * sizeof *cpus);
         free(cpus);
@@ -58,7 +60,7 @@ static void refuses_what_is_no_list_of_cpus(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
-        if (perf_plan_cpus(texts[i], &cpus, &count) != -EBADMSG) {
+        if (cpu_list_parse(texts[i], &cpus, &count) != -EBADMSG) {
             fail_msg("'%s' is not refused", texts[i]);
         }
         assert_null(cpus);
@@ -85,8 +87,8 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         {"17 CPUs", 250000, 127, 0, 17, 16 * GIB, 1 * MIB, 1 * MIB},
         /* 5,001 samples for 50 ms are 5,401,080 bytes. */
         {"fastest on many CPUs", 10000, 127, 0, 32, 64 * GIB, 8 * MIB, 1 * MIB},
-        {"less time", 250000, 127, 0, 2, 320 * MIB, 512 * KIB, 4 * MIB},
-        {"least time", 250000, 127, 0, 2, 288 * MIB, 256 * KIB, 4 * MIB},
+        {"less time", 250000, 127, 0, 2, 352 * MIB, 512 * KIB, 4 * MIB},
+        {"least time", 250000, 127, 0, 2, 320 * MIB, 256 * KIB, 4 * MIB},
         {"least time and sideband", 250000, 127, 0, 2, 256 * MIB, 256 * KIB, 1 * MIB},
         /* 801 samples of (127 + 8 + 20) words and the copy are 14,116,824 bytes. */
         {"copies", 250000, 127, 16384, 2, 16 * GIB, 16 * MIB, 4 * MIB},
@@ -107,6 +109,7 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         input.max_stack_depth = cases[i].depth;
         input.stack_copy_bytes = cases[i].copy_bytes;
         input.cpu_count = cases[i].cpu_count;
+        input.sideband_count = cases[i].cpu_count;
         input.memory_bytes = cases[i].memory_bytes;
         if (perf_plan_make(&input, &plan, &fault) != 0) {
             fail_msg("%s: %s", cases[i].what, fault.text);
@@ -119,9 +122,24 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         }
         assert_int_equal(plan.total_bytes,
                          input.cpu_count * (cases[i].sample_bytes + cases[i].sideband_bytes +
-                                            2 * input.page_bytes));
+                                            cases[i].sideband_bytes / 8 + 3 * input.page_bytes));
+        assert_int_equal(plan.switch_ring_bytes, cases[i].sideband_bytes / 8);
         assert_true(plan.total_bytes <= input.memory_bytes / 32 && plan.total_bytes <= 512 * MIB);
     }
+}
+
+static void cpus_that_are_not_sampled_have_sideband_alone(void **state)
+{
+    struct perf_plan_input input = usual;
+    struct perf_plan plan = {0};
+    struct fault fault = {0};
+    (void)state;
+    input.cpu_count = 1;
+    input.sideband_count = 8;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), 0);
+    assert_int_equal(plan.total_bytes, plan.sample_ring_bytes + plan.switch_ring_bytes +
+                                           2 * input.page_bytes +
+                                           8 * (plan.sideband_ring_bytes + input.page_bytes));
 }
 
 static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
@@ -134,16 +152,16 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
         const char *member, *text;
     } cases[] = {
         {10000, 0, 128, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1080 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "100000 Hz x 1080 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower the rate to 38819 Hz"},
         {250000, 32768, 128, 1024 * GIB, "stack_copy_bytes",
-         "4000 Hz x 34008 bytes x 128 CPUs need 1153 MiB of rings for 50 ms (8192 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "4000 Hz x 34008 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower stack_copy_bytes to 9192 or the rate to 1219 Hz"},
         {10000, 512, 512, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1752 bytes x 512 CPUs need 8708 MiB of rings for 50 ms (16384 KiB of samples "
-         "and 1024 KiB of sideband each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "100000 Hz x 1752 bytes x 512 CPUs need 8774 MiB of rings for 50 ms (16384 KiB of "
+         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): no rate is low enough for so little memory"},
     };
     (void)state;
@@ -154,6 +172,7 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
         input.period_ns = cases[i].period_ns;
         input.stack_copy_bytes = cases[i].copy_bytes;
         input.cpu_count = cases[i].cpu_count;
+        input.sideband_count = cases[i].cpu_count;
         input.memory_bytes = cases[i].memory_bytes;
         assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
         assert_string_equal(fault.member, cases[i].member);
@@ -169,6 +188,7 @@ static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
     input.period_ns = (1000000000 + rate_hz / 2) / rate_hz;
     input.stack_copy_bytes = copy_bytes;
     input.cpu_count = cpu_count;
+    input.sideband_count = cpu_count;
     return perf_plan_make(&input, &plan, NULL) == 0;
 }
 
@@ -184,6 +204,7 @@ static void advises_the_most_that_fits(void **state)
         input.period_ns = 100000;
         input.stack_copy_bytes = 65000;
         input.cpu_count = cpu_count;
+        input.sideband_count = cpu_count;
         assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
         const char *advice = strstr(fault.text, "lower ");
         assert_non_null(advice);
@@ -245,6 +266,7 @@ int main(void)
         cmocka_unit_test(reads_lists_of_cpus),
         cmocka_unit_test(refuses_what_is_no_list_of_cpus),
         cmocka_unit_test(sizes_rings_by_rate_depth_and_memory),
+        cmocka_unit_test(cpus_that_are_not_sampled_have_sideband_alone),
         cmocka_unit_test(refuses_rings_that_take_too_much_with_the_arithmetic),
         cmocka_unit_test(advises_the_most_that_fits),
         cmocka_unit_test(shares_one_budget_of_frames),

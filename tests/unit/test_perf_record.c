@@ -155,6 +155,22 @@ static void check_deferred_callchain(const struct perf_record *record)
                  0x4020dd, 0x4024d4);
 }
 
+static void check_deferred_forged_marker(const struct perf_record *record)
+{
+    assert_int_equal(record->kind, PERF_KIND_DEFERRED_CALLCHAIN);
+    expect_usual_ids(record);
+    assert_int_equal(record->deferred.cookie, 0x18b00000002);
+    EXPECT_CHAIN(record->deferred.chain, record->deferred.count, 0x401000, 0x402000);
+}
+
+static void check_deferred_empty(const struct perf_record *record)
+{
+    assert_int_equal(record->kind, PERF_KIND_DEFERRED_CALLCHAIN);
+    expect_usual_ids(record);
+    assert_int_equal(record->deferred.cookie, 0x18b00000002);
+    assert_int_equal(record->deferred.count, 0);
+}
+
 static void check_sample_kernel_deferred(const struct perf_record *record)
 {
     assert_int_equal(record->kind, PERF_KIND_SAMPLE);
@@ -366,6 +382,8 @@ static const struct {
     GOOD(comm_exec),
     GOOD(comm_renamed),
     GOOD(deferred_callchain),
+    GOOD(deferred_empty),
+    GOOD(deferred_forged_marker),
     GOOD(exit),
     GOOD(fork),
     GOOD(ksymbol_is_other),

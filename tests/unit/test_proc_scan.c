@@ -158,6 +158,33 @@ static void refuses_what_is_no_stat(void **state)
     }
 }
 
+static void reads_the_effective_uid(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int result;
+        uint32_t uid;
+    } rows[] = {
+        {"Name:\ta\nUmask:\t0022\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n", 0, 2},
+        {"Name:\tUid:\t9\nUid:\t0\t4294967295\t0\t0\n", 0, UINT32_MAX},
+        {"Name:\t\\nUid:\t9\t9\nUid:\t1\t2\t3\t4\n", 0, 2},
+        {"Uid:\t1\t2\t3\t4\n", -EBADMSG, 0},
+        {"Name:\ta\nUid:\t1\t4294967296\t3\t4\n", -EBADMSG, 0},
+        {"Name:\ta\nUid:\t1\t-2\t3\t4\n", -EBADMSG, 0},
+        {"Name:\ta\nUid:\t1\t\t3\n", -EBADMSG, 0},
+        {"Name:\ta\nUid:\t1 2 3 4\n", -EBADMSG, 0},
+        {"Name:\ta\nUid:\t1\t2", -EBADMSG, 0},
+        {"Name:\ta\nGid:\t1\t2\t3\t4\n", -EBADMSG, 0},
+        {"", -EBADMSG, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t uid = 77;
+        assert_int_equal(proc_scan_parse_uid(rows[i].text, &uid), rows[i].result);
+        assert_int_equal(uid, rows[i].result == 0 ? rows[i].uid : 77);
+    }
+}
+
 static uint64_t boot_ns(void)
 {
     struct timespec now;
@@ -254,6 +281,70 @@ static void walks_all_processes_in_pieces(void **state)
     const struct process *init = process_table_find(table, 1, boot_ns());
     assert_int_equal(init->parent_pid, 0);
     assert_int_equal(proc_scan_walk(scan, table, 0), 1); /* freed in the middle of a walk */
+    assert_null(proc_scan_free(scan));
+    assert_null(process_table_free(table));
+}
+
+/* Scans this process with the uid as the target, and says whether it was found to be one. */
+static bool is_target_by_uid(uint32_t uid, bool judged)
+{
+    struct session_targets targets = {.uids = {uid}, .uid_count = 1};
+    struct filter *filter = filter_new(&(struct filter_config){.targets = &targets});
+    struct process_table *table = process_table_new(NULL, NULL);
+    struct proc_scan *scan = proc_scan_new();
+    if (judged) {
+        proc_scan_judge_by(scan, filter);
+    }
+    assert_int_equal(proc_scan_process(scan, table, getpid()), 0);
+    struct process *self = process_table_find(table, getpid(), boot_ns());
+    assert_int_equal(self->identity_ns != 0, judged);
+    bool matches = self->identity_matches;
+    self->identity_matches = !matches;
+    proc_scan_identity(scan, self, 12345);
+    assert_int_equal(self->identity_ns, 12345);
+    assert_int_equal(self->identity_matches, judged ? matches : !matches);
+    /* Of what is gone the last word stands. */
+    self->pid = 4194304;
+    self->identity_matches = !matches;
+    proc_scan_identity(scan, self, 12346);
+    assert_int_equal(self->identity_matches, !matches);
+    self->pid = getpid();
+    assert_null(proc_scan_free(scan));
+    assert_null(process_table_free(table));
+    assert_null(filter_free(filter));
+    return matches;
+}
+
+static void judges_by_uid_when_told(void **state)
+{
+    (void)state;
+    assert_true(is_target_by_uid(geteuid(), true));
+    assert_false(is_target_by_uid(geteuid() + 1, true));
+    assert_false(is_target_by_uid(geteuid(), false));
+}
+
+static void judges_by_every_cgroup(void **state)
+{
+    (void)state;
+    char line[4096] = "";
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    struct process_table *table = process_table_new(NULL, NULL);
+    struct proc_scan *scan = proc_scan_new();
+    size_t count = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        struct session_targets targets = {.cgroup_count = 1};
+        line[strcspn(line, "\n")] = '\0';
+        (void)snprintf(targets.cgroups[0], sizeof targets.cgroups[0], "%s",
+                       strchr(strchr(line, ':') + 1, ':') + 1);
+        struct filter *filter = filter_new(&(struct filter_config){.targets = &targets});
+        proc_scan_judge_by(scan, filter);
+        assert_int_equal(proc_scan_process(scan, table, getpid()), 0);
+        assert_true(process_table_find(table, getpid(), boot_ns())->identity_matches);
+        assert_null(filter_free(filter));
+        count++;
+    }
+    assert_true(count > 0);
+    assert_int_equal(fclose(file), 0);
     assert_null(proc_scan_free(scan));
     assert_null(process_table_free(table));
 }
@@ -370,6 +461,9 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_line_of_maps),
         cmocka_unit_test(reads_a_stat_whatever_the_comm_is),
         cmocka_unit_test(refuses_what_is_no_stat),
+        cmocka_unit_test(reads_the_effective_uid),
+        cmocka_unit_test(judges_by_uid_when_told),
+        cmocka_unit_test(judges_by_every_cgroup),
         cmocka_unit_test(finds_its_own_code_and_threads),
         cmocka_unit_test(walks_all_processes_in_pieces),
         cmocka_unit_test(ends_what_a_whole_walk_did_not_meet),

@@ -286,7 +286,7 @@ static void apply_scanned(struct life *life, const struct range *range, uint64_t
     uint64_t base_ns = life->from_ns > life->exec_ns ? life->from_ns : life->exec_ns;
     for (uint64_t i = range->first; i < range->first + range->count; i++) {
         const struct span *open = open_span(&life->pages[i]);
-        struct span span = span_of(range, i, open == NULL ? base_ns : now_ns);
+        struct span span = span_of(range, i, open == NULL && !life->scanned ? base_ns : now_ns);
         span.scanned = true;
         bool same = open != NULL && open->file == span.file &&
                     (paths[span.file][0] != '/' || open->bias == span.bias);
@@ -318,10 +318,10 @@ static void tell_scan(struct model *model, unsigned pid)
     if (life->to_ns != TIME_OPEN_NS) {
         return;
     }
-    life->scanned = true;
     for (size_t i = 0; i < 4; i++) {
         apply_scanned(life, &ranges[i], model->now_ns);
     }
+    life->scanned = true;
 }
 
 static void prune(struct model *model)

@@ -5,6 +5,11 @@
  */
 #include "process_story.h"
 
+static size_t name_count(struct story *story)
+{
+    return process_find_thread(process_table_find(story->table, 10, 10000), 10, 10000)->name_count;
+}
+
 static void follows_the_names_of_threads(void **state)
 {
     struct story *story = *state;
@@ -40,10 +45,58 @@ static void follows_the_names_of_threads(void **state)
         process_table_comm(story->table, 10, 12, name, false, 300 + i);
     }
     assert_int_equal(thread->name_count, 7);
-    assert_string_equal(thread->names[6 % NAMES_KEPT].text, "n4");
+    assert_string_equal(name_of(story, 10, 12, 300), "n0");
     process_table_comm(story->table, 10, 12, "late", false, 250);
-    assert_int_equal(thread->name_count, 7);
+    assert_int_equal(thread->name_count, 8);
+    assert_string_equal(name_of(story, 10, 12, 249), "worker");
+    assert_string_equal(name_of(story, 10, 12, 299), "late");
     assert_string_equal(name_of(story, 10, 12, 400), "n4");
+    process_table_prune(story->table, 302);
+    assert_int_equal(thread->name_count, 3);
+    assert_string_equal(name_of(story, 10, 12, 302), "n2");
+}
+
+/* A thread that is renamed all the time has no name for the older half of it, never a wrong one. */
+static void forgets_names_half_by_half(void **state)
+{
+    struct story *story = *state;
+    for (unsigned i = 0; i <= THREAD_NAMES_MAX; i++) {
+        char name[COMM_BYTES];
+        (void)snprintf(name, sizeof name, "n%u", i);
+        process_table_comm(story->table, 10, 10, name, false, 100 + i);
+    }
+    assert_string_equal(name_of(story, 10, 10, 100), "");
+    assert_string_equal(name_of(story, 10, 10, 100 + THREAD_NAMES_MAX / 2), "");
+    assert_string_equal(name_of(story, 10, 10, 101 + THREAD_NAMES_MAX / 2), "n129");
+    assert_string_equal(name_of(story, 10, 10, 100 + THREAD_NAMES_MAX), "n256");
+    assert_int_equal(process_table_counts(story->table).refused_count, THREAD_NAMES_MAX / 2);
+    assert_int_equal(name_count(story), THREAD_NAMES_MAX / 2 + 1);
+    process_table_prune(story->table, 1000);
+    assert_int_equal(name_count(story), 1);
+}
+
+/* Many threads of one process have an eighth of all names; another still has room for its own. */
+static void shares_the_room_for_names(void **state)
+{
+    struct story *story = *state;
+    const uint32_t each = THREAD_NAMES_MAX - 1;
+    const uint32_t thread_count = PROCESS_TABLE_NAMES_MAX / 8 / each + 20;
+    char name[COMM_BYTES];
+    for (uint32_t i = 0; i < thread_count * each; i++) {
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)i);
+        process_table_comm(story->table, 10, 10 + (int32_t)(i / each), name, false, 100 + i);
+    }
+    size_t older_count = process_table_find(story->table, 10, 100)->older_name_count;
+    assert_in_range(older_count, PROCESS_TABLE_NAMES_MAX / 8 - THREAD_NAMES_MAX,
+                    PROCESS_TABLE_NAMES_MAX / 8 + thread_count);
+    assert_true(process_table_counts(story->table).refused_count > 0);
+    uint64_t refused_before = process_table_counts(story->table).refused_count;
+    for (uint32_t i = 0; i < each; i++) {
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)i);
+        process_table_comm(story->table, 20000, 20000, name, false, 100 + i);
+    }
+    assert_int_equal(process_table_counts(story->table).refused_count, refused_before);
+    assert_string_equal(name_of(story, 20000, 20000, 100), "n0");
 }
 
 static void ends_a_process_with_its_last_thread(void **state)
@@ -176,6 +229,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(follows_the_names_of_threads),
+        STORY(forgets_names_half_by_half),
+        STORY(shares_the_room_for_names),
         STORY(ends_a_process_with_its_last_thread),
         STORY(ends_the_other_threads_at_an_exec),
         STORY(leaves_a_zombie_leader_out_of_a_scan),

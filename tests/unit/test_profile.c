@@ -11,44 +11,10 @@
 
 #include <cmocka.h>
 
-#include "folded.h"
-#include "recording.h"
+#include "app_recording.h"
 
 #include <stdio.h>
 #include <zlib.h>
-
-/* Loads and frees the recording. */
-static void assert_folded(struct recording *recording, const char *expected)
-{
-    struct profile *profile = load_recording(recording);
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(folded_print(file, profile), 0);
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-    free(text);
-    (void)profile_free(profile);
-}
-
-/* A process "app" with /bin/app at 0x10000, its own addresses from 0x1000 on, and three functions.
- */
-static struct recording *app_recording(void)
-{
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "app");
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0x1000);
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4096,\"size\":16,"
-             "\"name\":\"main\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4112,\"size\":16,"
-             "\"name\":\"work\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4128,\"size\":16,"
-             "\"name\":\"leaf\"}\n");
-    return recording;
-}
 
 static void finds_functions_by_the_modules_own_addresses(void **state)
 {
@@ -209,18 +175,6 @@ static void holds_a_mapping_to_the_top_of_the_address_space(void **state)
     assert_folded(recording, "p;[unknown] 1\np;top+0xf 1\n");
 }
 
-static void add_kernel(struct recording *recording)
-{
-    add_module(recording, 0, 1, "[kernel]", 0);
-    add_mmap(recording, 0, 0, 1, UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63);
-    /* A double has 53 bits: as numbers these two would be one. */
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000001\","
-             "\"size\":1,\"name\":\"sys_read\"}\n"
-             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000002\","
-             "\"size\":1,\"name\":\"copy_to_user\"}\n");
-}
-
 static void puts_the_kernels_frames_inside_and_marks_them(void **state)
 {
     (void)state;
@@ -250,112 +204,6 @@ static void marks_stacks_that_are_missing_or_cut(void **state)
     assert_folded(recording, "[exited];[unknown] 1\n[outside];[unknown] 1\n"
                              "app;[unknown] 1\napp;[truncated];leaf 1\n"
                              "kworker;[kernel thread] 1\nkworker;[unknown] 1\n");
-}
-
-/* A part of group `id`, and what completes it. */
-static struct fxt_sample partial(uint64_t time_ns, uint64_t id)
-{
-    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID |
-                                         FXT_SAMPLE_BOOT_TS,
-                               .continuation = id,
-                               .pid = 7,
-                               .tid = 7,
-                               .boot_ts_ns = time_ns};
-}
-
-static struct fxt_sample completion(uint64_t id, const uint64_t *stack, size_t count)
-{
-    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION_COMPLETION |
-                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
-                               .continuation_completion = id,
-                               .user_stack = stack,
-                               .user_count = count,
-                               .quality = COMPLETE};
-}
-
-static void gives_every_part_the_stack_of_its_completion(void **state)
-{
-    (void)state;
-    const uint64_t id = UINT64_C(3) << 48 | 9;
-    const struct fxt_sample samples[] = {
-        partial(10, id),
-        partial(11, id),
-        completion(id, ADDRESSES(0x10020, 0x10008)),
-        completion(id + 1, ADDRESSES(0x10010)), /* told before its part */
-        partial(12, id + 1),
-    };
-    struct recording *recording = app_recording();
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        fxt_write_sample(&recording->writer, &samples[i]);
-    }
-    struct profile *profile = load_recording(recording);
-    assert_int_equal(profile->sample_count, 3);
-    assert_int_equal(profile->orphan_partial_count, 0);
-    assert_int_equal(profile->orphan_completion_count, 0);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(profile->samples[i].cpu, 3);
-        assert_int_equal(profile_rooted(&profile->samples[i]), PROFILE_STACK_COMPLETE);
-    }
-    size_t count = 0;
-    assert_int_equal(profile->samples[0].chain, profile->samples[1].chain);
-    (void)profile_chain(profile, profile->samples[0].chain, &count);
-    assert_int_equal(count, 2);
-    (void)profile_chain(profile, profile->samples[2].chain, &count);
-    assert_int_equal(count, 1);
-    (void)profile_free(profile);
-}
-
-static void keeps_what_a_part_says_itself(void **state)
-{
-    (void)state;
-    const uint64_t kernel_stack[] = {0xffffffff81000001};
-    struct fxt_sample part = partial(10, 1);
-    struct fxt_sample rest = completion(1, ADDRESSES(0x10020));
-    part.fields |= FXT_SAMPLE_KERNEL_STACK;
-    part.kernel_stack = kernel_stack;
-    part.kernel_count = 1;
-    struct recording *recording = app_recording();
-    add_kernel(recording);
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    /* The other way about, both stacks are the completion's. */
-    part = partial(11, 2);
-    rest = completion(2, ADDRESSES(0x10010));
-    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
-    rest.kernel_stack = kernel_stack;
-    rest.kernel_count = 1;
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    part = partial(12, 3);
-    part.fields |= FXT_SAMPLE_USER_STACK;
-    part.user_stack = rest.user_stack;
-    part.user_count = rest.user_count;
-    rest = completion(3, ADDRESSES(0x10000));
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    assert_folded(recording,
-                  "app;leaf;sys_read_[k] 1\napp;work;sys_read_[k] 1\napp;[truncated];work 1\n");
-}
-
-static void counts_parts_and_completions_without_the_other(void **state)
-{
-    (void)state;
-    const struct fxt_sample samples[] = {
-        partial(10, 1),
-        completion(2, ADDRESSES(0x1)),
-        partial(11, 3),
-        completion(3, ADDRESSES(0x1)),
-        completion(3, ADDRESSES(0x2)), /* the second one completes nothing */
-    };
-    struct recording *recording = app_recording();
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        fxt_write_sample(&recording->writer, &samples[i]);
-    }
-    struct profile *profile = load_recording(recording);
-    assert_int_equal(profile->sample_count, 2);
-    assert_int_equal(profile->orphan_partial_count, 1);
-    assert_int_equal(profile->orphan_completion_count, 2);
-    (void)profile_free(profile);
 }
 
 /* What a segment says of its pids, modules, functions and continuations, the next one may say
@@ -556,9 +404,6 @@ int main(void)
         cmocka_unit_test(holds_a_mapping_to_the_top_of_the_address_space),
         cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
         cmocka_unit_test(marks_stacks_that_are_missing_or_cut),
-        cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
-        cmocka_unit_test(keeps_what_a_part_says_itself),
-        cmocka_unit_test(counts_parts_and_completions_without_the_other),
         cmocka_unit_test(keeps_segments_apart),
         cmocka_unit_test(counts_a_function_of_several_segments_as_one),
         cmocka_unit_test(keeps_the_last_books_and_the_session),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * How options go over a config file.
+ * How options become a config, and go over one from a file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "record_config.h"
+#include "target_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,6 +49,83 @@ static void puts_options_over_the_file(void **state)
         assert_string_equal(text, cases[i].expected);
         free(text);
     }
+}
+
+static void puts_targets_of_options_in_place_of_the_files(void **state)
+{
+    (void)state;
+    static const char *const bases[] = {NULL, "{}", "{\"targets\":{\"pids\":[1],\"uids\":[2]}}"};
+    cJSON *targets = cJSON_Parse("{\"comms\":[\"a*\"]}");
+    const struct record_request request = {.targets = targets};
+    for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
+        char *text = NULL;
+        assert_int_equal(record_config_build(bases[i], &request, 0, &text, NULL), 0);
+        assert_string_equal(text, "{\"targets\":{\"comms\":[\"a*\"]}}");
+        free(text);
+    }
+    cJSON_Delete(targets);
+}
+
+static const struct command_line line = {.usage = "a test"};
+
+/* The targets after some options, as JSON; a message where one is refused. */
+static char *take(const int *options, const char *const *values, size_t count)
+{
+    cJSON *targets = NULL;
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < count && status == EXIT_DONE; i++) {
+        status = target_option_take(&line, options[i], values[i], &targets);
+    }
+    char *text = status == EXIT_DONE ? cJSON_PrintUnformatted(targets) : strdup("refused");
+    cJSON_Delete(targets);
+    return text;
+}
+
+static void collects_targets_of_each_kind(void **state)
+{
+    (void)state;
+    static const int options[] = {'p', 't', 'p', 'u', OPTION_COMM, 'G', OPTION_COMM};
+    static const char *const values[] = {"1,2", "3", "4194304", "0,root,7", "a,b*", "/x,y", "c"};
+    char *text = take(options, values, 7);
+    assert_string_equal(text, "{\"pids\":[1,2,4194304],\"tids\":[3],\"uids\":[0,0,7],"
+                              "\"comms\":[\"a,b*\",\"c\"],\"cgroups\":[\"/x,y\"]}");
+    free(text);
+}
+
+static void refuses_what_the_daemon_would(void **state)
+{
+    (void)state;
+    static const struct {
+        int option;
+        const char *value;
+    } rows[] = {
+        {'p', "0"},
+        {'p', "4194305"},
+        {'p', ""},
+        {'p', "1,"},
+        {'p', ",1"},
+        {'p', "-1"},
+        {'p', "root"},
+        {'p', "1 2"},
+        {'p', "99999999999999999999"},
+        {'t', "0"},
+        {'u', "nobody-is-called-so"},
+        {'u', "4294967295"},
+        {'u', ""},
+        {OPTION_COMM, ""},
+        {OPTION_COMM, "a\n"},
+        {OPTION_COMM, "chromium-browser"},
+        {'G', "relative"},
+        {'G', ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = take(&rows[i].option, &rows[i].value, 1);
+        if (strcmp(text, "refused") != 0) {
+            fail_msg("'%s' is taken: %s", rows[i].value, text);
+        }
+        free(text);
+    }
+    assert_false(target_option_is('F'));
 }
 
 static void refuses_a_file_that_is_no_object(void **state)
@@ -104,6 +182,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(puts_options_over_the_file),
+        cmocka_unit_test(puts_targets_of_options_in_place_of_the_files),
+        cmocka_unit_test(collects_targets_of_each_kind),
+        cmocka_unit_test(refuses_what_the_daemon_would),
         cmocka_unit_test(refuses_a_file_that_is_no_object),
         cmocka_unit_test(refuses_targets_beside_a_command),
         cmocka_unit_test(finds_the_pids_that_are_targets),

@@ -74,9 +74,7 @@ static void assert_equal_configs(const struct session_config *a, const struct se
     assert_int_equal(a->exclude_self, b->exclude_self);
     assert_int_equal(a->buffer_kib_per_cpu, b->buffer_kib_per_cpu);
     assert_int_equal(a->max_duration_s, b->max_duration_s);
-    assert_int_equal(a->target_pid_count, b->target_pid_count);
-    assert_memory_equal(a->target_pids, b->target_pids,
-                        a->target_pid_count * sizeof a->target_pids[0]);
+    assert_memory_equal(&a->targets, &b->targets, sizeof a->targets);
 }
 
 static void check_accepted(const char *path, const char *text, size_t bytes)
@@ -154,7 +152,7 @@ static void fills_in_defaults(void **state)
     assert_true(config.exclude_self);
     assert_int_equal(config.buffer_kib_per_cpu, 14985);
     assert_int_equal(config.max_duration_s, 0);
-    assert_int_equal(config.target_pid_count, 0);
+    assert_true(session_targets_empty(&config.targets));
 }
 
 static void limits_detached_sessions_by_default(void **state)
@@ -174,7 +172,8 @@ static void reads_every_member(void **state)
     assert_int_equal(
         parse("{\"frequency_hz\":3,\"max_stack_depth\":20,\"unwind\":\"cfi\","
               "\"stack_copy_bytes\":4096,\"kernel_stacks\":true,\"kernel_threads\":false,"
-              "\"targets\":{\"pids\":[11,12]},\"exclude_self\":false,"
+              "\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294],"
+              "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"]},\"exclude_self\":false,"
               "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}",
               &config, NULL),
         0);
@@ -187,9 +186,19 @@ static void reads_every_member(void **state)
     assert_false(config.exclude_self);
     assert_int_equal(config.buffer_kib_per_cpu, 777);
     assert_int_equal(config.max_duration_s, 9);
-    assert_int_equal(config.target_pid_count, 2);
-    assert_int_equal(config.target_pids[0], 11);
-    assert_int_equal(config.target_pids[1], 12);
+    assert_int_equal(config.targets.pid_count, 2);
+    assert_int_equal(config.targets.pids[0], 11);
+    assert_int_equal(config.targets.pids[1], 12);
+    assert_int_equal(config.targets.tid_count, 1);
+    assert_int_equal(config.targets.tids[0], 13);
+    assert_int_equal(config.targets.uid_count, 2);
+    assert_int_equal(config.targets.uids[0], 0);
+    assert_int_equal(config.targets.uids[1], 4294967294);
+    assert_int_equal(config.targets.comm_count, 2);
+    assert_string_equal(config.targets.comms[0], "a*");
+    assert_string_equal(config.targets.comms[1], "b");
+    assert_int_equal(config.targets.cgroup_count, 1);
+    assert_string_equal(config.targets.cgroups[0], "/c");
 }
 
 static void sizes_the_default_buffer_by_rate_and_duration(void **state)
@@ -361,6 +370,38 @@ static void knows_the_members_of_the_schema_and_no_other(void **state)
     assert_string_equal(fault.text, list);
 }
 
+/* The session's record of the file has 32,000 bytes for it and some words about the host. */
+static void prints_the_longest_targets_within_a_record(void **state)
+{
+    static struct session_config config;
+    (void)state;
+    assert_int_equal(parse("{\"unwind\":\"auto\"}", &config, NULL), 0);
+    struct session_targets *targets = &config.targets;
+    targets->pid_count = SESSION_PIDS_MAX;
+    targets->tid_count = SESSION_TIDS_MAX;
+    targets->uid_count = SESSION_UIDS_MAX;
+    targets->comm_count = SESSION_COMMS_MAX;
+    targets->cgroup_count = SESSION_CGROUPS_MAX;
+    for (size_t i = 0; i < SESSION_PIDS_MAX; i++) {
+        targets->pids[i] = SESSION_PID_LIMIT;
+        targets->tids[i % SESSION_TIDS_MAX] = SESSION_PID_LIMIT;
+        targets->uids[i % SESSION_UIDS_MAX] = SESSION_UID_MAX;
+    }
+    /* These are escaped, and nothing else that is allowed. */
+    for (size_t i = 0; i < SESSION_COMMS_MAX; i++) {
+        memset(targets->comms[i], '\\', SESSION_COMM_BYTES_MAX);
+    }
+    for (size_t i = 0; i < SESSION_CGROUPS_MAX; i++) {
+        memset(targets->cgroups[i], '"', SESSION_CGROUP_BYTES_MAX);
+        targets->cgroups[i][0] = '/';
+    }
+    cleanup_(freep) char *printed = session_config_print(&config);
+    struct session_config again;
+    assert_in_range(strlen(printed), 28000, 30500);
+    assert_int_equal(parse(printed, &again, NULL), 0);
+    assert_equal_configs(&config, &again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +416,7 @@ int main(void)
         cmocka_unit_test(takes_a_size_of_copies_alone_if_copies_are_the_default),
         cmocka_unit_test(leaves_the_output_alone_when_it_refuses),
         cmocka_unit_test(refuses_a_text_that_is_too_long),
+        cmocka_unit_test(prints_the_longest_targets_within_a_record),
         cmocka_unit_test(takes_the_ranges_of_the_schema),
         cmocka_unit_test(has_the_defaults_of_the_schema),
         cmocka_unit_test(knows_the_members_of_the_schema_and_no_other),

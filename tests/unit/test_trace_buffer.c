@@ -109,6 +109,29 @@ static void a_full_lane_refuses_until_an_acknowledgement(void **state)
     (void)trace_buffer_free(buffer);
 }
 
+static void room_that_is_kept_is_there_whatever_came_meanwhile(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
+    size_t lane = TRACE_LANE_CPU(0);
+    uint64_t group[16] = {0};
+    uint64_t one = 0;
+    (void)state;
+    assert_false(trace_buffer_reserve(buffer, lane, LANE_BYTES));
+    assert_true(trace_buffer_reserve(buffer, lane, sizeof group));
+    assert_true(trace_buffer_reserve(buffer, lane, sizeof group));
+    while (trace_buffer_put(buffer, lane, &one, sizeof one)) {
+        one++;
+    }
+    assert_int_equal(one, (LANE_BYTES - 2 * (8 + sizeof group)) / 16);
+    assert_false(trace_buffer_reserve(buffer, lane, sizeof group));
+    for (size_t i = 0; i < 2; i++) {
+        trace_buffer_release(buffer, lane, sizeof group);
+        assert_true(trace_buffer_put(buffer, lane, group, sizeof group));
+    }
+    assert_false(trace_buffer_put(buffer, lane, &one, sizeof one));
+    (void)trace_buffer_free(buffer);
+}
+
 static void a_rewind_gives_the_log_and_what_was_not_acknowledged(void **state)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
@@ -350,6 +373,7 @@ int main(void)
         cmocka_unit_test(hands_out_no_sample_before_all_definitions),
         cmocka_unit_test(holds_samples_back_until_they_are_shown),
         cmocka_unit_test(a_full_lane_refuses_until_an_acknowledgement),
+        cmocka_unit_test(room_that_is_kept_is_there_whatever_came_meanwhile),
         cmocka_unit_test(a_rewind_gives_the_log_and_what_was_not_acknowledged),
         cmocka_unit_test(samples_stay_with_their_log),
         cmocka_unit_test(what_ends_a_log_is_taken_before_the_next),

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Between the table that matches (deferred.h) and the trace, which draws the ids and keeps room for
+ * completions. A sample whose stack is known when it is handled needs no id, and goes the way of
+ * all samples: that is most of them, since the kernel walks the stack as the task returns to its
+ * program, and the round in which a sample is handled comes later. What is left are samples of
+ * tasks that stayed in the kernel.
+ *
+ * Every id that is opened is closed, with a stack or with the reason why there is none.
+ */
+#include "late_stacks.h"
+
+#include "cleanup.h"
+#include "deferred.h"
+#include "perf_source.h"
+
+struct late_stacks {
+    struct late_stacks_config config;
+    struct late_stacks_counts counts;
+    struct deferred *deferred;
+};
+
+struct late_stacks *late_stacks_new(const struct late_stacks_config *config)
+{
+    struct late_stacks *late = calloc(1, sizeof *late);
+    if (late == NULL) {
+        return NULL;
+    }
+    late->config = *config;
+    late->deferred = deferred_new(config->cpu_count);
+    return late->deferred == NULL ? late_stacks_free(late) : late;
+}
+
+struct late_stacks *late_stacks_free(struct late_stacks *late)
+{
+    if (late != NULL) {
+        (void)deferred_free(late->deferred);
+        free(late);
+    }
+    return NULL;
+}
+
+void late_stacks_add(struct late_stacks *late, const struct perf_record *record, bool expected)
+{
+    const struct process *process =
+        process_table_find(late->config.processes, record->pid, record->time_ns);
+    deferred_add_chain(late->deferred, &(struct deferred_chain){
+                                           .tid = record->tid,
+                                           .cookie = record->deferred.cookie,
+                                           .exec_ns = process == NULL ? 0 : process->exec_ns,
+                                           .expected = expected,
+                                           .frames = record->deferred.chain,
+                                           .count = record->deferred.count,
+                                       });
+}
+
+/* Returns how many samples got a stack that does not reach its root. */
+static uint64_t complete(struct late_stacks *late, const struct deferred_open *open,
+                         const struct deferred_chain *chain, enum stack_closed closed)
+{
+    struct sample sample = {
+        .time_ns = open->first_ns,
+        .cpu = late->config.cpus[open->cpu_index].cpu,
+        .pid = open->pid,
+        .tid = open->tid,
+    };
+    user_stack_take_deferred(late->config.stack, chain->frames, chain->count, &sample);
+    bool is_open = trace_complete(
+        late->config.trace, open->cpu_index, open->id, &sample,
+        process_table_find(late->config.processes, open->pid, open->first_ns), closed);
+    /* The trace closes ids by itself where a segment ends. */
+    if (!is_open || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
+        late->counts.orphan_partials += open->sample_count;
+        return 0;
+    }
+    return sample.quality == STACK_NONE || sample.quality == STACK_COMPLETE ? 0
+                                                                            : open->sample_count;
+}
+
+static bool has_ended(struct late_stacks *late, const struct deferred_open *open)
+{
+    struct process *process = process_table_find(late->config.processes, open->pid, open->first_ns);
+    const struct thread *thread =
+        process == NULL ? NULL : process_find_thread(process, open->tid, open->first_ns);
+    return thread != NULL && thread->to_ns != TIME_OPEN_NS;
+}
+
+static void give_up(struct late_stacks *late, const struct deferred_open *open,
+                    enum stack_closed otherwise)
+{
+    static const struct deferred_chain none = {0};
+    enum stack_closed closed = has_ended(late, open) ? STACK_CLOSED_GONE : otherwise;
+    (void)complete(late, open, &none, closed);
+}
+
+/* Writes the sample as a partial, of the id of its cookie on this CPU. */
+static void wait_for_chain(struct late_stacks *late, size_t cpu_index, uint64_t cookie,
+                           const struct sample *sample, struct process *process)
+{
+    struct deferred_open open;
+    uint64_t id = deferred_open_id(late->deferred, cpu_index, sample->tid, cookie);
+    if (id == 0 && deferred_take_excess(late->deferred, cpu_index, &open)) {
+        give_up(late, &open, STACK_CLOSED_LIMIT);
+    }
+    if (!trace_open_partial(late->config.trace, cpu_index, sample, process, &id)) {
+        return;
+    }
+    late->counts.orphan_partials += deferred_wait(late->deferred, &(struct deferred_open){
+                                                                      .cpu_index = cpu_index,
+                                                                      .pid = sample->pid,
+                                                                      .tid = sample->tid,
+                                                                      .cookie = cookie,
+                                                                      .id = id,
+                                                                      .first_ns = sample->time_ns,
+                                                                  });
+}
+
+void late_stacks_sample(struct late_stacks *late, size_t cpu_index,
+                        const struct perf_record *record, struct sample *sample,
+                        struct process *process, bool *ret_uncertain)
+{
+    uint64_t cookie = record->sample.deferred_cookie;
+    struct deferred_chain chain;
+    if (!deferred_find_chain(late->deferred, sample->tid, cookie, sample->time_ns, &chain)) {
+        wait_for_chain(late, cpu_index, cookie, sample, process);
+        return;
+    }
+    user_stack_take_deferred(late->config.stack, chain.frames, chain.count, sample);
+    trace_sample(late->config.trace, cpu_index, sample, process, ret_uncertain);
+}
+
+uint64_t late_stacks_end_round(struct late_stacks *late, uint64_t horizon_ns)
+{
+    bool stopped = horizon_ns == UINT64_MAX;
+    uint64_t limit_ns = horizon_ns < LATE_STACKS_WAIT_NS ? 0 : horizon_ns - LATE_STACKS_WAIT_NS;
+    struct deferred_open open;
+    struct deferred_chain chain;
+    uint64_t truncated_count = 0;
+    bool exec = false;
+    while (deferred_take_done(late->deferred, &open, &chain, &exec)) {
+        truncated_count +=
+            complete(late, &open, &chain, exec ? STACK_CLOSED_EXEC : STACK_CLOSED_NORMALLY);
+    }
+    deferred_end_round(late->deferred);
+    while (deferred_take_expired(late->deferred, stopped ? UINT64_MAX : limit_ns, &open)) {
+        give_up(late, &open, stopped ? STACK_CLOSED_STOPPED : STACK_CLOSED_LOST);
+    }
+    return truncated_count;
+}
+
+struct late_stacks_counts late_stacks_counts(const struct late_stacks *late)
+{
+    struct late_stacks_counts counts = late->counts;
+    counts.orphan_completions = deferred_counts(late->deferred).orphan_completions;
+    return counts;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads the small files of /proc and /sys that say what perf events can do here. What is not there,
+ * or is none of what it should be, is told by an errno or by the value that the caller chose.
+ */
+#include "perf_machine.h"
+
+#include "cleanup.h"
+#include "cpu_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What we read of sysfs and sysctl ends within a page. */
+#define SMALL_FILE_BYTES ((size_t)4096)
+
+/* PROC_PID_INIT_INO of the kernel. */
+#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
+
+/* Reads a small text file. Returns 0 or -errno. */
+static int read_small_file(const char *path, char text[SMALL_FILE_BYTES])
+{
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    ssize_t size = read(fd, text, SMALL_FILE_BYTES);
+    if (size < 0) {
+        return -errno;
+    }
+    if ((size_t)size == SMALL_FILE_BYTES) {
+        return -E2BIG;
+    }
+    text[size] = '\0';
+    return 0;
+}
+
+long perf_machine_number(const char *path, long otherwise)
+{
+    char text[SMALL_FILE_BYTES];
+    if (read_small_file(path, text) < 0) {
+        return otherwise;
+    }
+    char *end = text;
+    long number = strtol(text, &end, 10);
+    return end == text ? otherwise : number;
+}
+
+int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
+{
+    char text[SMALL_FILE_BYTES];
+    int r = read_small_file(PERF_ONLINE_PATH, text);
+    if (r >= 0) {
+        r = cpu_list_parse(text, ret_cpus, ret_count);
+    }
+    if (r < 0) {
+        (void)fault_set(reterr, -r, "cannot read the CPUs from " PERF_ONLINE_PATH ": %s",
+                        strerror(-r));
+    }
+    return r;
+}
+
+bool perf_machine_sees_all_pids(void)
+{
+    char text[sizeof INITIAL_PID_NAMESPACE + 1];
+    ssize_t size = readlink("/proc/self/ns/pid", text, sizeof text);
+    return size == (ssize_t)strlen(INITIAL_PID_NAMESPACE) &&
+           memcmp(text, INITIAL_PID_NAMESPACE, (size_t)size) == 0;
+}

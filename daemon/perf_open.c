@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the kernel is asked for: the attributes of the three events of a CPU, which of them this
+ * kernel knows, and what it means when it refuses. All events have the same clock, CLOCK_BOOTTIME.
+ * Sampling and sideband have the same ids in their records, so one layout parses both; switches
+ * come by the ten thousand, and have the least that tells of idleness.
+ */
+#include "perf_open.h"
+
+#include "arch_x86_64.h"
+#include "cleanup.h"
+#include "perf_abi.h"
+#include "perf_machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SIDEBAND_WATERMARK_BYTES 65536
+
+#define ID_BITS     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+#define SWITCH_BITS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+
+static int open_event(const struct perf_event_attr *attr, uint32_t cpu)
+{
+    long fd = syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static struct perf_event_attr common_attr(uint64_t config)
+{
+    return (struct perf_event_attr){
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof(struct perf_event_attr),
+        .config = config,
+        .disabled = 1,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_BOOTTIME,
+        .watermark = 1,
+    };
+}
+
+/* What samples hold. Sideband has the ids alone, so one layout describes both. */
+static uint64_t sample_type(const struct perf_source_config *config)
+{
+    uint64_t type = ID_BITS | PERF_SAMPLE_CALLCHAIN;
+    return config->stack_copy_bytes == 0 ? type
+                                         : type | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+}
+
+static struct perf_event_attr sampling_attr(const struct perf_source_config *config,
+                                            const struct perf_features *features)
+{
+    struct perf_event_attr attr = common_attr(PERF_COUNT_SW_CPU_CLOCK);
+    attr.sample_period = config->period_ns;
+    attr.sample_type = sample_type(config);
+    attr.sample_regs_user = config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK;
+    attr.sample_stack_user = config->stack_copy_bytes;
+    attr.read_format =
+        PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+    if (features->format_lost) {
+        attr.read_format |= PERF_FORMAT_LOST;
+    }
+    attr.exclude_idle = 1;
+    attr.exclude_hv = 1;
+    attr.exclude_guest = 1;
+    attr.exclude_callchain_kernel = !config->kernel_stacks;
+    return attr;
+}
+
+static struct perf_event_attr sideband_attr(const struct perf_features *features)
+{
+    struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);
+    attr.sample_type = ID_BITS;
+    attr.mmap = 1;
+    attr.mmap2 = 1;
+    attr.build_id = features->build_id;
+    attr.comm = 1;
+    attr.comm_exec = 1;
+    attr.task = 1;
+    attr.wakeup_watermark = SIDEBAND_WATERMARK_BYTES;
+    return attr;
+}
+
+/* Nobody waits for its ring: it is drained before the samples are. */
+static struct perf_event_attr switch_attr(void)
+{
+    struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);
+    attr.sample_type = SWITCH_BITS;
+    attr.context_switch = 1;
+    attr.wakeup_watermark = UINT32_MAX;
+    return attr;
+}
+
+/* Sets bits of the word of flags, which may have no name in the system's header. */
+static void add_flags(struct perf_event_attr *attr, uint64_t flags)
+{
+    enum {
+        FLAGS_OFFSET = offsetof(struct perf_event_attr, read_format) + sizeof(uint64_t)
+    };
+    _Static_assert(offsetof(struct perf_event_attr, wakeup_events) ==
+                       FLAGS_OFFSET + sizeof(uint64_t),
+                   "the flags are one word");
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)attr + FLAGS_OFFSET, sizeof word);
+    word |= flags;
+    memcpy((uint8_t *)attr + FLAGS_OFFSET, &word, sizeof word);
+}
+
+static int fault_refused(int error, struct fault *reterr)
+{
+    return fault_set(
+        reterr, error,
+        "the kernel refuses perf events on all CPUs (kernel.perf_event_paranoid is "
+        "%ld): CAP_PERFMON is needed; at 3, which Debian's own kernels have, "
+        "CAP_SYS_ADMIN or the sysctl at 2; a container's seccomp profile or a security "
+        "module may refuse as well",
+        perf_machine_number(PERF_PARANOID_PATH, -1));
+}
+
+static int fault_descriptors(int error, struct fault *reterr)
+{
+    struct rlimit limit = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return fault_set(
+        reterr, error,
+        "no file descriptor is left for the events, three for each CPU: RLIMIT_NOFILE is "
+        "%llu; raise LimitNOFILE= or ulimit -n",
+        (unsigned long long)limit.rlim_cur);
+}
+
+int perf_open_fault(int error, struct fault *reterr)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return fault_refused(error, reterr);
+    case ENOSYS:
+    case ENOENT:
+    case EOPNOTSUPP:
+        return fault_set(reterr, error,
+                         "this kernel has no perf events (CONFIG_PERF_EVENTS), or a container's "
+                         "seccomp profile hides perf_event_open: %s",
+                         strerror(error));
+    case EMFILE:
+    case ENFILE:
+        return fault_descriptors(error, reterr);
+    case EINVAL:
+    case E2BIG:
+        return fault_set(
+            reterr, EOPNOTSUPP,
+            "this kernel does not know an event that is needed: Linux 4.8 or newer is");
+    default:
+        return fault_set(reterr, error, "cannot open a perf event: %s", strerror(error));
+    }
+}
+
+static bool accepts(const struct perf_event_attr *attr, uint32_t cpu)
+{
+    cleanup_(closep) int fd = open_event(attr, cpu);
+    return fd >= 0;
+}
+
+int perf_open_probe(uint32_t cpu, struct perf_features *ret)
+{
+    static const struct perf_source_config any = {.period_ns = 1000000, .max_stack_depth = 1};
+    static const struct perf_features none = {0};
+    static const struct perf_features all = {.build_id = true, .format_lost = true};
+
+    struct perf_event_attr attr = sampling_attr(&any, &none);
+    cleanup_(closep) int fd = open_event(&attr, cpu);
+    if (fd < 0) {
+        return fd;
+    }
+    struct perf_event_attr deferring = sideband_attr(&none);
+    deferring.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    add_flags(&deferring, PERF_ATTR_FLAG_DEFER_CALLCHAIN | PERF_ATTR_FLAG_DEFER_OUTPUT);
+    struct perf_event_attr with_lost = sampling_attr(&any, &all);
+    struct perf_event_attr with_build_id = sideband_attr(&all);
+    *ret = (struct perf_features){
+        .deferred_callchains = accepts(&deferring, cpu),
+        .format_lost = accepts(&with_lost, cpu),
+        .build_id = accepts(&with_build_id, cpu),
+    };
+    return 0;
+}
+
+struct perf_record_layout perf_open_layout(const struct perf_source_config *config)
+{
+    return perf_record_layout_make(sample_type(config),
+                                   config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
+}
+
+struct perf_record_layout perf_open_switch_layout(void)
+{
+    return perf_record_layout_make(SWITCH_BITS, 0);
+}
+
+int perf_open_sampling(const struct perf_source_config *config,
+                       const struct perf_features *features, const struct perf_plan *plan,
+                       bool deferring, uint32_t cpu)
+{
+    struct perf_event_attr attr = sampling_attr(config, features);
+    attr.sample_max_stack = plan->sample_max_stack;
+    attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
+    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_CALLCHAIN : 0);
+    return open_event(&attr, cpu);
+}
+
+int perf_open_sideband(const struct perf_features *features, bool deferring, uint32_t cpu)
+{
+    struct perf_event_attr attr = sideband_attr(features);
+    /* It would stand where device and inode do, and those say which file it is. */
+    attr.build_id = 0;
+    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_OUTPUT : 0);
+    return open_event(&attr, cpu);
+}
+
+int perf_open_switches(uint32_t cpu)
+{
+    struct perf_event_attr attr = switch_attr();
+    return open_event(&attr, cpu);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The ledger wants its events in the order of their time, and those of a CPU come from two rings:
+ * so one record is always taken ahead, and kept until its time has come. A loss is told as soon as
+ * it is seen, without waiting for its time, since the time that it concerns begins with the record
+ * before it. A ring that is full may have lost what no record tells of yet: that counts as a loss
+ * too.
+ */
+#include "switch_feed.h"
+
+/* A switch record with a LOST before it does not fit in less. */
+#define ROOM_BYTES 128
+
+/* A rate is judged over so much, or a short burst would count as one. */
+#define RATE_SPAN_NS UINT64_C(100000000)
+
+void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
+                      const struct perf_record_layout *layout, struct tick_ledger *ledger)
+{
+    *feed = (struct switch_feed){.ring = ring, .layout = layout, .ledger = ledger};
+}
+
+void switch_feed_start(struct switch_feed *feed, uint64_t time_ns)
+{
+    feed->off = false;
+    feed->rate_since_ns = time_ns;
+    feed->rate_count = 0;
+}
+
+void switch_feed_refresh(struct switch_feed *feed)
+{
+    if (feed->ring != NULL) {
+        perf_ring_refresh(feed->ring);
+        feed->full = feed->ring->head - feed->ring->tail > feed->ring->data_bytes - ROOM_BYTES;
+    }
+}
+
+static void take_record(struct switch_feed *feed, const struct perf_record *record)
+{
+    if (record->kind == PERF_KIND_LOST) {
+        tick_ledger_switches_lost(feed->ledger);
+        feed->rate_count += record->lost.count;
+    } else if (record->kind == PERF_KIND_SWITCH) {
+        bool out = record->context_switch.out;
+        bool other_is_idle = record->context_switch.other_pid == 0;
+        bool self_is_idle = record->pid == 0;
+        feed->has_next = true;
+        feed->next.time_ns = record->time_ns;
+        feed->next.was_idle = out ? self_is_idle : other_is_idle;
+        feed->next.is_idle = out ? other_is_idle : self_is_idle;
+        feed->rate_count++;
+    }
+}
+
+/* Has the next record, if there is one, ready in `next`. */
+static void take_ahead(struct switch_feed *feed)
+{
+    const uint8_t *bytes = NULL;
+    size_t size_bytes = 0;
+    while (!feed->has_next) {
+        int r = perf_ring_peek(feed->ring, &bytes, &size_bytes);
+        if (r == 0) {
+            break;
+        }
+        struct perf_record record;
+        if (r < 0 || perf_record_parse(feed->layout, bytes, size_bytes, &record) < 0) {
+            feed->bad_count++;
+            tick_ledger_switches_lost(feed->ledger);
+        } else {
+            take_record(feed, &record);
+        }
+        if (r > 0) {
+            perf_ring_advance(feed->ring, size_bytes);
+        }
+    }
+    if (!feed->has_next && feed->full) {
+        tick_ledger_switches_lost(feed->ledger);
+        feed->full = false;
+    }
+}
+
+void switch_feed_until(struct switch_feed *feed, uint64_t time_ns)
+{
+    if (feed->ring == NULL) {
+        return;
+    }
+    take_ahead(feed);
+    while (feed->has_next && feed->next.time_ns <= time_ns) {
+        tick_ledger_switch(feed->ledger, feed->next.time_ns, feed->next.was_idle,
+                           feed->next.is_idle);
+        feed->has_next = false;
+        take_ahead(feed);
+    }
+}
+
+void switch_feed_publish(struct switch_feed *feed)
+{
+    if (feed->ring != NULL) {
+        perf_ring_publish(feed->ring);
+    }
+}
+
+enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
+{
+    if (feed->ring == NULL || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {
+        return SWITCH_KEEP;
+    }
+    /* Two records a switch: out of the one task, and in to the other. */
+    uint64_t switches = feed->rate_count / 2;
+    uint64_t span_ns = time_ns - feed->rate_since_ns;
+    feed->rate_since_ns = time_ns;
+    feed->rate_count = 0;
+    if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / UINT64_C(1000000000)) {
+        feed->off = true;
+        feed->retry_ns = time_ns + SWITCH_FEED_RETRY_NS;
+        tick_ledger_use_switches(feed->ledger, time_ns, false);
+        return SWITCH_DISABLE;
+    }
+    if (feed->off && time_ns >= feed->retry_ns) {
+        feed->off = false;
+        tick_ledger_use_switches(feed->ledger, time_ns, true);
+        return SWITCH_ENABLE;
+    }
+    return SWITCH_KEEP;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where the ticks of one CPU went: told of its samples, losses, throttles and switches in the order
+ * of their time, it says which ticks passed in idleness, which were throttled, and which are
+ * missing with nobody to answer for them. Constant memory, constant time. Pure.
+ *
+ * The kernel's timer is periodic, so the ticks between two samples are known to the microsecond;
+ * with exclude_idle the timer goes on while the CPU idles, and writes nothing.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tick_counts {
+    uint64_t samples; /* that came */
+    uint64_t lost;    /* as LOST records told */
+    uint64_t throttled;
+    uint64_t missed;    /* between samples, and nothing says why */
+    uint64_t idle;      /* idle_told included */
+    uint64_t idle_told; /* by tick_ledger_tell_idle() */
+    uint64_t blind;     /* ticks without a sample at times of which no switch record tells; they
+                         * are idle_told, or else remain unexplained */
+};
+
+/* What the CPU does by its switch records. */
+enum tick_state {
+    TICK_UNSEEN, /* nothing has been heard since the start */
+    TICK_BUSY,
+    TICK_IDLE,
+    TICK_BLIND, /* records are lost, or there are none */
+};
+
+struct tick_ledger {
+    uint64_t period_ns;
+    struct tick_counts counts; /* of closed gaps */
+    bool running;
+    bool switches;     /* switch records are to be expected */
+    bool sampled;      /* tick_ns is that of a sample */
+    uint64_t end_ns;   /* where this run ends; UINT64_MAX: not known yet */
+    uint64_t event_ns; /* the time of the last event */
+
+    /* The gap that is open: from a tick, that of the last sample, on. */
+    uint64_t tick_ns;
+    uint64_t next_tick; /* ticks after tick_ns, from 1; those before it have been judged */
+    uint64_t gap_idle;
+    uint64_t gap_blind;
+    uint64_t gap_lost;
+
+    enum tick_state state;
+    uint64_t state_since_ns; /* judged up to here */
+
+    bool throttled;
+    bool throttle_sampled; /* the sample of the tick that was throttled has come */
+    uint64_t throttled_since_ns;
+    uint64_t throttled_ns;
+
+    uint64_t phase_least_ns; /* how late samples come after their tick, at least */
+    uint32_t phase_count;
+
+    uint64_t suspended_ns; /* that the clock will jump by, in the next gap that is as long */
+
+    /* Since the last tick_ledger_tell_idle(). */
+    uint64_t known_idle_ns;
+    uint64_t blind_ns;
+    int64_t told_balance_ns; /* told, and not yet in ticks */
+    int64_t blind_left;      /* ticks of `blind` that nobody has explained */
+};
+
+void tick_ledger_init(struct tick_ledger *ledger, uint64_t period_ns);
+
+/* Sampling was enabled, just before `time_ns`. `switches`: switch records tell of idleness. */
+void tick_ledger_start(struct tick_ledger *ledger, uint64_t time_ns, bool switches);
+/* Sampling was disabled at `time_ns`; events may still come, and count up to then. */
+void tick_ledger_end(struct tick_ledger *ledger, uint64_t time_ns);
+/* All events have come: what is open ends at tick_ledger_end()'s time. */
+void tick_ledger_close(struct tick_ledger *ledger);
+
+void tick_ledger_sample(struct tick_ledger *ledger, uint64_t time_ns);
+void tick_ledger_lost(struct tick_ledger *ledger, uint64_t count);
+void tick_ledger_throttle(struct tick_ledger *ledger, uint64_t time_ns);
+void tick_ledger_unthrottle(struct tick_ledger *ledger, uint64_t time_ns);
+/* From a task to another, either may be idle: before and after. */
+void tick_ledger_switch(struct tick_ledger *ledger, uint64_t time_ns, bool was_idle, bool is_idle);
+/* Since the last tick_ledger_switch() records are missing; the next one ends that. */
+void tick_ledger_switches_lost(struct tick_ledger *ledger);
+/* From here on there are none, or there are again. */
+void tick_ledger_use_switches(struct tick_ledger *ledger, uint64_t time_ns, bool switches);
+/* Nothing else happens up to `time_ns`. */
+void tick_ledger_advance(struct tick_ledger *ledger, uint64_t time_ns);
+
+/*
+ * Another source says for how long the CPU idled since the last call, or the start. What the switch
+ * records tell of that is taken off; the rest was in the times of which they do not tell.
+ */
+void tick_ledger_tell_idle(struct tick_ledger *ledger, uint64_t idle_ns);
+
+/*
+ * The clock of all these times was found to have gone on by `time_ns` while the machine, and the
+ * timer with it, stood still. It counts as no time at all.
+ */
+void tick_ledger_suspended(struct tick_ledger *ledger, uint64_t time_ns);
+
+/* As of the last event, the open gap included. */
+struct tick_counts tick_ledger_counts(const struct tick_ledger *ledger);

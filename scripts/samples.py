@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The samples in the output of `profctl dump --json`, for tests and benches: a partial gets its CPU from its
+id, and from its completion the rest of its stack and its quality (docs/trace-format.md, "Continuation").
+"""
+import json
+
+
+def whole_samples(lines):
+    """Yields each sample as an object with `cpu`, `user_stack` and, where it is told, `quality`."""
+    waiting = {}
+    for line in lines:
+        record = json.loads(line)
+        if record["record"] != "sample":
+            continue
+        completed = record.get("continuation_completion")
+        if completed is not None:
+            for sample in waiting.pop(completed, []):
+                sample["user_stack"] += record.get("user_stack", [])
+                yield {**record, **sample}
+            continue
+        record.setdefault("user_stack", [])
+        partial = record.get("continuation")
+        if partial is None:
+            yield record
+        else:
+            record.setdefault("cpu", int(partial, 16) >> 48)
+            waiting.setdefault(partial, []).append(record)
+    for samples in waiting.values():
+        yield from samples

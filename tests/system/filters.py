@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What filters.sh asks of its recordings, and the process that changes under the eyes of one.
+
+    filters.py expect DUMP REPORT TASKS LABEL...   exactly the labelled tasks have samples; the books close.
+                                                   Status 3: one has hardly any, and may not have run
+    filters.py chameleon COMM UID PROCS            changes its name, its uid, its cgroup, and tells when
+    filters.py changes DUMP REPORT STORY           holds a recording against what the chameleon told
+
+TASKS has a line "LABEL PID TID" for each task that runs all the while. PROCS is the cgroup.procs of another
+cgroup, or "-". STORY has a line "WHAT STATE BOOT_NS CPU_NS" for each moment.
+"""
+import ctypes
+import json
+import os
+import sys
+import time
+
+PHASE_S = 3.5  # of uid and cgroup, which are read once a second ...
+NOTICED_S = 2  # ... and so must have been noticed after this
+PERIOD_NS = 1001001
+PR_SET_NAME = 15
+
+
+def fail(text):
+    print(f"FAIL: {text}")
+    sys.exit(1)
+
+
+def read_samples(dump):
+    with open(dump, encoding="utf-8") as file:
+        records = [json.loads(line) for line in file if '"record":"sample"' in line]
+    # A completion is of several samples, of which each has its own record.
+    return [(record["pid"], record["tid"], record["time_ns"]) for record in records if "pid" in record]
+
+
+def check_books(report):
+    with open(report, encoding="utf-8") as file:
+        told = json.load(file)
+    books = told["books"]
+    for cpu in [*books["cpus"], books["total"]]:
+        if cpu["received"] != cpu["kept"] + cpu["filtered"] + cpu["dropped"]:
+            fail(f"{report}: the books do not close: {cpu}")
+    total = books["total"]
+    print(f"{os.path.basename(report)}: kept {total['kept']}, filtered {total['filtered']}")
+    if told["samples"] != total["kept"] or total["dropped"] != 0 or total["filtered"] == 0:
+        fail(f"{report}: {told['samples']} samples, and the books say {total}")
+
+
+def expect(dump, report, tasks, *labels):
+    check_books(report)
+    with open(tasks, encoding="utf-8") as file:
+        named = {(int(pid), int(tid)): label for label, pid, tid in map(str.split, file)}
+    counts = dict.fromkeys([*named.values(), "others"], 0)
+    for pid, tid, _ in read_samples(dump):
+        counts[named.get((pid, tid), "others")] += 1
+    for label, count in counts.items():
+        if label not in labels and count > 0:
+            fail(f"{label} has samples, in are {labels}: {counts}")
+    print(counts)
+    if any(counts[label] < 5 for label in labels):
+        sys.exit(3)
+
+
+def tell(what, state):
+    print(what, state, time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.process_time_ns(), flush=True)
+
+
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def spell(what, state, seconds=PHASE_S, settle=NOTICED_S):
+    """Tells from when to when the state must be as it is."""
+    spin(settle)
+    tell(what, state)
+    spin(seconds - settle)
+    tell(what, state)
+
+
+def chameleon(comm, uid, procs):
+    libc = ctypes.CDLL(None)
+    set_name = lambda name: libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+    spell("nothing", "out", 1, 0)
+    # A name counts at once.
+    set_name(comm)
+    spell("comm", "in", 1, 0.001)
+    set_name("nobody-asks-for")
+    spell("comm", "out", 1, 0.001)
+    os.seteuid(int(uid))
+    spell("uid", "in")
+    os.seteuid(0)
+    spell("uid", "out")
+    if procs != "-":
+        with open(procs, "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+        spell("cgroup", "in")
+        with open(os.path.join(os.path.dirname(procs), "..", "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+        spell("cgroup", "out")
+
+
+def changes(dump, report, story):
+    check_books(report)
+    times = [time_ns for _, _, time_ns in read_samples(dump)]
+    with open(story, encoding="utf-8") as file:
+        moments = [line.split() for line in file]
+    for begin, end in zip(moments[::2], moments[1::2]):
+        what, state = begin[:2]
+        count = sum(int(begin[2]) <= time_ns < int(end[2]) for time_ns in times)
+        ticks = (int(end[3]) - int(begin[3])) / PERIOD_NS
+        print(f"{what} {state}: {count} samples, {ticks:.0f} ticks of CPU time")
+        if ticks < 100:
+            fail(f"{what} {state}: the process hardly ran")
+        if (count > 0) if state == "out" else (count < 0.7 * ticks):
+            fail(f"{what}: {state}, and it has {count} samples of {ticks:.0f}")
+
+
+{"expect": expect, "chameleon": chameleon, "changes": changes}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Targets of each kind, by option and by config: what matches one is in, all else is filtered and counted, and
+# the books close. A process that changes its name, its uid and its cgroup while it is recorded is in when
+# it matches: by its name at once, by the others after a second or so.
+. "${0%/*}/lib.sh"
+require_perf
+
+UID_WANTED=54321
+cgroups=() # that were made here
+
+# Whoever is still in one of them goes back to where its cgroup is.
+remove_cgroups() {
+    local status=$? folder pid
+    for folder in "${cgroups[@]}"; do
+        while read -r pid; do
+            echo "$pid" >"$folder/../cgroup.procs"
+        done <"$folder/cgroup.procs"
+        rmdir "$folder"
+    done 2>/dev/null
+    return $status
+}
+trap 'remove_cgroups; finish' EXIT
+
+# spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
+# of them together must leave the CPUs to the recorder.
+spin() {
+    local label=$1 tid name
+    shift
+    run_in_background nice -n 19 "$@" --seconds 250 >/dev/null
+    sleep 0.3
+    for tid in "/proc/$BACKGROUND_PID/task"/*; do
+        name=$(cat "$tid/comm")
+        echo "$label${name#"filter_$label"} $BACKGROUND_PID ${tid##*/}"
+    done >>"$WORK/tasks"
+}
+
+tid_of() {
+    awk -v label="$1" '$1 == label { print $3 }' "$WORK/tasks"
+}
+
+# expect_in "LABEL..." OPTION...: what a recording with the options has samples of. On a busy machine it takes
+# longer until each has some.
+expect_in() {
+    local labels=$1 seconds status
+    shift
+    echo "$*: $labels"
+    for seconds in 0.7 2 5 10; do
+        profctl record -d "$seconds" -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1 || fail "record $*: $(cat "$WORK/out")"
+        profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
+        profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
+        status=0
+        # shellcheck disable=SC2086
+        python3 "${0%/*}/filters.py" expect "$WORK/in.json" "$WORK/in.report" "$WORK/tasks" $labels || status=$?
+        [ $status -eq 3 ] || break
+    done
+    [ $status -eq 0 ] || fail "record $*: not what was asked for"
+}
+
+# make_cgroup TYPE: a cgroup in the first hierarchy of that type that lets a process in. Its folder is in CGROUP.
+make_cgroup() {
+    local mount
+    while read -r mount; do
+        CGROUP=$mount/cpu-profilerd-test-$$
+        mkdir "$CGROUP" || continue
+        cgroups+=("$CGROUP")
+        sleep 60 &
+        background_pids+=("$!")
+        if echo "$!" >"$CGROUP/cgroup.procs"; then
+            return 0
+        fi
+    done < <(awk -v type="$1" '$3 == type { print $2 }' /proc/mounts | sort -r)
+    return 1
+} 2>/dev/null
+
+# In the cgroup CGROUP from the start on.
+spin_grouped() {
+    # shellcheck disable=SC2016
+    spin "$1" bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$CGROUP" "$WORK/filter_$1"
+}
+
+chmod 711 "$WORK"
+for name in wanted other user group1 group2; do
+    cp "$WORKLOADS/busy" "$WORK/filter_$name"
+done
+cp "$WORKLOADS/threads" "$WORK/filter_threads"
+start_daemon
+spin wanted "$WORK/filter_wanted"
+wanted=$BACKGROUND_PID
+spin other "$WORK/filter_other"
+spin threads "$WORK/filter_threads"
+threads=$BACKGROUND_PID
+cat "$WORK/tasks"
+
+expect_in wanted -p "$wanted"
+expect_in "wanted threadsalpha threadsbravo threadscharlie" -p "$wanted,$threads"
+expect_in threadsbravo -t "$(tid_of threadsbravo)"
+expect_in "wanted threadsalpha threadscharlie" -t "$(tid_of threadsalpha)" -t "$(tid_of threadscharlie),$(tid_of wanted)"
+expect_in other --comm filter_other
+expect_in "wanted threadsalpha threadsbravo threadscharlie" --comm 'filter_[tw]*'
+expect_in "threadsalpha threadscharlie" --comm 'alph?' --comm charlie
+expect_in "wanted other threadsbravo" -p "$wanted" -t "$(tid_of threadsbravo)" --comm '*_other'
+expect_in "" --comm 'filter_wante'
+grep -q 'profctl: targets: nothing that they match has run' "$WORK/out" || fail "record says nothing of its missing targets"
+echo "{\"targets\": {\"pids\": [$wanted], \"comms\": [\"bravo\"]}}" >"$WORK/config.json"
+expect_in "wanted threadsbravo" --config "$WORK/config.json"
+expect_in other --config "$WORK/config.json" --comm filter_other
+
+# A child that is started later, by a process that does nothing itself.
+# shellcheck disable=SC2016
+run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
+profctl record -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
+profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
+expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"
+expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
+
+# A detached session takes the same options.
+profctl start -p "$wanted" >/dev/null || fail "start -p"
+sleep 0.5
+profctl status --json >"$WORK/status.json" || fail "status"
+profctl stop >/dev/null || fail "stop"
+profctl read -o "$WORK/detached.fxt" >/dev/null || fail "read"
+profctl close >/dev/null || fail "close"
+expect_json "$WORK/status.json" "d['session']['config']['targets'] == {'pids': [$wanted]}" "start -p has other targets"
+profctl report --json --by process -n 0 "$WORK/detached.fxt" >"$WORK/detached.json" || fail "report"
+expect_json "$WORK/detached.json" "[r['pid'] for r in d['rows']] == [$wanted]" "start -p records others"
+
+[ "$(id -u)" -eq 0 ] || skip "uids and cgroups: only root can change its own; what came before holds"
+spin user setpriv --reuid $UID_WANTED --clear-groups "$WORK/filter_user"
+expect_in user -u $UID_WANTED
+expect_in "user other" -u "$UID_WANTED" --comm filter_other
+
+# Each version of cgroups that there is.
+group=0
+procs=-
+targets="\"uids\": [$UID_WANTED], \"comms\": [\"filter_change*\"]"
+for type in cgroup cgroup2; do
+    make_cgroup "$type" || continue
+    group=$((group + 1))
+    procs=$CGROUP/cgroup.procs
+    spin_grouped group$group
+    path=$(sed -n 's/^[^:]*:[^:]*://p' "/proc/$BACKGROUND_PID/cgroup" | grep -m1 "cpu-profilerd-test-$$\$") ||
+        fail "$CGROUP: does not show in /proc/$BACKGROUND_PID/cgroup"
+    expect_in group$group -G "$CGROUP"
+    expect_in "" -G "${CGROUP%?}"
+    expect_in "" -G "$CGROUP/below"
+    expect_in "group$group wanted" -G "$CGROUP/" -p "$wanted"
+done
+if [ "$group" -gt 0 ]; then
+    # By its path, which is the same in both versions where both are.
+    expect_in "$(seq -s ' ' -f 'group%g' $group)" -G "$path"
+    targets="$targets, \"cgroups\": [\"$CGROUP\"]"
+fi
+
+# Alone with the CPUs.
+kill "${background_pids[@]}" 2>/dev/null # some have ended
+wait "${background_pids[@]}" 2>/dev/null
+background_pids=()
+echo "{\"targets\": {$targets}, \"exclude_self\": false}" >"$WORK/config.json"
+run_in_background profctl record --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out"
+recorder=$BACKGROUND_PID
+sleep 0.5
+python3 "${0%/*}/filters.py" chameleon filter_changed $UID_WANTED "$procs" >"$WORK/story" || fail "the chameleon failed"
+kill -TERM "$recorder"
+wait "$recorder" || fail "record: $(cat "$WORK/out")"
+profctl dump --json "$WORK/changes.fxt" >"$WORK/changes.json" || fail "dump"
+profctl report --json "$WORK/changes.fxt" >"$WORK/changes.report" || fail "report"
+python3 "${0%/*}/filters.py" changes "$WORK/changes.json" "$WORK/changes.report" "$WORK/story" || exit 1
+
+[ "$group" -gt 0 ] || skip "cgroups: none can be made here, so NOTHING was seen of targets.cgroups; all else holds"

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Names under storm: libraries that take turns at one address, a pid that is used again and again, programs
+# that live for some milliseconds or become one another, two threads that do nothing but map executable
+# files. Each workload tells by the clock what ran when; a sample that says otherwise fails the test. How
+# many samples are the least is derived from the ticks of 250 us in what ran; see timeline.py.
+#
+# Nothing may be lost or dropped either: then a name would be right by luck.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+start_daemon
+
+# record NAME SECONDS: the whole machine at 4000 Hz in the background; record_end waits for it.
+record() {
+    name=$1
+    profctl record -F 4000 -a -d "$2" -o "$WORK/$1.fxt" >"$WORK/$1.out" 2>&1 &
+    BACKGROUND_PID=$!
+    background_pids+=("$BACKGROUND_PID")
+    sleep 0.3
+}
+
+# judge STORY LOG: what the recording NAME says against what the workload told.
+judge() {
+    wait "$BACKGROUND_PID" || fail "record $name: $(cat "$WORK/$name.out")"
+    profctl dump --json "$WORK/$name.fxt" >"$WORK/$name.json" || fail "dump $name"
+    echo "== $name"
+    python3 "$SOURCE_DIR/tests/system/timeline.py" "$1" "$2" <"$WORK/$name.json" || fail "$name"
+}
+
+record libraries 4
+"$WORKLOADS/alternate" --seconds 3 >"$WORK/libraries.log" || fail "alternate"
+judge libraries "$WORK/libraries.log"
+
+record reuse 4
+"$WORKLOADS/reuser" 300 >"$WORK/reuse.log"
+status=$?
+[ "$status" -eq 77 ] || [ "$status" -eq 0 ] || fail "reuser"
+[ "$status" -eq 77 ] || judge lives "$WORK/reuse.log"
+wait "$BACKGROUND_PID"
+
+# Two programs that become each other every 3 ms; four chains of 150.
+for program in chain_a chain_b short_a short_b short_c short_d; do
+    cp "$WORKLOADS/turn" "$WORK/$program"
+done
+: >"$WORK/chain.log"
+record chain 4
+chains=()
+for _ in 1 2; do
+    "$WORK/chain_a" "$WORK/chain.log" 3000 300 "$WORK/chain_b" &
+    chains+=($!)
+done
+wait "${chains[@]}"
+judge programs "$WORK/chain.log"
+
+# 600 processes of 2 to 5 ms.
+: >"$WORK/short.log"
+record short 5
+for ((i = 0; i < 150; i++)); do
+    for program in short_a short_b short_c short_d; do
+        "$WORK/$program" "$WORK/short.log" $((2000 + RANDOM % 3000))
+    done
+done
+judge programs "$WORK/short.log"
+
+# 2,000 processes of 0.2 ms, as fast as two shells can make them.
+: >"$WORK/forks.log"
+record forks 8
+forks=()
+for _ in 1 2; do
+    (for ((i = 0; i < 500; i++)); do
+        "$WORK/short_a" "$WORK/forks.log" 200
+        "$WORK/short_b" "$WORK/forks.log" 200
+    done) &
+    forks+=($!)
+done
+wait "${forks[@]}"
+judge programs "$WORK/forks.log"
+
+record maps 5
+"$WORKLOADS/map_storm" 4 "$WORK/map_ping" "$WORK/map_pong" >"$WORK/maps.log" || fail "map_storm"
+judge files "$WORK/maps.log"

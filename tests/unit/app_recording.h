@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A recording of a process with three functions, for tests of what the client makes of it. */
+
+#include "folded.h"
+#include "recording.h"
+
+#include <stdio.h>
+
+/* Loads and frees the recording. */
+static inline void assert_folded(struct recording *recording, const char *expected)
+{
+    struct profile *profile = load_recording(recording);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(folded_print(file, profile), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, expected);
+    free(text);
+    (void)profile_free(profile);
+}
+
+/* A process "app" with /bin/app at 0x10000, its own addresses from 0x1000 on, and three functions.
+ */
+static inline struct recording *app_recording(void)
+{
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "app");
+    add_module(recording, 7, 1, "/bin/app", 0xab);
+    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0x1000);
+    add_data(recording, FXT_STRING_SYMBOLS,
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4096,\"size\":16,"
+             "\"name\":\"main\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4112,\"size\":16,"
+             "\"name\":\"work\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4128,\"size\":16,"
+             "\"name\":\"leaf\"}\n");
+    return recording;
+}
+
+static inline void add_kernel(struct recording *recording)
+{
+    add_module(recording, 0, 1, "[kernel]", 0);
+    add_mmap(recording, 0, 0, 1, UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63);
+    /* A double has 53 bits: as numbers these two would be one. */
+    add_data(recording, FXT_STRING_SYMBOLS,
+             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000001\","
+             "\"size\":1,\"name\":\"sys_read\"}\n"
+             "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000002\","
+             "\"size\":1,\"name\":\"copy_to_user\"}\n");
+}
+
+/* A part of group `id`, and what completes it. */
+static inline struct fxt_sample partial(uint64_t time_ns, uint64_t id)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID |
+                                         FXT_SAMPLE_BOOT_TS,
+                               .continuation = id,
+                               .pid = 7,
+                               .tid = 7,
+                               .boot_ts_ns = time_ns};
+}
+
+static inline struct fxt_sample completion(uint64_t id, const uint64_t *stack, size_t count)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION_COMPLETION |
+                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
+                               .continuation_completion = id,
+                               .user_stack = stack,
+                               .user_count = count,
+                               .quality = COMPLETE};
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A collector's round without a kernel: rings in ordinary memory that a test fills, the real drain
+ * with the real process table and trace behind them, and the recording that comes out. /proc and
+ * the module cache are stand-ins.
+ */
+
+#include "drain.h"
+#include "fake_proc_scan.h"
+#include "trace_reader.h"
+
+#include "perf_abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RING_CPU_COUNT ((size_t)3)
+#define RING_PERIOD_NS UINT64_C(1000000)
+#define RING_BYTES     ((size_t)1 << 18)
+#define RING_SAMPLE_TYPE                                                                           \
+    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
+     PERF_SAMPLE_CALLCHAIN)
+
+enum ring_kind {
+    RING_OF_SAMPLES,
+    RING_OF_SIDEBAND,
+    RING_KIND_COUNT,
+};
+
+struct ring_world {
+    struct perf_event_mmap_page pages[RING_CPU_COUNT][RING_KIND_COUNT];
+    uint64_t data[RING_CPU_COUNT][RING_KIND_COUNT][RING_BYTES / 8];
+    uint8_t bounces[RING_CPU_COUNT][RING_KIND_COUNT][PERF_RING_BOUNCE_BYTES];
+    struct perf_cpu cpus[RING_CPU_COUNT];
+    struct perf_source source;
+    struct proc_scan *scan;
+    struct code_map *code; /* NULL with frame pointers alone */
+    struct trace_buffer *buffer;
+    struct trace *trace;
+    struct trace_reader *reader;
+    struct process_table *processes;
+    struct filter *filter;
+    struct drain *drain;
+};
+
+/* Returned: ring_world_free(). NULL when there is no memory. The rings are empty, a little before
+ * the end of their memory, so that what comes next wraps. The layout of the records is that of
+ * RING_SAMPLE_TYPE, with registers and stacks unless `unwind` is SESSION_UNWIND_FP. */
+struct ring_world *ring_world_new(enum session_unwind unwind);
+struct ring_world *ring_world_free(struct ring_world *world);
+
+/* Appends a record as the kernel does: `words` follow the header. False: there is no room, and the
+ * kernel would count it as lost. */
+bool ring_world_put(struct ring_world *world, size_t cpu, enum ring_kind kind, uint32_t type,
+                    uint16_t misc, const uint64_t *words, size_t word_count);
+
+/* Everything that was recorded, as one file. Returned: free(). */
+uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books as a person sees them, of daemons old and new and of files that anybody wrote. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "books_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Returned: free(). */
+static char *print(const char *books_json)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    books_table_print(file, books_json);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void assert_printed(const char *books_json, const char *expected)
+{
+    char *text = print(books_json);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void prints_a_line_a_cpu_and_a_total(void **state)
+{
+    (void)state;
+    assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"received\":900,\"missed\":10,"
+                   "\"idle\":90,\"unexplained\":-10}],\"total\":{\"expected\":1000,"
+                   "\"received\":900,\"missed\":10,\"idle\":90,\"unexplained\":-10},"
+                   "\"idle_source\":\"switches\",\"truncated_stacks\":3}",
+                   "  cpu  expected  received  missed  idle  unexplained\n"
+                   "    0      1000       900      10    90          -10\n"
+                   "total      1000       900      10    90          -10\n"
+                   "idle as told by switches\n"
+                   "3 stacks do not reach their root\n");
+}
+
+static void books_of_older_daemons_lack_columns(void **state)
+{
+    (void)state;
+    assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":10,\"received\":10,\"throttled\":null,"
+                   "\"missed\":null,\"idle\":null}],\"total\":{\"expected\":10},"
+                   "\"idle_source\":null}",
+                   "  cpu  expected  received\n"
+                   "    0        10        10\n"
+                   "total        10         -\n");
+    assert_printed("[]", "books: none, so nobody can tell how many ticks are missing\n");
+    assert_printed(NULL, "books: none, so nobody can tell how many ticks are missing\n");
+}
+
+/* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */
+static void warns_of_what_is_more_than_a_percent(void **state)
+{
+    static const struct {
+        const char *member;
+        int count;
+        const char *warning; /* NULL: none */
+    } cases[] = {
+        {"lost", 10, NULL},
+        {"lost", 11, "warning: cpu 3: 1.1 % of the ticks are lost: the daemon did not empty"},
+        {"throttled", 500, "warning: cpu 3: 50.0 % of the ticks are throttled: the kernel held"},
+        {"missed", 20, "warning: cpu 3: 2.0 % of the ticks are missed: the timer's"},
+        {"unexplained", 12, "warning: cpu 3: 1.2 % of the ticks are unexplained: nothing"},
+        {"unexplained", -12, "warning: cpu 3: -1.2 % of the ticks are unexplained: nothing"},
+        {"dropped", 900, "warning: cpu 3: 90.0 % of the ticks are dropped: the trace"},
+        {"idle", 900, NULL},
+        {"filtered", 900, NULL},
+        {"offline_ns", 900, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char books[256];
+        (void)snprintf(books, sizeof books,
+                       "{\"cpus\":[{\"cpu\":3,\"expected\":1000,\"%s\":%d}],\"total\":"
+                       "{\"expected\":1000000}}",
+                       cases[i].member, cases[i].count);
+        char *text = print(books);
+        const char *warning = strstr(text, "warning:");
+        if (cases[i].warning == NULL) {
+            assert_null(warning);
+        } else {
+            assert_non_null(warning);
+            assert_memory_equal(warning, cases[i].warning, strlen(cases[i].warning));
+            assert_ptr_equal(strchr(warning, '\n'), text + strlen(text) - 1);
+        }
+        free(text);
+    }
+}
+
+static void tells_what_the_hypervisor_took(void **state)
+{
+    (void)state;
+    char *text = print("{\"cpus\":[{\"cpu\":1,\"expected\":100,\"missed\":5,"
+                       "\"steal_ns\":120000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "not in the profile (it took 120 ms)\n"));
+    free(text);
+}
+
+static void warns_of_the_total_where_there_are_no_cpus(void **state)
+{
+    (void)state;
+    char *text = print("{\"cpus\":[],\"total\":{\"expected\":100,\"dropped\":5}}");
+    assert_non_null(strstr(text, "warning: all CPUs: 5.0 % of the ticks are dropped"));
+    free(text);
+}
+
+static void many_cpus_do_not_fill_the_screen(void **state)
+{
+    char books[4096];
+    size_t used = (size_t)snprintf(books, sizeof books, "{\"cpus\":[");
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        used += (size_t)snprintf(books + used, sizeof books - used,
+                                 "%s{\"cpu\":%d,\"expected\":100,\"lost\":9,\"missed\":9}",
+                                 i == 0 ? "" : ",", i);
+    }
+    (void)snprintf(books + used, sizeof books - used, "],\"total\":{}}");
+    char *text = print(books);
+    size_t count = 0;
+    for (const char *at = strstr(text, "warning:"); at != NULL; at = strstr(at + 1, "warning:")) {
+        count++;
+    }
+    assert_int_equal(count, 9);
+    assert_non_null(strstr(text, "warning: and 32 more of the same\n"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prints_a_line_a_cpu_and_a_total),
+        cmocka_unit_test(books_of_older_daemons_lack_columns),
+        cmocka_unit_test(warns_of_what_is_more_than_a_percent),
+        cmocka_unit_test(tells_what_the_hypervisor_took),
+        cmocka_unit_test(warns_of_the_total_where_there_are_no_cpus),
+        cmocka_unit_test(many_cpus_do_not_fill_the_screen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the client makes of partials and completions, in whatever order and however many they come.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "app_recording.h"
+
+static void gives_every_part_the_stack_of_its_completion(void **state)
+{
+    (void)state;
+    const uint64_t id = UINT64_C(3) << 48 | 9;
+    const struct fxt_sample samples[] = {
+        partial(10, id),
+        partial(11, id),
+        completion(id, ADDRESSES(0x10020, 0x10008)),
+        completion(id + 1, ADDRESSES(0x10010)), /* told before its part */
+        partial(12, id + 1),
+    };
+    struct recording *recording = app_recording();
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        fxt_write_sample(&recording->writer, &samples[i]);
+    }
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->sample_count, 3);
+    assert_int_equal(profile->orphan_partial_count, 0);
+    assert_int_equal(profile->orphan_completion_count, 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(profile->samples[i].cpu, 3);
+        assert_int_equal(profile_rooted(&profile->samples[i]), PROFILE_STACK_COMPLETE);
+    }
+    size_t count = 0;
+    assert_int_equal(profile->samples[0].chain, profile->samples[1].chain);
+    (void)profile_chain(profile, profile->samples[0].chain, &count);
+    assert_int_equal(count, 2);
+    (void)profile_chain(profile, profile->samples[2].chain, &count);
+    assert_int_equal(count, 1);
+    (void)profile_free(profile);
+}
+
+static void keeps_what_a_part_says_itself(void **state)
+{
+    (void)state;
+    const uint64_t kernel_stack[] = {0xffffffff81000001};
+    struct fxt_sample part = partial(10, 1);
+    struct fxt_sample rest = completion(1, ADDRESSES(0x10020));
+    part.fields |= FXT_SAMPLE_KERNEL_STACK;
+    part.kernel_stack = kernel_stack;
+    part.kernel_count = 1;
+    struct recording *recording = app_recording();
+    add_kernel(recording);
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    /* The other way about, both stacks are the completion's. */
+    part = partial(11, 2);
+    rest = completion(2, ADDRESSES(0x10010));
+    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
+    rest.kernel_stack = kernel_stack;
+    rest.kernel_count = 1;
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    part = partial(12, 3);
+    part.fields |= FXT_SAMPLE_USER_STACK;
+    part.user_stack = rest.user_stack;
+    part.user_count = rest.user_count;
+    rest = completion(3, ADDRESSES(0x10008));
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    /* Of the user's stack the part has the beginning, and the completion the rest. */
+    assert_folded(recording, "app;leaf;sys_read_[k] 1\napp;main;work 1\napp;work;sys_read_[k] 1\n");
+}
+
+static void a_part_that_tells_its_quality_keeps_it(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    struct fxt_sample part = partial(10, 1);
+    struct fxt_sample rest = completion(1, ADDRESSES(0x10008));
+    part.fields |= FXT_SAMPLE_QUALITY;
+    part.quality = COMPLETE;
+    rest.fields &= ~FXT_SAMPLE_QUALITY;
+    fxt_write_sample(&recording->writer, &part);
+    part = partial(11, 1);
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile_rooted(&profile->samples[0]), PROFILE_STACK_COMPLETE);
+    assert_int_equal(profile_rooted(&profile->samples[1]), PROFILE_STACK_TRUNCATED);
+    (void)profile_free(profile);
+}
+
+/* However long what many parts share: each of them costs no more than PROFILE_MERGED_MAX entries.
+ */
+static void what_parts_share_is_cut_where_it_would_blow_up(void **state)
+{
+    static uint64_t stack[PROFILE_MERGED_MAX + 1];
+    const size_t shared[] = {PROFILE_MERGED_MAX - 1, PROFILE_MERGED_MAX, PROFILE_MERGED_MAX + 1};
+    struct recording *recording = app_recording();
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct fxt_sample rest = completion(i, stack, shared[i]);
+        struct fxt_sample part = partial(10, i);
+        part.fields |= FXT_SAMPLE_USER_STACK;
+        part.user_stack = stack;
+        part.user_count = 1;
+        fxt_write_sample(&recording->writer, &part);
+        fxt_write_sample(&recording->writer, &rest);
+    }
+    struct profile *profile = load_recording(recording);
+    for (size_t i = 0; i < 3; i++) {
+        size_t count = 0;
+        (void)profile_chain(profile, profile->samples[i].chain, &count);
+        assert_in_range(count, PROFILE_MERGED_MAX, PROFILE_MERGED_MAX + 1); /* [truncated] */
+        assert_int_equal(profile_rooted(&profile->samples[i]),
+                         i == 0 ? PROFILE_STACK_COMPLETE : PROFILE_STACK_TRUNCATED);
+    }
+    (void)profile_free(profile);
+}
+
+static void counts_parts_and_completions_without_the_other(void **state)
+{
+    (void)state;
+    const struct fxt_sample samples[] = {
+        partial(10, 1),
+        completion(2, ADDRESSES(0x1)),
+        partial(11, 3),
+        completion(3, ADDRESSES(0x1)),
+        completion(3, ADDRESSES(0x2)), /* the second one completes nothing */
+    };
+    struct recording *recording = app_recording();
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        fxt_write_sample(&recording->writer, &samples[i]);
+    }
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->orphan_partial_count, 1);
+    assert_int_equal(profile->orphan_completion_count, 2);
+    assert_int_equal(profile->samples[0].user_stack, 0);
+    assert_int_not_equal(profile->samples[0].closed, 0);
+    (void)profile_free(profile);
+}
+
+/* Only who has read it all knows it, so the books are told. */
+static void the_books_tell_what_came_without_the_other(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    struct fxt_sample first = partial(10, 1);
+    struct fxt_sample second = completion(2, ADDRESSES(0x1));
+    fxt_write_sample(&recording->writer, &first);
+    fxt_write_sample(&recording->writer, &second);
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"orphan_partials\":2,\"orphan_completions\":0,\"a\":7}\n");
+    struct profile *profile = load_recording(recording);
+    assert_string_equal(profile->books_json,
+                        "{\"a\":7,\"orphan_partials\":3,\"orphan_completions\":1}");
+    (void)profile_free(profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
+        cmocka_unit_test(keeps_what_a_part_says_itself),
+        cmocka_unit_test(a_part_that_tells_its_quality_keeps_it),
+        cmocka_unit_test(what_parts_share_is_cut_where_it_would_blow_up),
+        cmocka_unit_test(counts_parts_and_completions_without_the_other),
+        cmocka_unit_test(the_books_tell_what_came_without_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

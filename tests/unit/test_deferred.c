@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Samples and the chains that belong to them: one by one, and in hundreds of arrangements over
+ * rounds and CPUs, each of which must give what the events in the order of their time give.
+ */
+#include "deferred.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CPU_COUNT 2
+#define COOKIE    UINT64_C(0x18900000001)
+
+static int set_up(void **state)
+{
+    *state = deferred_new(CPU_COUNT);
+    return *state == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    *state = deferred_free(*state);
+    return 0;
+}
+
+/* A chain of two frames, the first of which is `leaf`. */
+static void add_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t exec_ns,
+                      uint64_t leaf)
+{
+    uint64_t frames[] = {leaf, 0x4000};
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = tid,
+                                     .cookie = cookie,
+                                     .exec_ns = exec_ns,
+                                     .expected = true,
+                                     .frames = frames,
+                                     .count = 2,
+                                 });
+}
+
+static void wait_for(struct deferred *deferred, size_t cpu_index, int32_t tid, uint64_t cookie,
+                     uint64_t time_ns, uint64_t id)
+{
+    assert_int_equal(deferred_wait(deferred, &(struct deferred_open){.cpu_index = cpu_index,
+                                                                     .tid = tid,
+                                                                     .cookie = cookie,
+                                                                     .id = id,
+                                                                     .first_ns = time_ns}),
+                     0);
+}
+
+/* The leaf that a sample finds; 0: it has to wait. */
+static uint64_t find_leaf(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns)
+{
+    struct deferred_chain chain;
+    return deferred_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
+}
+
+static void a_chain_that_came_first_makes_its_samples_whole(void **state)
+{
+    struct deferred *deferred = *state;
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 20), 0x1000);
+    assert_int_equal(find_leaf(deferred, 71, COOKIE, 10), 0);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE + 1, 10), 0);
+}
+
+static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open;
+    struct deferred_chain chain;
+    bool exec = true;
+    bool taken[CPU_COUNT] = {false};
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 1, 70, COOKIE, 20, 2000);
+    wait_for(deferred, 1, 71, COOKIE, 20, 2001);
+    assert_false(deferred_take_done(deferred, &open, &chain, &exec));
+    deferred_end_round(deferred);
+
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    for (size_t i = 0; i < CPU_COUNT; i++) {
+        wait_for(deferred, i, 70, COOKIE, 30, deferred_open_id(deferred, i, 70, COOKIE));
+    }
+    for (size_t i = 0; i < CPU_COUNT; i++) {
+        assert_true(deferred_take_done(deferred, &open, &chain, &exec));
+        assert_false(exec);
+        assert_int_equal(open.tid, 70);
+        assert_int_equal(open.id, open.cpu_index == 0 ? 1000 : 2000);
+        assert_int_equal(open.sample_count, 2);
+        assert_int_equal(open.first_ns, open.cpu_index == 0 ? 10 : 20);
+        assert_int_equal(chain.count, 2);
+        assert_int_equal(chain.frames[0], 0x1000);
+        taken[open.cpu_index] = true;
+    }
+    assert_true(taken[0] && taken[1]);
+    assert_false(deferred_take_done(deferred, &open, &chain, &exec));
+    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 0);
+    assert_int_equal(deferred_open_count(deferred), 1);
+}
+
+static void a_chain_of_the_next_program_is_empty(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open;
+    struct deferred_chain chain;
+    bool exec = false;
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    add_chain(deferred, 70, COOKIE, 15, 0x1000);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 14), 0);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 15), 0x1000);
+    assert_true(deferred_take_done(deferred, &open, &chain, &exec));
+    assert_true(exec);
+    assert_int_equal(chain.count, 0);
+}
+
+static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
+{
+    struct deferred *deferred = *state;
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    add_chain(deferred, 70, COOKIE + 2, 0, 0x2000);
+    deferred_end_round(deferred);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
+    add_chain(deferred, 70, COOKIE + 4, 0, 0x3000);
+    deferred_end_round(deferred);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE + 4, 10), 0x3000);
+    assert_int_equal(deferred_counts(deferred).orphan_completions, 1);
+}
+
+static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
+{
+    struct deferred *deferred = *state;
+    uint64_t leaf = 0x1000;
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = 70, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
+    deferred_add_chain(deferred, &(struct deferred_chain){
+                                     .tid = 71, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    deferred_end_round(deferred);
+    deferred_end_round(deferred);
+    assert_int_equal(deferred_counts(deferred).orphan_completions, 0);
+}
+
+static void a_second_chain_of_a_cookie_is_nobodys(void **state)
+{
+    struct deferred *deferred = *state;
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    add_chain(deferred, 70, COOKIE, 0, 0x2000);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
+    assert_int_equal(deferred_counts(deferred).orphan_completions, 1);
+}
+
+/* More than there are buckets, first of one cookie, then of one task. */
+static void each_of_many_chains_is_found_by_its_own_key(void **state)
+{
+    struct deferred *deferred = *state;
+    for (int32_t tid = 1; tid <= 20000; tid++) {
+        add_chain(deferred, tid, COOKIE, 0, 100000 + (uint64_t)tid);
+        add_chain(deferred, 70, (uint64_t)tid, 0, 200000 + (uint64_t)tid);
+    }
+    for (int32_t tid = 1; tid <= 20000; tid++) {
+        assert_int_equal(find_leaf(deferred, tid, COOKIE, 1), 100000 + tid);
+        assert_int_equal(find_leaf(deferred, 70, (uint64_t)tid, 1), 200000 + tid);
+    }
+}
+
+static void another_id_replaces_what_waited(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 0, 70, COOKIE, 20, 1000);
+    assert_int_equal(deferred_wait(deferred, &open), 2);
+    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 1001);
+    assert_true(deferred_take_expired(deferred, UINT64_MAX, &open));
+    assert_int_equal(open.sample_count, 1);
+    assert_int_equal(open.first_ns, 30);
+    assert_int_equal(deferred_open_count(deferred), 0);
+}
+
+static void a_full_cpu_gives_up_its_oldest(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open;
+    wait_for(deferred, 1, 1, COOKIE, 1, 9);
+    for (int32_t i = 0; i < DEFERRED_OPEN_MAX; i++) {
+        assert_false(deferred_take_excess(deferred, 0, &open));
+        wait_for(deferred, 0, 100 + i, COOKIE, 10, 1 + (uint64_t)i);
+    }
+    assert_true(deferred_take_excess(deferred, 0, &open));
+    assert_int_equal(open.id, 1);
+    assert_int_equal(open.tid, 100);
+    assert_false(deferred_take_excess(deferred, 0, &open));
+    assert_false(deferred_take_excess(deferred, 1, &open));
+    wait_for(deferred, 0, 7, COOKIE, 11, 7777);
+    assert_true(deferred_take_excess(deferred, 0, &open));
+    assert_int_equal(open.id, 2);
+    assert_int_equal(deferred_open_count(deferred), DEFERRED_OPEN_MAX);
+}
+
+static void what_waits_too_long_is_given_up(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_open open;
+    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
+    wait_for(deferred, 0, 71, COOKIE, 30, 1001);
+    wait_for(deferred, 1, 72, COOKIE, 20, 2000);
+    assert_false(deferred_take_expired(deferred, 9, &open));
+    assert_true(deferred_take_expired(deferred, 20, &open));
+    assert_int_equal(open.id, 1000);
+    assert_true(deferred_take_expired(deferred, 20, &open));
+    assert_int_equal(open.id, 2000);
+    assert_false(deferred_take_expired(deferred, 20, &open));
+    assert_true(deferred_take_expired(deferred, UINT64_MAX, &open));
+    assert_int_equal(open.id, 1001);
+    assert_int_equal(deferred_open_count(deferred), 0);
+}
+
+static void chains_beyond_the_room_are_counted_and_the_rest_stay(void **state)
+{
+    struct deferred *deferred = *state;
+    static uint64_t frames[510];
+    uint64_t added = 0;
+    frames[0] = 0x5000;
+    while (deferred_counts(deferred).refused_chains == 0) {
+        deferred_add_chain(
+            deferred,
+            &(struct deferred_chain){.tid = 70, .cookie = added++, .frames = frames, .count = 510});
+        assert_in_range(added, 1, 4096);
+    }
+    assert_in_range(added, 1024, 4096);
+    assert_int_equal(find_leaf(deferred, 70, 0, 1), 0x5000);
+    assert_int_equal(find_leaf(deferred, 70, added - 2, 1), 0x5000);
+    assert_int_equal(find_leaf(deferred, 70, added - 1, 1), 0);
+    deferred_end_round(deferred);
+    deferred_end_round(deferred);
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    assert_int_equal(find_leaf(deferred, 70, COOKIE, 1), 0x1000);
+    assert_int_equal(deferred_counts(deferred).refused_chains, 1);
+}
+
+/*
+ * A story: tasks that enter the kernel, are sampled there, perhaps execute another program, and
+ * return, or never do. What each sample's stack must be follows from the times alone.
+ */
+#define ENTRIES     64
+#define SAMPLES     512
+#define ROUNDS      12
+#define EMPTY_STACK UINT64_C(0)
+
+struct entry_story {
+    int32_t tid;
+    uint64_t cookie;
+    uint64_t leaf;
+    uint64_t exec_ns; /* 0: none */
+    size_t return_round;
+    bool returns;
+};
+
+struct sample_story {
+    size_t entry;
+    size_t cpu_index;
+    size_t round;
+    uint64_t time_ns;
+    uint64_t id; /* 0: it was whole */
+    uint64_t stack;
+    bool settled;
+};
+
+struct story {
+    struct entry_story entries[ENTRIES];
+    struct sample_story samples[SAMPLES];
+    uint64_t next_id;
+    uint32_t random;
+};
+
+static uint32_t draw(struct story *story, uint32_t below)
+{
+    story->random = story->random * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)(story->random >> 8) * below >> 24);
+}
+
+/* A sample may be handled a round later than its chain, and any number of rounds earlier. */
+static void tell_story(struct story *story, uint32_t seed)
+{
+    *story = (struct story){.random = seed, .next_id = 1};
+    for (size_t i = 0; i < ENTRIES; i++) {
+        story->entries[i] = (struct entry_story){
+            .tid = 100 + (int32_t)draw(story, 8),
+            .cookie = 1 + 2 * i,
+            .leaf = 0x1000 + i,
+            .exec_ns = draw(story, 4) == 0 ? 1 + draw(story, 1000) : 0,
+            .return_round = draw(story, ROUNDS - 1),
+            .returns = draw(story, 8) != 0,
+        };
+    }
+    for (size_t i = 0; i < SAMPLES; i++) {
+        size_t entry = draw(story, ENTRIES);
+        story->samples[i] = (struct sample_story){
+            .entry = entry,
+            .cpu_index = draw(story, CPU_COUNT),
+            .round = draw(story, (uint32_t)story->entries[entry].return_round + 2),
+            .time_ns = draw(story, 1000),
+        };
+    }
+}
+
+static void settle_id(struct story *story, uint64_t id, uint64_t stack)
+{
+    for (size_t i = 0; i < SAMPLES; i++) {
+        if (story->samples[i].id == id) {
+            assert_false(story->samples[i].settled);
+            story->samples[i].settled = true;
+            story->samples[i].stack = stack;
+        }
+    }
+}
+
+static void handle_sample(struct deferred *deferred, struct story *story,
+                          struct sample_story *sample)
+{
+    const struct entry_story *entry = &story->entries[sample->entry];
+    uint64_t leaf = find_leaf(deferred, entry->tid, entry->cookie, sample->time_ns);
+    sample->id = deferred_open_id(deferred, sample->cpu_index, entry->tid, entry->cookie);
+    if (leaf != 0) {
+        sample->id = 0;
+        sample->settled = true;
+        sample->stack = leaf;
+        return;
+    }
+    if (sample->id == 0) {
+        sample->id = story->next_id++;
+    }
+    wait_for(deferred, sample->cpu_index, entry->tid, entry->cookie, sample->time_ns, sample->id);
+}
+
+static void end_round(struct deferred *deferred, struct story *story)
+{
+    struct deferred_open open;
+    struct deferred_chain chain;
+    bool exec = false;
+    while (deferred_take_done(deferred, &open, &chain, &exec)) {
+        settle_id(story, open.id, exec ? EMPTY_STACK : chain.frames[0]);
+    }
+    deferred_end_round(deferred);
+}
+
+/* One round: what happens in it, in an order drawn by lot. */
+static void play_round(struct deferred *deferred, struct story *story, size_t round)
+{
+    uint32_t offset = draw(story, ENTRIES + SAMPLES);
+    for (uint32_t i = 0; i < ENTRIES + SAMPLES; i++) {
+        /* 25 has no divisor in common with 576: every place is met once. */
+        uint32_t at = (offset + i * 25) % (ENTRIES + SAMPLES);
+        const struct entry_story *entry = &story->entries[at % ENTRIES];
+        if (at < ENTRIES && entry->returns && entry->return_round == round) {
+            add_chain(deferred, entry->tid, entry->cookie, entry->exec_ns, entry->leaf);
+        } else if (at >= ENTRIES && story->samples[at - ENTRIES].round == round) {
+            handle_sample(deferred, story, &story->samples[at - ENTRIES]);
+        }
+    }
+    end_round(deferred, story);
+}
+
+/* An id on one CPU is discarded as a whole when an exec came after its first sample. */
+static uint64_t expected_stack(const struct story *story, const struct sample_story *sample)
+{
+    const struct entry_story *entry = &story->entries[sample->entry];
+    uint64_t first_ns = sample->time_ns;
+    for (size_t i = 0; sample->id != 0 && i < SAMPLES; i++) {
+        if (story->samples[i].id == sample->id && story->samples[i].time_ns < first_ns) {
+            first_ns = story->samples[i].time_ns;
+        }
+    }
+    return !entry->returns || first_ns < entry->exec_ns ? EMPTY_STACK : entry->leaf;
+}
+
+static void any_arrangement_gives_the_stacks_of_the_ordered_stream(void **state)
+{
+    static struct story story;
+    (void)state;
+    for (uint32_t seed = 1; seed <= 300; seed++) {
+        struct deferred *deferred = deferred_new(CPU_COUNT);
+        struct deferred_open open;
+        assert_non_null(deferred);
+        tell_story(&story, seed);
+        for (size_t round = 0; round < ROUNDS; round++) {
+            play_round(deferred, &story, round);
+        }
+        while (deferred_take_expired(deferred, UINT64_MAX, &open)) {
+            settle_id(&story, open.id, EMPTY_STACK);
+        }
+        for (size_t i = 0; i < SAMPLES; i++) {
+            assert_true(story.samples[i].settled);
+            assert_int_equal(story.samples[i].stack, expected_stack(&story, &story.samples[i]));
+        }
+        (void)deferred_free(deferred);
+    }
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_chain_that_came_first_makes_its_samples_whole),
+        STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu),
+        STORY(a_chain_of_the_next_program_is_empty),
+        STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
+        STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan),
+        STORY(a_second_chain_of_a_cookie_is_nobodys),
+        STORY(each_of_many_chains_is_found_by_its_own_key),
+        STORY(another_id_replaces_what_waited),
+        STORY(a_full_cpu_gives_up_its_oldest),
+        STORY(what_waits_too_long_is_given_up),
+        STORY(chains_beyond_the_room_are_counted_and_the_rest_stay),
+        cmocka_unit_test(any_arrangement_gives_the_stacks_of_the_ordered_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where knowledge ends: records that were lost, mappings and names that were forgotten, pids whose
+ * new owner nobody told of. A sample is named right, or has no name and is counted; it never has
+ * another one's.
+ */
+#include "ring_world.h"
+
+#include "loaded_recording.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PID   4100000
+#define PLACE UINT64_C(0x500000)
+
+static struct mapping_description describe(const char *path, uint64_t start)
+{
+    return (struct mapping_description){.start = start,
+                                        .end = start + 0x1000,
+                                        .path = path,
+                                        .device_major = 8,
+                                        .inode = (uint64_t)path[1]};
+}
+
+static void map(struct ring_world *world, const char *path, uint64_t start, uint64_t time_ns)
+{
+    const struct mapping_description description = describe(path, start);
+    process_table_mmap(world->processes, PID, &description, time_ns);
+}
+
+static void put_sample(struct ring_world *world, uint64_t time_ns, bool kernel)
+{
+    const uint64_t ids = (uint64_t)PID << 32 | PID;
+    const uint64_t words[] = {7, ids, time_ns, 0, kernel ? 0 : 2, PERF_CONTEXT_USER, PLACE + 16};
+    assert_true(ring_world_put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE,
+                               kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER, words,
+                               kernel ? 5 : 7));
+}
+
+static void put_lost(struct ring_world *world, uint64_t time_ns)
+{
+    const uint64_t words[] = {7, 5, 0, time_ns, 0, 7};
+    assert_true(ring_world_put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+    const struct loaded_sample *left = a;
+    const struct loaded_sample *right = b;
+    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
+/* Every sample as "TIME PROCESS FRAME...; ". */
+static void expect_samples(struct ring_world *world, const char *expected)
+{
+    struct loaded_recording loaded;
+    size_t size_bytes = 0;
+    char text[1024] = "";
+    size_t used = 0;
+    uint8_t *file = ring_world_file(world, &size_bytes);
+    loaded_recording_init(&loaded, file, size_bytes);
+    qsort(loaded.samples, loaded.sample_count, sizeof loaded.samples[0], compare_samples);
+    for (size_t i = 0; i < loaded.sample_count; i++) {
+        char frames[256];
+        const struct loaded_sample *sample = &loaded.samples[i];
+        loaded_recording_frames(&loaded, sample, frames, sizeof frames);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d %s %s; ",
+                                 (int)sample->time_ns, sample->process, frames);
+    }
+    assert_string_equal(text, expected);
+    loaded_recording_done(&loaded);
+    free(file);
+}
+
+static int set_up(void **state)
+{
+    struct ring_world *world = ring_world_new(SESSION_UNWIND_FP);
+    fake_proc_scan_set(NULL, NULL);
+    *state = world;
+    if (world == NULL) {
+        return -1;
+    }
+    process_table_comm(world->processes, PID, PID, "prog", true, 50);
+    map(world, "/a", PLACE, 100);
+    put_sample(world, 150, false);
+    drain_all(world->drain, 160);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)ring_world_free(*state);
+    return 0;
+}
+
+static void a_mapping_that_was_forgotten_leaves_an_unknown(void **state)
+{
+    struct ring_world *world = *state;
+    map(world, "/b", PLACE, 200);
+    map(world, "/c", PLACE, 300);
+    for (uint64_t i = 0; i <= PROCESS_HISTORY_MAX; i++) {
+        map(world, "/d", PLACE + 0x10000, 300 + i);
+    }
+    put_sample(world, 190, false);
+    put_sample(world, 250, false);
+    put_sample(world, 2000, false);
+    drain_all(world->drain, UINT64_MAX);
+    expect_samples(world, "150 prog a+0x10 ; 190 prog [unknown] ; 250 prog [unknown] ; "
+                          "2000 prog c+0x10 ; ");
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+}
+
+static void a_program_that_was_left_does_not_show_through(void **state)
+{
+    struct ring_world *world = *state;
+    process_table_comm(world->processes, PID, PID, "two", true, 200);
+    process_table_comm(world->processes, PID, PID, "three", true, 300);
+    map(world, "/c", PLACE, 310);
+    put_sample(world, 250, false);
+    put_sample(world, 305, false);
+    put_sample(world, 320, false);
+    drain_all(world->drain, UINT64_MAX);
+    expect_samples(world, "150 prog a+0x10 ; 250 two [unknown] ; 305 three [unknown] ; "
+                          "320 three c+0x10 ; ");
+}
+
+static void a_name_that_was_forgotten_leaves_an_unknown(void **state)
+{
+    struct ring_world *world = *state;
+    for (uint32_t i = 0; i <= THREAD_NAMES_MAX; i++) {
+        char name[COMM_BYTES];
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)i);
+        process_table_comm(world->processes, PID, PID, name, false, 200 + i);
+    }
+    put_sample(world, 210, false);
+    put_sample(world, 1000, false);
+    drain_all(world->drain, UINT64_MAX);
+    expect_samples(world, "150 prog a+0x10 ; 210 [unknown] a+0x10 ; 1000 n256 a+0x10 ; ");
+}
+
+static void what_runs_after_its_exit_is_somebody_else(void **state)
+{
+    struct ring_world *world = *state;
+    process_table_exit(world->processes, PID, PID, 200);
+    put_sample(world, 210, true);
+    put_sample(world, 300, false);
+    put_sample(world, 310, false);
+    drain_all(world->drain, UINT64_MAX);
+    /* Nobody knows when the new one began: what is left of the old one has no name either. */
+    expect_samples(world, "150 prog a+0x10 ; 210 [unknown] ; 300 [unknown] [unknown] ; "
+                          "310 [unknown] [unknown] ; ");
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+}
+
+/* /proc shows another file where the last record said /a. */
+static int read_changed(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    static struct mapping_description mapping;
+    static const struct scanned_thread thread = {.tid = PID, .comm = "prog"};
+    (void)userdata;
+    mapping = describe("/b", PLACE);
+    *reading = (struct process_scan){.pid = pid,
+                                     .threads = &thread,
+                                     .thread_count = 1,
+                                     .mappings = &mapping,
+                                     .mapping_count = 1,
+                                     .begin_ns = 600,
+                                     .end_ns = 601};
+    return 0;
+}
+
+static void after_a_loss_all_is_uncertain_until_it_is_read_anew(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_scan_set(read_changed, NULL);
+    put_lost(world, 500);
+    put_sample(world, 550, false);
+    drain_all(world->drain, 560);
+    assert_int_equal(drain_counts(world->drain)->sideband_lost, 5);
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    assert_true(drain_take_rescan(world->drain));
+    assert_int_equal(proc_scan_process(world->scan, world->processes, PID), 0);
+    put_sample(world, 590, false);
+    put_sample(world, 650, false);
+    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+    expect_samples(world, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
+                          "650 prog b+0x10 ; ");
+}
+
+static void without_a_loss_a_record_is_believed_before_a_scan(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_scan_set(read_changed, NULL);
+    assert_int_equal(proc_scan_process(world->scan, world->processes, PID), 0);
+    put_sample(world, 650, false);
+    drain_all(world->drain, UINT64_MAX);
+    expect_samples(world, "150 prog a+0x10 ; 650 prog a+0x10 ; ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_mapping_that_was_forgotten_leaves_an_unknown),
+        TEST(a_program_that_was_left_does_not_show_through),
+        TEST(a_name_that_was_forgotten_leaves_an_unknown),
+        TEST(what_runs_after_its_exit_is_somebody_else),
+        TEST(after_a_loss_all_is_uncertain_until_it_is_read_anew),
+        TEST(without_a_loss_a_record_is_believed_before_a_scan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the trace writes where a log ends and the next one begins, and for samples whose stacks come
+ * later.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "trace_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Fills the log until another one is open. */
+static void fill_log(struct world *world)
+{
+    for (int32_t pid = 1000; trace_buffer_has_log(world->buffer); pid++) {
+        assert_true(pid < 20000);
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+}
+
+static void a_new_log_says_again_what_is_sampled_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    (void)take_sample(world, 42, 100, stack, 1);
+    fill_log(world); /* while the file is being read */
+    (void)read_all(world);
+    tickets[0].module = &test_modules[0];
+    tickets[0].state = MODULE_READY;
+    trace_poll(world->trace);
+    (void)read_all(world);
+    /* Here nothing is known of the process yet, so there is nothing to correct. */
+    assert_non_null(strstr(world->text, "\"name\":\"low\""));
+    assert_null(strstr(world->text, "42:2"));
+    (void)take_sample(world, 42, 300, stack, 1);
+    assert_non_null(strstr(read_all(world), "name 42/0 prog since 50\n"
+                                            "name 42/42 prog since 50\n"
+                                            "module 42:1 [unknown] build-id 0 bytes\n"
+                                            "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                                            "module 42:2 /bin/prog build-id 4 bytes\n"
+                                            "mmap 42:2 7000000+10000 = 400000 at 60\n"));
+    assert_int_equal(ticket_count, 1);
+}
+
+static void what_was_gathered_goes_to_the_log_that_defines_it(void **state)
+{
+    struct world *world = *state;
+    const size_t needed_bytes = BUFFER_BYTES / 16;
+    int32_t pid = 1000;
+    bool uncertain = false;
+    for (; trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, needed_bytes + 4096);
+         pid++) {
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+    int32_t first = pid;
+    for (; trace_buffer_has_log(world->buffer); pid++) {
+        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        process_table_comm(world->processes, pid, pid, "last", true, 50);
+        trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
+                     &uncertain);
+    }
+    assert_in_range(pid - first, 2, 50);
+    const char *second_log = strstr(strstr(read_all(world), "data {") + 1, "data {");
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "sample cpu 0 %d/%d at 100", first, first);
+    const char *sample = strstr(world->text, expected);
+    assert_true(sample != NULL && second_log != NULL && sample < second_log);
+    (void)snprintf(expected, sizeof expected, "sample cpu 0 %d/%d at 100", pid - 1, pid - 1);
+    sample = strstr(world->text, expected);
+    assert_true(sample != NULL && sample > second_log);
+}
+
+static void full_logs_drop_what_is_not_defined_in_them(void **state)
+{
+    struct world *world = *state;
+    int32_t pid = 1000;
+    (void)take_sample(world, 1000, 100, NULL, 0);
+    fill_log(world); /* the first one, and its samples are never read */
+    while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, 4096)) {
+        pid++;
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        (void)take_sample(world, pid, 100, NULL, 0);
+    }
+    bool uncertain = false;
+    for (size_t i = 0; i < 40; i++) {
+        pid++;
+        process_table_comm(world->processes, pid, pid, "filler", true, 50);
+        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
+                     &uncertain);
+    }
+    assert_in_range(trace_lane_counts(world->trace, 0).dropped, 5, 35);
+}
+
+static void a_stack_that_comes_later_is_defined_before_its_completion(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    uint64_t id = 0;
+    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    struct process *process = process_table_find(world->processes, 42, 100);
+    (void)read_all(world);
+    assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
+    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+    assert_string_equal(read_all(world), "name 42/0 prog since 50\n"
+                                         "name 42/42 prog since 50\n"
+                                         "module 42:1 [unknown] build-id 0 bytes\n"
+                                         "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                                         "partial 5000000000001 42/42 at 100, 0 user 0 kernel\n");
+    sample.user_stack = stack;
+    sample.user_count = 1;
+    sample.quality = STACK_NO_RULE;
+    assert_true(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_string_equal(read_all(world), "module 42:2 /bin/prog build-id 0 bytes\n"
+                                         "mmap 42:2 7000000+10000 = 0 at 60\n"
+                                         "completes 5000000000001: 1 user, quality 4\n");
+    assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+}
+
+/* An id means nothing in another segment. */
+static void what_is_open_is_closed_with_its_log(void **state)
+{
+    struct world *world = *state;
+    uint64_t id = 0;
+    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    process_table_comm(world->processes, 42, 42, "prog", true, 50);
+    struct process *process = process_table_find(world->processes, 42, 100);
+    assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
+    fill_log(world);
+    assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
+    assert_non_null(strstr(read_all(world), "completes 5000000000001: 0 user, quality 500\n"));
+    id = 0;
+    assert_true(trace_open_partial(world->trace, 0, &sample, process, &id));
+    assert_true(trace_finish(world->trace, "{}"));
+    assert_non_null(strstr(read_all(world), ": 0 user, quality 300\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_new_log_says_again_what_is_sampled_again),
+        TEST(what_was_gathered_goes_to_the_log_that_defines_it),
+        TEST(full_logs_drop_what_is_not_defined_in_them),
+        TEST(a_stack_that_comes_later_is_defined_before_its_completion),
+        TEST(what_is_open_is_closed_with_its_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A trace with its buffer and its reader, for tests of what it writes: two CPUs, 0 and 5. The
+ * module cache is a stand-in whose answers the test gives when it likes.
+ */
+
+#include "process_table.h"
+#include "trace.h"
+#include "trace_reader.h"
+
+#include "fxt_reader.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUFFER_BYTES ((size_t)1 << 20)
+#define TICKETS_MAX  16
+
+struct module_ticket {
+    char path[64];
+    enum module_state state;
+    const struct module *module;
+    int released;
+};
+
+extern struct module_ticket tickets[TICKETS_MAX]; /* in the order of the requests */
+extern size_t ticket_count;
+
+/* Functions low [0x1000,0x1100), high [0x1200,0x1210), and a kernel-sized one; offset 0 is vaddr
+ * 0x400000. Made anew by set_up(). */
+extern struct module test_modules[2];
+
+struct world {
+    struct trace_buffer *buffer;
+    struct trace *trace;
+    struct process_table *processes;
+    struct trace_reader *chunks;
+    struct fxt_reader *reader;
+    char text[1 << 22]; /* what was read, a line a record */
+};
+
+/* For cmocka. */
+int set_up(void **state);
+int tear_down(void **state);
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+/* What the reader may have by now, a line a record; the tables' own records left out. */
+const char *read_shown(struct world *world);
+/* What has been taken since the last call, shown or not. */
+const char *read_all(struct world *world);
+
+/* 64 KiB of a file from `start` on. */
+void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, uint64_t time_ns);
+
+/* A sample of CPU 5, whose thread is the leader. Returns whether it was uncertain. */
+bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint64_t *stack,
+                 size_t count);
