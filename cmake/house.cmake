@@ -40,6 +40,8 @@ function(pkg_library name module)
 endfunction()
 
 pkg_library(cjson libcjson)
+pkg_library(debuginfod libdebuginfod)
+pkg_library(dw libdw)
 pkg_library(elf libelf)
 pkg_library(lzma liblzma)
 pkg_library(systemd libsystemd)

@@ -72,3 +72,13 @@ bool demangle_name(struct demangler *demangler, const char *name, char *ret)
     (void)utf8_clean(ret, DEMANGLED_BYTES_MAX, output.text, output.used);
     return true;
 }
+
+int demangle_add(struct demangler *demangler, struct intern *texts, const char *name,
+                 uint32_t *ret_text)
+{
+    char readable[DEMANGLED_BYTES_MAX];
+    if (!demangler->keeps_mangled && demangle_name(demangler, name, readable)) {
+        name = readable;
+    }
+    return intern_add(texts, name, strlen(name), ret_text);
+}

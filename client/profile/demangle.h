@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "intern.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,6 +16,7 @@
 
 /* All zero at first. */
 struct demangler {
+    bool keeps_mangled;      /* demangle_add() leaves names as the compiler wrote them */
     unsigned exploded_count; /* names whose readable form was too long */
 };
 
@@ -23,3 +26,7 @@ struct demangler {
  * many that were too long, always: such a recording was made to be slow.
  */
 bool demangle_name(struct demangler *demangler, const char *name, char *ret);
+
+/* The number in `texts` of a name as people know it. Returns 0, or -ENOMEM. */
+int demangle_add(struct demangler *demangler, struct intern *texts, const char *name,
+                 uint32_t *ret_text);

@@ -78,6 +78,7 @@ struct profile *profile_free(struct profile *profile)
         names_done(&profile->names);
         mappings_done(&profile->mappings);
         symbols_done(&profile->symbols);
+        inlines_done(&profile->inlines);
         free(profile->groups);
         free(profile->session_json);
         free(profile->books_json);
@@ -140,7 +141,7 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
     if (ret->module < profile->module_count) {
         return 0;
     }
-    struct profile_module module = {0};
+    struct profile_module module = {.debug_file = INTERN_NONE};
     const char *slash = memrchr(record->name, '/', record->name_bytes);
     const char *basename = slash == NULL ? record->name : slash + 1;
     size_t basename_bytes = is_made(record)
@@ -148,6 +149,7 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
                                 : (size_t)(record->name + record->name_bytes - basename);
     if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
         intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
+        intern_add(&profile->texts, build_id, strlen(build_id), &module.build_id) < 0 ||
         grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
         return -ENOMEM;
     }
@@ -468,7 +470,7 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum 
     if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
-    profile->symbols.keeps_mangled = names == PROFILE_NAMES_MANGLED;
+    profile->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
     int r = path == NULL
                 ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
                 : input_read(path, on_record, &loader, &profile->input, reterr);

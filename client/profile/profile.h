@@ -13,6 +13,7 @@
 
 #include "fault.h"
 #include "fxt_format.h"
+#include "inlines.h"
 #include "input.h"
 #include "intern.h"
 #include "mappings.h"
@@ -55,10 +56,13 @@ struct profile_sample {
 };
 
 struct profile_module {
-    uint32_t name;     /* of `texts` */
-    uint32_t basename; /* of `texts` */
-    bool is_anonymous; /* "[anon]", "[jit]": its addresses mean nothing to anybody */
-    bool is_unknown;   /* "[unknown]": what was there nobody knows */
+    uint32_t name;              /* of `texts` */
+    uint32_t basename;          /* of `texts` */
+    uint32_t build_id;          /* of `texts`, in lower-case hex; "" where it has none */
+    uint32_t debug_file;        /* of `texts`: with the debugging information, or INTERN_NONE */
+    enum inlines_source source; /* of it */
+    bool is_anonymous;          /* "[anon]", "[jit]": its addresses mean nothing to anybody */
+    bool is_unknown;            /* "[unknown]": what was there nobody knows */
 };
 
 /* One line of a stack. Two frames are one if all their members are equal. */
@@ -66,6 +70,9 @@ struct profile_frame {
     uint32_t name;   /* of `texts` */
     uint32_t module; /* of `modules`, or INTERN_NONE */
     uint32_t is_kernel;
+    uint32_t is_inlined; /* into the frame that follows */
+    uint32_t file;       /* of `texts`, or INTERN_NONE; where the frame was, as `line` */
+    uint32_t line;       /* 0: not known */
 };
 
 /* What completes the samples that named a continuation id. */
@@ -92,6 +99,7 @@ struct profile {
     struct names names;
     struct mappings mappings;
     struct symbols symbols;
+    struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;

@@ -67,16 +67,6 @@ static int find_module(struct symbols *table, uint32_t segment, const char *buil
     return symbols_module(table, segment, identity, ret_module);
 }
 
-/* The name as people know it. */
-static int add_name(struct symbols *table, struct intern *texts, const char *name, uint32_t *ret)
-{
-    char readable[DEMANGLED_BYTES_MAX];
-    if (!table->keeps_mangled && demangle_name(&table->demangler, name, readable)) {
-        name = readable;
-    }
-    return intern_add(texts, name, strlen(name), ret);
-}
-
 static int add_entry(struct symbols *table, struct intern *texts, uint32_t segment,
                      const cJSON *line)
 {
@@ -91,8 +81,8 @@ static int add_entry(struct symbols *table, struct intern *texts, uint32_t segme
         return 0;
     }
     if (find_module(table, segment, build_id, module, &entry.module) < 0 ||
-        add_name(table, texts, name, &entry.name) < 0 || table->count >= UINT32_MAX ||
-        grow(table->entries, table->capacity, table->count + 1) < 0) {
+        demangle_add(&table->demangler, texts, name, &entry.name) < 0 ||
+        table->count >= UINT32_MAX || grow(table->entries, table->capacity, table->count + 1) < 0) {
         return -ENOMEM;
     }
     table->entries[table->count++] = entry;

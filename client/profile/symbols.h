@@ -29,9 +29,8 @@ struct symbols {
     struct symbol_entry *entries; /* owned */
     size_t capacity;
     size_t count;
-    uint64_t malformed_count; /* lines that could not be read */
-    bool keeps_mangled;       /* names stay as the compiler wrote them; set before any is added */
-    struct demangler demangler;
+    uint64_t malformed_count;   /* lines that could not be read */
+    struct demangler demangler; /* of the names; to be set before any is added */
 };
 
 void symbols_done(struct symbols *table);

@@ -32,6 +32,7 @@ daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
+client/lines/*                common client fxt                       | elf
 client/profile/demangle.*     common client                           | iberty
 client/*                      common json config client fxt symbolize | cjson zlib
 '

@@ -4,6 +4,14 @@ add_test(NAME system.profctl_usage COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/pr
 set_tests_properties(system.profctl_usage PROPERTIES LABELS system TIMEOUT 120
     ENVIRONMENT "BUILD_DIR=${CMAKE_BINARY_DIR}")
 
+add_executable(lines_probe system/lines_probe.c)
+target_link_libraries(lines_probe PRIVATE house lines)
+foreach(name lines_oracle lines_hostile)
+    add_test(NAME system.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
+    set_tests_properties(system.${name} PROPERTIES LABELS system TIMEOUT 300 SKIP_RETURN_CODE 77
+        ENVIRONMENT "${test_environment}")
+endforeach()
+
 add_executable(perf_source_probe system/perf_source_probe.c)
 target_link_libraries(perf_source_probe PRIVATE house perf)
 add_executable(perf_stacks_probe system/perf_stacks_probe.c)
@@ -37,5 +45,6 @@ system_test(installed)
 system_test(record_output)
 system_test(deep_stacks)
 system_test(stitched)
+system_test(lines_remote)
 system_test(no_stack_bytes)
 system_test(hostile_elf)
