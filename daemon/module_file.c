@@ -285,7 +285,7 @@ static enum module_failure open_regular(const struct search *search, int path_fd
 static enum module_failure open_for_reading(const struct search *search, int path_fd,
                                             struct module_file *ret)
 {
-    struct statfs filesystem;
+    struct statfs filesystem = {0};
     struct module_file file = {.fd = -1};
     enum module_failure failure = open_regular(search, path_fd, &file, &filesystem);
     cleanup_(closep) int fd = file.fd;

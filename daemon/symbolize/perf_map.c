@@ -197,7 +197,7 @@ int perf_map_parse(const char *text, size_t bytes, struct symbol_builder *builde
         r = array_sort(claims.all, claims.count, sizeof *claims.all, is_before, NULL);
     }
     if (r == 0) {
-        claims.heap = malloc((claims.count + 1) * sizeof *claims.heap);
+        claims.heap = calloc(claims.count + 1, sizeof *claims.heap);
         r = claims.heap == NULL ? -ENOMEM : add_claims(&claims, builder);
     }
     free(claims.heap);
@@ -217,7 +217,7 @@ int perf_map_read(int fd, struct symbol_builder *builder)
     /* What is appended from now on is another reading's. */
     size_t size_bytes = (size_t)status.st_size;
     size_t used = 0;
-    cleanup_(freep) char *text = malloc(size_bytes + 1);
+    cleanup_(freep) char *text = calloc(size_bytes + 1, 1);
     if (text == NULL) {
         return -ENOMEM;
     }
