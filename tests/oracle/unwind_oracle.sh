@@ -55,22 +55,6 @@ compile() {
         fail "cannot compile $source: $(cat "$WORK/$name.log")"
 }
 
-# write_source c|rust: what keeps a compiler busy for long.
-write_source() {
-    awk -v language="$1" 'BEGIN {
-        for (i = 0; i < 6000; i++) {
-            if (language == "c") {
-                printf "int f%d(int *p, int n) { int s = n; for (int i = 0; i < n; i++) { s += p[i] * %d;", i, i
-                printf " if (s %% %d == 3) s ^= p[s & 7]; else p[i & 3] = s; } return s; }\n", i + 2
-            } else {
-                printf "pub fn f%d(p: &mut Vec<u64>) -> u64 { let mut s = %du64; for x in p.iter_mut() {", i, i
-                printf " s = s.wrapping_mul(*x); if s %% %d == 3 { *x = s; } } s }\n", i + 2
-            }
-        }
-        if (language != "c") print "fn main() {}"
-    }'
-}
-
 echo "program      samples frames   same joined nowher   past   ours  libdw differ |    less  joined  rooted wrong |" \
     "  root  short  depth norule badmem"
 compile frames_fp frames.c gcc -O2 -fno-omit-frame-pointer
@@ -85,7 +69,7 @@ start xz xz -9 -c "$WORK/text"
 start sqlite3 sqlite3 -init "$PROGRAMS/mixed.sql" :memory:
 compare
 if [ "$mode" = --long ]; then
-    write_source c >"$WORK/big.c"
+    "$PROGRAMS/big.sh" c 6000 >"$WORK/big.c"
     start cc1 "$(gcc -print-prog-name=cc1)" -quiet -O2 "$WORK/big.c" -o /dev/null
     start clang clang -O2 -c "$WORK/big.c" -o /dev/null
     compare
@@ -104,7 +88,7 @@ if [ "$mode" = --long ]; then
     start rust "$WORK/mixed_rust"
     start go "$WORK/mixed_go"
     compare
-    write_source rust >"$WORK/big.rs"
+    "$PROGRAMS/big.sh" rust 6000 >"$WORK/big.rs"
     start rustc "$(rustc --print sysroot)/bin/rustc" -O "$WORK/big.rs" -o "$WORK/big"
     start java java -XX:+PreserveFramePointer "$PROGRAMS/Mixed.java"
     start openssl openssl speed -seconds 60 sha256 rsa2048
