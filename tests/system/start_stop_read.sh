@@ -115,23 +115,31 @@ expect_kept "$WORK/all.fxt"
 profctl close >/dev/null || fail "close"
 
 echo "== a reader is killed in the middle; the same command goes on"
+is_stopped() {
+    grep -q '^State:[[:space:]]*T' "/proc/$1/status"
+}
 for name in killed.fxt killed.fxt.gz; do
+    # Several pieces of a megabyte, so that there are some left when the reader is seen to have had one.
     begin -F 20000
-    work 2
+    run_in_background work 3
+    work 3
+    wait "$BACKGROUND_PID"
     stop_session
     profctl read -o "$WORK/$name" >/dev/null &
     reader=$!
-    # The name tells how much was acknowledged.
-    until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || process_ended "$reader"; do :; done
+    # The name tells how much was acknowledged. An ended process has no program; to ask so starts none.
+    until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || [ ! -e "/proc/$reader/exe" ]; do :; done
+    kill -STOP "$reader"
+    wait_until 5 is_stopped "$reader" || fail "the reader has ended before it could be killed"
     kill -KILL "$reader"
     wait "$reader" 2>/dev/null
-    left=$(compgen -G "$WORK/$name.partial-*") || fail "the reader had ended before it was killed"
+    left=$(compgen -G "$WORK/$name.partial-*") || fail "nothing is left of what the reader had"
     [ ! -e "$WORK/$name" ] || fail "$name has its name and is not whole"
     profctl read -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
     grep -q 'of it from a read that was interrupted' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
     expect_kept "$WORK/$name"
     nothing_left_beside
-    echo "$kept samples, ${left##*-} bytes of them before the kill"
+    echo "$kept samples, $(stat -c %s "$WORK/$name") bytes, ${left##*-} of them before the kill"
     profctl close >/dev/null || fail "close"
 done
 
