@@ -54,7 +54,8 @@ bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct samp
                         struct process *process, uint64_t *id);
 /*
  * Writes the user stack and the quality of `sample` for all partials of the id; the rest of it is
- * that of one of them. What `closed` says stands beside. False: the id was closed already.
+ * that of one of them. What `closed` says stands beside. False: they have no stack, since the id
+ * was closed already, or what the stack needs has no room and it is closed as lost.
  */
 bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const struct sample *sample,
                     struct process *process, enum stack_closed closed);

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "seeded_hash.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -69,11 +70,7 @@ struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols)
 
 static size_t hash_name(const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *c = name; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    }
-    return hash % SCOPE_BUCKETS;
+    return seeded_hash(name, strlen(name)) % SCOPE_BUCKETS;
 }
 
 static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build_id, size_t bytes)
@@ -81,23 +78,34 @@ static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build
     return scope->build_id_bytes == bytes && memcmp(scope->build_id, build_id, bytes) == 0;
 }
 
-/* Whether a scope with this build-id stands under this name already. */
-static bool is_name_taken(const struct trace_symbols *symbols, const struct symbol_scope *wanted)
+static size_t hash_file(const struct file_identity *identity)
 {
-    const struct symbol_scope *other = symbols->named_buckets[hash_name(wanted->name)];
+    return seeded_hash(&identity->inode, sizeof identity->inode) % SCOPE_BUCKETS;
+}
+
+/* The scope with this build-id that stands under this name already; NULL: none. */
+static struct symbol_scope *find_named(const struct trace_symbols *symbols,
+                                       const struct symbol_scope *wanted)
+{
+    struct symbol_scope *other = symbols->named_buckets[hash_name(wanted->name)];
     while (other != NULL && (strcmp(other->name, wanted->name) != 0 ||
                              !same_build_id(other, wanted->build_id, wanted->build_id_bytes))) {
         other = other->next_named;
     }
-    return other != NULL;
+    return other;
 }
 
-/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. */
+/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. Who
+ * has the name knows how far the numbers have gone: thousands of copies of a file are numbered in
+ * as many steps. */
 static void choose_name(const struct trace_symbols *symbols, struct symbol_scope *scope)
 {
     memcpy(scope->name, scope->wanted_name, sizeof scope->name);
-    for (unsigned number = 2; is_name_taken(symbols, scope); number++) {
-        (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name, number);
+    struct symbol_scope *first = find_named(symbols, scope);
+    while (find_named(symbols, scope) != NULL) {
+        first->number++;
+        (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name,
+                       first->number + 1);
     }
 }
 
@@ -145,7 +153,7 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
                                          const uint8_t *build_id, size_t build_id_bytes)
 {
     const struct module *module = module_ticket_module(ticket);
-    struct symbol_scope **bucket = &symbols->buckets[hash_name(name)];
+    struct symbol_scope **bucket = &symbols->buckets[hash_file(&module->identity)];
     for (struct symbol_scope *scope = *bucket; scope != NULL; scope = scope->next) {
         if (file_identity_equal(&scope->identity, &module->identity) &&
             scope->symbol_count == module->symbols.symbol_count &&

@@ -20,7 +20,7 @@
 struct trace_symbols;
 
 struct symbol_scope {
-    struct symbol_scope *next;       /* of one wanted name's bucket */
+    struct symbol_scope *next;       /* of one inode's bucket */
     struct symbol_scope *next_named; /* of one name's bucket */
     struct file_identity identity;
     size_t user_count;
@@ -30,6 +30,7 @@ struct symbol_scope {
     char name[MODULE_NAME_BYTES]; /* the one it has: with " (2)" where another file came first */
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
+    unsigned number; /* the last that was given to another of its name and build-id */
     size_t symbol_count;
     uint64_t *written; /* owned: a bit for each symbol of the table */
 };

@@ -18,7 +18,7 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
-    procps valgrind                    # system tests
+    procps util-linux valgrind gdb     # system tests
     python3                            # JSON in system tests and benches
     python3-jsonschema                 # the schema of session configs
     elfutils libdw-dev                 # independent readers of symbols and of call frames

@@ -20,8 +20,6 @@ daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
-daemon/varlink_service.*      common daemon json                      | systemd cjson
-daemon/log.*                  log                                     |
 daemon/session.*              common config daemon log                | systemd
 daemon/log.*                  common log                              |
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel

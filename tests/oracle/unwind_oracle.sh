@@ -6,10 +6,11 @@
 # With --stitch instead: how often stitching is right, the table of docs/unwinding.md.
 #
 # The columns: samples, frames each | stacks that are the same, that ours brought on from the kernel's chain
-# where the copied bytes end, that libdw brought on to an address which is no code, or past a function of Go's
-# that went over to another stack, that ours alone or libdw alone has more of, that differ | the same stacks again with fewer bytes: how many, that the kernel's chain
-# brought on, that reached their root, that came out wrong | how ours ended: complete, short copy, depth, no
-# rule, bad memory. Lines below a row say where stacks part or end early.
+# where the copied bytes end, that libdw brought on to an address which is no code, where libdw did not see that
+# a function of Go's had gone over to another stack, that ours alone or libdw alone has more of, that differ |
+# the same stacks again with fewer bytes: how many, that the kernel's chain brought on, that reached their root,
+# that came out wrong | how ours ended: complete, short copy, depth, no rule, bad memory. Lines below a row say
+# where stacks part or end early.
 . "${0%/*}/../system/lib.sh"
 PROGRAMS=$SOURCE_DIR/tests/oracle/programs
 LIMIT_PERCENT=99.9
@@ -97,7 +98,7 @@ if [ "$mode" = --stitch ]; then
     stitch_all
     exit
 fi
-echo "program      samples frames   same joined nowher   past   ours  libdw differ |    less  joined  rooted wrong |" \
+echo "program      samples frames   same joined nowher astray   ours  libdw differ |    less  joined  rooted wrong |" \
     "  root  short  depth norule badmem"
 compile frames_fp frames.c gcc -O2 -fno-omit-frame-pointer
 compile frames frames.c gcc -O2 -Wl,-z,lazy
@@ -127,8 +128,10 @@ if [ "$mode" = --long ]; then
     compare
     compile mixed_rust mixed.rs rustc -O
     GOCACHE=$WORK/go compile mixed_go mixed.go go build
+    GOCACHE=$WORK/go compile clocks clocks.go go build
     start rust "$WORK/mixed_rust"
     start go "$WORK/mixed_go"
+    start clocks "$WORK/clocks"
     compare
     "$PROGRAMS/big.sh" rust 6000 >"$WORK/big.rs"
     start rustc "$(rustc --print sysroot)/bin/rustc" -O "$WORK/big.rs" -o "$WORK/big"
@@ -138,10 +141,10 @@ if [ "$mode" = --long ]; then
 fi
 
 awk -v limit=$LIMIT_PERCENT '!/^ / && $1 != "lost" {
-        samples += $2; same += $4; joined += $5; nowhere += $6; past += $7; cut += $12; wrong += $15
+        samples += $2; same += $4; joined += $5; nowhere += $6; astray += $7; cut += $12; wrong += $15
     }
     END {
-        percent = samples == 0 ? 0 : 100 * (same + joined + nowhere + past) / samples
+        percent = samples == 0 ? 0 : 100 * (same + joined + nowhere + astray) / samples
         printf "%d stacks, %.3f %% agree (at least %s %%); %d with fewer bytes, %d wrong (none allowed)\n",
             samples, percent, limit, cut, wrong
         exit samples < 1000 || percent < limit || wrong > 0
