@@ -68,6 +68,12 @@ static void do_job(struct slot *slot, struct job *job)
     case JOB_OPEN_VDSO:
         answer->failure = module_file_open_vdso(&answer->file);
         return;
+    case JOB_OPEN_PERF_MAP:
+        answer->failure = module_file_open_perf_map(&job->query, on_device, slot, &answer->file);
+        return;
+    case JOB_OPEN_DEBUG:
+        answer->failure = module_file_open_own(job->query.path, on_device, slot, &answer->file);
+        return;
     case JOB_CLOSE:
         answer->file.fd = close_fd(answer->file.fd);
         return;
@@ -286,6 +292,7 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
         opener_queue_give_up(&opener->queue, slot->job);
         if (slot->job->kind != JOB_CLOSE) {
             *ret = (struct opener_answer){
+                .source = slot->job->answer.source,
                 .userdata = slot->job->answer.userdata,
                 .failure = MODULE_FAILURE_NOT_FOUND,
             };
@@ -312,6 +319,7 @@ static bool refuse_queued(struct opener *opener, struct opener_answer *ret)
         return false;
     }
     *ret = (struct opener_answer){
+        .source = job->answer.source,
         .userdata = job->answer.userdata,
         .failure = MODULE_FAILURE_LIMIT,
     };

@@ -12,6 +12,9 @@
  * threads hang has its requests refused until one comes back. Processes that are gone count as
  * their parent's uid, else together as one.
  *
+ * A debug file is asked for by who holds a file already, so it waits for no place among all open
+ * files, but only for one of the OPENER_UID_FILES_MAX that there are for debug files.
+ *
  * opener_submit() may be called from any thread; everything else belongs to one.
  */
 
@@ -23,6 +26,7 @@
 #define OPENER_REQUEST_BYTES   128
 #define OPENER_FILES_MAX       1024
 #define OPENER_UID_FILES_MAX   64
+#define OPENER_OWN_UID         ((uid_t)-2) /* of what is opened for no process */
 #define OPENER_HANG_NS         UINT64_C(2000000000)
 
 struct opener;
@@ -30,12 +34,13 @@ struct opener;
 struct opener_request {
     enum module_source source;
     enum module_urgency urgency;
-    const struct module_query *query; /* copied; of a file only */
+    const struct module_query *query; /* copied; NULL for what is no process's */
     void *userdata;
 };
 
 struct opener_answer {
-    void *userdata; /* as submitted */
+    enum module_source source; /* this and */
+    void *userdata;            /* this as submitted */
     enum module_failure failure;
     uid_t uid;
     struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
