@@ -18,7 +18,15 @@ lab install -m 755 "$busy" /tmp/in_tmp
 lab install -m 755 "$busy" /tmp/deleted
 lab install -m 700 -o carol "$busy" /home/carol/in_home
 lab install -m 700 -o carol "$WORKLOADS/brief" /home/carol/exited
-for program in /usr/bin/in_usr /usr/bin/unreadable /tmp/in_tmp /tmp/deleted /home/carol/in_home; do
+# Its names are in a file of its own, as distributions have them.
+build_id=$(readelf -n "$busy" | sed -n 's/.*Build ID: //p')
+objcopy --only-keep-debug "$busy" "$WORK/debug"
+objcopy --strip-all "$busy" "$WORK/stripped"
+lab mkdir -p "/usr/lib/debug/.build-id/${build_id:0:2}"
+lab tee "/usr/lib/debug/.build-id/${build_id:0:2}/${build_id:2}.debug" <"$WORK/debug" >/dev/null
+lab tee /usr/bin/stripped <"$WORK/stripped" >/dev/null
+lab chmod 755 /usr/bin/stripped
+for program in /usr/bin/in_usr /usr/bin/stripped /usr/bin/unreadable /tmp/in_tmp /tmp/deleted /home/carol/in_home; do
     run_in_lab carol "$program" --seconds 240
 done
 run_in_lab carol dd if=/dev/zero of=/dev/null bs=1M
@@ -27,11 +35,11 @@ run_in_lab carol sh -c 'while :; do (/home/carol/exited --seconds 0.003 &); slee
 # shellcheck disable=SC2016 # for the shell inside
 lab unshare --mount --pid --fork sh -c 'mount -t tmpfs tmpfs /mnt && install -m 755 "$1" /mnt/in_container &&
     exec setpriv --reuid=carol --regid=carol --clear-groups /mnt/in_container --seconds 240' sh "$busy" >/dev/null 2>&1 &
-for place in in_usr in_home in_tmp in_container deleted unreadable dd; do
+for place in in_usr stripped in_home in_tmp in_container deleted unreadable dd; do
     wait_until 5 lab pgrep -x "$place" >/dev/null || fail "$place does not run"
 done
 lab rm /tmp/deleted
-places=(in_usr in_home in_tmp in_container exited deleted unreadable)
+places=(in_usr stripped in_home in_tmp in_container exited deleted unreadable)
 
 # record NAME: as alice; the recording as folded stacks. Status 1, and what profctl said, without a session.
 record() {
@@ -73,7 +81,7 @@ row() {
         # shellcheck disable=SC2046
         cells="$cells $(verdict $(count "$2" dd 'do_syscall_64_[[]k[]]' '[[]kernel[]][+]0x')) |"
     else
-        cells=" no | | | | | | | | |"
+        cells=" no | | | | | | | | | |"
     fi
     echo "| $1 |$cells" | tee -a "$WORK/table"
 }
