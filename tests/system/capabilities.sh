@@ -43,7 +43,7 @@ places=(in_usr stripped in_home in_tmp in_container exited deleted unreadable)
 
 # record NAME: as alice; the recording as folded stacks. Status 1, and what profctl said, without a session.
 record() {
-    lab_as alice profctl record --kernel -F "$RATE_HZ" -d "$RECORD_S" -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
+    lab_as alice profctl record --kernel -F 999 -d 1 -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
     lab_as alice profctl export --format folded /home/alice/p.fxt >"$WORK/$1.folded"
 }
 

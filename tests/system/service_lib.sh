@@ -8,10 +8,6 @@
 . "$SOURCE_DIR/scripts/systemd_lab.sh"
 
 UNIT=cpu-profilerd.service
-# What the tests record with: less where a machine is emulated, and as much longer.
-RATE_HZ=${RATE_HZ:-999}
-# shellcheck disable=SC2034 # for who sources this
-RECORD_S=$((999 / RATE_HZ))
 
 # require_lab: skips where this machine allows none.
 require_lab() {
