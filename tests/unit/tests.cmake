@@ -24,7 +24,7 @@ foreach(name trace_lanes trace_reader)
     target_sources(test_${name} PRIVATE unit/loaded_recording.c)
 endforeach()
 # A module cache that opens nothing answers what is asked for the rules of code.
-foreach(name code_map drain drain_targets drain_ticks late_stacks)
+foreach(name code_map drain drain_targets drain_ticks late_stacks user_stack)
     unit_test(${name} recording)
     target_sources(test_${name} PRIVATE unit/fake_module_cache.c)
 endforeach()
