@@ -459,7 +459,7 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
         r = -ENOMEM;
     }
     if (r == 0) {
-        r = opener_new(&cache->opener);
+        r = opener_new(OPENER_HANG_NS, &cache->opener);
     }
     if (r == 0) {
         r = watch(cache, opener_fd(cache->opener));

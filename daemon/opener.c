@@ -29,6 +29,7 @@ struct opener {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int event_fd;
+    uint64_t hang_ns;      /* so long a thread may take */
     uint32_t holder_count; /* threads, and the owner */
     bool stopping;         /* nothing is opened any more */
     bool ending;           /* threads end when there is nothing to close */
@@ -180,12 +181,13 @@ static struct opener *allocate(void)
     return opener;
 }
 
-int opener_new(struct opener **ret)
+int opener_new(uint64_t hang_ns, struct opener **ret)
 {
     struct opener *opener = allocate();
     if (opener == NULL) {
         return -ENOMEM;
     }
+    opener->hang_ns = hang_ns;
     opener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = opener->event_fd < 0 ? -errno : 0;
     for (size_t i = 0; i < OPENER_THREADS && r == 0; i++) {
@@ -205,9 +207,9 @@ int opener_new(struct opener **ret)
     return 0;
 }
 
-static struct timespec give_up_time(void)
+static struct timespec give_up_time(const struct opener *opener)
 {
-    uint64_t deadline_ns = limit_clock_ns() + OPENER_HANG_NS;
+    uint64_t deadline_ns = limit_clock_ns() + opener->hang_ns;
     return (struct timespec){
         .tv_sec = (time_t)(deadline_ns / NS_PER_S),
         .tv_nsec = (long)(deadline_ns % NS_PER_S),
@@ -226,7 +228,7 @@ static bool is_opening(const struct opener *opener)
 
 void opener_stop(struct opener *opener)
 {
-    const struct timespec deadline = give_up_time();
+    const struct timespec deadline = give_up_time(opener);
     int r = 0;
     (void)pthread_mutex_lock(&opener->lock);
     opener->stopping = true;
@@ -241,7 +243,7 @@ struct opener *opener_free(struct opener *opener)
     if (opener == NULL) {
         return NULL;
     }
-    const struct timespec deadline = give_up_time();
+    const struct timespec deadline = give_up_time(opener);
     int r = 0;
     (void)pthread_mutex_lock(&opener->lock);
     opener->ending = true;
@@ -283,7 +285,7 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
     for (size_t i = 0; i < OPENER_THREADS; i++) {
         struct slot *slot = &opener->slots[i];
         bool overdue = slot->job != NULL && !slot->given_up &&
-                       (opener->stopping || now_ns - slot->begin_ns >= OPENER_HANG_NS);
+                       (opener->stopping || now_ns - slot->begin_ns >= opener->hang_ns);
         if (!overdue) {
             continue;
         }

@@ -3,7 +3,7 @@
 
 /*
  * At most four threads that open and close foreign files, since either can hang for as long as a
- * filesystem likes. A thread that hangs longer than OPENER_HANG_NS is given up: its request fails,
+ * filesystem likes. A thread that hangs longer than `hang_ns` is given up: its request fails,
  * and while it hangs its filesystem is not touched again.
  *
  * Shared fairly among the uids whose processes are asked about: each may have so many requests
@@ -46,8 +46,9 @@ struct opener_answer {
     struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
 };
 
-/* Starts the threads. Returns 0 and an object to release with opener_free(), or -errno. */
-int opener_new(struct opener **ret);
+/* Starts the threads, each of which may take `hang_ns` (OPENER_HANG_NS) for a file. Returns 0 and
+ * an object to release with opener_free(), or -errno. */
+int opener_new(uint64_t hang_ns, struct opener **ret);
 
 /* A descriptor (borrowed) that polls readable when there are answers. */
 int opener_fd(const struct opener *opener);
@@ -62,13 +63,13 @@ bool opener_next(struct opener *opener, struct opener_answer *ret);
 /* Has an answer's file closed by a thread. Never blocks. */
 void opener_release(struct opener *opener, int fd, uid_t uid);
 
-/* Opens nothing more, waiting for threads at work no longer than OPENER_HANG_NS, and not at all for
+/* Opens nothing more, waiting for threads at work no longer than `hang_ns`, and not at all for
  * those given up. What is left then comes out of opener_next() as failed. */
 void opener_stop(struct opener *opener);
 
 /*
  * After opener_stop(), and after opener_next() has given the last answer and every file has been
- * released. Waits for the files to be closed no longer than OPENER_HANG_NS: a thread that hangs is
+ * released. Waits for the files to be closed no longer than `hang_ns`: a thread that hangs is
  * left behind with what it holds, and does not keep the process from ending.
  */
 struct opener *opener_free(struct opener *opener);
