@@ -76,7 +76,7 @@ static void sideband_alone_moves_no_sample(void **state)
 
 static void tells_whether_sideband_came(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     drain_sideband(world->drain, 1000);
     assert_true(drain_is_quiet(world->drain));
     put_exec(world, 1, PID, 100, "prog");
