@@ -308,6 +308,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     }
     if ((requests & REQUEST_FINISH) != 0) {
         collector->finish_limit_ns = time_ns + NAMES_LIMIT_NS;
+        trace_ask_again(collector->config.trace);
     }
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);

@@ -18,6 +18,12 @@ bool mapping_has_module(const struct mapping *mapping)
     return (path[0] == '/' && path[1] != '/') || is_vdso(mapping);
 }
 
+/* "[vvar]", "[vsyscall]" and the like are the kernel's. */
+bool mapping_is_made_code(const struct mapping *mapping)
+{
+    return !mapping_has_module(mapping) && strncmp(mapping->file->path, "[v", 2) != 0;
+}
+
 struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
                                       enum module_urgency urgency, const struct process *process,
                                       const struct mapping *mapping)

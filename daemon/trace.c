@@ -330,6 +330,11 @@ bool trace_names_pending(const struct trace *trace)
     return trace_modules_pending(trace->modules);
 }
 
+void trace_ask_again(struct trace *trace)
+{
+    trace_modules_ask_again(trace->modules);
+}
+
 bool trace_finish(struct trace *trace, const char *books_json)
 {
     put_gathered(trace);

@@ -75,6 +75,10 @@ void trace_poll(struct trace *trace);
 /* Whether functions that were sampled still wait for their file's symbols. */
 bool trace_names_pending(const struct trace *trace);
 
+/* No sample comes after this: what may have been said since of functions that have no name is asked
+ * for once more, and is pending until then. */
+void trace_ask_again(struct trace *trace);
+
 /* Closes what is open, and writes the books (a JSON object in one line) and whatever else must not
  * be missing. False: there is no room; call it again. */
 bool trace_finish(struct trace *trace, const char *books_json);

@@ -35,6 +35,14 @@ struct trace_symbols {
     uint64_t group[FXT_DATA_BYTES_MAX / sizeof(uint64_t) + 8];
 };
 
+/* A table, and what its module is called in the file. */
+struct named_table {
+    const struct symbol_table *table;
+    const char *module;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
+};
+
 struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer)
 {
     struct trace_symbols *symbols = calloc(1, sizeof *symbols);
@@ -225,25 +233,37 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
 }
 
 /* Prints the line of one function into symbols->line. Returns its bytes. */
-static size_t print_line(struct trace_symbols *symbols, const struct symbol_scope *scope,
+static size_t print_line(struct trace_symbols *symbols, const struct named_table *named,
                          size_t index)
 {
-    const struct symbol *symbol = &scope->module->symbols.symbols[index];
-    const char *name = symbol_table_name(&scope->module->symbols, index);
+    const struct symbol *symbol = &named->table->symbols[index];
+    const char *name = symbol_table_name(named->table, index);
     char build_id[SYMBOL_BUILD_ID_BYTES_MAX * 2 + 1] = "";
     char module[ESCAPED_MODULE_BYTES];
     char function[ESCAPED_NAME_BYTES];
 
-    for (size_t i = 0; i < scope->build_id_bytes; i++) {
-        (void)snprintf(build_id + 2 * i, 3, "%02x", scope->build_id[i]);
+    for (size_t i = 0; i < named->build_id_bytes; i++) {
+        (void)snprintf(build_id + 2 * i, 3, "%02x", named->build_id[i]);
     }
-    (void)utf8_json(module, sizeof module, scope->name, strlen(scope->name));
+    (void)utf8_json(module, sizeof module, named->module, strlen(named->module));
     (void)utf8_json(function, sizeof function, name, strlen(name));
     int bytes = snprintf(symbols->line, sizeof symbols->line,
                          "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
                          "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
                          build_id, module, symbol->start, symbol->size_bytes, function);
     return (size_t)bytes;
+}
+
+/* Stages the line of one function. False: no room. */
+static bool stage(struct trace_symbols *symbols, const struct named_table *named, size_t index)
+{
+    size_t bytes = print_line(symbols, named, index);
+    if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
+        return false;
+    }
+    memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
+    symbols->staged_bytes += bytes;
+    return true;
 }
 
 bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr)
@@ -257,12 +277,21 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
     if ((scope->written[index / 64] & bit) != 0) {
         return true;
     }
-    size_t bytes = print_line(symbols, scope, index);
-    if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
+    const struct named_table named = {
+        .table = &scope->module->symbols,
+        .module = scope->name,
+        .build_id = scope->build_id,
+        .build_id_bytes = scope->build_id_bytes,
+    };
+    if (!stage(symbols, &named, index)) {
         return false;
     }
-    memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
-    symbols->staged_bytes += bytes;
     scope->written[index / 64] |= bit;
     return true;
+}
+
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+                              const struct symbol_table *table, size_t index)
+{
+    return stage(symbols, &(struct named_table){.table = table, .module = module}, index);
 }

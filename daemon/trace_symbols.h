@@ -58,6 +58,13 @@ void trace_symbols_leave(struct symbol_scope *scope);
  */
 bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr);
 
+/*
+ * Writes a function of code that a process has made, of a module without a build-id whose name the
+ * caller keeps to that process. Each call writes it. As trace_symbols_write().
+ */
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+                              const struct symbol_table *table, size_t index);
+
 /* A log begins, in which nothing is written yet. Lines that were not published go there. */
 void trace_symbols_begin(struct trace_symbols *symbols);
 
