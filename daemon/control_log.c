@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LINE_BYTES 512
+
 /* The ids are listed in docs/daemon.md; they never change. */
 static const struct {
     const char *message_id;
@@ -51,18 +53,23 @@ __attribute__((format(printf, 3, 4))) static void write_event(enum control_event
     va_end(args);
 }
 
+static void write_within_quota(struct control *control, enum control_event event,
+                               const struct control_subject *subject, const char *line)
+{
+    if (log_quota_take(&control->log_quota, subject->uid, now_ns())) {
+        write_event(event, subject, "%s", line);
+    }
+}
+
 void control_log(struct control *control, enum control_event event,
                  const struct control_subject *subject, const char *format, ...)
 {
-    char text[512];
+    char line[LINE_BYTES];
     va_list args;
-    if (!log_quota_take(&control->log_quota, subject->uid, now_ns())) {
-        return;
-    }
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    write_event(event, subject, "%s", text);
+    write_within_quota(control, event, subject, line);
 }
 
 void control_log_error(struct peer *peer, const char *error, const cJSON *parameters)
@@ -77,11 +84,13 @@ void control_log_error(struct peer *peer, const char *error, const cJSON *parame
         log_debug("peer pid %d uid %u: %s", (int)subject.pid, subject.uid, name);
         return;
     }
-    control_log(peer->control,
-                strcmp(name, "PermissionDenied") == 0 ? CONTROL_DENIED : CONTROL_REFUSED, &subject,
-                "peer pid %d uid %u: refused, %s%s%s%s%s", (int)subject.pid, subject.uid, name,
-                member == NULL ? "" : ": ", member == NULL ? "" : member, text == NULL ? "" : ": ",
-                text == NULL ? "" : text);
+    char line[LINE_BYTES];
+    (void)snprintf(line, sizeof line, "peer pid %d uid %u: refused, %s%s%s%s%s", (int)subject.pid,
+                   subject.uid, name, member == NULL ? "" : ": ", member == NULL ? "" : member,
+                   text == NULL ? "" : ": ", text == NULL ? "" : text);
+    write_within_quota(peer->control,
+                       strcmp(name, "PermissionDenied") == 0 ? CONTROL_DENIED : CONTROL_REFUSED,
+                       &subject, line);
 }
 
 void control_tell_left_out(struct control *control)
