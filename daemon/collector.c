@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -47,6 +48,7 @@ struct collector {
     int epoll_fd;
     int request_fd; /* eventfd: main -> collector */
     int event_fd;   /* eventfd: collector -> main */
+    _Atomic uint64_t beat_ns;
 
     pthread_mutex_t mutex; /* over what both threads touch: the block below */
     pthread_cond_t walked;
@@ -85,6 +87,12 @@ static uint64_t clock_ns(clockid_t clock)
 static uint64_t now_ns(void)
 {
     return clock_ns(CLOCK_BOOTTIME);
+}
+
+/* Tells the main thread that this one lives. */
+static void beat(struct collector *collector)
+{
+    atomic_store_explicit(&collector->beat_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
 }
 
 static void publish(struct collector *collector)
@@ -312,6 +320,7 @@ static void walk_first(struct collector *collector)
 {
     while (proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) >
            0) {
+        beat(collector);
         drain_sideband(collector->drain, now_ns() - HORIZON_LAG_NS);
     }
     drain_prefetch(collector->drain);
@@ -342,6 +351,7 @@ static void *run_thread(void *userdata)
 
     walk_first(collector);
     for (;;) {
+        beat(collector);
         bool sample_ring = wait_for_work(collector);
         unsigned requests = take_requests(collector);
         if ((requests & REQUEST_QUIT) != 0) {
@@ -436,6 +446,7 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     collector->drain = drain_new(config);
 
     int r = 0;
+    beat(collector);
     if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
         r = -EMFILE;
     } else if (collector->published_cpus == NULL || collector->published_kernel == NULL ||
@@ -517,6 +528,11 @@ enum collector_event collector_take_event(struct collector *collector)
     }
     (void)pthread_mutex_unlock(&collector->mutex);
     return taken;
+}
+
+uint64_t collector_beat_ns(const struct collector *collector)
+{
+    return atomic_load_explicit(&collector->beat_ns, memory_order_relaxed);
 }
 
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,

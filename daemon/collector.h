@@ -4,7 +4,7 @@
 /*
  * The sampling thread: drains the rings, keeps the process table, filters, writes the trace.
  * Everything that it is given belongs to it alone until collector_free(). What crosses between the
- * threads is in this header: three requests, two answers, a snapshot of the counts.
+ * threads is in this header: three requests, two answers, a snapshot of the counts, and the beat.
  */
 
 #include "drain.h"
@@ -41,6 +41,10 @@ enum collector_event {
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);
+
+/* The CLOCK_MONOTONIC time at which the thread last began a turn, which it does every 100 ms at the
+ * latest. */
+uint64_t collector_beat_ns(const struct collector *collector);
 
 struct collector_counts {
     struct drain_counts drain;

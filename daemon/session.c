@@ -473,13 +473,13 @@ int session_start(struct session *session, struct fault *reterr)
     return 0;
 }
 
-int session_stop(struct session *session, struct fault *reterr)
+int session_stop(struct session *session, const char *by, struct fault *reterr)
 {
     if (session->state != SESSION_RUNNING) {
         return fault_set(reterr, EBADFD, "the session is not running, it is %s",
                          session_state_name(session->state));
     }
-    int r = begin_stop(session, "client");
+    int r = begin_stop(session, by);
     if (r < 0) {
         log_warning(r, "session %s: a CPU's event cannot be switched off, ignoring", session->id);
     }
@@ -561,6 +561,28 @@ uint64_t session_holds_s(const struct session *session)
 {
     uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
     return samples * session->config.period_ns / SECOND_NS;
+}
+
+void session_acknowledge(struct session *session)
+{
+    trace_reader_acknowledge_all(session->reader);
+}
+
+uint64_t session_unread_samples(const struct session *session)
+{
+    return trace_reader_unread_samples(session->reader);
+}
+
+bool session_is_read(const struct session *session)
+{
+    return session->finished && trace_reader_unread_bytes(session->reader) == 0;
+}
+
+uint64_t session_silent_ns(const struct session *session)
+{
+    uint64_t beat_ns = collector_beat_ns(session->collector);
+    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    return time_ns > beat_ns ? time_ns - beat_ns : 0;
 }
 
 struct session_memory session_memory(const struct session *session)

@@ -23,12 +23,14 @@ test_packages=(
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
     procps util-linux valgrind gdb     # system tests
+    systemd                            # its tools, in system tests
     python3                            # JSON in system tests and benches
-    python3-jsonschema                 # the schema of session configs
+    python3-jsonschema                 # the schemas of configs
     elfutils                           # independent readers of symbols, call frames and lines
     debuginfod                         # a server of debug files
     g++ libc6-dbg                      # debugging information to read
     llvm                               # another reader of lines
+    groff-base                         # the manual pages
     linux-perf                         # what the benches compare with
 )
 

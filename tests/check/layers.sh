@@ -17,12 +17,12 @@ daemon/symbolize/debug_frame.* common symbolize                        | elf zli
 daemon/symbolize/mini_debug.*  common symbolize                        | elf lzma
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
-daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
+daemon/log_quota.*            log                                     |
 daemon/session.*              common config daemon log                | systemd
-daemon/log.*                  common log                              |
+daemon/log.*                  common log                              | systemd
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
 daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
 daemon/perf_*                 common daemon                           | perf_event kernel
@@ -40,7 +40,7 @@ set_header_group() {
     case $1 in
     common/json.h) group=json ;;
     common/*) group=common ;;
-    daemon/log.h) group=log ;;
+    daemon/log.h | daemon/log_quota.h) group=log ;;
     daemon/fxt/*) group=fxt ;;
     daemon/symbolize/*) group=symbolize ;;
     daemon/config/*) group=config ;;
