@@ -168,19 +168,13 @@ static void who_waited_too_long_is_taken_as_it_is(void **state)
     assert_int_equal(drain_counts(world->drain)->cold_stacks, 1);
 }
 
-/* So many processes that their shares fill what there is for all. */
-#define SHARERS 20
-
 static void a_full_memory_loses_tables_and_no_samples(void **state)
 {
     struct ring_world *world = *state;
     uint64_t count = 0;
     put_program(world);
-    for (uint32_t i = 1; i < SHARERS; i++) {
-        put_fork(world, 0, PID + i, PID, 250);
-    }
     while (received(world) == 0 && count < 1000) {
-        put_stack(world, 0, PID + (uint32_t)count % SHARERS, 300 + count, 60000);
+        put_stack(world, 0, PID, 300 + count, 60000);
         drain_all(world->drain, 1000000);
         count++;
     }
