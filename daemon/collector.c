@@ -33,7 +33,6 @@
     MILLISECOND_NS /* clocks that are read one after the other differ by less */
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
 #define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
-#define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
 #define WAKE_COLLECTOR      UINT64_MAX
 
@@ -57,6 +56,7 @@ struct collector {
     bool first_walk_done;
     unsigned requests;
     char *books_json;
+    uint64_t names_limit_ns;
     unsigned events; /* a bit for each enum collector_event */
     struct collector_counts published;
     struct drain_cpu_counts *published_cpus;
@@ -161,6 +161,7 @@ static unsigned take_requests(struct collector *collector)
     if ((requests & REQUEST_FINISH) != 0) {
         free(collector->finishing_json);
         collector->finishing_json = take_ptr(collector->books_json);
+        collector->finish_limit_ns = now_ns() + collector->names_limit_ns;
     }
     (void)pthread_mutex_unlock(&collector->mutex);
     return requests;
@@ -318,7 +319,6 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         post_event(collector, COLLECTOR_DRAINED);
     }
     if ((requests & REQUEST_FINISH) != 0) {
-        collector->finish_limit_ns = time_ns + NAMES_LIMIT_NS;
         trace_ask_again(collector->config.trace);
     }
     if (collector->finishing_json != NULL) {
@@ -512,8 +512,11 @@ void collector_drain(struct collector *collector)
     request(collector, REQUEST_DRAIN, NULL);
 }
 
-void collector_finish(struct collector *collector, char *books_json)
+void collector_finish(struct collector *collector, char *books_json, uint64_t names_limit_ns)
 {
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->names_limit_ns = names_limit_ns;
+    (void)pthread_mutex_unlock(&collector->mutex);
     request(collector, REQUEST_FINISH, books_json);
 }
 

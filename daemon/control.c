@@ -88,10 +88,10 @@ struct control *control_free(struct control *control)
     if (control == NULL) {
         return NULL;
     }
+    control_close_session(control, "the daemon ends");
     while (control->peers != NULL) {
         (void)peer_free(control->peers);
     }
-    control_close_session(control, "the daemon ends");
     control_end_lingering(control);
     control->listen_source = sd_event_source_disable_unref(control->listen_source);
     control->lease_source = sd_event_source_disable_unref(control->lease_source);
