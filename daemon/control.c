@@ -162,6 +162,7 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
     control->listen_fd = -1; /* not taken yet */
     control->pipes_fd = take_fd(pipes_fd);
     control->started_ns = now_ns();
+    control_init_quotas(control);
     int r = control_add_lease(control);
     if (r >= 0) {
         r = watch_listener(control, listen_fd);

@@ -16,6 +16,12 @@
 
 #define LINE_BYTES 512
 
+/* In LOG_QUOTA_WINDOW_NS, of a user and of all. A session has four, and is one at a time. */
+#define SESSION_LINES_USER 100
+#define SESSION_LINES_ALL  200
+#define REFUSAL_LINES_USER 20
+#define REFUSAL_LINES_ALL  100
+
 /* The ids are listed in docs/daemon.md; they never change. */
 static const struct {
     const char *message_id;
@@ -53,10 +59,25 @@ __attribute__((format(printf, 3, 4))) static void write_event(enum control_event
     va_end(args);
 }
 
+void control_init_quotas(struct control *control)
+{
+    control->session_quota.user_lines_max = SESSION_LINES_USER;
+    control->session_quota.all_lines_max = SESSION_LINES_ALL;
+    control->refusal_quota.user_lines_max = REFUSAL_LINES_USER;
+    control->refusal_quota.all_lines_max = REFUSAL_LINES_ALL;
+}
+
+/* Apart, so that nobody hides a session behind refusals. */
+static struct log_quota *find_quota(struct control *control, enum control_event event)
+{
+    return event == CONTROL_REFUSED || event == CONTROL_DENIED ? &control->refusal_quota
+                                                               : &control->session_quota;
+}
+
 static void write_within_quota(struct control *control, enum control_event event,
                                const struct control_subject *subject, const char *line)
 {
-    if (log_quota_take(&control->log_quota, subject->uid, now_ns())) {
+    if (log_quota_take(find_quota(control, event), subject->uid, now_ns())) {
         write_event(event, subject, "%s", line);
     }
 }
@@ -93,19 +114,24 @@ void control_log_error(struct peer *peer, const char *error, const cJSON *parame
                        &subject, line);
 }
 
-void control_tell_left_out(struct control *control)
+static void tell_left_out(struct log_quota *quota, const char *what)
 {
     struct control_subject subject = {0};
-    uint64_t left_out_count = 0;
-    while (log_quota_tell(&control->log_quota, now_ns(), &subject.uid, &left_out_count)) {
+    uint64_t count = 0;
+    while (log_quota_tell(quota, now_ns(), &subject.uid, &count)) {
         if (subject.uid == (uid_t)-1) {
             write_event(CONTROL_LEFT_OUT, &subject,
-                        "other users: %" PRIu64 " lines that they caused were left out",
-                        left_out_count);
+                        "other users: %" PRIu64 " lines about their %s were left out", count, what);
         } else {
             write_event(CONTROL_LEFT_OUT, &subject,
-                        "uid %u: %" PRIu64 " further lines that it caused were left out",
-                        subject.uid, left_out_count);
+                        "uid %u: %" PRIu64 " further lines about its %s were left out", subject.uid,
+                        count, what);
         }
     }
+}
+
+void control_tell_left_out(struct control *control)
+{
+    tell_left_out(&control->session_quota, "sessions");
+    tell_left_out(&control->refusal_quota, "refusals");
 }
