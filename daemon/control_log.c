@@ -10,6 +10,7 @@
 #include "sampler.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -43,9 +44,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-__attribute__((format(printf, 3, 4))) static void write_event(enum control_event event,
-                                                              const struct control_subject *subject,
-                                                              const char *format, ...)
+static void write_event(enum control_event event, const struct control_subject *subject,
+                        const char *line)
 {
     const struct log_fields fields = {
         .message_id = events[event].message_id,
@@ -53,10 +53,7 @@ __attribute__((format(printf, 3, 4))) static void write_event(enum control_event
         .pid = subject->pid,
         .session = subject->session,
     };
-    va_list args;
-    va_start(args, format);
-    log_event(events[event].level, &fields, format, args);
-    va_end(args);
+    log_event(events[event].level, &fields, "%s", line);
 }
 
 void control_init_quotas(struct control *control)
@@ -78,7 +75,7 @@ static void write_within_quota(struct control *control, enum control_event event
                                const struct control_subject *subject, const char *line)
 {
     if (log_quota_take(find_quota(control, event), subject->uid, now_ns())) {
-        write_event(event, subject, "%s", line);
+        write_event(event, subject, line);
     }
 }
 
@@ -119,14 +116,17 @@ static void tell_left_out(struct log_quota *quota, const char *what)
     struct control_subject subject = {0};
     uint64_t count = 0;
     while (log_quota_tell(quota, now_ns(), &subject.uid, &count)) {
+        char line[LINE_BYTES];
         if (subject.uid == (uid_t)-1) {
-            write_event(CONTROL_LEFT_OUT, &subject,
-                        "other users: %" PRIu64 " lines about their %s were left out", count, what);
+            (void)snprintf(line, sizeof line,
+                           "other users: %" PRIu64 " lines about their %s were left out", count,
+                           what);
         } else {
-            write_event(CONTROL_LEFT_OUT, &subject,
-                        "uid %u: %" PRIu64 " further lines about its %s were left out", subject.uid,
-                        count, what);
+            (void)snprintf(line, sizeof line,
+                           "uid %u: %" PRIu64 " further lines about its %s were left out",
+                           subject.uid, count, what);
         }
+        write_event(CONTROL_LEFT_OUT, &subject, line);
     }
 }
 

@@ -12,6 +12,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,8 +178,10 @@ void log_debug(const char *format, ...)
     va_end(args);
 }
 
-void log_event(enum log_level level, const struct log_fields *fields, const char *format,
-               va_list args)
+void log_event(enum log_level level, const struct log_fields *fields, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     write_line(level, 0, fields, format, args);
+    va_end(args);
 }
