@@ -22,7 +22,6 @@
 #include "utf8.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -428,8 +427,6 @@ struct session *session_free(struct session *session)
     free(session->accounts);
     free(session->running_since);
     free(session);
-    /* Its tables go back to the machine, not to the allocator. */
-    (void)malloc_trim(0);
     return NULL;
 }
 
