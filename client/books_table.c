@@ -38,6 +38,8 @@ static const struct {
      "samples were taken while what was mapped was uncertain"},
     {"modules_unread", "module could not be read, so its functions have no names",
      "modules could not be read, so their functions have no names"},
+    {"proc_unread", "time /proc could not be read, or not whole, for some process",
+     "times /proc could not be read, or not whole, for some process"},
     {"orphan_partials", "sample has no stack, since it never came",
      "samples have no stack, since it never came"},
     {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},

@@ -44,6 +44,7 @@ struct books {
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
+    uint64_t proc_unread; /* readings of /proc that did not come, or not whole */
 };
 
 /* running_ns / period_ns, rounded to the nearest tick, less what is held. */

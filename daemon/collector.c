@@ -21,17 +21,17 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MILLISECOND_NS     UINT64_C(1000000)
-#define SIDEBAND_PERIOD_MS 10
-#define QUIET_PERIOD_MS    25
-#define IDLE_PERIOD_MS     100
-#define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
-#define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS         (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
-#define IDLE_TELL_NS       (1000 * MILLISECOND_NS)
+#define MILLISECOND_NS       UINT64_C(1000000)
+#define SIDEBAND_PERIOD_MS   10
+#define QUIET_PERIOD_MS      25
+#define IDLE_PERIOD_MS       100
+#define FIRST_WALK_PERIOD_MS 1 /* the first one is waited for */
+#define SAMPLE_PERIOD_NS     (100 * MILLISECOND_NS)
+#define HORIZON_LAG_NS       MILLISECOND_NS /* between a record's time stamp and its being visible */
+#define HISTORY_NS           (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
+#define IDLE_TELL_NS         (1000 * MILLISECOND_NS)
 #define SUSPEND_LEAST_NS                                                                           \
     MILLISECOND_NS /* clocks that are read one after the other differ by less */
-#define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
 #define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
 #define WAKE_COLLECTOR      UINT64_MAX
@@ -53,7 +53,7 @@ struct collector {
 
     pthread_mutex_t mutex; /* over what both threads touch: the block below */
     pthread_cond_t walked;
-    bool first_walk_done;
+    bool first_walk_done; /* set by the thread */
     unsigned requests;
     char *books_json;
     uint64_t names_limit_ns;
@@ -74,8 +74,8 @@ struct collector {
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
     bool running;
     bool stopping; /* drained, but for samples that are held */
-    bool walking;  /* a walk of /proc is under way */
-    bool walk_due; /* sideband was lost since it began */
+    bool walk_due; /* sideband was lost since the last walk began */
+    bool told_of_hang;
     uint64_t next_walk_ns;
 };
 
@@ -126,7 +126,11 @@ static void post_event(struct collector *collector, enum collector_event event)
 
 static int next_round_ms(const struct collector *collector)
 {
-    if (collector->stopping || collector->walking || collector->finishing_json != NULL) {
+    if (!collector->first_walk_done) {
+        return FIRST_WALK_PERIOD_MS;
+    }
+    if (collector->stopping || drain_is_walking(collector->drain) ||
+        collector->finishing_json != NULL) {
         return SIDEBAND_PERIOD_MS;
     }
     if (!collector->running) {
@@ -197,20 +201,39 @@ static void read_counts(struct collector *collector, uint64_t horizon_ns)
     }
 }
 
-/* A piece of a walk of /proc, if one is under way or due. What is lost during a walk needs another
- * one; but they do not follow one another without a pause. */
-static void walk_again(struct collector *collector, uint64_t time_ns)
+/* So that a session that is started at once knows who was there before it. */
+static void end_first_walk(struct collector *collector)
 {
+    drain_prefetch(collector->drain);
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->first_walk_done = true;
+    (void)pthread_cond_signal(&collector->walked);
+    (void)pthread_mutex_unlock(&collector->mutex);
+}
+
+/* Begins a walk of /proc, if one is due. What is lost during a walk needs another one; but they do
+ * not follow one another without a pause. */
+static void walk(struct collector *collector, uint64_t time_ns)
+{
+    bool walking = drain_is_walking(collector->drain);
     collector->walk_due = drain_take_rescan(collector->drain) || collector->walk_due;
-    if (!collector->walking && (!collector->walk_due || time_ns < collector->next_walk_ns)) {
-        return;
+    if (!walking && !collector->first_walk_done) {
+        end_first_walk(collector);
     }
-    if (!collector->walking) {
+    if (!walking && collector->walk_due && time_ns >= collector->next_walk_ns) {
         collector->walk_due = false;
         collector->next_walk_ns = time_ns + WALK_PERIOD_NS;
+        drain_walk(collector->drain);
     }
-    collector->walking =
-        proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) > 0;
+}
+
+/* Once: that a process keeps who reads about it waiting. */
+static void tell_of_hang(struct collector *collector)
+{
+    if (!collector->told_of_hang && drain_counts(collector->drain)->proc_hung_pid != 0) {
+        collector->told_of_hang = true;
+        post_event(collector, COLLECTOR_HUNG);
+    }
 }
 
 /* For how long the CPUs idled, to whom no switch records tell it. */
@@ -306,14 +329,16 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     } else {
         drain_sideband(collector->drain, horizon_ns);
     }
-    walk_again(collector, time_ns);
+    walk(collector, time_ns);
     bool drained = drain_held(collector->drain, time_ns) == 0;
     /* After a late round, too, what waited too long has found its time. */
     if (samples_drained || !collector->running) {
-        process_table_prune(collector->config.processes, horizon_ns - HISTORY_NS);
+        process_table_prune(collector->config.processes,
+                            horizon_ns < HISTORY_NS ? 0 : horizon_ns - HISTORY_NS);
     }
     trace_poll(collector->config.trace);
     publish(collector);
+    tell_of_hang(collector);
     if (collector->stopping && drained) {
         collector->stopping = false;
         post_event(collector, COLLECTOR_DRAINED);
@@ -324,21 +349,6 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);
     }
-}
-
-/* All of /proc, while the sideband goes on being drained. */
-static void walk_first(struct collector *collector)
-{
-    while (proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) >
-           0) {
-        beat(collector);
-        drain_sideband(collector->drain, now_ns() - HORIZON_LAG_NS);
-    }
-    drain_prefetch(collector->drain);
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->first_walk_done = true;
-    (void)pthread_cond_signal(&collector->walked);
-    (void)pthread_mutex_unlock(&collector->mutex);
 }
 
 /*
@@ -360,7 +370,7 @@ static void *run_thread(void *userdata)
     (void)pthread_setname_np(pthread_self(), "collector");
     go_first();
 
-    walk_first(collector);
+    drain_walk(collector->drain);
     for (;;) {
         beat(collector);
         bool sample_ring = wait_for_work(collector);
@@ -372,7 +382,6 @@ static void *run_thread(void *userdata)
     }
 }
 
-/* So that a session that is started at once knows who was there before it. */
 static void await_first_walk(struct collector *collector)
 {
     struct timespec limit;
@@ -529,7 +538,8 @@ enum collector_event collector_take_event(struct collector *collector)
 {
     /* A drain is told before its finish is asked for: where both are there, the finish is an older
      * one. */
-    static const enum collector_event order[] = {COLLECTOR_FINISHED, COLLECTOR_DRAINED};
+    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_FINISHED,
+                                                 COLLECTOR_DRAINED};
     enum collector_event taken = COLLECTOR_NOTHING;
     uint64_t ignored = 0;
     (void)!read(collector->event_fd, &ignored, sizeof ignored);
@@ -558,4 +568,12 @@ void collector_snapshot(struct collector *collector, struct collector_counts *re
     memcpy(cpus, collector->published_cpus, cpu_count * sizeof *cpus);
     memcpy(kernel, collector->published_kernel, cpu_count * sizeof *kernel);
     (void)pthread_mutex_unlock(&collector->mutex);
+}
+
+int32_t collector_hung_pid(struct collector *collector)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    int32_t pid = collector->published.drain.proc_hung_pid;
+    (void)pthread_mutex_unlock(&collector->mutex);
+    return pid;
 }

@@ -4,7 +4,7 @@
 /*
  * The sampling thread: drains the rings, keeps the process table, filters, writes the trace.
  * Everything that it is given belongs to it alone until collector_free(). What crosses between the
- * threads is in this header: three requests, two answers, a snapshot of the counts, and the beat.
+ * threads is in this header: three requests, three events, a snapshot of the counts, and the beat.
  */
 
 #include "drain.h"
@@ -38,6 +38,7 @@ enum collector_event {
     COLLECTOR_NOTHING,
     COLLECTOR_DRAINED,
     COLLECTOR_FINISHED,
+    COLLECTOR_HUNG, /* once: /proc of collector_hung_pid() keeps who reads it waiting */
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);
@@ -58,3 +59,4 @@ struct collector_counts {
  */
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
                         struct drain_cpu_counts *cpus, struct perf_count *kernel);
+int32_t collector_hung_pid(struct collector *collector);

@@ -27,7 +27,6 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
-#define IDENTITIES_MAX   64   /* processes that are asked for their uid and cgroups in one round */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
@@ -44,13 +43,12 @@ struct drain {
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
-    struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
-    struct late_stacks *late;  /* NULL where no chains come later */
+    struct held_samples *held;
+    struct late_stacks *late; /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
-    bool tables_came;                     /* since the pass began */
-    size_t identities_left;               /* in this round */
+    bool news_came;                       /* since the pass began: tables, readings of /proc */
 };
 
 struct drain *drain_new(const struct drain_config *config)
@@ -68,8 +66,8 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
+    drain->held = held_samples_new(HELD_BYTES);
     if (config->code != NULL) {
-        drain->held = held_samples_new(HELD_BYTES);
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
     if (config->source->deferring) {
@@ -84,12 +82,11 @@ struct drain *drain_new(const struct drain_config *config)
     drain->feed = process_feed_new(&(struct process_feed_config){
         .source = config->source,
         .processes = config->processes,
-        .scan = config->scan,
         .filter = config->filter,
         .late = drain->late,
     });
     if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
-        (config->code != NULL && (drain->held == NULL || drain->stack.stitch == NULL)) ||
+        drain->held == NULL || (config->code != NULL && drain->stack.stitch == NULL) ||
         (config->source->deferring && drain->late == NULL)) {
         return drain_free(drain);
     }
@@ -113,10 +110,8 @@ struct drain *drain_free(struct drain *drain)
 void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
     drain->quiet = !process_feed_queue(drain->feed);
-    if (drain->ahead_count < MERGED_MAX) {
-        (void)process_feed_apply(drain->feed, horizon_ns, MERGED_MAX - drain->ahead_count,
-                                 &drain->ahead_count);
-    }
+    size_t room = drain->ahead_count < MERGED_MAX ? MERGED_MAX - drain->ahead_count : 0;
+    (void)process_feed_apply(drain->feed, horizon_ns, room, &drain->ahead_count);
 }
 
 bool drain_is_pressed(const struct drain *drain)
@@ -135,7 +130,8 @@ static uint64_t unready_count(const struct drain *drain)
     return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
 }
 
-/* Writes a sample that matches. False: as take_sample(). */
+/* Writes a sample that is wanted. False: its stack needs a table that is not there yet; never with
+ * `settle`. */
 static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
                          bool settle, struct sample *sample, struct process *process)
 {
@@ -176,53 +172,61 @@ static struct sample begin_sample(const struct perf_record *record)
     };
 }
 
-/* No record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+/* What becomes of a sample now. */
+enum outcome {
+    OUTCOME_TAKEN, /* counted; written, if it is wanted */
+    OUTCOME_EARLY, /* its process has to be read from /proc first: not even whether it is wanted is
+                      known */
+    OUTCOME_COLD,  /* it is wanted, and its stack needs a table that is not there yet */
+};
+
+/* Whether the filter keeps it: decided once, when it comes or when its process has been read. No
+ * record tells that a process has another uid or cgroup, so one that is sampled is asked again,
  * once a second and after an exec. */
-static void refresh_identity(struct drain *drain, struct process *process, uint64_t time_ns)
+static bool is_wanted(struct drain *drain, const struct sample *sample, struct process *process,
+                      bool settle, bool *ret_awaited)
 {
-    bool due =
-        process->identity_ns == 0 || process->identity_ns + PROCESS_FEED_RESCAN_NS <= time_ns;
-    if (due && process->to_ns == TIME_OPEN_NS && drain->identities_left > 0 &&
-        filter_wants_identity(drain->config.filter)) {
-        drain->identities_left--;
-        proc_scan_identity(drain->config.scan, process, time_ns);
+    if (process != NULL && process_feed_identify(drain->feed, process, sample->time_ns)) {
+        *ret_awaited = !settle;
     }
+    return filter_matches(drain->config.filter, process, sample->pid, sample->tid, sample->time_ns);
 }
 
-/* Decided once for each sample, when it comes. */
-static bool is_wanted(struct drain *drain, const struct perf_record *record)
-{
-    const struct sample sample = begin_sample(record);
-    struct process *process = process_feed_find(drain->feed, &sample);
-    if (process != NULL) {
-        refresh_identity(drain, process, sample.time_ns);
-    }
-    return filter_matches(drain->config.filter, process, sample.pid, sample.tid, sample.time_ns);
-}
-
-/* Counts and writes a sample. False: its stack needs a table that is not there yet; never with
- * `settle`. */
-static bool take_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                        bool settle)
+/* Counts and writes a sample, unless it has to wait; never with `settle`. `wanted`: it is known to
+ * be. */
+static enum outcome take_sample(struct drain *drain, size_t cpu_index,
+                                const struct perf_record *record, bool wanted, bool settle)
 {
     struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
     struct sample sample = begin_sample(record);
-    struct process *process = process_feed_find(drain->feed, &sample);
+    /* The chain that comes later is not kept for as long as a reading may take. */
+    bool patient = !settle && !record->sample.deferred;
+    bool awaited = false;
+    struct process *process = process_feed_find(drain->feed, &sample, !patient, &awaited);
+    if (!awaited && !wanted) {
+        wanted = is_wanted(drain, &sample, process, !patient, &awaited);
+    }
+    if (awaited) {
+        return OUTCOME_EARLY;
+    }
+    if (!wanted) {
+        counts->received++;
+        counts->filtered++;
+        return OUTCOME_TAKEN;
+    }
     if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
-        return false;
+        return OUTCOME_COLD;
     }
     counts->received++;
-    return true;
+    return OUTCOME_TAKEN;
 }
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    if (!is_wanted(drain, record)) {
-        drain->cpus[cpu_index].received++;
-        drain->cpus[cpu_index].filtered++;
-    } else if (!take_sample(drain, cpu_index, record, false) &&
-               !held_samples_add(drain->held, cpu_index, record)) {
-        (void)take_sample(drain, cpu_index, record, true);
+    enum outcome outcome = take_sample(drain, cpu_index, record, false, false);
+    bool wanted = outcome == OUTCOME_COLD;
+    if (outcome != OUTCOME_TAKEN && !held_samples_add(drain->held, cpu_index, record, wanted)) {
+        (void)take_sample(drain, cpu_index, record, wanted, true);
     }
 }
 
@@ -242,7 +246,7 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
         if (drain->next_retry == held) {
             drain->next_retry = next;
         }
-        (void)take_sample(drain, held->cpu_index, &held->record, true);
+        (void)take_sample(drain, held->cpu_index, &held->record, held->wanted, true);
         held_samples_release(drain->held, held);
         held = next;
     }
@@ -250,28 +254,36 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
 
 static void retry_held(struct drain *drain)
 {
-    if (drain->next_retry == NULL && drain->tables_came) {
+    if (drain->next_retry == NULL && drain->news_came) {
         drain->next_retry = held_samples_first(drain->held);
-        drain->tables_came = false;
+        drain->news_came = false;
     }
     for (size_t i = 0; i < RETRIES_MAX && drain->next_retry != NULL; i++) {
         const struct held_sample *held = drain->next_retry;
         drain->next_retry = held_samples_next(drain->held, held);
-        if (take_sample(drain, held->cpu_index, &held->record, false)) {
+        switch (take_sample(drain, held->cpu_index, &held->record, held->wanted, false)) {
+        case OUTCOME_TAKEN:
             held_samples_release(drain->held, held);
+            break;
+        case OUTCOME_COLD:
+            held_samples_mark_wanted(drain->held, held);
+            break;
+        case OUTCOME_EARLY:
+            break;
         }
     }
 }
 
 size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
-    if (drain->held == NULL) {
-        return 0;
-    }
-    drain->tables_came = code_map_poll(drain->config.code) || drain->tables_came;
+    struct code_map *code = drain->config.code;
+    drain->news_came = process_feed_take_news(drain->feed) || drain->news_came;
+    drain->news_came = (code != NULL && code_map_poll(code)) || drain->news_came;
     settle_expired(drain, time_ns);
     retry_held(drain);
-    drain->counts.code = code_map_counts(drain->config.code);
+    if (code != NULL) {
+        drain->counts.code = code_map_counts(code);
+    }
     return held_samples_count(drain->held);
 }
 
@@ -331,7 +343,6 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     }
     tick_accounts_refresh(drain->accounts);
     drain->quiet = !process_feed_queue(drain->feed);
-    drain->identities_left = IDENTITIES_MAX;
     uint64_t reached_ns = 0;
     do {
         reached_ns = process_feed_apply(drain->feed, horizon_ns, MERGED_MAX, &drain->ahead_count);
@@ -382,11 +393,23 @@ bool drain_take_rescan(struct drain *drain)
     return process_feed_take_rescan(drain->feed);
 }
 
+void drain_walk(struct drain *drain)
+{
+    process_feed_walk(drain->feed);
+}
+
+bool drain_is_walking(const struct drain *drain)
+{
+    return process_feed_is_walking(drain->feed);
+}
+
 const struct drain_counts *drain_counts(struct drain *drain)
 {
     struct process_feed_counts sideband = process_feed_counts(drain->feed);
     drain->counts.bad_records = drain->bad_records + sideband.bad_records;
     drain->counts.sideband_lost = sideband.lost;
+    drain->counts.proc_unread = sideband.proc_unread;
+    drain->counts.proc_hung_pid = sideband.proc_hung_pid;
     return &drain->counts;
 }
 

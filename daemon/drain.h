@@ -9,7 +9,6 @@
 #include "code_map.h"
 #include "filter.h"
 #include "perf_source.h"
-#include "proc_scan.h"
 #include "process_table.h"
 #include "session_config.h"
 #include "switch_feed.h"
@@ -25,7 +24,6 @@ struct drain;
 struct drain_config {
     struct perf_source *source;
     struct process_table *processes;
-    struct proc_scan *scan;
     struct filter *filter;
     struct trace *trace;
     struct code_map *code; /* NULL with SESSION_UNWIND_FP */
@@ -51,6 +49,8 @@ struct drain_counts {
     uint64_t sideband_lost;      /* sideband records that were lost */
     uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
     uint64_t orphan_completions; /* stacks that belong to no sample */
+    uint64_t proc_unread;        /* readings of /proc that did not come, or not whole */
+    int32_t proc_hung_pid;       /* the first process whose reading was given up, 0: none */
 };
 
 /* Returned; NULL when there is no memory. */
@@ -76,9 +76,9 @@ bool drain_is_quiet(const struct drain *drain);
 void drain_all(struct drain *drain, uint64_t horizon_ns);
 
 /*
- * Asks for the tables of all that is known to be mapped. Held samples are taken up as their tables
- * come, or when they have waited for DRAIN_HELD_NS at `time_ns`; call it in every round. Returns
- * how many are held still.
+ * Asks for the tables of all that is known to be mapped. Held samples are taken up as what they
+ * wait for comes, a table or what /proc says of their process, or when they have waited for
+ * DRAIN_HELD_NS at `time_ns`; call it in every round. Returns how many are held still.
  */
 #define DRAIN_HELD_NS UINT64_C(2000000000)
 void drain_prefetch(struct drain *drain);
@@ -91,6 +91,9 @@ void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
 
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool drain_take_rescan(struct drain *drain);
+/* Has all of /proc read while rounds go on, unless that is under way. */
+void drain_walk(struct drain *drain);
+bool drain_is_walking(const struct drain *drain);
 
 const struct drain_counts *drain_counts(struct drain *drain);
 /* One element for each CPU of the source, in its order. What the trace has gathered is neither kept

@@ -97,7 +97,8 @@ static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)
     return start;
 }
 
-bool held_samples_add(struct held_samples *held, size_t cpu_index, const struct perf_record *record)
+bool held_samples_add(struct held_samples *held, size_t cpu_index, const struct perf_record *record,
+                      bool wanted)
 {
     const struct perf_sample_view *view = &record->sample;
     size_t words = view->kernel_count + view->user_count + view->user_regs_count;
@@ -113,7 +114,7 @@ bool held_samples_add(struct held_samples *held, size_t cpu_index, const struct 
     }
     *own_bytes += bytes;
     held->held_bytes += bytes;
-    *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, *record}};
+    *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, wanted, *record}};
     struct perf_sample_view *copied = &entry->sample.record.sample;
     uint8_t *to = (uint8_t *)(entry + 1);
     copied->kernel_chain = copy(&to, view->kernel_chain, view->kernel_count * sizeof(uint64_t));
@@ -180,6 +181,13 @@ static void advance_head(struct held_samples *held)
     held->head = held->tail = 0;
     held->wrapped = false;
     (void)madvise(held->memory, held->capacity, MADV_DONTNEED);
+}
+
+void held_samples_mark_wanted(struct held_samples *held, const struct held_sample *sample)
+{
+    size_t offset = (size_t)((const uint8_t *)entry_of(sample) - held->memory);
+    struct entry *entry = (void *)(held->memory + offset);
+    entry->sample.wanted = true;
 }
 
 void held_samples_release(struct held_samples *held, const struct held_sample *sample)

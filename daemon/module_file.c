@@ -23,6 +23,7 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "perf_map.h"
+#include "proc_text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,14 +46,6 @@
 #define MAPS_FOLDER        "/tmp"
 #define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
 #define START_TOLERANCE_NS UINT64_C(50000000)  /* a fork's record comes after the fork */
-
-struct maps_line {
-    uint64_t start;
-    uint64_t end;
-    uint64_t device_major;
-    uint64_t device_minor;
-    uint64_t inode;
-};
 
 /* One search: what is wanted, and what stands in its way. */
 struct search {
@@ -115,29 +108,8 @@ static bool take_number(char **text, int base, char after, uint64_t *ret)
     return true;
 }
 
-/* "START-END rwxp OFFSET MAJOR:MINOR INODE  PATH" */
-static bool parse_maps_line(char *text, struct maps_line *ret)
-{
-    uint64_t offset = 0;
-    if (!take_number(&text, 16, '-', &ret->start) || !take_number(&text, 16, ' ', &ret->end)) {
-        return false;
-    }
-    text = strchr(text, ' ');
-    if (text == NULL) {
-        return false;
-    }
-    text++;
-    if (!take_number(&text, 16, ' ', &offset) || !take_number(&text, 16, ':', &ret->device_major) ||
-        !take_number(&text, 16, ' ', &ret->device_minor)) {
-        return false;
-    }
-    char *end = NULL;
-    ret->inode = strtoull(text, &end, 10);
-    return end != text;
-}
-
-/* The line of /proc/PID/maps that holds `address` now. */
-static bool find_maps_line(int process_fd, uint64_t address, struct maps_line *ret)
+/* The line of /proc/PID/maps that holds `address` now, but for its path. */
+static bool find_maps_line(int process_fd, uint64_t address, struct mapping_description *ret)
 {
     int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC);
     FILE *maps = fd < 0 ? NULL : fdopen(fd, "re");
@@ -149,12 +121,14 @@ static bool find_maps_line(int process_fd, uint64_t address, struct maps_line *r
     size_t capacity = 0;
     bool found = false;
     for (size_t i = 0; !found && i < MAPS_LINES_MAX && getline(&text, &capacity, maps) > 0; i++) {
-        struct maps_line line;
-        if (!parse_maps_line(text, &line) || line.start > address) {
+        struct mapping_description line;
+        text[strcspn(text, "\n")] = '\0';
+        if (proc_text_maps_line(text, &line) < 0 || line.start > address) {
             break;
         }
         if (address < line.end) {
             *ret = line;
+            ret->path = NULL;
             found = true;
         }
     }
@@ -162,7 +136,7 @@ static bool find_maps_line(int process_fd, uint64_t address, struct maps_line *r
     return found;
 }
 
-static bool is_line_of(const struct maps_line *line, const struct module_query *query)
+static bool is_line_of(const struct mapping_description *line, const struct module_query *query)
 {
     return line->device_major == query->device_major && line->device_minor == query->device_minor &&
            line->inode == query->inode && query->inode != 0;
@@ -178,7 +152,7 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end)
 /* The inode of the mapping itself, or -1. */
 static int open_mapping(const struct search *search)
 {
-    struct maps_line line;
+    struct mapping_description line;
     return find_maps_line(search->process_fd, search->query->start, &line) &&
                    is_line_of(&line, search->query)
                ? open_map_file(search->process_fd, line.start, line.end)
@@ -337,16 +311,10 @@ static uint64_t start_time_ns(int process_fd)
     cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     text[bytes > 0 ? bytes : 0] = '\0';
-    /* The name, which may hold anything, ends with the last parenthesis; 20 fields are behind it.
-     */
-    const char *at = strrchr(text, ')');
-    for (int field = 0; at != NULL && field < 20; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    long ticks_per_s = sysconf(_SC_CLK_TCK);
-    return at == NULL || ticks_per_s <= 0
-               ? 0
-               : strtoull(at + 1, NULL, 10) * (NS_PER_S / (uint64_t)ticks_per_s);
+    struct proc_stat stat;
+    uint64_t start_ns = 0;
+    bool known = proc_text_stat(text, &stat) == 0 && proc_text_start_time(&stat, &start_ns) == 0;
+    return known ? start_ns : 0;
 }
 
 /* The folder of the process that is meant, and not of one that has its pid since; or -1. */
@@ -531,7 +499,7 @@ enum module_failure module_file_open_vdso(struct module_file *ret)
 {
     unsigned long address = getauxval(AT_SYSINFO_EHDR);
     cleanup_(closep) int process_fd = open_process(getpid());
-    struct maps_line line;
+    struct mapping_description line;
     if (address == 0 || process_fd < 0 || !find_maps_line(process_fd, address, &line) ||
         line.start != address) {
         return MODULE_FAILURE_NOT_FOUND;

@@ -3,18 +3,15 @@
 /*
  * The rings of sideband are emptied into one queue, which is applied in the order of time as far as
  * it is asked to be. What was lost on the way makes everything doubtful until the process forks,
- * executes or is read anew. A process that is known already is read aside, and told when the
- * sideband has come as far as the end of the reading; so what a record explains is nobody else's.
+ * executes or is read anew. What /proc says comes from process_readings.c, later than it is asked.
  */
 #include "process_feed.h"
 
 #include "cleanup.h"
+#include "process_readings.h"
 #include "sideband.h"
 
-#include <errno.h>
-
-#define RESCAN_PERIOD_NS PROCESS_FEED_RESCAN_NS
-#define GONE_COUNT       1024 /* pids that /proc did not know lately */
+#define RESCAN_PERIOD_NS PROCESS_READINGS_PERIOD_NS
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
 struct loss {
@@ -28,14 +25,10 @@ struct process_feed {
     struct sideband *sideband;
     uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
     bool rescan;
-    struct loss loss;            /* the last one, or the last few together */
-    struct proc_scan *rereader;  /* keeps what was read of a known process */
-    struct process_scan reading; /* until the sideband has come as far */
-    bool reading_waits;
-    struct {
-        int32_t pid;
-        uint64_t until_ns;
-    } gone[GONE_COUNT];
+    struct loss loss; /* the last one, or the last few together */
+    struct process_readings *readings;
+    uint64_t reached_ns; /* up to where sideband has been applied */
+    bool news;           /* readings have come */
 };
 
 struct process_feed *process_feed_new(const struct process_feed_config *config)
@@ -47,8 +40,8 @@ struct process_feed *process_feed_new(const struct process_feed_config *config)
     feed->config = *config;
     feed->told_ns = calloc(config->source->sideband_count, sizeof *feed->told_ns);
     feed->sideband = sideband_new();
-    feed->rereader = proc_scan_new();
-    if (feed->told_ns == NULL || feed->sideband == NULL || feed->rereader == NULL) {
+    feed->readings = process_readings_new(config->processes, config->filter);
+    if (feed->told_ns == NULL || feed->sideband == NULL || feed->readings == NULL) {
         return process_feed_free(feed);
     }
     return feed;
@@ -58,7 +51,7 @@ struct process_feed *process_feed_free(struct process_feed *feed)
 {
     if (feed != NULL) {
         (void)sideband_free(feed->sideband);
-        (void)proc_scan_free(feed->rereader);
+        (void)process_readings_free(feed->readings);
         free(feed->told_ns);
         free(feed);
     }
@@ -198,14 +191,12 @@ uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size
         }
         *applied_count += bytes != NULL;
     }
-    uint64_t next_ns = sideband_next_ns(feed->sideband);
-    if (bytes != NULL && next_ns <= horizon_ns) {
+    if (process_feed_has_more(feed, horizon_ns)) {
+        uint64_t next_ns = sideband_next_ns(feed->sideband);
         reached_ns = next_ns > 0 ? next_ns - 1 : 0;
     }
-    if (feed->reading_waits && feed->reading.end_ns <= reached_ns) {
-        feed->reading_waits = false;
-        process_table_scan(feed->config.processes, &feed->reading);
-    }
+    feed->news = process_readings_apply(feed->readings, reached_ns) || feed->news;
+    feed->reached_ns = reached_ns;
     return reached_ns;
 }
 
@@ -219,29 +210,15 @@ bool process_feed_queue(struct process_feed *feed)
     return any;
 }
 
-/* Reads a process from /proc, unless it was not there a moment ago. False: it is gone. */
-static bool scan_process(struct process_feed *feed, int32_t pid, uint64_t time_ns)
-{
-    size_t place = (uint32_t)pid % GONE_COUNT;
-    if (feed->gone[place].pid == pid && feed->gone[place].until_ns > time_ns) {
-        return false;
-    }
-    int r = proc_scan_process(feed->config.scan, feed->config.processes, pid);
-    if (r == -ESRCH) {
-        feed->gone[place].pid = pid;
-        feed->gone[place].until_ns = time_ns + RESCAN_PERIOD_NS;
-    }
-    return r != -ESRCH;
-}
-
-/* Reads a process again of which something seems to be missing, one at a time. */
 void process_feed_reread(struct process_feed *feed, struct process *process, uint64_t time_ns)
 {
-    if (feed->reading_waits || process->next_scan_ns > time_ns) {
-        return;
-    }
-    process->next_scan_ns = time_ns + RESCAN_PERIOD_NS;
-    feed->reading_waits = proc_scan_read(feed->rereader, process->pid, &feed->reading) == 0;
+    process_readings_reread(feed->readings, process, time_ns);
+}
+
+bool process_feed_identify(struct process_feed *feed, struct process *process, uint64_t time_ns)
+{
+    process_readings_identify(feed->readings, process, time_ns);
+    return process->identity_ns == 0 && process->identity_asked_ns != 0;
 }
 
 /* Whether a sample can be one of a process: what has exited works in the kernel only. */
@@ -250,11 +227,25 @@ static bool can_be_of(const struct process *process, const struct sample *sample
     return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
 }
 
-/* The process of a sample; one that is not known, or only half, is read from /proc first. One that
- * is gone by then has nobody's name, but not that of who had its pid before either. */
-struct process *process_feed_find(struct process_feed *feed, const struct sample *sample)
+/* What is there already is told at once. `process` may be NULL. */
+static enum reading_state ask(struct process_feed *feed, const struct process *process,
+                              const struct sample *sample)
+{
+    const uint64_t from_ns = process == NULL ? 0 : process->from_ns;
+    enum reading_state state =
+        process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
+    if (state == READING_COMES && process_readings_apply(feed->readings, feed->reached_ns)) {
+        feed->news = true;
+        state = process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
+    }
+    return state;
+}
+
+struct process *process_feed_find(struct process_feed *feed, const struct sample *sample,
+                                  bool settle, bool *ret_awaited)
 {
     struct process_table *processes = feed->config.processes;
+    *ret_awaited = false;
     if (sample->pid <= 0) {
         return NULL;
     }
@@ -263,15 +254,19 @@ struct process *process_feed_find(struct process_feed *feed, const struct sample
         (process->scanned || process->next_scan_ns > sample->time_ns)) {
         return process;
     }
-    bool is_there = scan_process(feed, sample->pid, sample->time_ns);
+    enum reading_state state = ask(feed, can_be_of(process, sample) ? process : NULL, sample);
     process = process_table_find(processes, sample->pid, sample->time_ns);
+    if (state == READING_COMES && !settle) {
+        *ret_awaited = true;
+        return NULL;
+    }
     if (!can_be_of(process, sample)) {
         process = process_table_meet(processes, sample->pid, sample->time_ns);
     }
-    if (process != NULL) {
+    if (process != NULL && state != READING_COMES) {
         process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
     }
-    if (!is_there) {
+    if (state == READING_GONE) {
         process_table_gone(processes, sample->pid, sample->time_ns + RESCAN_PERIOD_NS);
     }
     return process;
@@ -308,7 +303,28 @@ bool process_feed_take_rescan(struct process_feed *feed)
     return rescan;
 }
 
+void process_feed_walk(struct process_feed *feed)
+{
+    process_readings_walk(feed->readings);
+}
+
+bool process_feed_is_walking(const struct process_feed *feed)
+{
+    return process_readings_is_walking(feed->readings);
+}
+
+bool process_feed_take_news(struct process_feed *feed)
+{
+    bool news = feed->news;
+    feed->news = false;
+    return news;
+}
+
 struct process_feed_counts process_feed_counts(const struct process_feed *feed)
 {
-    return feed->counts;
+    struct process_feed_counts counts = feed->counts;
+    struct process_readings_counts readings = process_readings_counts(feed->readings);
+    counts.proc_unread = readings.unread_count;
+    counts.proc_hung_pid = readings.hung_pid;
+    return counts;
 }

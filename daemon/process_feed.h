@@ -9,7 +9,6 @@
 #include "filter.h"
 #include "late_stacks.h"
 #include "perf_source.h"
-#include "proc_scan.h"
 #include "process_table.h"
 #include "sample.h"
 
@@ -17,15 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROCESS_FEED_RESCAN_NS UINT64_C(1000000000) /* a process is not read again before */
-
 struct process_feed;
 
 /* All borrowed. */
 struct process_feed_config {
     struct perf_source *source;
     struct process_table *processes;
-    struct proc_scan *scan;
     struct filter *filter;
     struct late_stacks *late; /* NULL where no chains come later */
 };
@@ -44,10 +40,18 @@ bool process_feed_has_more(const struct process_feed *feed, uint64_t horizon_ns)
 /* Records that wait. */
 size_t process_feed_waiting(const struct process_feed *feed);
 
-/* The process of a sample; one that is not known, or only half, is read from /proc first. One that
- * is gone by then has nobody's name, but not that of who had its pid before either. NULL: none. */
-struct process *process_feed_find(struct process_feed *feed, const struct sample *sample);
-/* Reads a process again of which something seems to be missing, one at a time. */
+/*
+ * The process of a sample; one that is not known, or only half, has to be read from /proc first:
+ * `*ret_awaited` says that the reading is on its way, and that the sample had better wait for it.
+ * One that is gone by then has nobody's name, but not that of who had its pid before either. NULL:
+ * none, or not yet. With `settle` nothing is awaited, and it is as if nobody knew.
+ */
+struct process *process_feed_find(struct process_feed *feed, const struct sample *sample,
+                                  bool settle, bool *ret_awaited);
+/* Asks whose a process is, where the filter wants to know. Returns whether that is awaited, since
+ * nothing is known of it. */
+bool process_feed_identify(struct process_feed *feed, struct process *process, uint64_t time_ns);
+/* Has a process read again of which something seems to be missing. */
 void process_feed_reread(struct process_feed *feed, struct process *process, uint64_t time_ns);
 /* Whether records that were lost may have changed what is known of a process at a time: until it
  * forks, executes or is read anew. */
@@ -56,9 +60,16 @@ bool process_feed_is_doubtful(const struct process_feed *feed, const struct proc
 
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool process_feed_take_rescan(struct process_feed *feed);
+/* Has all of /proc read, unless that is under way. */
+void process_feed_walk(struct process_feed *feed);
+bool process_feed_is_walking(const struct process_feed *feed);
+/* Whether readings of /proc have come since the last call. */
+bool process_feed_take_news(struct process_feed *feed);
 
 struct process_feed_counts {
-    uint64_t lost;        /* records that had no place here; the kernel's LOST included */
-    uint64_t bad_records; /* that could not be parsed */
+    uint64_t lost;         /* records that had no place here; the kernel's LOST included */
+    uint64_t bad_records;  /* that could not be parsed */
+    uint64_t proc_unread;  /* readings of /proc that did not come, or not whole */
+    int32_t proc_hung_pid; /* the first process whose reading was given up, 0: none */
 };
 struct process_feed_counts process_feed_counts(const struct process_feed *feed);

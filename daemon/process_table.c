@@ -246,7 +246,8 @@ static void exec_process(struct process_table *table, struct process *process, i
     process_threads_end_others(process, tid, time_ns);
     process_mappings_exec(&table->account, process, time_ns);
     process->exec_ns = time_ns;
-    process->identity_ns = 0; /* it may be setuid */
+    process->identity_ns = process->identity_asked_ns = 0; /* it may be setuid */
+    process->useless_rereads = 0;
     process->scanned = true;
     process->leader_exited = false;
     process->kernel_thread = false;
@@ -335,11 +336,14 @@ void process_table_scan(struct process_table *table, const struct process_scan *
         process->identity_ns = scan->end_ns;
         process->identity_matches = scan->identity_matches;
     }
-    process->threads_known = process->threads_known || scan->thread_count > 0;
+    process->threads_known =
+        process->threads_known || (scan->thread_count > 0 && !scan->threads_cut);
     process_threads_scan(&table->account, process, scan);
     process_mappings_scan(&table->account, process, scan);
-    process->scanned = true;
-    process->scan_ns = scan->begin_ns;
+    if (!scan->mappings_missing) {
+        process->scanned = true;
+        process->scan_ns = scan->begin_ns;
+    }
     list(table, process);
 }
 

@@ -106,10 +106,12 @@ struct process {
     uint32_t written_log;    /* in which log that holds */
     uint32_t unnamed_log;    /* trace.c's own: the log that says that its leader is not known */
     uint64_t defined_ns;     /* from when on what is written of it holds */
-    uint64_t next_scan_ns;   /* the collector's own: not scanned again before this */
-    uint64_t identity_ns;    /* when its uid and cgroups were read; 0: not since its fork or exec */
-    bool identity_matches;   /* and whether the filter found a target's then; inherited by a fork */
-    uint64_t scan_ns;        /* when the reading of /proc began that was told last, 0: never */
+    uint64_t next_scan_ns;   /* the collector's own, as the next two: not read again before this */
+    uint8_t useless_rereads; /* one after another */
+    uint64_t identity_asked_ns; /* when it was asked for last; 0: not since its fork or exec */
+    uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
+    bool identity_matches; /* and whether the filter found a target's then; inherited by a fork */
+    uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -177,9 +179,11 @@ struct process_scan {
         char comm[COMM_BYTES];
     } * threads;
     size_t thread_count;
+    bool threads_cut; /* it has more */
     const struct mapping_description *mappings;
     size_t mapping_count;
-    uint64_t begin_ns; /* when the reading began and ended */
+    bool mappings_missing; /* it may have some that were not read: of them nothing is said */
+    uint64_t begin_ns;     /* when the reading began and ended */
     uint64_t end_ns;
     bool identity_read;
     bool identity_matches;

@@ -50,7 +50,6 @@ struct session {
 
     struct perf_source *source;
     struct process_table *processes;
-    struct proc_scan *scan;
     struct filter *filter;
     struct trace_buffer *buffer;
     struct trace *trace;
@@ -111,7 +110,6 @@ static int make_filter(struct session *session)
     if (session->filter == NULL) {
         return -ENOMEM;
     }
-    proc_scan_judge_by(session->scan, session->filter);
     return 0;
 }
 
@@ -164,9 +162,7 @@ static int make_parts(struct session *session)
     session->accounts = calloc(cpu_count, sizeof *session->accounts);
     session->running_since = calloc(cpu_count, sizeof *session->running_since);
     session->processes = process_table_new(on_file_gone, session);
-    session->scan = proc_scan_new();
-    if (session->accounts == NULL || session->running_since == NULL || session->processes == NULL ||
-        session->scan == NULL) {
+    if (session->accounts == NULL || session->running_since == NULL || session->processes == NULL) {
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
@@ -279,6 +275,7 @@ static char *print_books(struct session *session, bool totals_only)
         .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
+        .proc_unread = counts.drain.proc_unread,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,
     });
@@ -318,6 +315,11 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
             /* In any other state it is that of a stop which a start has overtaken. */
             session->finished = session->state == SESSION_STOPPED;
             break;
+        case COLLECTOR_HUNG:
+            log_warning(
+                0, "session %s: /proc/%" PRId32 "/maps does not answer; its mappings stay unknown",
+                session->id, collector_hung_pid(session->collector));
+            break;
         case COLLECTOR_NOTHING:
             return 0;
         }
@@ -329,7 +331,6 @@ static int begin_collecting(struct session *session)
     struct drain_config config = {
         .source = session->source,
         .processes = session->processes,
-        .scan = session->scan,
         .filter = session->filter,
         .trace = session->trace,
         .code = session->code,
@@ -418,7 +419,6 @@ struct session *session_free(struct session *session)
     (void)collector_free(session->collector);
     (void)process_table_free(session->processes);
     (void)code_map_free(session->code);
-    (void)proc_scan_free(session->scan);
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);
     (void)trace_reader_free(session->reader);

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See fake_proc_scan.h. A process that is gone is not told: no time is known here. */
+/* See fake_proc_scan.h. */
 #include "fake_proc_scan.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct proc_scan {
     size_t read_count;
 };
 
-static struct {
-    fake_proc_read_fn read;
-    void *userdata;
-} proc;
+static fake_proc_scan_fn read_process;
 
-void fake_proc_scan_set(fake_proc_read_fn read, void *userdata)
+void fake_proc_scan_set(fake_proc_scan_fn read)
 {
-    proc.read = read;
-    proc.userdata = userdata;
+    read_process = read;
 }
 
 struct proc_scan *proc_scan_new(void)
@@ -32,31 +29,34 @@ struct proc_scan *proc_scan_free(struct proc_scan *scan)
     return NULL;
 }
 
-void proc_scan_judge_by(struct proc_scan *scan, const struct filter *filter)
+uint64_t proc_scan_now_ns(void)
 {
-    (void)scan;
-    (void)filter;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret)
+struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency)
 {
-    scan->read_count++;
-    *ret = (struct process_scan){.pid = pid};
-    return proc.read == NULL ? -ESRCH : proc.read(pid, ret, proc.userdata);
-}
-
-int proc_scan_process(struct proc_scan *scan, struct process_table *table, int32_t pid)
-{
-    struct process_scan reading;
-    int r = proc_scan_read(scan, pid, &reading);
-    if (r == 0) {
-        process_table_scan(table, &reading);
+    struct proc_reading *reading = calloc(1, sizeof *reading);
+    if (reading != NULL) {
+        reading->bytes = sizeof *reading;
+        reading->part = part;
+        reading->urgency = urgency;
+        reading->error = -ENOMEM;
+        reading->scan.pid = pid;
     }
-    return r;
+    return reading;
 }
 
-void proc_scan_identity(struct proc_scan *scan, struct process *process, uint64_t time_ns)
+struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_request *request,
+                                    proc_scan_guard_fn guard, void *userdata)
 {
-    (void)scan;
-    process->identity_ns = time_ns;
+    struct proc_reading *reading =
+        proc_reading_failed(request->part, request->pid, request->urgency);
+    scan->read_count++;
+    if (reading != NULL) {
+        reading->error = read_process(request, guard, userdata, reading);
+    }
+    return reading;
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * A /proc that the test makes up: who links fake_proc_scan.c has it in place of proc_scan.c.
+ * Readings that the test makes up, and that take as long as it likes: who links fake_proc_scan.c
+ * has it in place of proc_scan.c.
  */
 
 #include "proc_scan.h"
 
-/* What /proc says of `pid` now: fills `reading` (borrowed until it is asked again for the same
- * pid) and returns 0, or -errno. NULL: it knows nobody. Every scanner reads it. */
-typedef int (*fake_proc_read_fn)(int32_t pid, struct process_scan *reading, void *userdata);
-void fake_proc_scan_set(fake_proc_read_fn read, void *userdata);
+/* What one reading comes to. Called by the threads that read; returns 0 or -errno. */
+typedef int (*fake_proc_scan_fn)(const struct proc_request *request, proc_scan_guard_fn guard,
+                                 void *guard_userdata, struct proc_reading *reading);
+void fake_proc_scan_set(fake_proc_scan_fn read);

@@ -7,7 +7,6 @@
  * record what the machine is then.
  */
 
-#include "fake_proc_scan.h"
 #include "process_table.h"
 #include "ring_world.h"
 

@@ -80,15 +80,12 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
         world->code = code_map_new(options->caches ? &world->cache : NULL);
     }
     world->filter = filter_new(&filter);
-    world->scan = proc_scan_new();
-    proc_scan_judge_by(world->scan, world->filter);
     world->processes = process_table_new(on_file_gone, world);
     if (!make_trace(world, options)) {
         return false;
     }
     const struct drain_config config = {.source = &world->source,
                                         .processes = world->processes,
-                                        .scan = world->scan,
                                         .filter = world->filter,
                                         .trace = world->trace,
                                         .code = world->code,
@@ -105,6 +102,7 @@ struct ring_world *ring_world_new(const struct ring_world_options *options)
     if (world == NULL) {
         return NULL;
     }
+    fake_proc_set(NULL, NULL);
     all.cpu_count = all.cpu_count == 0 ? RING_CPU_COUNT : all.cpu_count;
     all.period_ns = all.period_ns == 0 ? 1000000 : all.period_ns;
     all.max_stack_depth = all.max_stack_depth == 0 ? 127 : all.max_stack_depth;
@@ -124,7 +122,6 @@ struct ring_world *ring_world_free(struct ring_world *world)
         assert_int_equal(world->cache.held_count, 0);
         fake_module_table_free();
         (void)filter_free(world->filter);
-        (void)proc_scan_free(world->scan);
         (void)trace_free(world->trace);
         (void)trace_reader_free(world->reader);
         (void)trace_buffer_free(world->buffer);

@@ -4,12 +4,12 @@
 /*
  * A collector's round without a kernel: rings in ordinary memory that a test fills, the real drain
  * with the real process table and trace behind them, and the recording that comes out. The module
- * cache is a stand-in that answers when it is told to; who links fake_proc_scan.c has such a /proc
- * too.
+ * cache and /proc are stand-ins that answer when they are told to; /proc knows nobody at first.
  */
 
 #include "drain.h"
 #include "fake_module_cache.h"
+#include "fake_proc_reader.h"
 #include "trace_reader.h"
 
 #include "perf_abi.h"
@@ -50,7 +50,6 @@ struct ring_world {
     struct perf_cpu cpus[RING_CPU_COUNT];
     struct perf_source source;
     struct module_cache cache;
-    struct proc_scan *scan;
     struct code_map *code; /* NULL with frame pointers alone */
     struct trace_buffer *buffer;
     struct trace *trace;

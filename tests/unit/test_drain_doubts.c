@@ -7,7 +7,6 @@
  */
 #include "ring_world.h"
 
-#include "fake_proc_scan.h"
 #include "loaded_recording.h"
 
 #include <errno.h>
@@ -86,7 +85,7 @@ static int set_up(void **state)
 {
     struct ring_world *world =
         ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP});
-    fake_proc_scan_set(NULL, NULL);
+    fake_proc_set(NULL, NULL);
     *state = world;
     if (world == NULL) {
         return -1;
@@ -180,17 +179,24 @@ static int read_changed(int32_t pid, struct process_scan *reading, void *userdat
     return 0;
 }
 
+static void tell_changed(struct ring_world *world)
+{
+    struct process_scan reading;
+    (void)read_changed(PID, &reading, NULL);
+    process_table_scan(world->processes, &reading);
+}
+
 static void after_a_loss_all_is_uncertain_until_it_is_read_anew(void **state)
 {
     struct ring_world *world = *state;
-    fake_proc_scan_set(read_changed, NULL);
+    fake_proc_set(read_changed, NULL);
     put_lost(world, 500);
     put_sample(world, 550, false);
     drain_all(world->drain, 560);
     assert_int_equal(drain_counts(world->drain)->sideband_lost, 5);
     assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
     assert_true(drain_take_rescan(world->drain));
-    assert_int_equal(proc_scan_process(world->scan, world->processes, PID), 0);
+    tell_changed(world);
     put_sample(world, 590, false);
     put_sample(world, 650, false);
     drain_all(world->drain, UINT64_MAX);
@@ -202,11 +208,90 @@ static void after_a_loss_all_is_uncertain_until_it_is_read_anew(void **state)
 static void without_a_loss_a_record_is_believed_before_a_scan(void **state)
 {
     struct ring_world *world = *state;
-    fake_proc_scan_set(read_changed, NULL);
-    assert_int_equal(proc_scan_process(world->scan, world->processes, PID), 0);
+    fake_proc_set(read_changed, NULL);
+    tell_changed(world);
     put_sample(world, 650, false);
     drain_all(world->drain, UINT64_MAX);
     expect_samples(world, "150 prog a+0x10 ; 650 prog a+0x10 ; ");
+}
+
+/* A process that nobody told of, until /proc is read at 600. */
+static int read_late(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    static struct scanned_thread thread = {.comm = "late"};
+    (void)read_changed(pid, reading, userdata);
+    thread.tid = pid;
+    reading->threads = &thread;
+    return pid == PID + 1 ? 0 : -ETIMEDOUT;
+}
+
+static void put_sample_of(struct ring_world *world, uint32_t pid, uint64_t time_ns)
+{
+    const uint64_t ids = (uint64_t)pid << 32 | pid;
+    const uint64_t words[] = {7, ids, time_ns, 0, 2, PERF_CONTEXT_USER, PLACE + 16};
+    assert_true(ring_world_put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+                               words, 7));
+}
+
+static void a_sample_waits_for_the_reading_of_its_process(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_late, NULL);
+    fake_proc_delay(true);
+    put_sample_of(world, PID + 1, 500);
+    put_sample_of(world, PID + 2, 510);
+    put_sample(world, 520, false);
+    drain_all(world->drain, 560);
+    assert_int_equal(drain_held(world->drain, 560), 2);
+    /* A process that is known does not wait for others. */
+    trace_poll(world->trace);
+    assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 2);
+    fake_proc_delay(false);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    expect_samples(world, "150 prog a+0x10 ; 500 late b+0x10 ; 510 [unknown] [unknown] ; "
+                          "520 prog a+0x10 ; ");
+}
+
+static void a_sample_does_not_wait_for_ever(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_late, NULL);
+    fake_proc_delay(true);
+    put_sample_of(world, PID + 1, 500);
+    drain_all(world->drain, 560);
+    assert_int_equal(drain_held(world->drain, 499 + DRAIN_HELD_NS), 1);
+    assert_int_equal(drain_held(world->drain, 500 + DRAIN_HELD_NS), 0);
+    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
+}
+
+/* Each reading of what is in no mapping is made twice as long after the one before. */
+static int count_readings(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    size_t *count = userdata;
+    (void)read_changed(pid, reading, NULL);
+    reading->mapping_count = 0;
+    *count += 1;
+    return 0;
+}
+
+static void what_is_read_in_vain_is_read_ever_less(void **state)
+{
+    struct ring_world *world = *state;
+    const uint64_t second_ns = 1000000000;
+    size_t count = 0;
+    fake_proc_set(count_readings, &count);
+    process_table_exit(world->processes, PID, PID, 160);
+    process_table_comm(world->processes, PID, PID, "new", true, 170);
+    for (uint64_t i = 1; i <= 127; i++) {
+        put_sample(world, i * second_ns, false);
+        drain_all(world->drain, i * second_ns);
+        drain_sideband(world->drain, i * second_ns);
+    }
+    /* At 1, 2, 4, ..., 64 s, each with its answer. */
+    assert_int_equal(count, 7);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -220,6 +305,9 @@ int main(void)
         TEST(what_runs_after_its_exit_is_somebody_else),
         TEST(after_a_loss_all_is_uncertain_until_it_is_read_anew),
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
+        TEST(a_sample_waits_for_the_reading_of_its_process),
+        TEST(a_sample_does_not_wait_for_ever),
+        TEST(what_is_read_in_vain_is_read_ever_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

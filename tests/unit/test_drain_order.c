@@ -36,6 +36,7 @@ static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
     }
     unsigned index = (unsigned)pid - FIRST_PID;
     const struct life *life = &story->events[last].after.lives[index];
+    reading->begin_ns = reading->end_ns = story->now_ns;
     if (index >= PID_COUNT || !life->alive) {
         return -ESRCH;
     }
@@ -205,11 +206,12 @@ static void run(uint64_t seed, size_t event_count, void (*drain)(struct story *s
     struct story *story = story_new(seed, event_count);
     story->world = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP});
     assert_non_null(story->world);
-    fake_proc_scan_set(read_proc, story);
+    fake_proc_set(read_proc, story);
     story->now_ns = BORN_NS + 10 * TICK_NS;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(
-            proc_scan_process(story->world->scan, story->world->processes, (int32_t)pid_of(i)), 0);
+        struct process_scan reading;
+        assert_int_equal(read_proc((int32_t)pid_of(i), &reading, story), 0);
+        process_table_scan(story->world->processes, &reading);
     }
     drain(story);
     check_counts(story);

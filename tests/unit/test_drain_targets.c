@@ -5,6 +5,8 @@
  */
 #include "drain_world.h"
 
+#include <errno.h>
+
 static int set_up_target(void **state)
 {
     static const struct session_targets targets = {.pids = {PID}, .pid_count = 1};
@@ -84,73 +86,99 @@ static void a_tid_is_a_target_until_another_thread_has_it(void **state)
     assert_int_equal(kept(world), 1);
 }
 
+#define SECOND_NS UINT64_C(1000000000)
+
+/* /proc as it is at the time that the userdata points to. */
+static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    const uint64_t *now_ns = userdata;
+    reading->begin_ns = reading->end_ns = *now_ns;
+    reading->identity_read = true;
+    return pid >= PID ? 0 : -ESRCH;
+}
+
 static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
 {
     struct ring_world *world = *state;
-    const uint32_t self = (uint32_t)getpid();
-    put_sample(world, 0, self, 300, 0x5010);
+    uint64_t now_ns = 400;
+    fake_proc_set(read_proc, &now_ns);
+    fake_proc_set_uid(geteuid());
+    put_sample(world, 0, PID, 300, 0x5010);
     drain_all(world->drain, UINT64_MAX);
-    struct process *process = process_table_find(world->processes, (int32_t)self, UINT64_MAX - 1);
     assert_int_equal(kept(world), 1);
 
-    /* As if it had been somebody else's then. */
-    const uint64_t second_ns = 1000000000;
-    uint64_t read_ns = process->identity_ns;
-    process->identity_matches = false;
-    put_sample(world, 0, self, read_ns + second_ns - 1, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 1);
-    put_sample(world, 0, self, read_ns + second_ns, 0x5010);
+    /* Now it is somebody else's: whoever is sampled first has it asked. */
+    fake_proc_set_uid(geteuid() + 1);
+    put_sample(world, 0, PID, now_ns + SECOND_NS - 1, 0x5010);
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(kept(world), 2);
-
-    process->identity_matches = false;
-    put_exec(world, 0, self, read_ns + second_ns + 10, "prog");
-    put_sample(world, 0, self, read_ns + second_ns + 11, 0x5010);
+    now_ns += SECOND_NS;
+    put_sample(world, 0, PID, now_ns, 0x5010);
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(kept(world), 3);
+    put_sample(world, 0, PID, now_ns + 1, 0x5010);
+    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(kept(world), 3);
+
+    /* After an exec nobody knows, so the sample waits for it. */
+    fake_proc_set_uid(geteuid());
+    put_exec(world, 0, PID, now_ns + 10, "prog");
+    now_ns += 20;
+    put_sample(world, 0, PID, now_ns - 5, 0x5010);
+    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(kept(world), 3);
+    drain_sideband(world->drain, UINT64_MAX);
+    assert_int_equal(drain_held(world->drain, now_ns), 0);
+    assert_int_equal(kept(world), 4);
 }
 
-/* The pid may be another's by now; the pid of this test is one that /proc knows. */
+/* The pid may be another's by now. */
 static void who_has_ended_is_judged_by_the_last_word(void **state)
 {
     struct ring_world *world = *state;
-    const uint32_t self = (uint32_t)getpid();
-    put_sample(world, 0, self, 300, 0x5010);
+    uint64_t now_ns = 400;
+    fake_proc_set(read_proc, &now_ns);
+    fake_proc_set_uid(geteuid());
+    put_sample(world, 0, PID, 300, 0x5010);
     drain_all(world->drain, UINT64_MAX);
-    struct process *process = process_table_find(world->processes, (int32_t)self, UINT64_MAX - 1);
-    uint64_t ended_ns = process->identity_ns + UINT64_C(2000000000);
-    uint64_t words[] = {pair(self, 1), pair(self, 1), ended_ns, pair(self, self), ended_ns, 0, 2};
+    struct process *process = process_table_find(world->processes, PID, UINT64_MAX - 1);
+    uint64_t ended_ns = process->identity_ns + 2 * SECOND_NS;
+    uint64_t words[] = {pair(PID, 1), pair(PID, 1), ended_ns, pair(PID, PID), ended_ns, 0, 2};
     process->identity_matches = false;
     put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_EXIT, 0, words, 7);
-    put_sample(world, 0, self, ended_ns - 1, 0x5010);
+    put_sample(world, 0, PID, ended_ns - 1, 0x5010);
     drain_all(world->drain, UINT64_MAX);
+    drain_sideband(world->drain, UINT64_MAX);
     assert_int_equal(process->to_ns, ended_ns);
+    assert_int_equal(process->identity_ns, 400);
     assert_int_equal(kept(world), 1);
 }
 
-static void readings_of_a_round_are_bounded(void **state)
+static void a_sample_waits_for_whose_its_process_is(void **state)
 {
     struct ring_world *world = *state;
-    enum {
-        CHILDREN = 100,
-        READINGS = 64
-    };
-    const uint32_t self = (uint32_t)getpid();
-    size_t read_count = 0;
-    put_sample(world, 0, self, 300, 0x5010);
+    uint64_t now_ns = 400;
+    fake_proc_set(read_proc, &now_ns);
+    fake_proc_set_uid(geteuid());
+    fake_proc_delay(true);
+    put_sample(world, 0, PID, 300, 0x5010);
+    put_sample(world, 0, PID + 1, 310, 0x5010);
     drain_all(world->drain, 1000);
-    for (uint32_t i = 0; i < CHILDREN; i++) {
-        put_fork(world, 0, PID + i, self, 1100);
-        put_sample(world, 0, PID + i, 1200, 0x5010);
-    }
+    assert_int_equal(drain_held(world->drain, 1000), 2);
+    assert_int_equal(received(world), 0);
+    fake_proc_delay(false);
+    drain_sideband(world->drain, 1100);
+    assert_int_equal(drain_held(world->drain, 1100), 0);
+    assert_int_equal(kept(world), 2);
+
+    /* Not for ever: then it is nobody's. */
+    fake_proc_delay(true);
+    put_sample(world, 0, PID + 2, 1200, 0x5010);
     drain_all(world->drain, 2000);
-    for (int32_t i = 0; i < CHILDREN; i++) {
-        read_count += process_table_find(world->processes, PID + i, 1200)->identity_ns != 0;
-    }
-    assert_int_equal(read_count, READINGS);
-    /* They are what their parent is. */
-    assert_int_equal(kept(world), 1 + CHILDREN);
+    assert_int_equal(drain_held(world->drain, 1200 + DRAIN_HELD_NS - 1), 1);
+    assert_int_equal(drain_held(world->drain, 1200 + DRAIN_HELD_NS), 0);
+    assert_int_equal(kept(world), 2);
+    assert_int_equal(received(world), 3);
 }
 
 static void a_sample_that_waits_was_filtered_when_it_came(void **state)
@@ -181,7 +209,7 @@ int main(void)
         TEST(a_tid_is_a_target_until_another_thread_has_it, set_up_name),
         TEST(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user),
         TEST(who_has_ended_is_judged_by_the_last_word, set_up_user),
-        TEST(readings_of_a_round_are_bounded, set_up_user),
+        TEST(a_sample_waits_for_whose_its_process_is, set_up_user),
         TEST(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

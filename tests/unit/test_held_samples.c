@@ -91,7 +91,7 @@ static void holds_what_a_list_holds(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         if (rand() % 2 == 0 && count < HELD_MAX) {
             fill_example(&example, next_number);
-            if (held_samples_add(held, next_number % 7, &example.record)) {
+            if (held_samples_add(held, next_number % 7, &example.record, false)) {
                 list[count++] = next_number;
             } else {
                 refused_count++;
@@ -128,7 +128,7 @@ static void wipes_what_it_lets_go(void **state)
     (void)state;
     for (uint64_t number = 3; number < 6; number++) {
         fill_example(&example, number);
-        assert_true(held_samples_add(held, number % 7, &example.record));
+        assert_true(held_samples_add(held, number % 7, &example.record, false));
     }
     /* The oldest stays, so the memory does too. */
     const struct held_sample *second = held_samples_next(held, held_samples_first(held));
@@ -151,20 +151,20 @@ static void leaves_room_for_others(void **state)
     size_t greedy_bytes = 0;
     (void)state;
     fill_example(&example, 1);
-    while (held_samples_add(held, 0, &example.record)) {
+    while (held_samples_add(held, 0, &example.record, false)) {
         greedy_bytes += example.record.sample.user_stack_bytes;
         assert_true(greedy_bytes <= CAPACITY_BYTES / 2);
     }
     assert_true(greedy_bytes > CAPACITY_BYTES / 4);
     example.record.pid = 2;
-    assert_true(held_samples_add(held, 0, &example.record));
-    assert_true(held_samples_add(held, 0, &example.record));
+    assert_true(held_samples_add(held, 0, &example.record, false));
+    assert_true(held_samples_add(held, 0, &example.record, false));
     example.record.pid = 1;
-    assert_false(held_samples_add(held, 0, &example.record));
+    assert_false(held_samples_add(held, 0, &example.record, false));
     while (held_samples_count(held) > 0) {
         held_samples_release(held, held_samples_first(held));
     }
-    assert_true(held_samples_add(held, 0, &example.record));
+    assert_true(held_samples_add(held, 0, &example.record, false));
     (void)held_samples_free(held);
 }
 

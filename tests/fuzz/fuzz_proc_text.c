@@ -3,7 +3,7 @@
 /* Any bytes as a stat, a status and a maps line: what is accepted keeps its promises (a mapping is
  * not empty, its path lies inside the line), and everything else is refused without harm. */
 #include "fuzz_target.h"
-#include "proc_scan.h"
+#include "proc_text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,15 +28,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const size_t line_bytes = strlen(text);
 
     struct proc_stat stat = {.parent_pid = -1};
-    int r = proc_scan_parse_stat(text, &stat);
+    int r = proc_text_stat(text, &stat);
     require(r == 0 ? stat.parent_pid >= 0 && stat.state > ' ' : r == -EBADMSG);
 
     uint32_t uid = UINT32_MAX;
-    r = proc_scan_parse_uid(text, &uid);
+    r = proc_text_uid(text, &uid);
     require(r == 0 ? strstr(text, "\nUid:\t") != NULL : r == -EBADMSG && uid == UINT32_MAX);
 
     struct mapping_description mapping = {0};
-    r = proc_scan_parse_maps_line(text, &mapping);
+    r = proc_text_maps_line(text, &mapping);
     require(r == 0 || r == 1 || r == -EBADMSG);
     if (r == 1) {
         require(mapping.start < mapping.end);

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A request is its own answer, a failed one until it is read. It is in exactly one place: a queue,
+ * a thread's slot, or the list of what is done; under the lock always. Reading happens outside the
+ * lock. When a slot is given up its answer is handed out as it is; what the thread brings when it
+ * comes back is thrown away. So a thread may outlive proc_reader_free(), and the object goes with
+ * its last holder.
+ *
+ * Who hung, and the threads that are lost, are remembered for the whole program: sessions come and
+ * go, and what hangs stays.
+ *
+ * The asker may have a higher priority than the threads, so whoever holds the lock inherits it, and
+ * does little under it.
+ */
+#include "proc_reader.h"
+
+#include "cleanup.h"
+#include "limit_clock.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#define HUNG_MAX      64 /* processes that are remembered: the last ones */
+#define FREE_WAIT_NS  (100 * NS_PER_MS)
+#define UID_NOT_KNOWN UINT32_MAX
+
+struct slot {
+    struct proc_reader *reader;
+    bool busy;
+    struct lost *lost;           /* once it is given up */
+    struct proc_reading *answer; /* while busy; NULL once the slot is given up */
+    uint64_t begin_ns;           /* as the next ones, while busy */
+    uint64_t start_time_ns;      /* of its process; 0: not known yet */
+    uint32_t uid;
+};
+
+struct queue {
+    struct proc_reading *first;
+    struct proc_reading **end;
+    size_t unanswered_count; /* with those that are at work or done */
+};
+
+/* One lock may be held when this one's is taken, a reader's. */
+static struct {
+    pthread_mutex_t lock;
+    struct hung {
+        int32_t pid;
+        uint64_t start_time_ns;
+    } hung[HUNG_MAX];
+    size_t hung_count;
+    struct lost {
+        bool lost;
+        uint32_t uid;
+    } threads[PROC_READER_THREADS];
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct proc_reader {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t holder_count; /* threads, and the owner */
+    bool ending;
+    bool cgroups;
+    struct queue queues[PROC_URGENCIES];
+    struct queue done;
+    size_t done_bytes;
+    struct proc_reader_counts counts;
+    struct slot slots[PROC_READER_THREADS];
+};
+
+static void append(struct queue *queue, struct proc_reading *reading)
+{
+    reading->next = NULL;
+    if (queue->first == NULL) {
+        queue->end = &queue->first;
+    }
+    *queue->end = reading;
+    queue->end = &reading->next;
+}
+
+/* The first, or NULL. */
+static struct proc_reading *take(struct queue *queue)
+{
+    struct proc_reading *reading = queue->first;
+    if (reading != NULL) {
+        queue->first = reading->next;
+    }
+    return reading;
+}
+
+static void free_all(struct queue *queue)
+{
+    while (queue->first != NULL) {
+        free(take(queue));
+    }
+}
+
+/* The most urgent request, or NULL. */
+static struct proc_reading *take_request(struct proc_reader *reader)
+{
+    struct proc_reading *request = NULL;
+    for (size_t i = 0; i < PROC_URGENCIES && request == NULL; i++) {
+        request = take(&reader->queues[i]);
+    }
+    return request;
+}
+
+/* Under the memory's lock. */
+static size_t count_lost(bool any, uint32_t uid)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        count += memory.threads[i].lost && (any || memory.threads[i].uid == uid);
+    }
+    return count;
+}
+
+/* Whether there is nobody left to read. */
+static bool is_everything_lost(void)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    bool lost = count_lost(true, 0) == PROC_READER_THREADS;
+    (void)pthread_mutex_unlock(&memory.lock);
+    return lost;
+}
+
+static bool may_hang(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    bool hangs = count_lost(false, uid) >= PROC_READER_UID_LOST_MAX;
+    for (size_t i = 0; i < HUNG_MAX; i++) {
+        const struct hung *hung = &memory.hung[i];
+        hangs = hangs || (hung->pid == pid && hung->start_time_ns == start_time_ns);
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+    return hangs;
+}
+
+/* Remembers a process that hangs. Returns the place of the thread that it has; NULL: all are lost
+ * already. */
+static struct lost *lose(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+{
+    struct lost *place = NULL;
+    (void)pthread_mutex_lock(&memory.lock);
+    memory.hung[memory.hung_count++ % HUNG_MAX] = (struct hung){pid, start_time_ns};
+    for (size_t i = 0; i < PROC_READER_THREADS && place == NULL; i++) {
+        place = memory.threads[i].lost ? NULL : &memory.threads[i];
+    }
+    if (place != NULL) {
+        *place = (struct lost){true, uid};
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+    return place;
+}
+
+static void come_back(struct lost *place)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    if (place != NULL) {
+        place->lost = false;
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+static bool has_requests(const struct proc_reader *reader)
+{
+    bool any = false;
+    for (size_t i = 0; i < PROC_URGENCIES; i++) {
+        any = any || reader->queues[i].first != NULL;
+    }
+    return any;
+}
+
+static bool is_working(const struct proc_reader *reader)
+{
+    bool working = false;
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        working = working || reader->slots[i].answer != NULL;
+    }
+    return working;
+}
+
+/* Asked by a thread before anything that can hang. */
+static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+{
+    struct slot *slot = userdata;
+    struct proc_reader *reader = slot->reader;
+    (void)pthread_mutex_lock(&reader->lock);
+    slot->start_time_ns = start_time_ns;
+    slot->uid = uid;
+    (void)pthread_mutex_unlock(&reader->lock);
+    return !may_hang(pid, start_time_ns, uid);
+}
+
+/* Takes what the thread of a slot has read; NULL: there was no memory for it. */
+static void finish(struct proc_reader *reader, struct slot *slot, struct proc_reading *reading)
+{
+    struct proc_reading *failed = take_ptr(slot->answer);
+    bool given_up = failed == NULL;
+    slot->busy = false;
+    if (given_up) {
+        come_back(take_ptr(slot->lost));
+        free(reading);
+        return;
+    }
+    if (reading != NULL) {
+        reader->counts.unread_count += reading->cut || reading->scan.mappings_missing;
+        reader->done_bytes += reading->bytes;
+        append(&reader->done, reading);
+        free(failed);
+    } else {
+        reader->done_bytes += failed->bytes;
+        append(&reader->done, failed);
+    }
+}
+
+/* Whoever is last lets go of the memory. Unlocks. */
+static void drop_holder(struct proc_reader *reader)
+{
+    reader->holder_count--;
+    bool last = reader->holder_count == 0;
+    (void)pthread_cond_broadcast(&reader->changed);
+    (void)pthread_mutex_unlock(&reader->lock);
+    if (last) {
+        for (size_t i = 0; i < PROC_URGENCIES; i++) {
+            free_all(&reader->queues[i]);
+        }
+        free_all(&reader->done);
+        (void)pthread_cond_destroy(&reader->changed);
+        (void)pthread_mutex_destroy(&reader->lock);
+        free(reader);
+    }
+}
+
+static void *run_thread(void *userdata)
+{
+    struct slot *slot = userdata;
+    struct proc_reader *reader = slot->reader;
+    struct proc_scan *scan = proc_scan_new();
+    (void)pthread_setname_np(pthread_self(), "proc-reader");
+    (void)pthread_mutex_lock(&reader->lock);
+    while (!reader->ending) {
+        bool may_begin = !is_working(reader) && !is_everything_lost() &&
+                         reader->done_bytes < PROC_READER_BYTES_MAX;
+        slot->answer = may_begin ? take_request(reader) : NULL;
+        if (slot->answer == NULL) {
+            (void)pthread_cond_wait(&reader->changed, &reader->lock);
+            continue;
+        }
+        const struct proc_request request = {
+            .part = slot->answer->part,
+            .urgency = slot->answer->urgency,
+            .pid = slot->answer->scan.pid,
+            .cgroups = reader->cgroups,
+        };
+        slot->busy = true;
+        slot->begin_ns = limit_clock_ns();
+        slot->start_time_ns = 0;
+        slot->uid = UID_NOT_KNOWN;
+        (void)pthread_mutex_unlock(&reader->lock);
+        struct proc_reading *reading =
+            scan == NULL ? NULL : proc_scan_read(scan, &request, may_read, slot);
+        (void)pthread_mutex_lock(&reader->lock);
+        finish(reader, slot, reading);
+    }
+    (void)proc_scan_free(scan);
+    drop_holder(reader);
+    return NULL;
+}
+
+/* Signals are the main thread's business. */
+static int start_thread(struct slot *slot)
+{
+    sigset_t all;
+    sigset_t before;
+    pthread_t thread;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = -pthread_create(&thread, NULL, run_thread, slot);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r < 0 ? r : -pthread_detach(thread);
+}
+
+static int init_lock(struct proc_reader *reader)
+{
+    pthread_mutexattr_t inheriting;
+    pthread_condattr_t monotonic;
+    int r = -pthread_mutexattr_init(&inheriting);
+    if (r < 0) {
+        return r;
+    }
+    r = -pthread_condattr_init(&monotonic);
+    if (r == 0) {
+        (void)pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
+        (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        r = -pthread_mutex_init(&reader->lock, &inheriting);
+        if (r == 0) {
+            r = -pthread_cond_init(&reader->changed, &monotonic);
+        }
+        (void)pthread_condattr_destroy(&monotonic);
+    }
+    (void)pthread_mutexattr_destroy(&inheriting);
+    return r;
+}
+
+int proc_reader_new(bool cgroups, struct proc_reader **ret)
+{
+    struct proc_reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return -ENOMEM;
+    }
+    int r = init_lock(reader);
+    if (r < 0) {
+        free(reader);
+        return r;
+    }
+    reader->holder_count = 1;
+    reader->cgroups = cgroups;
+    for (size_t i = 0; i < PROC_READER_THREADS && r == 0; i++) {
+        (void)pthread_mutex_lock(&reader->lock);
+        reader->slots[i].reader = reader;
+        reader->holder_count++;
+        r = start_thread(&reader->slots[i]);
+        reader->holder_count -= r < 0;
+        (void)pthread_mutex_unlock(&reader->lock);
+    }
+    if (r < 0) {
+        (void)proc_reader_free(reader);
+        return r;
+    }
+    *ret = reader;
+    return 0;
+}
+
+/* Whether there are threads that will soon have ended. */
+static bool has_company(const struct proc_reader *reader)
+{
+    size_t lost_count = 0;
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        lost_count += reader->slots[i].busy && reader->slots[i].answer == NULL;
+    }
+    return reader->holder_count > 1 + lost_count;
+}
+
+struct proc_reader *proc_reader_free(struct proc_reader *reader)
+{
+    if (reader == NULL) {
+        return NULL;
+    }
+    const uint64_t deadline_ns = limit_clock_ns() + FREE_WAIT_NS;
+    const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
+                                      .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+    int r = 0;
+    (void)pthread_mutex_lock(&reader->lock);
+    reader->ending = true;
+    (void)pthread_cond_broadcast(&reader->changed);
+    while (has_company(reader) && r == 0) {
+        r = pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
+    }
+    drop_holder(reader);
+    return NULL;
+}
+
+int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
+                    int32_t pid)
+{
+    struct proc_reading *request = proc_reading_failed(part, pid, urgency);
+    if (request == NULL) {
+        return -EAGAIN;
+    }
+    struct queue *queue = &reader->queues[urgency];
+    int r = 0;
+    (void)pthread_mutex_lock(&reader->lock);
+    for (const struct proc_reading *other = queue->first; other != NULL; other = other->next) {
+        r = other->scan.pid == pid && other->part == part ? 1 : r;
+    }
+    if (r == 0 && queue->unanswered_count >= PROC_READER_REQUESTS_MAX) {
+        r = -EAGAIN;
+    }
+    if (r == 0) {
+        queue->unanswered_count++;
+        append(queue, request);
+        /* Who is at work goes on with it. */
+        if (!is_working(reader)) {
+            (void)pthread_cond_signal(&reader->changed);
+        }
+    }
+    (void)pthread_mutex_unlock(&reader->lock);
+    if (r != 0) {
+        free(request);
+    }
+    return r;
+}
+
+/* The answer of a thread that hangs, or NULL. */
+static struct proc_reading *give_up(struct proc_reader *reader)
+{
+    const uint64_t now_ns = limit_clock_ns();
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        struct slot *slot = &reader->slots[i];
+        if (slot->answer == NULL || now_ns - slot->begin_ns < PROC_READER_HANG_NS) {
+            continue;
+        }
+        struct proc_reading *reading = take_ptr(slot->answer);
+        reading->error = -ETIMEDOUT;
+        reading->scan.end_ns = proc_scan_now_ns();
+        slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
+        reader->counts.hung_count++;
+        reader->counts.unread_count++;
+        if (reader->counts.hung_pid == 0) {
+            reader->counts.hung_pid = reading->scan.pid;
+        }
+        (void)pthread_cond_signal(&reader->changed);
+        return reading;
+    }
+    return NULL;
+}
+
+/* The answer to what nobody is left to read, or NULL. */
+static struct proc_reading *refuse(struct proc_reader *reader)
+{
+    struct proc_reading *reading = NULL;
+    if (is_everything_lost()) {
+        reading = take_request(reader);
+    } else if (!is_working(reader) && has_requests(reader)) {
+        /* One that was lost may have come back. */
+        (void)pthread_cond_signal(&reader->changed);
+    }
+    if (reading != NULL) {
+        reading->error = -EBUSY;
+        reading->scan.end_ns = proc_scan_now_ns();
+        reader->counts.unread_count++;
+    }
+    return reading;
+}
+
+struct proc_reading *proc_reader_next(struct proc_reader *reader)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    struct proc_reading *reading = take(&reader->done);
+    if (reading != NULL) {
+        bool was_full = reader->done_bytes >= PROC_READER_BYTES_MAX;
+        reader->done_bytes -= reading->bytes;
+        if (was_full && reader->done_bytes < PROC_READER_BYTES_MAX) {
+            (void)pthread_cond_signal(&reader->changed);
+        }
+    }
+    reading = reading == NULL ? give_up(reader) : reading;
+    reading = reading == NULL ? refuse(reader) : reading;
+    if (reading != NULL) {
+        reader->queues[reading->urgency].unanswered_count--;
+    }
+    (void)pthread_mutex_unlock(&reader->lock);
+    return reading;
+}
+
+struct proc_reader_counts proc_reader_counts(struct proc_reader *reader)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    struct proc_reader_counts counts = reader->counts;
+    (void)pthread_mutex_unlock(&reader->lock);
+    return counts;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
+ * as long as it likes. A reading that takes longer than PROC_READER_HANG_NS is given up: it has
+ * failed, its thread is lost until it comes back, and another one goes on. Mappings of that process
+ * are not read again, nor any of a uid that has lost PROC_READER_UID_LOST_MAX threads; when
+ * PROC_READER_THREADS are lost, those of former readers included, everything fails at once.
+ *
+ * What samples wait for comes first, then a walk, then what is read once more. Each request has
+ * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().
+ */
+
+#include "proc_scan.h"
+
+#define PROC_READER_THREADS      4 /* one works, the others are for when it is lost */
+#define PROC_READER_UID_LOST_MAX 2
+#define PROC_READER_HANG_NS      UINT64_C(2000000000)
+#define PROC_READER_REQUESTS_MAX 256                /* that are not answered, of each urgency */
+#define PROC_READER_BYTES_MAX    ((size_t)16 << 20) /* with so much unread, nothing is begun */
+
+enum proc_urgency {
+    PROC_SAMPLED, /* samples wait for it */
+    PROC_LISTED,  /* a walk */
+    PROC_AGAIN,   /* of a process that is known */
+    PROC_URGENCIES,
+};
+
+struct proc_reader;
+
+/* Starts the threads; with `cgroups` readings have them. Returns 0 and an object to release with
+ * proc_reader_free(), or -errno. */
+int proc_reader_new(bool cgroups, struct proc_reader **ret);
+
+/* Returns 0, 1 when the same is asked already and not yet begun (then one answer is for both), or
+ * -EAGAIN when there are too many. */
+int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
+                    int32_t pid);
+
+/* The next answer (returned: free()); NULL: none now. `error` is -ETIMEDOUT for what was given up,
+ * -EBUSY for what nobody is left to read. */
+struct proc_reading *proc_reader_next(struct proc_reader *reader);
+
+/* Threads at work are waited for, for 100 ms at the most; one that is lost never is. */
+struct proc_reader *proc_reader_free(struct proc_reader *reader);
+
+struct proc_reader_counts {
+    uint64_t hung_count;   /* readings that were given up */
+    uint64_t unread_count; /* these, and those that were cut, or not begun because of these */
+    int32_t hung_pid;      /* of the first one; 0: none */
+};
+struct proc_reader_counts proc_reader_counts(struct proc_reader *reader);

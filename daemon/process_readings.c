@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Each pid that a sample asked about is remembered for a second, with what became of it, so that
+ * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
+ * often.
+ *
+ * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
+ */
+#include "process_readings.h"
+
+#include "cleanup.h"
+#include "proc_reader.h"
+
+#define PLACE_COUNT     1024
+#define REREAD_MOST_LOG 6 /* a process is read again every 64 s, however useless it was before */
+
+enum news {
+    NEWS_NONE,
+    NEWS_ASKED,
+    NEWS_READ,
+    NEWS_GONE,
+};
+
+struct process_readings {
+    struct process_table *processes;
+    const struct filter *filter;
+    bool wants_identity;
+    struct proc_reader *reader;
+    struct {
+        int32_t pid;
+        enum news news;
+        uint64_t read_ns;
+    } places[PLACE_COUNT];
+    struct proc_reading *waiting; /* until sideband has come as far; oldest first */
+    struct proc_reading **waiting_end;
+
+    bool listing;              /* a walk has begun */
+    struct proc_reading *list; /* of a walk */
+    size_t asked_count;        /* of its pids */
+    size_t answered_count;
+};
+
+struct process_readings *process_readings_new(struct process_table *processes,
+                                              const struct filter *filter)
+{
+    struct process_readings *readings = calloc(1, sizeof *readings);
+    if (readings == NULL) {
+        return NULL;
+    }
+    readings->processes = processes;
+    readings->filter = filter;
+    readings->wants_identity = filter_wants_identity(filter);
+    readings->waiting_end = &readings->waiting;
+    return proc_reader_new(readings->wants_identity, &readings->reader) < 0
+               ? process_readings_free(readings)
+               : readings;
+}
+
+struct process_readings *process_readings_free(struct process_readings *readings)
+{
+    if (readings == NULL) {
+        return NULL;
+    }
+    (void)proc_reader_free(readings->reader);
+    while (readings->waiting != NULL) {
+        struct proc_reading *reading = readings->waiting;
+        readings->waiting = reading->next;
+        free(reading);
+    }
+    free(readings->list);
+    free(readings);
+    return NULL;
+}
+
+static struct process *find_newest(struct process_readings *readings, int32_t pid)
+{
+    return process_table_find(readings->processes, pid, TIME_OPEN_NS);
+}
+
+enum reading_state process_readings_ask(struct process_readings *readings, int32_t pid,
+                                        uint64_t from_ns, uint64_t time_ns)
+{
+    const size_t place = (uint32_t)pid % PLACE_COUNT;
+    const uint64_t read_ns = readings->places[place].read_ns;
+    bool lately = read_ns >= from_ns && read_ns + PROCESS_READINGS_PERIOD_NS > time_ns;
+    bool known = readings->places[place].pid == pid &&
+                 (readings->places[place].news == NEWS_ASKED || lately);
+    if (!known && proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_ALL, pid) < 0) {
+        return READING_CAME;
+    }
+    if (!known) {
+        readings->places[place].pid = pid;
+        readings->places[place].news = NEWS_ASKED;
+    }
+    switch (readings->places[place].news) {
+    case NEWS_ASKED:
+        return READING_COMES;
+    case NEWS_GONE:
+        return READING_GONE;
+    case NEWS_READ:
+    case NEWS_NONE:
+        break;
+    }
+    return READING_CAME;
+}
+
+void process_readings_reread(struct process_readings *readings, struct process *process,
+                             uint64_t time_ns)
+{
+    if (process->scanned && process->next_scan_ns <= time_ns &&
+        proc_reader_ask(readings->reader, PROC_AGAIN, PROC_PART_MAPPINGS, process->pid) >= 0) {
+        process->next_scan_ns = time_ns + (PROCESS_READINGS_PERIOD_NS << process->useless_rereads);
+    }
+}
+
+void process_readings_identify(struct process_readings *readings, struct process *process,
+                               uint64_t time_ns)
+{
+    bool due =
+        process->identity_ns == 0 || process->identity_ns + PROCESS_READINGS_PERIOD_NS <= time_ns;
+    if (readings->wants_identity && due && process->to_ns == TIME_OPEN_NS &&
+        process->identity_asked_ns + PROCESS_READINGS_PERIOD_NS <= time_ns &&
+        proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid) >= 0) {
+        process->identity_asked_ns = time_ns;
+    }
+}
+
+void process_readings_walk(struct process_readings *readings)
+{
+    if (!process_readings_is_walking(readings)) {
+        readings->listing = proc_reader_ask(readings->reader, PROC_LISTED, PROC_PART_PIDS, 0) >= 0;
+        process_table_walk_begin(readings->processes);
+    }
+}
+
+bool process_readings_is_walking(const struct process_readings *readings)
+{
+    return readings->listing || readings->list != NULL;
+}
+
+/* Takes what a walk met. */
+static void take_list(struct process_readings *readings, struct proc_reading *list)
+{
+    readings->listing = false;
+    if (list->error != 0) {
+        free(list);
+        return;
+    }
+    for (size_t i = 0; i < list->pid_count; i++) {
+        process_table_walk_meet(readings->processes, list->pids[i]);
+    }
+    if (!list->cut) {
+        process_table_walk_end(readings->processes, list->scan.begin_ns, list->scan.end_ns);
+    }
+    readings->list = list;
+    readings->asked_count = readings->answered_count = 0;
+}
+
+/* Asks for as many as there is room for; the walk is over when all have been answered. */
+static void go_on_walking(struct process_readings *readings)
+{
+    const struct proc_reading *list = readings->list;
+    if (list == NULL) {
+        return;
+    }
+    while (readings->asked_count < list->pid_count &&
+           proc_reader_ask(readings->reader, PROC_LISTED, PROC_PART_ALL,
+                           list->pids[readings->asked_count]) == 0) {
+        readings->asked_count++;
+    }
+    if (readings->answered_count == list->pid_count) {
+        free(take_ptr(readings->list));
+    }
+}
+
+static void judge(struct process_readings *readings, struct proc_reading *reading)
+{
+    struct process_scan *scan = &reading->scan;
+    scan->identity_read =
+        scan->identity_read && readings->wants_identity && reading->part != PROC_PART_MAPPINGS;
+    scan->identity_matches =
+        scan->identity_read &&
+        filter_matches_identity(readings->filter, reading->uid, reading->cgroups);
+}
+
+/* A process of which it could not be read stays as it was judged last. */
+static void tell_identity(struct process_readings *readings, const struct proc_reading *reading)
+{
+    struct process *process = find_newest(readings, reading->scan.pid);
+    if (process == NULL || process->exec_ns > reading->scan.begin_ns) {
+        return;
+    }
+    process->identity_ns = reading->scan.end_ns;
+    if (reading->error == 0 && reading->scan.identity_read) {
+        process->identity_matches = reading->scan.identity_matches;
+    }
+}
+
+/* Who was read again in vain is not so soon again. */
+static void count_reread(struct process_readings *readings, int32_t pid, bool useless)
+{
+    struct process *process = find_newest(readings, pid);
+    if (process != NULL && !useless) {
+        process->useless_rereads = 0;
+    } else if (process != NULL && process->useless_rereads < REREAD_MOST_LOG) {
+        process->useless_rereads++;
+    }
+}
+
+static uint64_t generation_of(struct process_readings *readings, int32_t pid)
+{
+    const struct process *process = find_newest(readings, pid);
+    return process == NULL ? 0 : process->generation;
+}
+
+static void tell(struct process_readings *readings, const struct proc_reading *reading)
+{
+    const int32_t pid = reading->scan.pid;
+    const uint64_t generation = generation_of(readings, pid);
+    process_table_scan(readings->processes, &reading->scan);
+    if (reading->part == PROC_PART_MAPPINGS) {
+        count_reread(readings, pid, generation_of(readings, pid) == generation);
+    }
+}
+
+/* Tells what has waited for long enough. */
+static bool tell_waiting(struct process_readings *readings, uint64_t reached_ns)
+{
+    bool any = false;
+    while (readings->waiting != NULL && readings->waiting->scan.end_ns <= reached_ns) {
+        struct proc_reading *reading = readings->waiting;
+        readings->waiting = reading->next;
+        if (readings->waiting == NULL) {
+            readings->waiting_end = &readings->waiting;
+        }
+        tell(readings, reading);
+        free(reading);
+        any = true;
+    }
+    return any;
+}
+
+static void remember(struct process_readings *readings, const struct proc_reading *reading)
+{
+    const size_t place = (uint32_t)reading->scan.pid % PLACE_COUNT;
+    bool other = readings->places[place].pid != reading->scan.pid;
+    if (reading->urgency == PROC_SAMPLED || !other) {
+        readings->places[place].pid = reading->scan.pid;
+        readings->places[place].news = reading->error == -ESRCH ? NEWS_GONE : NEWS_READ;
+        readings->places[place].read_ns = reading->scan.end_ns;
+    }
+}
+
+/* Takes a reading of a process. */
+static void take_process(struct process_readings *readings, struct proc_reading *reading)
+{
+    const struct process *process = find_newest(readings, reading->scan.pid);
+    bool known = reading->part == PROC_PART_MAPPINGS ||
+                 (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
+    readings->answered_count += reading->urgency == PROC_LISTED;
+    judge(readings, reading);
+    if (reading->part == PROC_PART_IDENTITY) {
+        tell_identity(readings, reading);
+    } else if (reading->part == PROC_PART_ALL) {
+        remember(readings, reading);
+        if (reading->error == -ESRCH) {
+            process_table_gone(readings->processes, reading->scan.pid, reading->scan.end_ns);
+        }
+    }
+    if (reading->part == PROC_PART_MAPPINGS && reading->error != 0) {
+        count_reread(readings, reading->scan.pid, true);
+    }
+    if (reading->part == PROC_PART_IDENTITY || reading->error != 0) {
+        free(reading);
+    } else if (known) {
+        reading->next = NULL;
+        *readings->waiting_end = reading;
+        readings->waiting_end = &reading->next;
+    } else {
+        tell(readings, reading);
+        free(reading);
+    }
+}
+
+bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns)
+{
+    struct proc_reading *reading;
+    bool any = false;
+    while ((reading = proc_reader_next(readings->reader)) != NULL) {
+        if (reading->part == PROC_PART_PIDS) {
+            take_list(readings, reading);
+        } else {
+            take_process(readings, reading);
+        }
+        any = true;
+    }
+    go_on_walking(readings);
+    return tell_waiting(readings, reached_ns) || any;
+}
+
+struct process_readings_counts process_readings_counts(struct process_readings *readings)
+{
+    struct proc_reader_counts counts = proc_reader_counts(readings->reader);
+    return (struct process_readings_counts){counts.unread_count, counts.hung_pid};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What /proc is asked for, and what comes of it into the process table, without ever waiting: the
+ * reading is proc_reader.h's. Belongs to the collector thread; of process_feed.c only.
+ */
+
+#include "filter.h"
+#include "process_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROCESS_READINGS_PERIOD_NS UINT64_C(1000000000) /* a process is not read again before */
+
+struct process_readings;
+
+/* Both borrowed. Returned; NULL when there is no memory, or no thread. */
+struct process_readings *process_readings_new(struct process_table *processes,
+                                              const struct filter *filter);
+struct process_readings *process_readings_free(struct process_readings *readings);
+
+enum reading_state {
+    READING_COMES, /* asked for, now or before */
+    READING_CAME,  /* a moment ago, whatever it said; or it cannot be had */
+    READING_GONE,  /* /proc did not know the process a moment ago */
+};
+/* Asks for all of a process of which nothing is known, or not enough, for a sample of `time_ns`.
+ * Since `from_ns` it has the pid. */
+enum reading_state process_readings_ask(struct process_readings *readings, int32_t pid,
+                                        uint64_t from_ns, uint64_t time_ns);
+/* Asks for the mappings of one that seems to lack some: the less often, the less came of it. */
+void process_readings_reread(struct process_readings *readings, struct process *process,
+                             uint64_t time_ns);
+/* Asks whose a process is, if that is a target's affair, and it is not known or a second old. */
+void process_readings_identify(struct process_readings *readings, struct process *process,
+                               uint64_t time_ns);
+
+/* Walks all of /proc; the processes that were known before it and that /proc does not list have
+ * ended. Nothing while a walk is under way. */
+void process_readings_walk(struct process_readings *readings);
+bool process_readings_is_walking(const struct process_readings *readings);
+
+/*
+ * Tells the table what has come. A process that is known already is told of when all sideband up
+ * to the end of its reading is applied, that is when `reached_ns` is not before it: what a record
+ * explains is nobody else's then. Returns whether anything was told.
+ */
+bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns);
+
+struct process_readings_counts {
+    uint64_t unread_count; /* readings that did not come, or not whole */
+    int32_t hung_pid;      /* of the first process whose reading was given up, 0: none */
+};
+struct process_readings_counts process_readings_counts(struct process_readings *readings);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See fake_proc_reader.h. */
+#include "fake_proc_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_NS (UINT64_MAX / 2)
+
+struct proc_reader {
+    struct proc_reading *first;
+    struct proc_reading **end;
+};
+
+static struct {
+    fake_proc_read_fn read;
+    void *userdata;
+    uint32_t uid;
+    bool delayed;
+} proc;
+
+void fake_proc_set(fake_proc_read_fn read, void *userdata)
+{
+    proc.read = read;
+    proc.userdata = userdata;
+    proc.delayed = false;
+}
+
+void fake_proc_set_uid(uint32_t uid)
+{
+    proc.uid = uid;
+}
+
+void fake_proc_delay(bool delayed)
+{
+    proc.delayed = delayed;
+}
+
+int proc_reader_new(bool cgroups, struct proc_reader **ret)
+{
+    (void)cgroups;
+    *ret = calloc(1, sizeof **ret);
+    if (*ret == NULL) {
+        return -ENOMEM;
+    }
+    (*ret)->end = &(*ret)->first;
+    return 0;
+}
+
+static struct proc_reading *take(struct proc_reader *reader)
+{
+    struct proc_reading *reading = reader->first;
+    if (reading != NULL) {
+        reader->first = reading->next;
+        reader->end = reader->first == NULL ? &reader->first : reader->end;
+    }
+    return reading;
+}
+
+struct proc_reader *proc_reader_free(struct proc_reader *reader)
+{
+    while (reader != NULL && reader->first != NULL) {
+        free(take(reader));
+    }
+    free(reader);
+    return NULL;
+}
+
+int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
+                    int32_t pid)
+{
+    struct process_scan scan = {.pid = pid, .begin_ns = FAR_NS, .end_ns = FAR_NS};
+    bool process = part != PROC_PART_PIDS && proc.read != NULL;
+    int error = process ? proc.read(pid, &scan, proc.userdata) : -ESRCH;
+    size_t threads = error == 0 ? scan.thread_count : 0;
+    size_t mappings = error == 0 ? scan.mapping_count : 0;
+    struct proc_reading *reading =
+        malloc(sizeof *reading + mappings * sizeof *scan.mappings + threads * sizeof *scan.threads);
+    if (reading == NULL) {
+        return -EAGAIN;
+    }
+    *reading = (struct proc_reading){.part = part,
+                                     .urgency = (int)urgency,
+                                     .error = error,
+                                     .uid = proc.uid,
+                                     .cgroups = "",
+                                     .scan = scan};
+    struct mapping_description *kept_mappings = (void *)(reading + 1);
+    struct scanned_thread *kept_threads = (void *)(kept_mappings + mappings);
+    if (mappings > 0) {
+        memcpy(kept_mappings, scan.mappings, mappings * sizeof *kept_mappings);
+    }
+    if (threads > 0) {
+        memcpy(kept_threads, scan.threads, threads * sizeof *kept_threads);
+    }
+    reading->scan.mappings = kept_mappings;
+    reading->scan.threads = kept_threads;
+    *reader->end = reading;
+    reader->end = &reading->next;
+    return 0;
+}
+
+struct proc_reading *proc_reader_next(struct proc_reader *reader)
+{
+    return proc.delayed ? NULL : take(reader);
+}
+
+struct proc_reader_counts proc_reader_counts(struct proc_reader *reader)
+{
+    (void)reader;
+    return (struct proc_reader_counts){0};
+}

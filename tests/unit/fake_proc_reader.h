@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A /proc that the test makes up, and that answers at once or when it is let: who links
+ * fake_proc_reader.c has it in place of proc_reader.c and its threads.
+ */
+
+#include "proc_reader.h"
+
+/* What /proc says of `pid` now: fills `reading` (borrowed for the call), its times as well, and
+ * returns 0, or -errno. NULL: it knows nobody. */
+typedef int (*fake_proc_read_fn)(int32_t pid, struct process_scan *reading, void *userdata);
+void fake_proc_set(fake_proc_read_fn read, void *userdata);
+
+/* Whose every process is. */
+void fake_proc_set_uid(uint32_t uid);
+
+/* While it is delayed, what is read is not handed out. */
+void fake_proc_delay(bool delayed);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who hangs, what is done meanwhile, and what is refused. No reading here is of /proc. */
+#include "fake_proc_scan.h"
+#include "proc_reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define WAIT_MS    10000
+#define HANGS_FROM 1000 /* pids of processes that hang; each has its uid in the hundreds */
+#define BIG_PID    900  /* whose reading takes much memory */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool let_go;
+static size_t hanging_count;
+static bool closed; /* nobody reads before it is opened */
+static uint64_t
+    start_time_ns; /* of all processes of a test: those of the last one are remembered */
+
+static uint32_t uid_of(int32_t pid)
+{
+    return (uint32_t)pid / 100;
+}
+
+static int read_fake(const struct proc_request *request, proc_scan_guard_fn guard, void *userdata,
+                     struct proc_reading *reading)
+{
+    const int32_t pid = request->pid;
+    (void)pthread_mutex_lock(&lock);
+    while (closed) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (request->part != PROC_PART_IDENTITY && !guard(pid, start_time_ns, uid_of(pid), userdata)) {
+        reading->scan.mappings_missing = true;
+        return 0;
+    }
+    (void)pthread_mutex_lock(&lock);
+    hanging_count += pid >= HANGS_FROM;
+    while (pid >= HANGS_FROM && !let_go) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    hanging_count -= pid >= HANGS_FROM;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+    reading->bytes = pid == BIG_PID ? PROC_READER_BYTES_MAX : reading->bytes;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct proc_reader *reader = NULL;
+    let_go = closed = false;
+    start_time_ns++;
+    fake_proc_scan_set(read_fake);
+    assert_int_equal(proc_reader_new(false, &reader), 0);
+    *state = reader;
+    return 0;
+}
+
+static void set(bool *flag, bool value)
+{
+    (void)pthread_mutex_lock(&lock);
+    *flag = value;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* What hangs ends before the next test. */
+static int tear_down(void **state)
+{
+    set(&closed, false);
+    (void)proc_reader_free(*state);
+    (void)pthread_mutex_lock(&lock);
+    let_go = true;
+    (void)pthread_cond_broadcast(&changed);
+    while (hanging_count > 0) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void ask(struct proc_reader *reader, int32_t pid)
+{
+    assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
+}
+
+/* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
+ * without mappings. */
+static int answer(struct proc_reader *reader, int32_t pid, bool missing)
+{
+    struct proc_reading *reading = NULL;
+    for (int ms = 0; (reading = proc_reader_next(reader)) == NULL; ms++) {
+        assert_true(ms < WAIT_MS);
+        (void)poll(NULL, 0, 1);
+    }
+    int error = reading->error;
+    assert_int_equal(reading->scan.pid, pid);
+    assert_int_equal(reading->scan.mappings_missing, missing);
+    free(reading);
+    return error;
+}
+
+static void gives_up_what_hangs_and_goes_on(void **state)
+{
+    struct proc_reader *reader = *state;
+    ask(reader, HANGS_FROM);
+    ask(reader, 7);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+    assert_int_equal(answer(reader, 7, false), 0);
+    /* It is not tried again, but for what does not hang. */
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    ask(reader, HANGS_FROM + 1);
+    assert_int_equal(answer(reader, HANGS_FROM + 1, false), -ETIMEDOUT);
+    struct proc_reader_counts counts = proc_reader_counts(reader);
+    assert_int_equal(counts.hung_count, 2);
+    assert_int_equal(counts.unread_count, 3);
+    assert_int_equal(counts.hung_pid, HANGS_FROM);
+    /* Two threads of this uid are lost: it has no more. Another one has. */
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    ask(reader, 8);
+    assert_int_equal(answer(reader, 8, false), 0);
+    /* They come back, and what they bring is nobody's. */
+    set(&let_go, true);
+    for (int ms = 0; ms < 20; ms++) {
+        (void)poll(NULL, 0, 1);
+        assert_null(proc_reader_next(reader));
+    }
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+static void asks_once_for_the_same_and_bounds_its_queues(void **state)
+{
+    struct proc_reader *reader = *state;
+    set(&closed, true);
+    for (int32_t i = 0; i < PROC_READER_REQUESTS_MAX; i++) {
+        assert_int_equal(proc_reader_ask(reader, PROC_LISTED, PROC_PART_ALL, 1 + i), 0);
+    }
+    const int32_t last = PROC_READER_REQUESTS_MAX;
+    assert_int_equal(proc_reader_ask(reader, PROC_LISTED, PROC_PART_ALL, last), 1);
+    assert_int_equal(proc_reader_ask(reader, PROC_LISTED, PROC_PART_ALL, last + 1), -EAGAIN);
+    assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_ALL, last), 0);
+    set(&closed, false);
+    /* One was begun before the more urgent one was asked for, at the most. */
+    struct proc_reading *reading = NULL;
+    size_t count = 0;
+    size_t urgent_at = 0;
+    for (int ms = 0; count < PROC_READER_REQUESTS_MAX + 1 && ms < WAIT_MS; ms++) {
+        while ((reading = proc_reader_next(reader)) != NULL) {
+            urgent_at = reading->urgency == PROC_SAMPLED ? count : urgent_at;
+            count++;
+            free(reading);
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(count, PROC_READER_REQUESTS_MAX + 1);
+    assert_true(urgent_at <= 1);
+    assert_int_equal(proc_reader_ask(reader, PROC_LISTED, PROC_PART_ALL, 5), 0);
+    assert_int_equal(answer(reader, 5, false), 0);
+}
+
+static void reads_nothing_while_too_much_is_not_taken(void **state)
+{
+    struct proc_reader *reader = *state;
+    ask(reader, BIG_PID);
+    ask(reader, HANGS_FROM);
+    (void)poll(NULL, 0, 100);
+    (void)pthread_mutex_lock(&lock);
+    assert_int_equal(hanging_count, 0);
+    (void)pthread_mutex_unlock(&lock);
+    assert_int_equal(answer(reader, BIG_PID, false), 0);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+}
+
+static void refuses_everything_when_all_threads_are_lost(void **state)
+{
+    struct proc_reader *reader = *state;
+    for (int32_t i = 0; i < 3; i++) {
+        ask(reader, HANGS_FROM + 100 * i);
+        assert_int_equal(answer(reader, HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+    }
+    /* Another reader is no better off. */
+    assert_null(proc_reader_free(reader));
+    *state = NULL;
+    assert_int_equal(proc_reader_new(false, &reader), 0);
+    *state = reader;
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    /* One thread was left, and is now lost. */
+    ask(reader, HANGS_FROM + 300);
+    assert_int_equal(answer(reader, HANGS_FROM + 300, false), -ETIMEDOUT);
+    ask(reader, 7);
+    assert_int_equal(answer(reader, 7, false), -EBUSY);
+    set(&let_go, true);
+    int error = -EBUSY;
+    for (int ms = 0; error == -EBUSY && ms < WAIT_MS; ms++) {
+        (void)poll(NULL, 0, 1);
+        ask(reader, 7);
+        error = answer(reader, 7, false);
+    }
+    assert_int_equal(error, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(gives_up_what_hangs_and_goes_on),
+        TEST(asks_once_for_the_same_and_bounds_its_queues),
+        TEST(reads_nothing_while_too_much_is_not_taken),
+        TEST(refuses_everything_when_all_threads_are_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
