@@ -93,5 +93,12 @@ struct session_memory {
 };
 struct session_memory session_memory(const struct session *session);
 
+/* CPUs that came online while there was a session. */
+struct session_hotplug {
+    uint64_t returned_count; /* times that one was taken in */
+    uint64_t refused_count;  /* and that it could not be: the log says why */
+};
+struct session_hotplug session_hotplug(const struct session *session);
+
 /* The books as they are now, as a JSON object. Returned: free(). NULL when there is no memory. */
 char *session_books(struct session *session);

@@ -22,7 +22,7 @@ daemon/daemon.*               common config daemon log                | systemd 
 daemon/control*               common config daemon json log           | systemd cjson
 daemon/varlink_service.*      common daemon json                      | systemd cjson
 daemon/log.*                  log                                     |
-daemon/session.*              common config daemon log                | systemd
+daemon/session*               common config daemon log                | systemd
 daemon/log.*                  common log                              |
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
 daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
