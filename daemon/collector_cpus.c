@@ -29,22 +29,22 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* In this order: an interruption between the two must not look like a suspend. */
 struct cpu_moment collector_cpus_now(void)
 {
-    return (struct cpu_moment){
-        .boottime_ns = clock_ns(CLOCK_BOOTTIME),
-        .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
-    };
+    uint64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
+    uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    return (struct cpu_moment){.boottime_ns = boottime_ns, .monotonic_ns = monotonic_ns};
 }
 
 /* A moment not long ago: since the machine was last suspended. */
 static struct cpu_moment moment_at(uint64_t boottime_ns)
 {
     struct cpu_moment now = collector_cpus_now();
-    uint64_t ahead_ns = now.boottime_ns - now.monotonic_ns;
+    uint64_t ahead_ns = now.boottime_ns > now.monotonic_ns ? now.boottime_ns - now.monotonic_ns : 0;
     return (struct cpu_moment){
         .boottime_ns = boottime_ns,
-        .monotonic_ns = boottime_ns > ahead_ns ? boottime_ns - ahead_ns : 0,
+        .monotonic_ns = boottime_ns - ahead_ns,
     };
 }
 

@@ -211,6 +211,7 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
             break;
         case COLLECTOR_REPLACED:
             session_cpus_replaced(session->cpus);
+            session_books_look(session->accounts);
             break;
         case COLLECTOR_NOTHING:
             return 0;

@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* Of a CPU that is offline: /proc/stat has no line for it. */
+#define STEAL_UNKNOWN UINT64_MAX
+
 struct session_books {
     const struct perf_source *source;
     bool running;
@@ -48,7 +51,7 @@ struct session_books *session_books_free(struct session_books *books)
 }
 
 /* Adds what was stolen since the last start to `steal_ns`. The kernel's columns may go back by a
- * tick; time does not. */
+ * tick; time does not. Nothing is more than STEAL_UNKNOWN. */
 static void add_steal(const struct session_books *books, uint64_t *steal_ns)
 {
     size_t cpu_count = books->source->cpu_count;
@@ -69,7 +72,26 @@ static void add_steal(const struct session_books *books, uint64_t *steal_ns)
 void session_books_start(struct session_books *books)
 {
     books->running = true;
-    (void)cpu_time_read(books->since, books->source->cpu_count);
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        books->since[i].steal_ns = STEAL_UNKNOWN;
+    }
+    session_books_look(books);
+}
+
+void session_books_look(struct session_books *books)
+{
+    size_t cpu_count = books->source->cpu_count;
+    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
+    if (now == NULL) {
+        return;
+    }
+    memcpy(now, books->since, cpu_count * sizeof *now);
+    (void)cpu_time_read(now, cpu_count);
+    for (size_t i = 0; i < cpu_count; i++) {
+        if (books->since[i].steal_ns == STEAL_UNKNOWN) {
+            books->since[i].steal_ns = now[i].steal_ns;
+        }
+    }
 }
 
 void session_books_stop(struct session_books *books)

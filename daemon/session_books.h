@@ -18,8 +18,10 @@ struct session_books;
 struct session_books *session_books_new(const struct perf_source *source);
 struct session_books *session_books_free(struct session_books *books);
 
-/* Steal counts from the one to the other. */
+/* Steal counts from the one to the other; of a CPU that comes meanwhile, from the next
+ * session_books_look() on. */
 void session_books_start(struct session_books *books);
+void session_books_look(struct session_books *books);
 void session_books_stop(struct session_books *books);
 
 /* As books_print(). */

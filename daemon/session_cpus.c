@@ -123,11 +123,11 @@ void session_cpus_look(struct session_cpus *cpus)
     size_t count = 0;
     struct fault ignored;
     uint64_t time_ns = now_ns();
-    if (perf_machine_online(&online, &count, &ignored) < 0) {
-        return;
-    }
+    /* Where sysfs cannot be read, whoever opens a CPU's events is told whether it is there. */
+    bool told = perf_machine_online(&online, &count, &ignored) >= 0;
     for (size_t i = 0; i < source->sideband_count; i++) {
-        look_at(cpus, i, is_online(online, count, cpus->cpus[i].cpu), time_ns);
+        bool is_off = told && !is_online(online, count, cpus->cpus[i].cpu);
+        look_at(cpus, i, !is_off, time_ns);
     }
 }
 

@@ -24,16 +24,16 @@
 
 #include <cmocka.h>
 
-#define RECORDING    TEST_DATA_DIR "/rings/deferred.rings"
-#define CPU_COUNT    2
-#define RING_BYTES   ((size_t)1 << 20)
-#define BUFFER_BYTES ((size_t)8 << 20)
-#define DEPTH        6 /* less than the deepest of the recording */
-#define SAMPLES_MAX  2048
-#define CHAINS_MAX   1024
-#define EXECS_MAX    64
-#define PID          4100000
-#define COOKIE       UINT64_C(0x18900000001)
+#define RECORDING     TEST_DATA_DIR "/rings/deferred.rings"
+#define RECORDED_CPUS 2
+#define RING_BYTES    ((size_t)1 << 20)
+#define BUFFER_BYTES  ((size_t)8 << 20)
+#define DEPTH         6 /* less than the deepest of the recording */
+#define SAMPLES_MAX   2048
+#define CHAINS_MAX    1024
+#define EXECS_MAX     64
+#define PID           4100000
+#define COOKIE        UINT64_C(0x18900000001)
 #define SAMPLE_TYPE                                                                                \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
@@ -59,10 +59,10 @@ struct known_chain {
 struct world {
     uint8_t *bytes; /* the recording */
     size_t size_bytes;
-    struct perf_event_mmap_page pages[2 * CPU_COUNT];
-    uint64_t *rings[2 * CPU_COUNT];
+    struct perf_event_mmap_page pages[2 * RECORDED_CPUS];
+    uint64_t *rings[2 * RECORDED_CPUS];
     uint8_t bounce[PERF_RING_BOUNCE_BYTES];
-    struct perf_cpu cpus[CPU_COUNT];
+    struct perf_cpu cpus[RECORDED_CPUS];
     struct perf_source source;
     struct trace_buffer *buffer;
     struct trace *trace;
@@ -96,12 +96,12 @@ static void read_recording(struct world *world)
     assert_true(world->size_bytes > sizeof *head && world->size_bytes < RING_BYTES);
     assert_int_equal(head->magic, RING_RECORDING_MAGIC);
     assert_int_equal(head->sample_type, SAMPLE_TYPE);
-    assert_int_equal(head->cpu_count, CPU_COUNT);
+    assert_int_equal(head->cpu_count, RECORDED_CPUS);
 }
 
 static void set_up_rings(struct world *world)
 {
-    for (size_t i = 0; i < (size_t)2 * CPU_COUNT; i++) {
+    for (size_t i = 0; i < (size_t)2 * RECORDED_CPUS; i++) {
         world->rings[i] = calloc(1, RING_BYTES);
         assert_non_null(world->rings[i]);
         struct perf_cpu *cpu = &world->cpus[i / 2];
@@ -114,7 +114,7 @@ static void set_up_rings(struct world *world)
 
 static int set_up(void **state)
 {
-    static const uint32_t cpu_ids[CPU_COUNT] = {0, 1};
+    static const uint32_t cpu_ids[RECORDED_CPUS] = {0, 1};
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     read_recording(world);
@@ -123,16 +123,16 @@ static int set_up(void **state)
         .config = {.period_ns = 1000000},
         .layout = perf_record_layout_make(SAMPLE_TYPE, 0),
         .cpus = world->cpus,
-        .cpu_count = CPU_COUNT,
-        .sideband_count = CPU_COUNT,
+        .cpu_count = RECORDED_CPUS,
+        .sideband_count = RECORDED_CPUS,
         .sample_max_stack = 127,
         .deferring = true,
     };
-    world->buffer = trace_buffer_new(CPU_COUNT, BUFFER_BYTES, BUFFER_BYTES);
+    world->buffer = trace_buffer_new(RECORDED_CPUS, BUFFER_BYTES, BUFFER_BYTES);
     assert_int_equal(trace_reader_new(world->buffer, &world->reader), 0);
     assert_int_equal(trace_new(&(struct trace_config){.buffer = world->buffer,
                                                       .cpus = cpu_ids,
-                                                      .cpu_count = CPU_COUNT,
+                                                      .cpu_count = RECORDED_CPUS,
                                                       .session_json = "{}",
                                                       .max_stack_depth = DEPTH},
                                &world->trace),
@@ -164,7 +164,7 @@ static int tear_down(void **state)
     (void)trace_free(world->trace);
     (void)trace_reader_free(world->reader);
     (void)trace_buffer_free(world->buffer);
-    for (size_t i = 0; i < (size_t)2 * CPU_COUNT; i++) {
+    for (size_t i = 0; i < (size_t)2 * RECORDED_CPUS; i++) {
         free(world->rings[i]);
     }
     free(world->bytes);
