@@ -34,10 +34,7 @@ export -f run_program
 export BIN SOURCE_DIR BENCH_WORK
 
 make_programs() {
-    awk 'BEGIN { for (i = 0; i < 2000; i++) {
-        printf "int f%d(int *p, int n) { int s = n; for (int i = 0; i < n; i++) { s += p[i] * %d;", i, i
-        printf " if (s %% %d == 3) s ^= p[s & 7]; else p[i & 3] = s; } return s; }\n", i + 2 } }' \
-        >"$BENCH_WORK/big.c"
+    "$SOURCE_DIR/tests/oracle/programs/big.sh" c 2000 >"$BENCH_WORK/big.c"
     gcc -O1 -pthread -x c -o "$BENCH_WORK/threads" - <<'C'
 #include <pthread.h>
 #include <stdlib.h>

@@ -45,19 +45,6 @@ need() {
     done
 }
 
-write_c() {
-    awk 'BEGIN { for (i = 0; i < 6000; i++) {
-        printf "int f%d(int *p, int n) { int s = n; for (int i = 0; i < n; i++) { s += p[i] * %d;", i, i
-        printf " if (s %% %d == 3) s ^= p[s & 7]; else p[i & 3] = s; } return s; }\n", i + 2 } }' >"$work/big.c"
-}
-
-write_rust() {
-    awk 'BEGIN { for (i = 0; i < 6000; i++) {
-        printf "pub fn f%d(p: &mut Vec<u64>) -> u64 { let mut s = %du64; for x in p.iter_mut() {", i, i
-        printf " s = s.wrapping_mul(*x); if s %% %d == 3 { *x = s; } } s }\n", i + 2
-    } print "fn main() {}" }' >"$work/big.rs"
-}
-
 # Each begin_NAME starts a program, or returns 1 where it is missing.
 begin_c_fp() {
     need gcc && gcc -O2 -D_GNU_SOURCE -fno-omit-frame-pointer -o "$work/c_fp" "$workloads/libc_user.c" &&
@@ -83,11 +70,14 @@ begin_zstd() {
     need zstd && head -c 48M /dev/urandom | base64 >"$work/text" && launch again zstd -19 -q -c "$work/text"
 }
 begin_cc1() {
-    need gcc && write_c && launch again "$(gcc -print-prog-name=cc1)" -quiet -O2 "$work/big.c" -o /dev/null
+    need gcc && "$sources/big.sh" c 6000 >"$work/big.c" &&
+        launch again "$(gcc -print-prog-name=cc1)" -quiet -O2 "$work/big.c" -o /dev/null
 }
-begin_clang() { need clang && write_c && launch again clang -O2 -c "$work/big.c" -o /dev/null; }
+begin_clang() {
+    need clang && "$sources/big.sh" c 6000 >"$work/big.c" && launch again clang -O2 -c "$work/big.c" -o /dev/null
+}
 begin_rustc() {
-    need rustc && write_rust &&
+    need rustc && "$sources/big.sh" rust 6000 >"$work/big.rs" &&
         launch again "$(rustc --print sysroot)/bin/rustc" -O "$work/big.rs" -o "$work/big_rust"
 }
 begin_redis() {

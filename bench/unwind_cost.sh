@@ -25,10 +25,7 @@ again() {
 }
 
 begin_load() {
-    awk 'BEGIN { for (i = 0; i < 6000; i++) {
-        printf "int f%d(int *p, int n) { int s = n; for (int i = 0; i < n; i++) { s += p[i] * %d;", i, i
-        printf " if (s %% %d == 3) s ^= p[s & 7]; else p[i & 3] = s; } return s; }\n", i + 2 } }' \
-        >"$BENCH_WORK/big.c"
+    "$sources/big.sh" c 6000 >"$BENCH_WORK/big.c"
     again "$(gcc -print-prog-name=cc1)" -quiet -O2 "$BENCH_WORK/big.c" -o /dev/null &
     bench_pids+=("$!")
     /usr/bin/python3 "$sources/mixed.py" &

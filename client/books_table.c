@@ -11,6 +11,7 @@
 #include "text_out.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define CELL_BYTES   24
@@ -25,15 +26,21 @@ static const char *const columns[] = {
 /* Sums that concern all CPUs, said only when they are not 0. */
 static const struct {
     const char *member;
-    const char *text;
+    const char *of_one;
+    const char *of_many;
 } remarks[] = {
-    {"truncated_stacks", "stacks do not reach their root"},
-    {"stitched_stacks", "of them were brought to their root from earlier ones of their thread"},
-    {"cold_stacks", "stacks were unwound before all tables had come"},
-    {"mapping_uncertain", "samples were taken while what was mapped was uncertain"},
-    {"modules_unread", "modules could not be read, so their functions have no names"},
-    {"orphan_partials", "samples have no stack, since it never came"},
-    {"orphan_completions", "stacks belong to no sample"},
+    {"truncated_stacks", "stack does not reach its root", "stacks do not reach their root"},
+    {"stitched_stacks", "of them was brought to its root from earlier ones of its thread",
+     "of them were brought to their root from earlier ones of their thread"},
+    {"cold_stacks", "stack was unwound before all tables had come",
+     "stacks were unwound before all tables had come"},
+    {"mapping_uncertain", "sample was taken while what was mapped was uncertain",
+     "samples were taken while what was mapped was uncertain"},
+    {"modules_unread", "module could not be read, so its functions have no names",
+     "modules could not be read, so their functions have no names"},
+    {"orphan_partials", "sample has no stack, since it never came",
+     "samples have no stack, since it never came"},
+    {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},
 };
 
 /* More than this of a CPU's ticks in one of these, and the profile is not what it seems. */
@@ -43,16 +50,22 @@ static const struct {
 static const struct {
     const char *member;
     const char *text;
+    int64_t at_ends; /* of every run, however short: the fractions of a period (docs/books.md) */
 } warnings[] = {
-    {"lost", "the daemon did not empty the ring in time; lower the rate or stack_copy_bytes"},
+    {"lost", "the daemon did not empty the ring in time; lower the rate or stack_copy_bytes", 0},
     {"throttled",
      "the kernel held the timer back; raise kernel.perf_event_max_sample_rate, and set "
-     "kernel.perf_cpu_time_max_percent to 0, or it falls again"},
-    {"missed", "the timer's interrupt came too late for them: interrupts were off, or the "
-               "hypervisor ran something else; what ran then is not in the profile"},
-    {"unexplained", "nothing that is measured says where they went; docs/books.md says what can be "
-                    "in it"},
-    {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu"},
+     "kernel.perf_cpu_time_max_percent to 0, or it falls again",
+     0},
+    {"missed",
+     "the timer's interrupt came too late for them: interrupts were off, or the hypervisor ran "
+     "something else; what ran then is not in the profile",
+     0},
+    {"unexplained",
+     "nothing that is measured says where they went; docs/books.md says what can be "
+     "in it",
+     2},
+    {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu", 0},
 };
 
 /* Returns whether there is a number. */
@@ -109,7 +122,8 @@ static void print_remarks(FILE *file, const cJSON *books)
         int64_t count = 0;
         if (json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
                               JSON_INTEGER_MAX, &count)) {
-            (void)fprintf(file, "%" PRId64 " %s\n", count, remarks[i].text);
+            (void)fprintf(file, "%" PRId64 " %s\n", count,
+                          count == 1 ? remarks[i].of_one : remarks[i].of_many);
         }
     }
 }
@@ -149,7 +163,7 @@ static size_t warn(FILE *file, const char *label, const cJSON *row, size_t count
             continue;
         }
         double percent = 100 * (double)ticks / (double)expected;
-        if (percent > WARNING_PERCENT || percent < -WARNING_PERCENT) {
+        if (fabs(percent) > WARNING_PERCENT && imaxabs(ticks) > warnings[i].at_ends) {
             if (count < WARNINGS_MAX) {
                 write_warning(file, label, row, i, percent);
             }

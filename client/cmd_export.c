@@ -24,15 +24,21 @@ static const struct {
 
 static const struct option long_options[] = {
     {"format", required_argument, NULL, OPTION_OF_VERB},
+    {"inline", no_argument, NULL, OPTION_OF_VERB + 1},
+    {"lines", no_argument, NULL, OPTION_OF_VERB + 2},
+    {"no-demangle", no_argument, NULL, OPTION_OF_VERB + 3},
     {"output", required_argument, NULL, 'o'},
     {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
 
 static const struct command_line line = {
-    .usage = "profctl export FILE --format FORMAT [-o FILE]",
+    .usage = "profctl export FILE --format FORMAT [--inline | --lines] [--no-demangle] [-o FILE]",
     .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n\n"
             "      --format FORMAT  folded: a line a stack, as flame graph programs read them\n"
+            "      --inline         functions that were inlined are frames too; see report --help\n"
+            "      --lines          the same, and frames have \":FILE:LINE\" behind their names\n"
+            "      --no-demangle    names of C++ and Rust as compilers write them\n"
             "  -o, --output FILE    where to; a name that ends in .gz is compressed, \"-\" is\n"
             "                       standard output (-)\n"
             "  -h, --help           this text\n",
@@ -58,12 +64,16 @@ static int export_file(const struct profile *profile, size_t format, const char 
     return EXIT_DONE;
 }
 
-static int export_profile(const char *path, size_t format, const char *output_path)
+static int export_profile(const char *path, enum profile_names names, size_t format,
+                          enum load_detail detail, const char *output_path)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
-    int status = load_profile(path, &profile);
+    int status = load_profile(path, names, &profile);
     if (profile == NULL) {
         return status;
+    }
+    if (load_detail(path, detail, profile) != EXIT_DONE) {
+        return EXIT_FAILED;
     }
     int export_status = export_file(profile, format, output_path);
     return export_status == EXIT_DONE ? status : export_status;
@@ -74,6 +84,8 @@ int cmd_export(int argc, char **argv)
     const char *path = NULL;
     const char *output_path = "-";
     size_t format = FORMAT_COUNT;
+    enum profile_names names = PROFILE_NAMES_READABLE;
+    enum load_detail detail = LOAD_FUNCTIONS;
     int option = 0;
     while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
         switch (option) {
@@ -91,6 +103,15 @@ int cmd_export(int argc, char **argv)
                 return options_refuse(&line, "--format: %s: is not a format; see --help", optarg);
             }
             break;
+        case OPTION_OF_VERB + 1:
+            detail = detail == LOAD_LINES ? LOAD_LINES : LOAD_INLINED;
+            break;
+        case OPTION_OF_VERB + 2:
+            detail = LOAD_LINES;
+            break;
+        case OPTION_OF_VERB + 3:
+            names = PROFILE_NAMES_MANGLED;
+            break;
         default:
             return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
         }
@@ -101,5 +122,5 @@ int cmd_export(int argc, char **argv)
     if (!options_one_operand(&line, argc, argv, "recording", &path)) {
         return EXIT_WRONG_USAGE;
     }
-    return export_profile(path, format, output_path);
+    return export_profile(path, names, format, detail, output_path);
 }

@@ -16,20 +16,29 @@
 static const struct option long_options[] = {
     {"by", required_argument, NULL, OPTION_OF_VERB},
     {"json", no_argument, NULL, OPTION_OF_VERB + 1},
+    {"inline", no_argument, NULL, OPTION_OF_VERB + 2},
+    {"lines", no_argument, NULL, OPTION_OF_VERB + 3},
+    {"no-demangle", no_argument, NULL, OPTION_OF_VERB + 4},
     {"help", no_argument, NULL, OPTION_HELP},
     {0},
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [-n N] [--by WHAT] [--json]",
-    .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\" is\n"
-            "standard input.\n\n"
-            "  -n N           at most N rows, 0 for all (20)\n"
-            "      --by WHAT  function, module, process or thread: what rows are (function)\n"
-            "      --json     one JSON object\n"
-            "  -h, --help     this text\n\n"
-            "self counts the samples that were in the row itself, total also those that it had\n"
-            "called, each stack once.\n",
+    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [--no-demangle] [--json]",
+    .help =
+        "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\" is\n"
+        "standard input.\n\n"
+        "  -n N           at most N rows, 0 for all (20)\n"
+        "      --by WHAT  function, module, process or thread: what rows are (function)\n"
+        "      --inline   functions that were inlined are functions of their own, as debugging\n"
+        "                 information tells: the modules' own, below /usr/lib/debug, or from\n"
+        "                 the servers that DEBUGINFOD_URLS names\n"
+        "      --lines    the same, and each line of a function is a row\n"
+        "      --no-demangle  names of C++ and Rust as compilers write them\n"
+        "      --json     one JSON object\n"
+        "  -h, --help     this text\n\n"
+        "self counts the samples that were in the row itself, total also those that it had\n"
+        "called, each stack once.\n",
     .short_options = ":hn:",
     .long_options = long_options,
 };
@@ -38,6 +47,8 @@ struct report_request {
     const char *path;
     size_t limit;
     enum report_by by;
+    enum profile_names names;
+    enum load_detail detail;
     bool is_json;
 };
 
@@ -45,9 +56,12 @@ static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(report_done) struct report report = {0};
-    int status = load_profile(request->path, &profile);
+    int status = load_profile(request->path, request->names, &profile);
     if (profile == NULL) {
         return status;
+    }
+    if (load_detail(request->path, request->detail, profile) != EXIT_DONE) {
+        return EXIT_FAILED;
     }
     if (report_build(profile, request->by, &report) < 0) {
         return complain("%s: there is not enough memory", request->path);
@@ -82,6 +96,15 @@ int cmd_report(int argc, char **argv)
             break;
         case OPTION_OF_VERB + 1:
             request.is_json = true;
+            break;
+        case OPTION_OF_VERB + 2:
+            request.detail = request.detail == LOAD_LINES ? LOAD_LINES : LOAD_INLINED;
+            break;
+        case OPTION_OF_VERB + 3:
+            request.detail = LOAD_LINES;
+            break;
+        case OPTION_OF_VERB + 4:
+            request.names = PROFILE_NAMES_MANGLED;
             break;
         default:
             return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;

@@ -5,6 +5,8 @@
  */
 #include "load.h"
 
+#include "cleanup.h"
+#include "lines.h"
 #include "options.h"
 
 #include <inttypes.h>
@@ -16,13 +18,29 @@ int complain_truncated(const char *path, const struct input_summary *input)
                     path, input->size_bytes);
 }
 
-int load_profile(const char *path, struct profile **ret)
+int load_profile(const char *path, enum profile_names names, struct profile **ret)
 {
     struct fault fault = {0};
     struct profile *profile = NULL;
-    if (profile_load(path, &profile, &fault) < 0) {
+    if (profile_load(path, names, &profile, &fault) < 0) {
         return complain("%s", fault.text);
     }
     *ret = profile;
     return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
+}
+
+int load_detail(const char *path, enum load_detail detail, struct profile *profile)
+{
+    if (detail == LOAD_FUNCTIONS) {
+        return EXIT_DONE;
+    }
+    cleanup_(lines_remote_freep) struct lines_remote *remote = lines_remote_new();
+    if (lines_add(profile, detail == LOAD_LINES, remote) < 0) {
+        return complain("%s: there is not enough memory", path);
+    }
+    if (lines_remote_fault(remote) != NULL) {
+        (void)complain("debuginfod: %s; what this machine has itself is shown",
+                       lines_remote_fault(remote));
+    }
+    return EXIT_DONE;
 }

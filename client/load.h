@@ -8,7 +8,20 @@
  * stays as it is then. A recording that is cut off is loaded and complained about too. Returns the
  * exit status that this makes.
  */
-int load_profile(const char *path, struct profile **ret);
+int load_profile(const char *path, enum profile_names names, struct profile **ret);
+
+/* What a verb was asked to show of debugging information. */
+enum load_detail {
+    LOAD_FUNCTIONS, /* nothing: the functions that the recording names */
+    LOAD_INLINED,   /* inlined functions */
+    LOAD_LINES,     /* these, and files and lines */
+};
+
+/*
+ * Adds that to the profile of the recording at `path`, and complains if it fails, or if servers
+ * that were to be asked cannot be. Returns an exit status.
+ */
+int load_detail(const char *path, enum load_detail detail, struct profile *profile);
 
 /* Complains about a recording that is cut off. Returns EXIT_FAILED. */
 int complain_truncated(const char *path, const struct input_summary *input);

@@ -24,6 +24,8 @@ struct row_key {
     uint64_t tid;
     uint32_t name;
     uint32_t module_or_process;
+    uint32_t file;
+    uint32_t line;
 };
 
 struct builder {
@@ -94,13 +96,23 @@ static int find_frame_rows(struct builder *builder)
             .name = frame->name,
             .module = INTERN_NONE,
             .process = INTERN_NONE,
+            .file = INTERN_NONE,
         };
+        if (builder->report->by == REPORT_BY_FUNCTION) {
+            row.file = frame->file;
+            row.line = frame->line;
+        }
         if (frame->module != INTERN_NONE) {
             const struct profile_module *module = &profile->modules[frame->module];
             row.module = module->name;
             row.name = builder->report->by == REPORT_BY_MODULE ? module->basename : frame->name;
         }
-        struct row_key key = {.name = row.name, .module_or_process = row.module};
+        struct row_key key = {
+            .name = row.name,
+            .module_or_process = row.module,
+            .file = row.file,
+            .line = row.line,
+        };
         r = find_row(builder, &key, &row, &builder->row_of_frame[i]);
     }
     return r;
@@ -111,7 +123,9 @@ static void count_chain(struct builder *builder, uint32_t chain, uint64_t count)
 {
     size_t frame_count = 0;
     const uint32_t *frames = profile_chain(builder->profile, chain, &frame_count);
-    builder->report->rows[builder->row_of_frame[frames[0]]].self += count;
+    struct report_row *leaf = &builder->report->rows[builder->row_of_frame[frames[0]]];
+    leaf->self += count;
+    leaf->self_inlined += profile_frame(builder->profile, frames[0])->is_inlined != 0 ? count : 0;
     for (size_t i = 0; i < frame_count; i++) {
         uint32_t row = builder->row_of_frame[frames[i]];
         if (builder->last_chain[row] != chain + 1) {
@@ -156,6 +170,7 @@ static int build_from_samples(struct builder *builder)
             .name = sample->process_name,
             .module = INTERN_NONE,
             .process = sample->process_name,
+            .file = INTERN_NONE,
             .has_pid = true,
             .has_tid = by_thread,
             .pid = sample->pid,
@@ -220,7 +235,9 @@ static int compare_rows(const void *left, const void *right, void *userdata)
     r = r == 0 ? strcmp(profile_text(profile, a->name), profile_text(profile, b->name)) : r;
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
-    return r == 0 ? compare_u64(a->module, b->module) : r;
+    r = r == 0 ? compare_u64(a->module, b->module) : r;
+    r = r == 0 ? compare_u64(a->file, b->file) : r;
+    return r == 0 ? compare_u64(a->line, b->line) : r;
 }
 
 /* Frames that are in no sample's stack have rows too; they go. */

@@ -3,7 +3,9 @@
 
 /*
  * Where the time went, as rows: by function, module, process or thread. `self` counts the samples
- * that were there, `total` those that were there or had been called from there, a stack once.
+ * that were there, `total` those that were there or had been called from there, a stack once. Of a
+ * profile with inlined functions each of these is a row as any other function is; of one with
+ * lines, each line of a function.
  */
 
 #include "profile.h"
@@ -29,7 +31,10 @@ struct report_row {
     bool has_tid;
     uint64_t pid;
     uint64_t tid;
+    uint32_t file; /* where in the function, as `line`; only of a profile with lines */
+    uint32_t line; /* 0: not known */
     uint64_t self;
+    uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
 };
 

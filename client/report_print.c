@@ -5,6 +5,7 @@
  * one that is too long for its column pushes the rest of its line to the right.
  */
 #include "books_table.h"
+#include "cleanup.h"
 #include "json_out.h"
 #include "report.h"
 #include "text_out.h"
@@ -13,6 +14,8 @@
 #include <string.h>
 
 #define NAME_WIDTH_MAX ((size_t)60)
+#define LINE_WIDTH     28
+#define MODULES_NAMED  3 /* without debugging information, in the table's last line */
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -48,6 +51,27 @@ static void print_place(FILE *file, const struct profile *profile, const struct 
     }
 }
 
+static bool shows_lines(const struct profile *profile, const struct report *report)
+{
+    return profile->inlines.has_lines && report->by == REPORT_BY_FUNCTION;
+}
+
+/* The file without its folders, for which a table has no room; JSON has them. */
+static void print_line(FILE *file, const struct profile *profile, const struct report_row *row)
+{
+    cleanup_(freep) char *text = NULL;
+    const char *path = text_or(profile, row->file, "-");
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    int r = row->line == 0 ? asprintf(&text, "%s", name)
+                           : asprintf(&text, "%s:%" PRIu32, name, row->line);
+    if (r < 0) {
+        text = NULL;
+    }
+    text_print_padded(file, text == NULL ? name : text, LINE_WIDTH);
+    (void)fputs("  ", file);
+}
+
 static void print_rows(FILE *file, const struct profile *profile, const struct report *report,
                        size_t shown)
 {
@@ -65,7 +89,11 @@ static void print_rows(FILE *file, const struct profile *profile, const struct r
     width = width > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : width;
     (void)fprintf(file, " self %%      self  total %%     total  ");
     text_print_padded(file, report_by_name(report->by), width);
-    (void)fprintf(file, "  %s\n", places[report->by]);
+    (void)fputs("  ", file);
+    if (shows_lines(profile, report)) {
+        text_print_padded(file, "line", LINE_WIDTH + 2);
+    }
+    (void)fprintf(file, "%s\n", places[report->by]);
     for (size_t i = 0; i < shown; i++) {
         const struct report_row *row = &report->rows[i];
         (void)fprintf(file, "%7.2f  %8" PRIu64 "  %7.2f  %8" PRIu64 "  ",
@@ -73,9 +101,45 @@ static void print_rows(FILE *file, const struct profile *profile, const struct r
                       percent(row->total, report->sample_count), row->total);
         text_print_padded(file, profile_text(profile, row->name), width);
         (void)fputs("  ", file);
+        if (shows_lines(profile, report)) {
+            print_line(file, profile, row);
+        }
         print_place(file, profile, report, row);
         (void)fputc('\n', file);
     }
+}
+
+/* Which modules' inlined functions are known; what nobody asked for is no part of it. */
+static void print_sources(FILE *file, const struct profile *profile)
+{
+    size_t asked = 0;
+    size_t missing = 0;
+    for (size_t i = 0; i < profile->module_count; i++) {
+        enum inlines_source source = profile->modules[i].source;
+        asked += source != INLINES_NOT_ASKED;
+        missing += source != INLINES_NOT_ASKED && source != INLINES_FOUND;
+    }
+    (void)fprintf(file, "debugging information was found of %zu of %zu modules", asked - missing,
+                  asked);
+    const char *separator = "; not of ";
+    size_t named = 0;
+    for (size_t i = 0; i < profile->module_count && named < MODULES_NAMED; i++) {
+        enum inlines_source source = profile->modules[i].source;
+        if (source != INLINES_NOT_ASKED && source != INLINES_FOUND) {
+            (void)fputs(separator, file);
+            text_print(file, profile_text(profile, profile->modules[i].name));
+            (void)fputs(source == INLINES_NO_BUILD_ID ? " (no build-id)"
+                        : source == INLINES_BROKEN    ? " (cannot be read)"
+                                                      : "",
+                        file);
+            separator = ", ";
+            named++;
+        }
+    }
+    if (missing > named) {
+        (void)fprintf(file, " and %zu more", missing - named);
+    }
+    (void)fputs("\n\n", file);
 }
 
 void report_print_table(FILE *file, const struct profile *profile, const struct report *report,
@@ -100,10 +164,30 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
         (void)fprintf(file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
     }
     (void)fputc('\n', file);
+    if (profile->inlines.is_wanted) {
+        print_sources(file, profile);
+    }
     books_table_print(file, profile->books_json);
     if (profile->dropped_record_count > 0) {
         (void)fprintf(file, "%" PRIu64 " records were dropped, since the buffers were full\n",
                       profile->dropped_record_count);
+    }
+}
+
+/* What rows have besides, of a profile with inlined functions. */
+static void print_json_inlined(struct json_out *out, const struct profile *profile,
+                               const struct report *report, const struct report_row *row)
+{
+    if (report->by == REPORT_BY_FUNCTION || report->by == REPORT_BY_MODULE) {
+        json_out_u64(out, "self_inlined", row->self_inlined);
+    } else {
+        json_out_raw(out, "self_inlined", NULL);
+    }
+    json_out_string(out, "file", text_or(profile, row->file, NULL));
+    if (row->line > 0) {
+        json_out_u64(out, "line", row->line);
+    } else {
+        json_out_raw(out, "line", NULL);
     }
 }
 
@@ -128,7 +212,33 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_u64(out, "total", row->total);
     json_out_percent(out, "self_percent", row->self, report->sample_count);
     json_out_percent(out, "total_percent", row->total, report->sample_count);
+    if (profile->inlines.is_wanted) {
+        print_json_inlined(out, profile, report, row);
+    }
     json_out_end(out, '}');
+}
+
+static void print_json_sources(struct json_out *out, const struct profile *profile)
+{
+    static const char *const sources[] = {
+        [INLINES_FOUND] = "found",
+        [INLINES_NO_BUILD_ID] = "no build-id",
+        [INLINES_NO_FILE] = "no file",
+        [INLINES_BROKEN] = "broken",
+    };
+    json_out_begin(out, "debug_files", '[');
+    for (size_t i = 0; i < profile->module_count; i++) {
+        const struct profile_module *module = &profile->modules[i];
+        if (module->source != INLINES_NOT_ASKED) {
+            json_out_begin(out, NULL, '{');
+            json_out_string(out, "module", profile_text(profile, module->name));
+            json_out_string(out, "build_id", profile_text(profile, module->build_id));
+            json_out_string(out, "state", sources[module->source]);
+            json_out_string(out, "file", text_or(profile, module->debug_file, NULL));
+            json_out_end(out, '}');
+        }
+    }
+    json_out_end(out, ']');
 }
 
 void report_print_json(FILE *file, const struct profile *profile, const struct report *report,
@@ -151,6 +261,9 @@ void report_print_json(FILE *file, const struct profile *profile, const struct r
         print_json_row(&out, profile, report, &report->rows[i]);
     }
     json_out_end(&out, ']');
+    if (profile->inlines.is_wanted) {
+        print_json_sources(&out, profile);
+    }
     json_out_begin(&out, "stacks", '{');
     json_out_u64(&out, "complete", report->complete_count);
     json_out_u64(&out, "truncated", report->truncated_count);

@@ -40,7 +40,17 @@ function(pkg_library name module)
 endfunction()
 
 pkg_library(cjson libcjson)
+pkg_library(debuginfod libdebuginfod)
+pkg_library(dw libdw)
 pkg_library(elf libelf)
+pkg_library(lzma liblzma)
 pkg_library(systemd libsystemd)
 pkg_library(seccomp libseccomp)
 pkg_library(zlib zlib)
+
+# libiberty has no pkg-config module, and is a static library only.
+find_library(IBERTY_LIBRARY iberty REQUIRED)
+find_path(IBERTY_INCLUDE_DIR libiberty/demangle.h REQUIRED)
+add_library(iberty STATIC IMPORTED GLOBAL)
+set_target_properties(iberty PROPERTIES IMPORTED_LOCATION ${IBERTY_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${IBERTY_INCLUDE_DIR})

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -47,6 +48,7 @@ struct collector {
     int epoll_fd;
     int request_fd; /* eventfd: main -> collector */
     int event_fd;   /* eventfd: collector -> main */
+    _Atomic uint64_t beat_ns;
 
     pthread_mutex_t mutex; /* over what both threads touch: the block below */
     pthread_cond_t walked;
@@ -81,6 +83,13 @@ static uint64_t now_ns(void)
     return collector_cpus_now().boottime_ns;
 }
 
+/* Tells the main thread that this one lives. */
+static void beat(struct collector *collector)
+{
+    atomic_store_explicit(&collector->beat_ns, collector_cpus_now().monotonic_ns,
+                          memory_order_relaxed);
+}
+
 static void publish(struct collector *collector)
 {
     const struct perf_source *source = collector->config.source;
@@ -99,23 +108,6 @@ static void publish(struct collector *collector)
         };
     }
     (void)pthread_mutex_unlock(&collector->mutex);
-}
-
-static void push_opening(struct perf_opening **list, struct perf_opening *opening)
-{
-    opening->next = *list;
-    *list = opening;
-}
-
-/* NULL: there is none. */
-static struct perf_opening *pop_opening(struct perf_opening **list)
-{
-    struct perf_opening *opening = *list;
-    if (opening != NULL) {
-        *list = opening->next;
-        opening->next = NULL;
-    }
-    return opening;
 }
 
 static void signal_fd(int fd)
@@ -175,7 +167,7 @@ static unsigned take_requests(struct collector *collector)
         }
     }
     while (collector->openings != NULL) {
-        push_opening(&collector->waiting, pop_opening(&collector->openings));
+        perf_opening_push(&collector->waiting, perf_opening_pop(&collector->openings));
     }
     if ((requests & REQUEST_FINISH) != 0) {
         free(collector->finishing_json);
@@ -300,7 +292,7 @@ static void install(struct collector *collector, struct perf_opening *opening)
     }
     drain_return_cpu(collector->drain, index, enabled, opening->gap_from_ns, opening->gap_to_ns);
     (void)pthread_mutex_lock(&collector->mutex);
-    push_opening(&collector->replaced, opening);
+    perf_opening_push(&collector->replaced, opening);
     (void)pthread_mutex_unlock(&collector->mutex);
     post_event(collector, COLLECTOR_REPLACED);
 }
@@ -310,11 +302,11 @@ static void install_openings(struct collector *collector)
 {
     struct perf_opening *left = NULL;
     while (collector->waiting != NULL) {
-        struct perf_opening *opening = pop_opening(&collector->waiting);
+        struct perf_opening *opening = perf_opening_pop(&collector->waiting);
         if (drain_is_empty(collector->drain, opening->index)) {
             install(collector, opening);
         } else {
-            push_opening(&left, opening);
+            perf_opening_push(&left, opening);
         }
     }
     collector->waiting = left;
@@ -357,6 +349,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     }
     if ((requests & REQUEST_FINISH) != 0) {
         collector->finish_limit_ns = time_ns + NAMES_LIMIT_NS;
+        trace_ask_again(collector->config.trace);
     }
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);
@@ -368,6 +361,7 @@ static void walk_first(struct collector *collector)
 {
     while (proc_scan_walk(collector->config.scan, collector->config.processes, WALK_BUDGET_NS) >
            0) {
+        beat(collector);
         drain_sideband(collector->drain, now_ns() - HORIZON_LAG_NS);
     }
     drain_prefetch(collector->drain);
@@ -398,6 +392,7 @@ static void *run_thread(void *userdata)
 
     walk_first(collector);
     for (;;) {
+        beat(collector);
         bool sample_ring = wait_for_work(collector);
         unsigned requests = take_requests(collector);
         if ((requests & REQUEST_QUIT) != 0) {
@@ -433,13 +428,6 @@ static int watch_all(const struct collector *collector)
     return r;
 }
 
-static void free_openings(struct perf_opening *openings)
-{
-    while (openings != NULL) {
-        (void)perf_opening_free(pop_opening(&openings));
-    }
-}
-
 static struct collector *free_parts(struct collector *collector)
 {
     (void)close_fd(collector->epoll_fd);
@@ -452,9 +440,9 @@ static struct collector *free_parts(struct collector *collector)
     free(collector->finishing_json);
     free(collector->published_cpus);
     free(collector->lost);
-    free_openings(collector->openings);
-    free_openings(collector->waiting);
-    free_openings(collector->replaced);
+    perf_opening_free_all(collector->openings);
+    perf_opening_free_all(collector->waiting);
+    perf_opening_free_all(collector->replaced);
     (void)collector_cpus_free(collector->cpus);
     free(collector);
     return NULL;
@@ -479,6 +467,7 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     collector->drain = drain_new(config);
 
     int r = 0;
+    beat(collector);
     if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
         r = -EMFILE;
     } else if (collector->published_cpus == NULL || collector->lost == NULL ||
@@ -548,7 +537,7 @@ void collector_lose_cpu(struct collector *collector, size_t index)
 void collector_replace_cpu(struct collector *collector, struct perf_opening *opening)
 {
     (void)pthread_mutex_lock(&collector->mutex);
-    push_opening(&collector->openings, opening);
+    perf_opening_push(&collector->openings, opening);
     (void)pthread_mutex_unlock(&collector->mutex);
     signal_fd(collector->request_fd);
 }
@@ -556,7 +545,7 @@ void collector_replace_cpu(struct collector *collector, struct perf_opening *ope
 struct perf_opening *collector_take_replaced(struct collector *collector)
 {
     (void)pthread_mutex_lock(&collector->mutex);
-    struct perf_opening *opening = pop_opening(&collector->replaced);
+    struct perf_opening *opening = perf_opening_pop(&collector->replaced);
     (void)pthread_mutex_unlock(&collector->mutex);
     return opening;
 }
@@ -584,6 +573,11 @@ enum collector_event collector_take_event(struct collector *collector)
     }
     (void)pthread_mutex_unlock(&collector->mutex);
     return taken;
+}
+
+uint64_t collector_beat_ns(const struct collector *collector)
+{
+    return atomic_load_explicit(&collector->beat_ns, memory_order_relaxed);
 }
 
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,

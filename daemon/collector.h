@@ -5,7 +5,7 @@
  * The sampling thread: drains the rings, keeps the process table, filters, writes the trace.
  * Everything that it is given belongs to it alone until collector_free(), but for what
  * perf_source.h says. What crosses between the threads is in this header: three requests, two
- * answers, CPUs that come and go, a snapshot of the counts.
+ * answers, CPUs that come and go, a snapshot of the counts, and the beat.
  */
 
 #include "drain.h"
@@ -51,6 +51,10 @@ enum collector_event {
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);
+
+/* The CLOCK_MONOTONIC time at which the thread last began a turn, which it does every 100 ms at the
+ * latest. */
+uint64_t collector_beat_ns(const struct collector *collector);
 
 struct collector_counts {
     struct drain_counts drain;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -53,12 +54,11 @@ static void serve(struct control *control, int fd)
         log_debug("peer pid %d uid %u: connected", (int)cred.pid, cred.uid);
         return;
     }
-    if (r == -EUSERS) {
-        log_debug("peer pid %d uid %u: too many connections, closing it", (int)cred.pid, cred.uid);
-    } else {
-        (void)log_warning(r, "peer pid %d uid %u: cannot be served, ignoring", (int)cred.pid,
-                          cred.uid);
-    }
+    const struct control_subject subject = {.uid = cred.uid, .pid = cred.pid};
+    control_log(control, CONTROL_REFUSED, &subject, "peer pid %d uid %u: refused: %s",
+                (int)cred.pid, cred.uid,
+                r == -EUSERS ? "there are too many connections, of its user or in all"
+                             : strerror(-r));
     socket_close(control, fd, cred.uid);
 }
 
@@ -111,6 +111,21 @@ static uint64_t now_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void control_tick(struct control *control)
+{
+    control_tell_left_out(control);
+}
+
+bool control_is_idle(const struct control *control)
+{
+    return control->session == NULL && control->peer_count == 0;
+}
+
+uint64_t control_silent_ns(const struct control *control)
+{
+    return control->session == NULL ? 0 : session_silent_ns(control->session);
 }
 
 uint64_t control_uptime_s(const struct control *control)

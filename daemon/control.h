@@ -7,10 +7,12 @@
  * sd_event; never blocks.
  */
 
+#include "daemon_config.h"
 #include "fault.h"
 #include "module_cache.h"
 #include "perf_source.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
@@ -23,10 +25,11 @@ struct control_leases {
 };
 
 struct control_params {
-    sd_event *event;               /* borrowed for control's life, as the next */
-    struct module_cache *cache;    /* what sessions are created with */
-    struct perf_features features; /* for Status */
-    int64_t priority;              /* of all its event sources */
+    sd_event *event;                    /* borrowed for control's life, as the next */
+    struct module_cache *cache;         /* what sessions are created with */
+    const struct daemon_config *config; /* who may, and how much; borrowed likewise */
+    struct perf_features features;      /* for Status */
+    int64_t priority;                   /* of all its event sources */
     struct control_leases leases;
 };
 
@@ -47,3 +50,25 @@ void control_unlisten(const char *path);
  */
 int control_new(int listen_fd, const struct control_params *params, struct control **ret);
 struct control *control_free(struct control *control);
+
+/* To be called about once a second: tells what was left out of the log. */
+void control_tick(struct control *control);
+
+/* Neither a session nor a connection. */
+bool control_is_idle(const struct control *control);
+/* What the daemon is doing, as one short line: "recording at 999 Hz for uid 1000 since ...". */
+struct control_line {
+    char text[128];
+};
+struct control_line control_describe(const struct control *control);
+/* For how long the session's collector has not moved; 0 without a session. */
+uint64_t control_silent_ns(const struct control *control);
+
+/*
+ * The daemon is to end: sampling ends, what was recorded is served, and no session is created or
+ * started any more. control_has_ended(): there is nothing left to be served, or nobody to serve
+ * will come back for it: the session is closed, or all of it has been acknowledged and nobody holds
+ * it.
+ */
+void control_begin_end(struct control *control);
+bool control_has_ended(const struct control *control);

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define STATUS_INTERVAL_US ((uint64_t)1000000)
-#define STOPPED_BY_ITSELF  "max_duration" /* as session says it */
+#define STOPPED_BY_CLIENT  "client"
 
 extern const char sampler_description[]; /* from common/io.cpuprofilerd.Sampler.varlink */
 
@@ -57,6 +57,13 @@ static int reply_bad_state(struct peer *peer, const char *text)
 static int reply_no_session(struct peer *peer)
 {
     return reply_bad_state(peer, "this connection has no session; call Create or Attach first");
+}
+
+static int reply_ending(struct peer *peer)
+{
+    return reply_text(peer, SAMPLER_INTERFACE ".Failed",
+                      "the daemon is ending: what was recorded can be read yet, and nothing new "
+                      "begins; try again when it is back");
 }
 
 /* What a call on the session returned, `r` < 0, as the error that says it best. */
@@ -99,11 +106,14 @@ static void on_stopped(struct session *session, const char *by, void *userdata)
 {
     struct control *control = userdata;
     struct peer *peer = control->holder;
-    log_info("session %s: stopped by %s", session_id(session), by);
+    const struct session_owner *owner = session_owner(session);
+    control_log(control, CONTROL_STOPPED,
+                &(struct control_subject){owner->uid, owner->pid, session_id(session)},
+                "session %s: stopped by %s", session_id(session), by);
     if (peer != NULL && peer->wait == PEER_AWAITS_STOP) {
         peer_resume(peer, reply_stopped(peer, by));
     } else {
-        control->ended_by_itself = strcmp(by, STOPPED_BY_ITSELF) == 0;
+        control->ended_by = strcmp(by, STOPPED_BY_CLIENT) == 0 ? NULL : by;
     }
     control_renew_lease(control);
 }
@@ -147,8 +157,11 @@ static int create_session(struct peer *peer, const struct session_config *config
     control->worker_restarts_before =
         module_cache_counts(control->params.cache).worker_restart_count;
     control_hold_session(control, peer);
-    log_info("session %s: created for pid %d uid %u%s", session_id(control->session),
-             (int)peer->cred.pid, peer->cred.uid, detached ? ", detached" : "");
+    const char *id = session_id(control->session);
+    control_log(control, CONTROL_CREATED,
+                &(struct control_subject){peer->cred.uid, peer->cred.pid, id},
+                "session %s: created for pid %d uid %u%s", id, (int)peer->cred.pid, peer->cred.uid,
+                detached ? ", detached" : "");
     return reply_created(peer);
 }
 
@@ -156,6 +169,9 @@ static int call_create(struct peer *peer, const cJSON *const *parameters)
 {
     const cJSON *config_object = parameters[0];
     const cJSON *detach = parameters[1];
+    if (peer->control->is_ending) {
+        return reply_ending(peer);
+    }
     if (!cJSON_IsObject(config_object)) {
         return varlink_reply_invalid_parameter(peer, "config");
     }
@@ -167,7 +183,9 @@ static int call_create(struct peer *peer, const cJSON *const *parameters)
     struct fault fault = {0};
     cleanup_(freep) char *text = cJSON_PrintUnformatted(config_object);
     int r = text == NULL ? -ENOMEM
-                         : session_config_parse(text, strlen(text), detached, &config, &fault);
+                         : session_config_parse_within(text, strlen(text), detached,
+                                                       &peer->control->params.config->limits,
+                                                       &config, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
@@ -228,8 +246,10 @@ static int attach(struct peer *peer, const char *id)
     }
     if (control->holder == NULL) {
         control_hold_session(control, peer);
-        log_info("session %s: attached to by pid %d uid %u", session_id(session),
-                 (int)peer->cred.pid, peer->cred.uid);
+        control_log(control, CONTROL_ATTACHED,
+                    &(struct control_subject){peer->cred.uid, peer->cred.pid, session_id(session)},
+                    "session %s: attached to by pid %d uid %u", session_id(session),
+                    (int)peer->cred.pid, peer->cred.uid);
     }
     return reply_attached(peer);
 }
@@ -251,11 +271,15 @@ static int call_start(struct peer *peer, const cJSON *const *parameters)
     if (session == NULL) {
         return reply_no_session(peer);
     }
+    if (peer->control->is_ending) {
+        return reply_ending(peer);
+    }
     int r = session_start(session, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    peer->control->ended_by_itself = false;
+    peer->control->ended_by = NULL;
+    peer->control->started_s = time(NULL);
     return reply_empty(peer);
 }
 
@@ -267,12 +291,15 @@ static int call_stop(struct peer *peer, const cJSON *const *parameters)
     if (session == NULL) {
         return reply_no_session(peer);
     }
-    if (peer->control->ended_by_itself) {
-        peer->control->ended_by_itself = false;
-        return reply_stopped(peer, STOPPED_BY_ITSELF);
+    const char *ended_by = peer->control->ended_by;
+    if (ended_by != NULL) {
+        peer->control->ended_by = NULL;
+        return reply_stopped(peer, ended_by);
     }
     /* One that is just ending by itself is waited for. */
-    int r = session_state(session) == SESSION_STOPPING ? 0 : session_stop(session, &fault);
+    int r = session_state(session) == SESSION_STOPPING
+                ? 0
+                : session_stop(session, STOPPED_BY_CLIENT, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
@@ -347,6 +374,9 @@ static int call_close(struct peer *peer, const cJSON *const *parameters)
     (void)parameters;
     if (control_use_session(peer) == NULL) {
         return reply_no_session(peer);
+    }
+    if (peer->control->segment_begun) {
+        session_acknowledge(peer->control->session);
     }
     control_close_session(peer->control, "by a client");
     return reply_empty(peer);

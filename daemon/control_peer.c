@@ -180,6 +180,7 @@ int peer_reply_fd(struct peer *peer, cJSON *parameters, int fd)
 
 int peer_reply_error(struct peer *peer, const char *error, cJSON *parameters)
 {
+    control_log_error(peer, error, parameters);
     return send_reply(peer, print_reply(error, parameters, false), -1);
 }
 
@@ -246,8 +247,9 @@ void peer_continue(struct peer *peer, int r)
     if (r == -ENOTCONN || r == -EPIPE || r == -ECONNRESET) {
         log_debug("peer pid %d uid %u: gone", (int)peer->cred.pid, peer->cred.uid);
     } else if (r < 0) {
-        log_debug("peer pid %d uid %u: cut off: %s", (int)peer->cred.pid, peer->cred.uid,
-                  strerror(-r));
+        const struct control_subject subject = {.uid = peer->cred.uid, .pid = peer->cred.pid};
+        control_log(peer->control, CONTROL_REFUSED, &subject, "peer pid %d uid %u: cut off: %s",
+                    (int)subject.pid, subject.uid, strerror(-r));
     }
     if (r < 0) {
         (void)peer_free(peer);
@@ -334,6 +336,7 @@ int peer_new(struct control *control, int fd, const struct ucred *cred)
                           .next = control->peers,
                           .fd = fd,
                           .cred = *cred,
+                          .is_admitted = control_admits(control, fd, cred),
                           .input_starved = true,
                           .replies_end = &peer->replies};
     if (control->peers != NULL) {

@@ -7,6 +7,7 @@
  */
 
 #include "control.h"
+#include "log_quota.h"
 #include "session.h"
 #include "varlink.h"
 
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define CONTROL_PEERS_MAX         32
 #define CONTROL_PEERS_PER_UID_MAX 8
@@ -50,13 +52,16 @@ struct control {
     struct session *session; /* owned; NULL: none */
     struct peer *holder;     /* NULL: there is no session, or nobody holds it, a detached one */
     bool segment_begun;      /* the holder has read from the session */
-    bool ended_by_itself;    /* the session did, and no Stop has been told so */
+    const char *ended_by;    /* what stopped the session without a Stop; NULL: a Stop knows */
+    time_t started_s;        /* when it was started last, in UTC */
+    bool is_ending;          /* the daemon is */
     sd_event_source *lease_source;
     uint64_t worker_restarts_before; /* the session */
 
     int pipes_fd; /* owned; an epoll of its own */
     struct handed_pipe pipes[CONTROL_PEERS_MAX];
     uint64_t started_ns;
+    struct log_quota log_quota;
 };
 
 /* One reply on its way out. */
@@ -80,6 +85,7 @@ struct peer {
     struct peer *previous;
     int fd; /* owned */
     struct ucred cred;
+    bool is_admitted; /* by the administrator, see control_access.c */
     sd_event_source *io_source;
     sd_event_source *resume_source;
     sd_event_source *status_source; /* NULL but in PEER_STREAMS_STATUS */
@@ -158,6 +164,38 @@ void control_renew_lease(struct control *control);
 void control_release_session(struct peer *peer);
 /* Frees the session, if there is one. `why` goes to the log. */
 void control_close_session(struct control *control, const char *why);
+
+/*
+ * Who may (control_access.c). control_admits() asks the kernel who was at the other end of `fd`
+ * when it connected: whether the administrator lets that user, or one of its groups, use the
+ * sampler. What cannot be found out is a no.
+ */
+bool control_admits(const struct control *control, int fd, const struct ucred *cred);
+int control_reply_not_admitted(struct peer *peer);
+
+/*
+ * What clients do, in the log (control_log.c), within the quota of their user.
+ */
+enum control_event {
+    CONTROL_CREATED,
+    CONTROL_ATTACHED,
+    CONTROL_STOPPED,
+    CONTROL_CLOSED,
+    CONTROL_REFUSED,
+    CONTROL_DENIED, /* for want of a right */
+    CONTROL_LEFT_OUT,
+};
+struct control_subject {
+    uid_t uid;
+    pid_t pid;
+    const char *session; /* NULL: none; borrowed */
+};
+void control_log(struct control *control, enum control_event event,
+                 const struct control_subject *subject, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* An error that a peer is replied to. */
+void control_log_error(struct peer *peer, const char *error, const cJSON *parameters);
+void control_tell_left_out(struct control *control);
 
 /*
  * The pipes of Reads (control_pipe.c). control_pipe_new() makes one (returned: close() each end) of

@@ -133,6 +133,9 @@ static int call_by_name(struct peer *peer, char *method, const cJSON *parameters
         return reply_service_error(peer, VARLINK_SERVICE_INTERFACE ".MethodNotFound", "method",
                                    method);
     }
+    if (interface == &sampler_interface && !peer->is_admitted) {
+        return control_reply_not_admitted(peer);
+    }
     return call_method(peer, found, parameters);
 }
 

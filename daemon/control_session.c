@@ -9,20 +9,37 @@
 #include "control_peer.h"
 #include "log.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 #define LEASE_ACCURACY_US UINT64_C(1000)
 #define LEASE_CREATED_MS  UINT64_C(60000)
 #define LEASE_STOPPED_MS  UINT64_C(600000)
 
+static void log_close(struct control *control, const char *why)
+{
+    const struct session *session = control->session;
+    const struct session_owner *owner = session_owner(session);
+    const struct control_subject subject = {owner->uid, owner->pid, session_id(session)};
+    uint64_t unread_count = session_unread_samples(session);
+    if (unread_count > 0) {
+        control_log(control, CONTROL_CLOSED, &subject,
+                    "session %s: closed, %s; %" PRIu64 " samples of it were not read",
+                    subject.session, why, unread_count);
+    } else {
+        control_log(control, CONTROL_CLOSED, &subject, "session %s: closed, %s", subject.session,
+                    why);
+    }
+}
+
 void control_close_session(struct control *control, const char *why)
 {
     if (control->session != NULL) {
-        log_info("session %s: closed, %s", session_id(control->session), why);
+        log_close(control, why);
         control->session = session_free(control->session);
     }
     control->holder = NULL;
-    control->ended_by_itself = false;
+    control->ended_by = NULL;
     (void)sd_event_source_set_enabled(control->lease_source, SD_EVENT_OFF);
 }
 
@@ -113,4 +130,29 @@ void control_release_session(struct peer *peer)
     } else {
         control_close_session(control, "its connection has ended");
     }
+}
+
+void control_begin_end(struct control *control)
+{
+    control->is_ending = true;
+    if (control->session == NULL) {
+        return;
+    }
+    switch (session_state(control->session)) {
+    case SESSION_CREATED:
+        control_close_session(control, "the daemon ends, and it was never started");
+        break;
+    case SESSION_RUNNING:
+        (void)session_stop(control->session, "shutdown", NULL);
+        break;
+    case SESSION_STOPPING:
+    case SESSION_STOPPED:
+        break;
+    }
+}
+
+bool control_has_ended(const struct control *control)
+{
+    return control->session == NULL ||
+           (control->holder == NULL && session_is_read(control->session));
 }

@@ -8,6 +8,8 @@
 #include "control_peer.h"
 #include "json.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -84,4 +86,41 @@ cJSON *control_status(struct control *control, bool with_cpus)
     bool good = add_daemon(status, control) && add_kernel(status, &control->params.features) &&
                 add_session(status, control, with_cpus);
     return good ? take_ptr(reply) : NULL;
+}
+
+/* Names of users are left out: whoever knows them may have to be asked over a network. */
+struct control_line control_describe(const struct control *control)
+{
+    const struct session *session = control->session;
+    struct control_line line;
+    char since[32] = "";
+    struct tm started;
+    if (session == NULL) {
+        (void)snprintf(line.text, sizeof line.text, "%s",
+                       control->is_ending ? "ending" : "idle, no session");
+        return line;
+    }
+    const char *ending = control->is_ending ? "ending; " : "";
+    uid_t uid = session_owner(session)->uid;
+    switch (session_state(session)) {
+    case SESSION_CREATED:
+        (void)snprintf(line.text, sizeof line.text,
+                       "%sa session of uid %u that has not been started", ending, uid);
+        break;
+    case SESSION_RUNNING:
+    case SESSION_STOPPING: {
+        uint64_t period_ns = session_config(session)->period_ns;
+        (void)gmtime_r(&control->started_s, &started);
+        (void)strftime(since, sizeof since, "%F %T UTC", &started);
+        (void)snprintf(line.text, sizeof line.text,
+                       "%srecording at %" PRIu64 " Hz for uid %u since %s", ending,
+                       (1000000000 + period_ns / 2) / period_ns, uid, since);
+        break;
+    }
+    case SESSION_STOPPED:
+        (void)snprintf(line.text, sizeof line.text,
+                       "%sa session of uid %u that has stopped and can be read", ending, uid);
+        break;
+    }
+    return line;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Wires the parts to the loop. Order of shutdown, the reverse of what depends on what: control
- * first (its session ends sampling and joins the collector, which holds tickets of the cache), then
- * the cache (which joins the openers and ends the worker), then the loop.
+ * Wires the parts to the loop, and the loop to the service manager: it is told when the daemon is
+ * ready, what it is doing (once a second at the most), that it lives (while the loop turns and the
+ * collector of a session does, so that either's end is noticed) and that it ends.
+ *
+ * Order of shutdown, the reverse of what depends on what: control first (its session ends sampling
+ * and joins the collector, which holds tickets of the cache), then the cache (which joins the
+ * openers and ends the worker), then the loop.
  */
 #include "daemon.h"
 
@@ -15,13 +19,19 @@
 
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
 #define WORKER_USER "cpu-profilerd-worker"
 #define NOBODY      65534
-#define TICK_USEC   UINT64_C(1000000)
+#define SECOND_USEC UINT64_C(1000000)
+#define TICK_USEC   SECOND_USEC
+#define SERVE_USEC  (5 * SECOND_USEC) /* what was recorded, after the first signal */
+#define BEATS       4                 /* that the service manager is sent in its time */
 
 /* Lower comes first. */
 enum {
@@ -36,6 +46,15 @@ struct daemon {
     struct control *control;
     sd_event_source *cache_source;
     sd_event_source *tick_source;
+    sd_event_source *watchdog_source; /* NULL: nobody watches */
+    sd_event_source *end_source;      /* NULL but while what was recorded is served, as the next */
+    sd_event_source *served_source;
+    struct control_line told; /* to the service manager */
+    uint64_t watchdog_usec;
+    bool is_silent; /* the collector, and the log says so */
+    bool is_ending;
+    uint32_t idle_exit_s;
+    uint64_t busy_usec; /* when there was a session or a connection last */
 };
 
 static void daemon_done(struct daemon *daemon)
@@ -43,6 +62,9 @@ static void daemon_done(struct daemon *daemon)
     daemon->control = control_free(daemon->control);
     daemon->cache_source = sd_event_source_disable_unref(daemon->cache_source);
     daemon->tick_source = sd_event_source_disable_unref(daemon->tick_source);
+    daemon->watchdog_source = sd_event_source_disable_unref(daemon->watchdog_source);
+    daemon->end_source = sd_event_source_disable_unref(daemon->end_source);
+    daemon->served_source = sd_event_source_disable_unref(daemon->served_source);
     daemon->cache = module_cache_free(daemon->cache);
     daemon->event = sd_event_unref(daemon->event);
 }
@@ -57,13 +79,131 @@ static int on_cache_ready(sd_event_source *source, int fd, uint32_t revents, voi
     return 0;
 }
 
+static int on_end(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    (void)source;
+    (void)usec;
+    return sd_event_exit(daemon->event, 0);
+}
+
+/* After whatever else has happened. */
+static int on_something_served(sd_event_source *source, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    (void)source;
+    return control_has_ended(daemon->control) ? sd_event_exit(daemon->event, 0) : 0;
+}
+
+static int serve_what_is_left(struct daemon *daemon)
+{
+    int r = sd_event_add_time_relative(daemon->event, &daemon->end_source, CLOCK_MONOTONIC,
+                                       SERVE_USEC, 0, on_end, daemon);
+    if (r >= 0) {
+        r = sd_event_add_post(daemon->event, &daemon->served_source, on_something_served, daemon);
+    }
+    if (r >= 0) {
+        r = sd_event_source_set_description(daemon->end_source, "end");
+    }
+    return r < 0 ? r : sd_event_source_set_description(daemon->served_source, "served");
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    const char *name = info->ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT";
+    (void)source;
+    if (daemon->is_ending) {
+        log_info("another %s: ending at once", name);
+        return sd_event_exit(daemon->event, 0);
+    }
+    daemon->is_ending = true;
+    (void)sd_notify(0, "STOPPING=1");
+    control_begin_end(daemon->control);
+    if (control_has_ended(daemon->control)) {
+        return sd_event_exit(daemon->event, 0);
+    }
+    log_info("%s: sampling ends; what was recorded can be read for %u s", name,
+             (unsigned)(SERVE_USEC / SECOND_USEC));
+    int r = serve_what_is_left(daemon);
+    return r < 0 ? sd_event_exit(daemon->event, r) : 0;
+}
+
+/* Before any thread is there, so that every thread has the signals blocked. */
+static int take_signals(struct daemon *daemon)
+{
+    int r = sd_event_add_signal(daemon->event, NULL, SIGTERM | SD_EVENT_SIGNAL_PROCMASK, on_signal,
+                                daemon);
+    return r < 0 ? r
+                 : sd_event_add_signal(daemon->event, NULL, SIGINT | SD_EVENT_SIGNAL_PROCMASK,
+                                       on_signal, daemon);
+}
+
+/* At most once a second, and when it is another one. */
+static void tell_status(struct daemon *daemon)
+{
+    struct control_line line = control_describe(daemon->control);
+    if (strcmp(line.text, daemon->told.text) != 0) {
+        daemon->told = line;
+        (void)sd_notifyf(0, "STATUS=%s", line.text);
+    }
+}
+
+static bool is_idle_for_long(struct daemon *daemon)
+{
+    uint64_t usec = 0;
+    if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &usec) < 0 ||
+        !control_is_idle(daemon->control) || daemon->busy_usec == 0) {
+        daemon->busy_usec = usec;
+    }
+    return daemon->idle_exit_s > 0 && usec - daemon->busy_usec >= daemon->idle_exit_s * SECOND_USEC;
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
     (void)usec;
     module_cache_dispatch(daemon->cache);
+    control_tick(daemon->control);
+    tell_status(daemon);
+    if (is_idle_for_long(daemon)) {
+        log_info("there was no session and no connection for %u s: ending", daemon->idle_exit_s);
+        return sd_event_exit(daemon->event, 0);
+    }
     int r = sd_event_source_set_time_relative(source, TICK_USEC);
     return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* A service manager that is not told in time ends the daemon, and starts another one. */
+static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    uint64_t silent_usec = control_silent_ns(daemon->control) / 1000;
+    bool is_silent = silent_usec > daemon->watchdog_usec / 2;
+    (void)usec;
+    if (!is_silent) {
+        (void)sd_notify(0, "WATCHDOG=1");
+    } else if (!daemon->is_silent) {
+        log_warning(0, "the collector has not moved for %u ms: the watchdog is told no more",
+                    (unsigned)(silent_usec / 1000));
+    }
+    daemon->is_silent = is_silent;
+    int r = sd_event_source_set_time_relative(source, daemon->watchdog_usec / BEATS);
+    return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int feed_watchdog(struct daemon *daemon)
+{
+    int r = sd_watchdog_enabled(1, &daemon->watchdog_usec);
+    if (r <= 0) {
+        return r;
+    }
+    r = sd_event_add_time_relative(daemon->event, &daemon->watchdog_source, CLOCK_MONOTONIC, 0, 0,
+                                   on_watchdog, daemon);
+    if (r >= 0) {
+        r = sd_event_source_set_exit_on_failure(daemon->watchdog_source, true);
+    }
+    return r < 0 ? r : sd_event_source_set_description(daemon->watchdog_source, "watchdog");
 }
 
 /* The user that the worker becomes, where the daemon may change users at all. */
@@ -115,37 +255,54 @@ static struct perf_features probe_features(void)
     return features;
 }
 
-int daemon_run(int listen_fd, const char *address)
+static int set_up(struct daemon *daemon, const struct daemon_params *params)
 {
-    cleanup_(daemon_done) struct daemon daemon = {0};
-    cleanup_(closep) int fd = listen_fd;
-
-    int r = sd_event_default(&daemon.event);
+    cleanup_(closep) int fd = params->listen_fd;
+    int r = sd_event_default(&daemon->event);
     if (r < 0) {
         return log_error(r, "there is no event loop");
     }
-    /* Before any thread, so that every thread has the signals blocked. */
-    r = sd_event_set_signal_exit(daemon.event, true);
+    r = take_signals(daemon);
     if (r < 0) {
         return log_error(r, "signals cannot be handled");
     }
-    r = set_up_cache(&daemon);
+    r = set_up_cache(daemon);
     if (r < 0) {
         return r;
     }
-    struct control_params params = {
-        .event = daemon.event,
-        .cache = daemon.cache,
+    struct control_params control = {
+        .event = daemon->event,
+        .cache = daemon->cache,
+        .config = params->config,
         .features = probe_features(),
         .priority = PRIORITY_PEER,
     };
-    r = control_new(take_fd(fd), &params, &daemon.control);
+    r = control_new(take_fd(fd), &control, &daemon->control);
     if (r < 0) {
         return log_error(r, "the control socket cannot be served");
     }
-    log_info("listening on %s", address);
-    (void)sd_notify(0, "READY=1");
+    r = feed_watchdog(daemon);
+    return r < 0 ? log_error(r, "the watchdog cannot be told") : 0;
+}
+
+int daemon_run(const struct daemon_params *params)
+{
+    cleanup_(daemon_done) struct daemon daemon = {.idle_exit_s = params->idle_exit_s};
+    int r = set_up(&daemon, params);
+    if (r < 0) {
+        return r;
+    }
+    if (params->idle_exit_s > 0) {
+        log_info("listening on %s; ends after %u s without a session and a connection",
+                 params->address, params->idle_exit_s);
+    } else {
+        log_info("listening on %s", params->address);
+    }
+    daemon.told = control_describe(daemon.control);
+    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", daemon.told.text);
     r = sd_event_loop(daemon.event);
-    (void)sd_notify(0, "STOPPING=1");
+    if (!daemon.is_ending) {
+        (void)sd_notify(0, "STOPPING=1");
+    }
     return r;
 }

@@ -195,15 +195,17 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
 }
 
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
-                    size_t max_bytes)
+                    int debug_fd, size_t max_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
     }
     union {
         struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
     } control = {.bytes = {0}};
+    const int fds[ELF_WORKER_FILES_MAX] = {fd, debug_fd};
+    size_t fds_bytes = (debug_fd < 0 ? 1 : 2) * sizeof *fds;
     struct elf_worker_question question = {.sequence = worker->sequence + 1,
                                            .request = (uint32_t)request};
     struct iovec data = {.iov_base = &question, .iov_len = sizeof question};
@@ -211,13 +213,13 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
         .msg_iov = &data,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = sizeof control,
+        .msg_controllen = CMSG_SPACE(fds_bytes),
     };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    header->cmsg_len = CMSG_LEN(fds_bytes);
+    memcpy(CMSG_DATA(header), fds, fds_bytes);
     if (sendmsg(worker->socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         return errno == EAGAIN || errno == EBADF ? -errno : -EPIPE;
     }
@@ -252,6 +254,7 @@ static int open_table(struct elf_worker_table *table)
     switch (table->request) {
     case ELF_WORKER_SYMBOLS:
     case ELF_WORKER_KALLSYMS:
+    case ELF_WORKER_PERF_MAP:
         return symbol_table_open(table->map, table->map_bytes, &table->symbols);
     case ELF_WORKER_CFI:
         return cfi_table_open(table->map, table->map_bytes, &table->cfi);

@@ -5,7 +5,7 @@
  * The child without rights, the only process that parses other people's files. It is this program
  * executed anew, with one socket: no capabilities, an own uid where the daemon may change it, a
  * seccomp filter that knows no open, socket, connect, exec, clone, ptrace or kill, limited memory.
- * It is sent {request, fd} and answers with a sealed memfd that holds a symbol table, or with an
+ * It is sent {request, fds} and answers with a sealed memfd that holds a symbol table, or with an
  * errno.
  */
 
@@ -20,9 +20,10 @@ struct elf_worker_config {
 };
 
 enum elf_worker_request {
-    ELF_WORKER_SYMBOLS,  /* fd: an ELF file */
+    ELF_WORKER_SYMBOLS,  /* fd: an ELF file; debug_fd: what was split off it */
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
     ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
+    ELF_WORKER_PERF_MAP, /* fd: what a runtime says of the code that it made */
 };
 
 /* What the worker made: read-only, checked, and never to change. */
@@ -56,10 +57,10 @@ int elf_worker_fd(
     const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */
 pid_t elf_worker_pid(const struct elf_worker *worker);
 
-/* Sends one request (fd borrowed), whose table may have `max_bytes`; one may be under way. Returns
- * 0, -EAGAIN, or -EPIPE when it died. */
+/* Sends one request (fds borrowed, debug_fd -1: none), whose table may have `max_bytes`; one may be
+ * under way. Returns 0, -EAGAIN, or -EPIPE when it died. */
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
-                    size_t max_bytes);
+                    int debug_fd, size_t max_bytes);
 
 /*
  * Takes the reply, without blocking. Returns 0 with a table; -EAGAIN when there is none yet; -EPIPE

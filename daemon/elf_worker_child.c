@@ -13,6 +13,7 @@
 #include "elf_worker_confine.h"
 #include "elf_worker_wire.h"
 #include "kallsyms.h"
+#include "perf_map.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -24,12 +25,25 @@ static bool receive_settings(int socket_fd, struct elf_worker_settings *ret)
     return recv(socket_fd, ret, sizeof *ret, MSG_TRUNC) == (ssize_t)sizeof *ret;
 }
 
-/* Waits for a question and its file (`*ret_fd`, returned); false: there will be none. */
-static bool receive_question(int socket_fd, struct elf_worker_question *ret, int *ret_fd)
+/* A question's files; -1: none. */
+struct files {
+    int fd;
+    int debug_fd;
+};
+
+static void close_files(struct files *files)
+{
+    files->fd = close_fd(files->fd);
+    files->debug_fd = close_fd(files->debug_fd);
+}
+
+/* Waits for a question and its files (returned: close_files()); false: there will be none. */
+static bool receive_question(int socket_fd, struct elf_worker_question *ret,
+                             struct files *ret_files)
 {
     union {
         struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
     } control;
     struct iovec data = {.iov_base = ret, .iov_len = sizeof *ret};
     struct msghdr message = {
@@ -41,10 +55,13 @@ static bool receive_question(int socket_fd, struct elf_worker_question *ret, int
     ssize_t got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
     struct cmsghdr *header = got == (ssize_t)sizeof *ret ? CMSG_FIRSTHDR(&message) : NULL;
     if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int))) {
+        (header->cmsg_len != CMSG_LEN(sizeof(int)) &&
+         header->cmsg_len != CMSG_LEN(ELF_WORKER_FILES_MAX * sizeof(int)))) {
         return false;
     }
-    memcpy(ret_fd, CMSG_DATA(header), sizeof *ret_fd);
+    int fds[ELF_WORKER_FILES_MAX] = {-1, -1};
+    memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+    *ret_files = (struct files){.fd = fds[0], .debug_fd = fds[1]};
     return true;
 }
 
@@ -91,14 +108,30 @@ static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
     return 0;
 }
 
-static int build_symbols(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
+static int read_symbols(enum elf_worker_request request, const struct files *files,
+                        struct symbol_builder *builder)
+{
+    switch (request) {
+    case ELF_WORKER_SYMBOLS:
+        return elf_symbols_read(files->fd, files->debug_fd, builder);
+    case ELF_WORKER_KALLSYMS:
+        return kallsyms_read(files->fd, builder);
+    case ELF_WORKER_PERF_MAP:
+        return perf_map_read(files->fd, builder);
+    case ELF_WORKER_CFI:
+        break;
+    }
+    return -ENOSYS;
+}
+
+static int build_symbols(enum elf_worker_request request, const struct files *files,
+                         void **ret_bytes, size_t *ret_size_bytes)
 {
     struct symbol_builder *builder = symbol_builder_new();
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r =
-        request == ELF_WORKER_KALLSYMS ? kallsyms_read(fd, builder) : elf_symbols_read(fd, builder);
+    int r = read_symbols(request, files, builder);
     if (r == 0) {
         r = symbol_builder_finish(builder, ret_bytes, ret_size_bytes);
     }
@@ -120,23 +153,26 @@ static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
     return r;
 }
 
-static int build(uint32_t request, int fd, void **ret_bytes, size_t *ret_size_bytes)
+static int build(uint32_t request, const struct files *files, void **ret_bytes,
+                 size_t *ret_size_bytes)
 {
-    switch ((enum elf_worker_request)request) {
+    enum elf_worker_request known = (enum elf_worker_request)request;
+    switch (known) {
     case ELF_WORKER_SYMBOLS:
     case ELF_WORKER_KALLSYMS:
-        return build_symbols(request, fd, ret_bytes, ret_size_bytes);
+    case ELF_WORKER_PERF_MAP:
+        return build_symbols(known, files, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
-        return build_cfi(fd, ret_bytes, ret_size_bytes);
+        return build_cfi(files->fd, ret_bytes, ret_size_bytes);
     }
     return -ENOSYS;
 }
 
-static int build_table(uint32_t request, int fd, size_t *ret_bytes, int *ret_fd)
+static int build_table(uint32_t request, const struct files *files, size_t *ret_bytes, int *ret_fd)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
-    int r = build(request, fd, &bytes, &size_bytes);
+    int r = build(request, files, &bytes, &size_bytes);
     if (r == 0) {
         r = seal_table(bytes, size_bytes, ret_fd);
     }
@@ -155,16 +191,16 @@ _Noreturn void elf_worker_child(int socket_fd)
     }
     for (;;) {
         struct elf_worker_question question;
-        int fd = -1;
-        if (!receive_question(socket_fd, &question, &fd)) {
+        struct files files;
+        if (!receive_question(socket_fd, &question, &files)) {
             _exit(EXIT_SUCCESS);
         }
         struct elf_worker_answer answer = {.sequence = question.sequence};
         cleanup_(closep) int table_fd = -1;
         size_t size_bytes = 0;
-        answer.error = build_table(question.request, fd, &size_bytes, &table_fd);
+        answer.error = build_table(question.request, &files, &size_bytes, &table_fd);
         answer.size_bytes = size_bytes;
-        close_fd(fd);
+        close_files(&files);
         send_answer(socket_fd, answer, table_fd);
     }
 }

@@ -3,11 +3,13 @@
 
 /*
  * What elf_worker.c and elf_worker_child.c say to each other over a SOCK_SEQPACKET socket, one
- * structure a message. First the settings, once; then a request with one descriptor, and for each
- * one reply, with one descriptor if `error` is 0. Private to one build of the program.
+ * structure a message. First the settings, once; then a request with one descriptor or two, and for
+ * each one reply, with one descriptor if `error` is 0. Private to one build of the program.
  */
 
 #include <stdint.h>
+
+#define ELF_WORKER_FILES_MAX 2 /* of a request */
 
 struct elf_worker_settings {
     uint32_t uid; /* UINT32_MAX: keep */

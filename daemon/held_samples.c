@@ -3,14 +3,19 @@
 /*
  * A ring of entries of different sizes, each whole: what does not fit before the end of the memory
  * begins at its start again, and `wrap` says where the entries before it end. Entries are released
- * in any order; their room comes free with that of the oldest.
+ * in any order; their room comes free with that of the oldest. One process with deep stacks in
+ * files that take long must not drive out the samples of all others, so each has its share.
  */
 #include "held_samples.h"
 
 #include "cleanup.h"
+#include "fair_share.h"
 
 #include <string.h>
 #include <sys/mman.h>
+
+#define OWNERS      1024 /* pids that meet in one share it */
+#define SHARE_PARTS 2
 
 struct entry {
     size_t bytes; /* with all that belongs to it; a multiple of 8 */
@@ -27,6 +32,8 @@ struct held_samples {
     bool wrapped;
     size_t entry_count; /* with those released that wait for an older one */
     size_t held_count;
+    size_t held_bytes;
+    size_t bytes_of[OWNERS];
 };
 
 struct held_samples *held_samples_new(size_t capacity_bytes)
@@ -75,6 +82,11 @@ static struct entry *take_room(struct held_samples *held, size_t bytes)
     return entry;
 }
 
+static size_t *bytes_of(struct held_samples *held, const struct perf_record *record)
+{
+    return &held->bytes_of[(uint32_t)record->pid % OWNERS];
+}
+
 static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)
 {
     uint8_t *start = *to;
@@ -91,10 +103,16 @@ bool held_samples_add(struct held_samples *held, size_t cpu_index, const struct 
     size_t words = view->kernel_count + view->user_count + view->user_regs_count;
     size_t bytes = sizeof(struct entry) + words * sizeof(uint64_t) +
                    ((view->user_stack_bytes + 7) & ~(size_t)7);
-    struct entry *entry = take_room(held, bytes);
+    size_t *own_bytes = bytes_of(held, record);
+    struct entry *entry = NULL;
+    if (fair_share_allows(held->capacity, SHARE_PARTS, held->held_bytes, *own_bytes, bytes)) {
+        entry = take_room(held, bytes);
+    }
     if (entry == NULL) {
         return false;
     }
+    *own_bytes += bytes;
+    held->held_bytes += bytes;
     *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, *record}};
     struct perf_sample_view *copied = &entry->sample.record.sample;
     uint8_t *to = (uint8_t *)(entry + 1);
@@ -170,6 +188,8 @@ void held_samples_release(struct held_samples *held, const struct held_sample *s
     struct entry *entry = (void *)(held->memory + offset);
     explicit_bzero(entry + 1, entry->bytes - sizeof *entry);
     entry->released = true;
+    *bytes_of(held, &entry->sample.record) -= entry->bytes;
+    held->held_bytes -= entry->bytes;
     held->held_count--;
     advance_head(held);
 }

@@ -3,8 +3,8 @@
 
 /*
  * Samples that wait for a table: copies of their records, in the order in which they came, in a
- * memory of a fixed size that no core dump shows. What is released is wiped. Belongs to the
- * collector thread.
+ * memory of a fixed size that no core dump shows, which the processes share (fair_share.h). What is
+ * released is wiped. Belongs to the collector thread.
  */
 
 #include "perf_record.h"
@@ -20,7 +20,7 @@ struct held_sample {
 struct held_samples *held_samples_new(size_t capacity_bytes);
 struct held_samples *held_samples_free(struct held_samples *held);
 
-/* Copies a sample. False: there is no room. */
+/* Copies a sample. False: there is no room, or its process has its share. */
 bool held_samples_add(struct held_samples *held, size_t cpu_index,
                       const struct perf_record *record);
 

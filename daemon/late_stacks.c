@@ -66,11 +66,11 @@ static uint64_t complete(struct late_stacks *late, const struct deferred_open *o
         .tid = open->tid,
     };
     user_stack_take_deferred(late->config.stack, chain->frames, chain->count, &sample);
-    bool is_open = trace_complete(
+    bool has_stack = trace_complete(
         late->config.trace, open->cpu_index, open->id, &sample,
         process_table_find(late->config.processes, open->pid, open->first_ns), closed);
     /* The trace closes ids by itself where a segment ends. */
-    if (!is_open || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
+    if (!has_stack || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
         late->counts.orphan_partials += open->sample_count;
         return 0;
     }

@@ -3,17 +3,28 @@
 /*
  * Writes log lines. A line is one write(), so that lines of several threads do not mix, and at most
  * LINE_BYTES_MAX long; control characters become '?', so that no text from outside can begin a
- * line. The level is the one variable at file scope in the daemon.
+ * line. The level is the one variable at file scope in the daemon. JOURNAL_STREAM says which file
+ * of the journal a service was given as standard error; one that was sent elsewhere since gets
+ * lines.
  */
 #include "log.h"
 
+#define SD_JOURNAL_SUPPRESS_LOCATION
+
 #include <errno.h>
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <systemd/sd-journal.h>
 #include <unistd.h>
 
-#define LINE_BYTES_MAX 1024
+#define LINE_BYTES_MAX  1024
+#define FIELD_BYTES_MAX 64
+#define FIELDS_MAX      7
+#define IDENTIFIER      "cpu-profilerd"
 
 static enum log_level last_level = LOG_LEVEL_INFO;
 
@@ -31,21 +42,83 @@ static size_t written_bytes(int printed, size_t room_bytes)
     return (size_t)printed < room_bytes ? (size_t)printed : room_bytes - 1;
 }
 
-__attribute__((format(printf, 3, 0))) static void write_line(enum log_level level, int r,
+static bool is_stderr_the_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat status;
+    unsigned long long device = 0;
+    unsigned long long inode = 0;
+    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+/* The fields of an entry, each "NAME=value". */
+struct entry {
+    char texts[FIELDS_MAX][FIELD_BYTES_MAX];
+    struct iovec fields[FIELDS_MAX];
+    int count;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_field(struct entry *entry, const char *format,
+                                                            ...)
+{
+    va_list args;
+    char *text = entry->texts[entry->count];
+    va_start(args, format);
+    size_t bytes = written_bytes(vsnprintf(text, FIELD_BYTES_MAX, format, args), FIELD_BYTES_MAX);
+    va_end(args);
+    entry->fields[entry->count++] = (struct iovec){.iov_base = text, .iov_len = bytes};
+}
+
+/* `message` is "MESSAGE=" and the line. Returns whether the journal has taken it. */
+static bool send_entry(enum log_level level, const struct log_fields *fields, char *message,
+                       size_t message_bytes)
+{
+    struct entry entry = {.count = 0};
+    entry.fields[entry.count++] = (struct iovec){.iov_base = message, .iov_len = message_bytes};
+    add_field(&entry, "PRIORITY=%d", (int)level);
+    add_field(&entry, "SYSLOG_IDENTIFIER=" IDENTIFIER);
+    if (fields != NULL) {
+        add_field(&entry, "MESSAGE_ID=%s", fields->message_id);
+        add_field(&entry, "CPU_PROFILERD_UID=%u", fields->uid);
+    }
+    if (fields != NULL && fields->pid != 0) {
+        add_field(&entry, "CPU_PROFILERD_PID=%d", (int)fields->pid);
+    }
+    if (fields != NULL && fields->session != NULL) {
+        add_field(&entry, "CPU_PROFILERD_SESSION=%s", fields->session);
+    }
+    return sd_journal_sendv(entry.fields, entry.count) == 0;
+}
+
+/* `text` has room for a newline behind its bytes. */
+static void write_text(enum log_level level, char *text, size_t bytes)
+{
+    char priority[8] = "";
+    struct iovec parts[2] = {{.iov_base = priority}, {.iov_base = text, .iov_len = bytes + 1}};
+    if (isatty(STDERR_FILENO) == 0) { /* the journal wants the priority, a person does not */
+        parts[0].iov_len =
+            written_bytes(snprintf(priority, sizeof priority, "<%d>", (int)level), sizeof priority);
+    }
+    text[bytes] = '\n';
+    (void)!writev(STDERR_FILENO, parts, 2);
+}
+
+__attribute__((format(printf, 4, 0))) static void write_line(enum log_level level, int r,
+                                                             const struct log_fields *fields,
                                                              const char *format, va_list args)
 {
-    char line[LINE_BYTES_MAX];
+    static const char begin[] = "MESSAGE=";
+    const size_t begin_bytes = sizeof begin - 1;
+    char entry[sizeof begin - 1 + LINE_BYTES_MAX];
+    char *line = entry + begin_bytes;
     int saved_errno = errno;
     if (level > last_level) {
         return;
     }
-    size_t room_bytes = sizeof line - 1; /* one is for the newline */
-    size_t bytes = 0;
-    if (isatty(STDERR_FILENO) == 0) { /* the journal wants the priority, a person does not */
-        bytes = written_bytes(snprintf(line, room_bytes, "<%d>", (int)level), room_bytes);
-    }
-    bytes += written_bytes(vsnprintf(line + bytes, room_bytes - bytes, format, args),
-                           room_bytes - bytes);
+    size_t room_bytes = LINE_BYTES_MAX - sizeof "<3>"; /* which, with a newline, is of the line */
+    memcpy(entry, begin, begin_bytes);
+    size_t bytes = written_bytes(vsnprintf(line, room_bytes, format, args), room_bytes);
     if (r < 0) {
         bytes += written_bytes(snprintf(line + bytes, room_bytes - bytes, ": %s", strerror(-r)),
                                room_bytes - bytes);
@@ -54,8 +127,9 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
         unsigned char byte = (unsigned char)line[i];
         line[i] = byte < ' ' || byte == 0x7f ? '?' : line[i];
     }
-    line[bytes++] = '\n';
-    (void)!write(STDERR_FILENO, line, bytes);
+    if (!is_stderr_the_journal() || !send_entry(level, fields, entry, begin_bytes + bytes)) {
+        write_text(level, line, bytes);
+    }
     errno = saved_errno;
 }
 
@@ -63,7 +137,7 @@ int log_error(int r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(LOG_LEVEL_ERROR, r, format, args);
+    write_line(LOG_LEVEL_ERROR, r, NULL, format, args);
     va_end(args);
     return r;
 }
@@ -72,7 +146,7 @@ int log_warning(int r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(LOG_LEVEL_WARNING, r, format, args);
+    write_line(LOG_LEVEL_WARNING, r, NULL, format, args);
     va_end(args);
     return r;
 }
@@ -81,7 +155,7 @@ void log_info(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(LOG_LEVEL_INFO, 0, format, args);
+    write_line(LOG_LEVEL_INFO, 0, NULL, format, args);
     va_end(args);
 }
 
@@ -89,6 +163,12 @@ void log_debug(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(LOG_LEVEL_DEBUG, 0, format, args);
+    write_line(LOG_LEVEL_DEBUG, 0, NULL, format, args);
     va_end(args);
+}
+
+void log_event(enum log_level level, const struct log_fields *fields, const char *format,
+               va_list args)
+{
+    write_line(level, 0, fields, format, args);
 }

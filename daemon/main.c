@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The program: arguments, limits, the socket, and then daemon_run(). Executed with
+ * The program: arguments, its config, limits, the socket, and then daemon_run(). Executed with
  * ELF_WORKER_ARGUMENT it is the worker instead, which shares nothing with the daemon but the file
  * on disk.
  */
 #include "cleanup.h"
 #include "control.h"
 #include "daemon.h"
+#include "daemon_config.h"
 #include "elf_worker.h"
 #include "fault.h"
 #include "log.h"
 #include "sampler.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,18 +29,38 @@ enum {
     EXIT_USAGE = 2,
 };
 
+#define IDLE_EXIT_S     60 /* where the service manager has the socket, and starts the daemon again */
+#define IDLE_EXIT_S_MAX 31536000
+
+static const char USAGE[] =
+    "Usage: cpu-profilerd [--socket PATH] [--config FILE] [--idle-exit-s SECONDS]\n"
+    "       cpu-profilerd --check [FILE]\n";
+
 static const char HELP[] =
-    "Usage: cpu-profilerd [--socket PATH]\n"
     "Samples every CPU on a timer and serves one recording session at a time to its clients.\n"
     "\n"
-    "  --socket PATH  listen on PATH instead of $CPU_PROFILERD_SOCKET or " SAMPLER_SOCKET_PATH ";\n"
-    "                 a socket passed by the service manager comes before either\n"
-    "  --version      print the version\n"
-    "  --help         print this text\n"
+    "  --socket PATH   listen on PATH instead of $CPU_PROFILERD_SOCKET or " SAMPLER_SOCKET_PATH
+    ";\n"
+    "                  a socket passed by the service manager comes before either\n"
+    "  --config FILE   who may use it, and how much, instead of " DAEMON_CONFIG_PATH "\n"
+    "  --check [FILE]  check that file, say in a line what holds, and end\n"
+    "  --idle-exit-s SECONDS\n"
+    "                  end after so long without a session and a connection; 0: never. By\n"
+    "                  default 60 with a socket of the service manager, else never\n"
+    "  --version       print the version\n"
+    "  --help          print this text\n"
     "\n"
     "It needs the right to open system-wide perf events and to lock their rings: run it as root,\n"
     "or with CAP_PERFMON and CAP_IPC_LOCK.\n"
+    "SIGTERM ends sampling; what was recorded can be read for 5 s more. Another one ends at once.\n"
     "Talk to it with profctl: profctl record -d 5\n";
+
+struct arguments {
+    const char *socket_path;
+    const char *config_path; /* NULL: the default one, if it is there */
+    int64_t idle_exit_s;     /* -1: not given */
+    bool is_check;
+};
 
 /* The rings, the files being opened and the peers need more descriptors than the usual soft limit.
  */
@@ -51,13 +73,28 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* The socket of the service manager, else our own at `path`. Returns the descriptor or -errno. */
+/* The socket of the service manager, if it is one that can be served: 1, 0 for none, or -errno. */
+static int find_passed_socket(void)
+{
+    int passed = sd_listen_fds(1);
+    if (passed <= 0) {
+        return passed;
+    }
+    if (passed > 1) {
+        return log_error(-EINVAL, "%d sockets were passed, one is expected", passed);
+    }
+    return sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) > 0
+               ? 1
+               : log_error(-EINVAL, "the passed descriptor is no listening Unix stream socket");
+}
+
+/* That socket, else our own at `path`. Returns the descriptor or -errno. */
 static int obtain_socket(const char *path, const char **ret_address)
 {
     struct fault fault;
-    int passed = sd_listen_fds(1);
-    if (passed > 1) {
-        return log_error(-EINVAL, "%d sockets were passed, one is expected", passed);
+    int passed = find_passed_socket();
+    if (passed < 0) {
+        return passed;
     }
     if (passed == 1) {
         *ret_address = "the socket of the service manager";
@@ -74,43 +111,124 @@ static int obtain_socket(const char *path, const char **ret_address)
 
 static int usage(void)
 {
-    (void)fputs("Usage: cpu-profilerd [--socket PATH] [--version] [--help]\n", stderr);
+    (void)fputs(USAGE, stderr);
     return EXIT_USAGE;
 }
 
-int main(int argc, char **argv)
+/* The administrator's file, or none where nobody named one. Returns 1, 0 for none, or -errno. */
+static int load_config(const char *path, struct daemon_config *ret, struct fault *reterr)
+{
+    daemon_config_init(ret, path == NULL ? DAEMON_CONFIG_PATH : path);
+    int r = daemon_config_load(ret->limits.path, ret, reterr);
+    if (r == -ENOENT && path == NULL) {
+        return 0;
+    }
+    return r < 0 ? r : 1;
+}
+
+/* FILE: MEMBER: what is wrong; what is allowed */
+static const char *separate(const struct fault *fault)
+{
+    return fault->member[0] == '\0' ? "" : ": ";
+}
+
+static int check_config(const char *path)
+{
+    struct daemon_config config;
+    struct fault fault = {0};
+    int r = load_config(path, &config, &fault);
+    if (r < 0) {
+        (void)fprintf(stderr, "cpu-profilerd: %s: %s%s%s\n", config.limits.path, fault.member,
+                      separate(&fault), fault.text);
+        return EXIT_FAILURE;
+    }
+    (void)printf("%s: %s: %s\n", config.limits.path, r == 0 ? "is not there" : "ok",
+                 daemon_config_describe(&config).text);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool parse_seconds(const char *text, int64_t *ret)
+{
+    char *end = NULL;
+    errno = 0;
+    long long seconds = strtoll(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || seconds < 0 || seconds > IDLE_EXIT_S_MAX) {
+        (void)fprintf(stderr,
+                      "cpu-profilerd: --idle-exit-s: '%s' is not a number of seconds; 0 to %d are "
+                      "allowed\n",
+                      text, IDLE_EXIT_S_MAX);
+        return false;
+    }
+    *ret = seconds;
+    return true;
+}
+
+/* The file that --check may have behind it; anything else is one argument too many. */
+static bool take_operand(int argc, char **argv, struct arguments *arguments)
+{
+    if (arguments->is_check && optind == argc - 1) {
+        arguments->config_path = argv[optind++];
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "cpu-profilerd: '%s' is not an option\n", argv[optind]);
+    }
+    return optind == argc;
+}
+
+/* Returns -1, or the status to end with. */
+static int parse_arguments(int argc, char **argv, struct arguments *arguments)
 {
     static const struct option options[] = {
         {"socket", required_argument, NULL, 's'},
+        {"config", required_argument, NULL, 'c'},
+        {"check", no_argument, NULL, 'C'},
+        {"idle-exit-s", required_argument, NULL, 'i'},
         {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    if (argc > 1 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
-        elf_worker_child(WORKER_FD);
-    }
-    const char *environment = getenv(SAMPLER_SOCKET_ENVIRONMENT);
-    const char *path =
-        environment != NULL && environment[0] != '\0' ? environment : SAMPLER_SOCKET_PATH;
     for (int option = getopt_long(argc, argv, "", options, NULL); option != -1;
          option = getopt_long(argc, argv, "", options, NULL)) {
         switch (option) {
         case 's':
-            path = optarg;
+            arguments->socket_path = optarg;
+            break;
+        case 'c':
+            arguments->config_path = optarg;
+            break;
+        case 'C':
+            arguments->is_check = true;
+            break;
+        case 'i':
+            if (!parse_seconds(optarg, &arguments->idle_exit_s)) {
+                return usage();
+            }
             break;
         case 'v':
             (void)puts("cpu-profilerd " CPU_PROFILERD_VERSION);
             return EXIT_SUCCESS;
         case 'h':
-            (void)fputs(HELP, stdout);
+            (void)printf("%s%s", USAGE, HELP);
             return EXIT_SUCCESS;
         default:
             return usage();
         }
     }
-    if (optind < argc) {
-        (void)fprintf(stderr, "cpu-profilerd: '%s' is not an option\n", argv[optind]);
-        return usage();
+    return take_operand(argc, argv, arguments) ? -1 : usage();
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct daemon_config config;
+    struct fault fault = {0};
+    int r = load_config(arguments->config_path, &config, &fault);
+    if (r < 0) {
+        (void)log_error(0, "%s: %s%s%s", config.limits.path, fault.member, separate(&fault),
+                        fault.text);
+        return EXIT_FAILURE;
+    }
+    if (r > 0) {
+        log_info("%s: %s", config.limits.path, daemon_config_describe(&config).text);
     }
 
     /* Memory holds what other users' programs run: no core file, no debugger but root's. */
@@ -118,14 +236,36 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
 
-    const char *address = NULL;
-    int listen_fd = obtain_socket(path, &address);
-    if (listen_fd < 0) {
+    struct daemon_params params = {.config = &config};
+    params.listen_fd = obtain_socket(arguments->socket_path, &params.address);
+    if (params.listen_fd < 0) {
         return EXIT_FAILURE;
     }
-    int r = daemon_run(listen_fd, address);
-    if (address == path) {
-        control_unlisten(path);
+    bool is_own = params.address == arguments->socket_path;
+    params.idle_exit_s = arguments->idle_exit_s >= 0 ? (uint32_t)arguments->idle_exit_s
+                         : is_own                    ? 0
+                                                     : IDLE_EXIT_S;
+    r = daemon_run(&params);
+    if (is_own) {
+        control_unlisten(arguments->socket_path);
     }
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
+        elf_worker_child(WORKER_FD);
+    }
+    const char *environment = getenv(SAMPLER_SOCKET_ENVIRONMENT);
+    struct arguments arguments = {
+        .socket_path =
+            environment != NULL && environment[0] != '\0' ? environment : SAMPLER_SOCKET_PATH,
+        .idle_exit_s = -1,
+    };
+    int status = parse_arguments(argc, argv, &arguments);
+    if (status >= 0) {
+        return status;
+    }
+    return arguments.is_check ? check_config(arguments.config_path) : run(&arguments);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-bool mapping_is_vdso(const struct mapping *mapping)
+static bool is_vdso(const struct mapping *mapping)
 {
     return strcmp(mapping->file->path, "[vdso]") == 0;
 }
@@ -15,7 +15,13 @@ bool mapping_is_vdso(const struct mapping *mapping)
 bool mapping_has_module(const struct mapping *mapping)
 {
     const char *path = mapping->file->path;
-    return (path[0] == '/' && path[1] != '/') || mapping_is_vdso(mapping);
+    return (path[0] == '/' && path[1] != '/') || is_vdso(mapping);
+}
+
+/* "[vvar]", "[vsyscall]" and the like are the kernel's. */
+bool mapping_is_made_code(const struct mapping *mapping)
+{
+    return !mapping_has_module(mapping) && strncmp(mapping->file->path, "[v", 2) != 0;
 }
 
 struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
@@ -23,7 +29,7 @@ struct module_ticket *mapping_request(struct module_cache *cache, enum module_ta
                                       const struct mapping *mapping)
 {
     const struct mapped_file *file = mapping->file;
-    if (mapping_is_vdso(mapping)) {
+    if (is_vdso(mapping)) {
         return module_cache_request_vdso(cache, table);
     }
     struct module_query query = {

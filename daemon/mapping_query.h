@@ -12,6 +12,8 @@
  * of the kernel's. */
 bool mapping_has_module(const struct mapping *mapping);
 bool mapping_is_vdso(const struct mapping *mapping);
+/* Whether code in it is what the process has put there itself. */
+bool mapping_is_made_code(const struct mapping *mapping);
 
 /* Asks the cache for a table of what has_module() says is behind a mapping of `process`: see
  * module_cache_request(). */

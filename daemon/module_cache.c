@@ -10,6 +10,9 @@
  * that come after. So one that has read what an unprivileged user wrote reads nothing but that
  * user's files from then on: for any other, there is a new one.
  *
+ * A file that has been read is read again together with its debug file, if there is one, which is
+ * known only once its build-id is. Where that fails, what it gave alone is its table.
+ *
  * Everything but the requests runs in the main thread, inside module_cache_dispatch(), which never
  * waits: files are opened and closed by the opener's threads, and a killed worker is reaped when it
  * is ready to be.
@@ -18,6 +21,7 @@
 
 #include "cleanup.h"
 #include "limit_clock.h"
+#include "module_load.h"
 #include "module_queue.h"
 #include "module_ticket.h"
 #include "opener.h"
@@ -30,7 +34,6 @@
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
 #define DYING_WORKERS_MAX 16
-#define CFI_SPARE_BYTES   ((size_t)4 << 20)
 
 struct module_cache {
     struct elf_worker_config worker_config;
@@ -44,6 +47,7 @@ struct module_cache {
     uid_t worker_author; /* whose files it may have been taken over by; 0: nobody's */
     struct module_queue *queue;
     struct module_load *current; /* with the worker */
+    struct module_load *parted;  /* read, while the debug file of each is looked for */
     uint64_t current_begin_ns;
     uint64_t trim_ns;
     atomic_uint_least64_t requested_count;
@@ -82,6 +86,12 @@ static void end_load(struct module_cache *cache, struct module_load *load,
         }
     }
     opener_release(cache->opener, load->file.fd, load->uid);
+    if (load->debug_fd >= 0) {
+        opener_release(cache->opener, load->debug_fd, OPENER_OWN_UID);
+    }
+    if (load->first.map != NULL) {
+        (void)munmap(load->first.map, load->first.map_bytes);
+    }
     free(load);
 }
 
@@ -158,19 +168,10 @@ static void replace_worker(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-/* The load under way has no table: remembered, except for the kernel, which has no identity. */
-static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
+/* Takes the table, which is what its tickets get. */
+static void keep_table(struct module_cache *cache, struct module_load *load,
+                       const struct elf_worker_table *table)
 {
-    struct module_load *load = take_current(cache);
-    if (load->request.source != MODULE_KERNEL) {
-        module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
-    }
-    end_load(cache, load, NULL, failure);
-}
-
-static void keep_table(struct module_cache *cache, const struct elf_worker_table *table)
-{
-    struct module_load *load = take_current(cache);
     struct module_entry *entry = NULL;
     bool kernel = load->request.source == MODULE_KERNEL;
     int r = module_store_add(cache->store, kernel ? NULL : &load->file.identity, load->uid, table,
@@ -179,6 +180,74 @@ static void keep_table(struct module_cache *cache, const struct elf_worker_table
         (void)munmap(table->map, table->map_bytes);
     }
     end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
+}
+
+/* What was read of the file alone. */
+static void keep_first_table(struct module_cache *cache, struct module_load *load)
+{
+    const struct elf_worker_table first = load->first;
+    load->first.map = NULL;
+    keep_table(cache, load, &first);
+}
+
+/* The load under way has no table, or no other than it had: remembered, except for the kernel,
+ * which has no identity. */
+static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
+{
+    struct module_load *load = take_current(cache);
+    if (load->first.map != NULL) {
+        keep_first_table(cache, load);
+        return;
+    }
+    if (load->request.source != MODULE_KERNEL) {
+        module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
+    }
+    end_load(cache, load, NULL, failure);
+}
+
+/* Has the debug file of what has just been read looked for. False: it has none. */
+static bool part_load(struct module_cache *cache, struct module_load *load,
+                      const struct elf_worker_table *table)
+{
+    char path[MODULE_DEBUG_PATH_BYTES];
+    if (!module_load_debug_path(load, table, path)) {
+        return false;
+    }
+    const struct module_query query = {.path = path};
+    const struct opener_request request = {
+        .source = MODULE_DEBUG, .urgency = MODULE_WANTED, .query = &query, .userdata = load};
+    if (opener_submit(cache->opener, &request) < 0) {
+        return false;
+    }
+    load->first = *table;
+    load->next = cache->parted;
+    cache->parted = load;
+    return true;
+}
+
+static void take_table(struct module_cache *cache, const struct elf_worker_table *table)
+{
+    struct module_load *load = take_current(cache);
+    if (!part_load(cache, load, table)) {
+        keep_table(cache, load, table);
+    }
+}
+
+/* The debug file is there, or is not: the file is read again with it, or not. */
+static void take_debug_file(struct module_cache *cache, const struct opener_answer *answer)
+{
+    struct module_load *load = answer->userdata;
+    struct module_load **link = &cache->parted;
+    while (*link != load) {
+        link = &(*link)->next;
+    }
+    *link = load->next;
+    load->next = NULL;
+    load->debug_fd = answer->failure == MODULE_FAILURE_NONE ? answer->file.fd : -1;
+    load->debug_bytes = answer->file.identity.size_bytes;
+    if (load->debug_fd < 0 || module_queue_add(cache->queue, load) < 0) {
+        keep_first_table(cache, load);
+    }
 }
 
 static void receive_answer(struct module_cache *cache, uint64_t now_ns)
@@ -203,7 +272,7 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (r < 0) {
         fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
     } else {
-        keep_table(cache, &table);
+        take_table(cache, &table);
     }
 }
 
@@ -228,37 +297,22 @@ static void renew_worker(struct module_cache *cache)
     }
 }
 
-/* What the table of a file may take. A row of call frames takes two bytes there at least, and four
- * here; pages and rules are bounded by themselves. */
-static size_t table_limit(enum module_table table, uint64_t file_bytes)
+/* The load whose turn it is, or NULL: what is only likely to be needed does not come between the
+ * two readings of what a sample waits for. */
+static struct module_load *next_load(struct module_cache *cache)
 {
-    switch (table) {
-    case MODULE_CFI:
-        return file_bytes < (CFI_TABLE_BYTES_MAX - CFI_SPARE_BYTES) / 4
-                   ? file_bytes * 4 + CFI_SPARE_BYTES
-                   : CFI_TABLE_BYTES_MAX;
-    case MODULE_SYMBOLS:
-    case MODULE_TABLES:
-        break;
+    struct module_load *load = module_queue_first(cache->queue);
+    const struct module_load *parted = cache->parted;
+    while (parted != NULL && parted->request.urgency != MODULE_WANTED) {
+        parted = parted->next;
     }
-    return symbol_table_limit(file_bytes);
-}
-
-static int ask_worker(struct module_cache *cache, const struct module_load *load)
-{
-    const struct module_file *file = &load->file;
-    if (load->request.source == MODULE_KERNEL) {
-        return elf_worker_send(cache->worker, ELF_WORKER_KALLSYMS, file->fd,
-                               SYMBOL_TABLE_BYTES_MAX);
-    }
-    enum module_table table = load->request.table;
-    return elf_worker_send(cache->worker, table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS,
-                           file->fd, table_limit(table, file->identity.size_bytes));
+    bool waits = parted != NULL && load != NULL && load->request.urgency != MODULE_WANTED;
+    return waits ? NULL : load;
 }
 
 static void send_load(struct module_cache *cache, uint64_t now_ns)
 {
-    struct module_load *load = module_queue_first(cache->queue);
+    struct module_load *load = next_load(cache);
     if (cache->worker == NULL || cache->current != NULL || load == NULL) {
         return;
     }
@@ -268,7 +322,7 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
     if (cache->worker == NULL || !may_read(cache, load)) {
         return;
     }
-    int r = ask_worker(cache, load);
+    int r = module_load_ask(load, cache->worker);
     if (r == -EAGAIN) {
         return;
     }
@@ -287,9 +341,14 @@ static void send_load(struct module_cache *cache, uint64_t now_ns)
 static struct module_load *find_load(struct module_cache *cache, enum module_table table,
                                      const struct file_identity *identity)
 {
-    return cache->current != NULL && module_load_is(cache->current, table, identity)
-               ? cache->current
-               : module_queue_find(cache->queue, table, identity);
+    if (cache->current != NULL && module_load_is(cache->current, table, identity)) {
+        return cache->current;
+    }
+    struct module_load *load = cache->parted;
+    while (load != NULL && !module_load_is(load, table, identity)) {
+        load = load->next;
+    }
+    return load != NULL ? load : module_queue_find(cache->queue, table, identity);
 }
 
 static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
@@ -302,11 +361,23 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
     load->request = ticket->request;
     load->file = answer->file;
     load->uid = answer->uid;
+    load->debug_fd = -1;
     if (module_queue_add(cache->queue, load) < 0) {
         free(load);
         return NULL;
     }
     return load;
+}
+
+/* A sample waits for it now, wherever it is. */
+static void want_load(struct module_cache *cache, struct module_load *load)
+{
+    bool parted = load->first.map != NULL && load->debug_fd < 0;
+    if (parted) {
+        load->request.urgency = MODULE_WANTED;
+    } else if (load != cache->current) {
+        module_queue_want(cache->queue, load);
+    }
 }
 
 /* Has the ticket wait for the load of its file, which is made if there is none. */
@@ -328,8 +399,8 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
         fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
         return;
     }
-    if (ticket->request.urgency == MODULE_WANTED && load != cache->current) {
-        module_queue_want(cache->queue, load);
+    if (ticket->request.urgency == MODULE_WANTED) {
+        want_load(cache, load);
     }
     ticket->next = load->tickets;
     load->tickets = ticket;
@@ -363,7 +434,9 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
 {
     struct opener_answer answer;
     while (opener_next(cache->opener, &answer)) {
-        if (answer.failure != MODULE_FAILURE_NONE) {
+        if (answer.source == MODULE_DEBUG) {
+            take_debug_file(cache, &answer);
+        } else if (answer.failure != MODULE_FAILURE_NONE) {
             fail_ticket(cache, answer.userdata, answer.failure);
         } else {
             take_file(cache, &answer, now_ns);
@@ -386,7 +459,7 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
         r = -ENOMEM;
     }
     if (r == 0) {
-        r = opener_new(&cache->opener);
+        r = opener_new(OPENER_HANG_NS, &cache->opener);
     }
     if (r == 0) {
         r = watch(cache, opener_fd(cache->opener));
@@ -517,4 +590,11 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum
 {
     const struct module_request request = {.source = MODULE_VDSO, .table = table};
     return submit(cache, &request, NULL);
+}
+
+struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
+                                                    const struct module_query *query)
+{
+    const struct module_request request = {.source = MODULE_PERF_MAP};
+    return submit(cache, &request, query);
 }

@@ -142,6 +142,14 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache);
 struct module_ticket *module_cache_request_vdso(struct module_cache *cache,
                                                 enum module_table table);
 
+/*
+ * What a process's runtime says of the code that it has made (/tmp/perf-PID.map), addresses as they
+ * run. Of the query, the pid and when it began are asked for. As module_cache_request(), wanted;
+ * asking again reads what has been added since.
+ */
+struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
+                                                    const struct module_query *query);
+
 enum module_state module_ticket_state(const struct module_ticket *ticket);
 enum module_failure module_ticket_failure(const struct module_ticket *ticket);
 /* Once ready: borrowed for as long as the ticket is held. Equal files give equal pointers. */

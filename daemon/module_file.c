@@ -12,11 +12,16 @@
  *
  * Whatever the way, the file counts only if it is the inode that the query names. The process is
  * held by its folder in /proc, and is the one meant only if it began when that one did.
+ *
+ * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
+ * it must be the process's own: a regular file and no link to one, of the uid as which the process
+ * makes files.
  */
 #include "module_file.h"
 
 #include "cleanup.h"
 #include "limit_clock.h"
+#include "perf_map.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +40,9 @@
 
 #define MAPS_LINES_MAX     1048576
 #define MOUNTS_MAX         1048576
-#define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
+#define MAPS_FOLDER        "/tmp"
+#define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
+#define START_TOLERANCE_NS UINT64_C(50000000)  /* a fork's record comes after the fork */
 
 struct maps_line {
     uint64_t start;
@@ -236,9 +243,9 @@ static uid_t author_of(const struct stat *status, const struct statfs *filesyste
     return status->st_uid == 0 && foreign ? MODULE_AUTHOR_UNKNOWN : status->st_uid;
 }
 
-/* Opens for reading what `path_fd` (borrowed) stands for. */
-static enum module_failure open_for_reading(const struct search *search, int path_fd,
-                                            struct module_file *ret)
+/* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
+static enum module_failure open_regular(const struct search *search, int path_fd,
+                                        struct module_file *ret, struct statfs *ret_filesystem)
 {
     struct statx known;
     if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) < 0) {
@@ -253,23 +260,38 @@ static enum module_failure open_for_reading(const struct search *search, int pat
 
     char path[64];
     struct stat status;
-    struct statfs filesystem;
     int generation = 0;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", path_fd);
     cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &status) < 0 || fstatfs(fd, &filesystem) < 0) {
+    if (fd < 0 || fstat(fd, &status) < 0 || fstatfs(fd, ret_filesystem) < 0) {
         return failure_of(errno);
     }
     (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
-    const struct module_file file = {
+    *ret = (struct module_file){
+        .fd = take_fd(fd),
         .identity = {.device = status.st_dev,
                      .inode = status.st_ino,
                      .size_bytes = (uint64_t)status.st_size,
                      .changed_s = status.st_ctim.tv_sec,
                      .changed_ns = status.st_ctim.tv_nsec,
                      .generation = (uint32_t)generation},
-        .author = author_of(&status, &filesystem),
+        .owner = status.st_uid,
+        .author = author_of(&status, ret_filesystem),
     };
+    return MODULE_FAILURE_NONE;
+}
+
+/* The same, if it is the inode that was mapped. */
+static enum module_failure open_for_reading(const struct search *search, int path_fd,
+                                            struct module_file *ret)
+{
+    struct statfs filesystem = {0};
+    struct module_file file = {.fd = -1};
+    enum module_failure failure = open_regular(search, path_fd, &file, &filesystem);
+    cleanup_(closep) int fd = file.fd;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
     if (!is_mapped_inode(search, fd, &file, &filesystem)) {
         return MODULE_FAILURE_IDENTITY;
     }
@@ -383,6 +405,103 @@ enum module_failure module_file_open(const struct module_query *query, module_fi
     cleanup_(closep) int self_fd = open_process(getpid());
     enum module_failure last = open_by_path(&search, self_fd, ret);
     return last == MODULE_FAILURE_NONE ? last : worse(failure, last);
+}
+
+/* What the process calls itself, and whose files it makes: the innermost pid, and the effective
+ * uid. */
+static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
+{
+    char text[4096];
+    cleanup_(closep) int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *uids = strstr(text, "\nUid:\t");
+    const char *pids = strstr(text, "\nNSpid:\t");
+    if (uids == NULL || pids == NULL) {
+        return false;
+    }
+    char *effective = NULL;
+    (void)strtoul(uids + strlen("\nUid:\t"), &effective, 10);
+    const char *last = memrchr(pids, '\t', strcspn(pids + 1, "\n") + 1);
+    unsigned long pid = strtoul(last, NULL, 10);
+    if (*effective != '\t' || pid == 0 || pid > INT32_MAX) {
+        return false;
+    }
+    *ret_pid = (int32_t)pid;
+    *ret_uid = (uid_t)strtoul(effective, NULL, 10);
+    return true;
+}
+
+/* The folder in which runtimes leave their maps, inside the process's root. */
+static int open_maps_folder(const struct search *search)
+{
+    cleanup_(closep) int root_fd =
+        openat(search->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root_fd < 0 ? -1
+                       : module_path_open(root_fd, MAPS_FOLDER, search->guard, search->userdata);
+}
+
+enum module_failure module_file_open_perf_map(const struct module_query *query,
+                                              module_file_guard_fn guard, void *userdata,
+                                              struct module_file *ret)
+{
+    cleanup_(closep) int process_fd = open_meant_process(query);
+    struct search search = {query, guard, userdata, process_fd};
+    struct module_file file = {.fd = -1};
+    struct statfs filesystem;
+    int32_t pid = 0;
+    uid_t uid = 0;
+    char name[32];
+    if (process_fd < 0 || !read_status(process_fd, &pid, &uid)) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    (void)snprintf(name, sizeof name, "perf-%" PRId32 ".map", pid);
+    cleanup_(closep) int folder_fd = open_maps_folder(&search);
+    cleanup_(closep) int path_fd =
+        folder_fd < 0 ? -1 : openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (path_fd < 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    enum module_failure failure = open_regular(&search, path_fd, &file, &filesystem);
+    cleanup_(closep) int fd = file.fd;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
+    if (file.owner != uid) {
+        return MODULE_FAILURE_IDENTITY;
+    }
+    if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
+        return MODULE_FAILURE_LIMIT;
+    }
+    *ret = file;
+    ret->identity.device ^= PERF_MAP_MARK;
+    ret->fd = take_fd(fd);
+    return MODULE_FAILURE_NONE;
+}
+
+enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
+                                         void *userdata, struct module_file *ret)
+{
+    struct search search = {.guard = guard, .userdata = userdata};
+    struct module_file file = {.fd = -1};
+    struct statfs filesystem;
+    cleanup_(closep) int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int path_fd =
+        root_fd < 0 ? -1 : module_path_open(root_fd, path, guard, userdata);
+    if (path_fd < 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    enum module_failure failure = open_regular(&search, path_fd, &file, &filesystem);
+    cleanup_(closep) int fd = file.fd;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
+    if (file.author != 0) {
+        return MODULE_FAILURE_IDENTITY;
+    }
+    *ret = file;
+    ret->fd = take_fd(fd);
+    return MODULE_FAILURE_NONE;
 }
 
 enum module_failure module_file_open_kernel(struct module_file *ret)

@@ -18,6 +18,8 @@ enum module_source {
     MODULE_FILE,
     MODULE_KERNEL,
     MODULE_VDSO,
+    MODULE_PERF_MAP,
+    MODULE_DEBUG, /* what was split off a file */
 };
 
 /* What a ticket is for. */
@@ -30,6 +32,7 @@ struct module_request {
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
+    uid_t owner;
     uid_t author; /* who can have written what is in it; unknown where a user made the filesystem */
 };
 
@@ -47,6 +50,23 @@ enum module_failure module_file_open_kernel(struct module_file *ret);
 /* A copy of what the kernel maps as [vdso] into this process, under an identity that is no file's.
  */
 enum module_failure module_file_open_vdso(struct module_file *ret);
+
+/*
+ * Opens /tmp/perf-PID.map as the process itself sees it: in its root, by its pid in its own
+ * namespace. Only while it lives, and only a regular file of its uid. The identity is not that of a
+ * module made of the same file. Returns MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY or
+ * _LIMIT.
+ */
+enum module_failure module_file_open_perf_map(const struct module_query *query,
+                                              module_file_guard_fn guard, void *userdata,
+                                              struct module_file *ret);
+
+/*
+ * Opens a path in our own root, a symbolic link to a file there too, if nobody but root can have
+ * written it: for files that the machine itself keeps for all. Returns as above.
+ */
+enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
+                                         void *userdata, struct module_file *ret);
 
 /* Whose process this is; (uid_t)-1 when it is gone. Does not hang; from any thread. */
 uid_t module_file_owner(int32_t pid);

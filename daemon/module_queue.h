@@ -18,6 +18,9 @@ struct module_load {
     struct module_request request;
     uid_t uid;
     struct module_file file; /* goes back to the opener */
+    int debug_fd;            /* so does this; -1: none */
+    uint64_t debug_bytes;
+    struct elf_worker_table first; /* owned: what the file gave alone; its map NULL: not read yet */
     struct module_ticket *tickets;
 };
 

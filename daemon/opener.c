@@ -29,6 +29,7 @@ struct opener {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int event_fd;
+    uint64_t hang_ns;      /* so long a thread may take */
     uint32_t holder_count; /* threads, and the owner */
     bool stopping;         /* nothing is opened any more */
     bool ending;           /* threads end when there is nothing to close */
@@ -67,6 +68,12 @@ static void do_job(struct slot *slot, struct job *job)
         return;
     case JOB_OPEN_VDSO:
         answer->failure = module_file_open_vdso(&answer->file);
+        return;
+    case JOB_OPEN_PERF_MAP:
+        answer->failure = module_file_open_perf_map(&job->query, on_device, slot, &answer->file);
+        return;
+    case JOB_OPEN_DEBUG:
+        answer->failure = module_file_open_own(job->query.path, on_device, slot, &answer->file);
         return;
     case JOB_CLOSE:
         answer->file.fd = close_fd(answer->file.fd);
@@ -174,12 +181,13 @@ static struct opener *allocate(void)
     return opener;
 }
 
-int opener_new(struct opener **ret)
+int opener_new(uint64_t hang_ns, struct opener **ret)
 {
     struct opener *opener = allocate();
     if (opener == NULL) {
         return -ENOMEM;
     }
+    opener->hang_ns = hang_ns;
     opener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = opener->event_fd < 0 ? -errno : 0;
     for (size_t i = 0; i < OPENER_THREADS && r == 0; i++) {
@@ -199,9 +207,9 @@ int opener_new(struct opener **ret)
     return 0;
 }
 
-static struct timespec give_up_time(void)
+static struct timespec give_up_time(const struct opener *opener)
 {
-    uint64_t deadline_ns = limit_clock_ns() + OPENER_HANG_NS;
+    uint64_t deadline_ns = limit_clock_ns() + opener->hang_ns;
     return (struct timespec){
         .tv_sec = (time_t)(deadline_ns / NS_PER_S),
         .tv_nsec = (long)(deadline_ns % NS_PER_S),
@@ -220,7 +228,7 @@ static bool is_opening(const struct opener *opener)
 
 void opener_stop(struct opener *opener)
 {
-    const struct timespec deadline = give_up_time();
+    const struct timespec deadline = give_up_time(opener);
     int r = 0;
     (void)pthread_mutex_lock(&opener->lock);
     opener->stopping = true;
@@ -235,7 +243,7 @@ struct opener *opener_free(struct opener *opener)
     if (opener == NULL) {
         return NULL;
     }
-    const struct timespec deadline = give_up_time();
+    const struct timespec deadline = give_up_time(opener);
     int r = 0;
     (void)pthread_mutex_lock(&opener->lock);
     opener->ending = true;
@@ -277,7 +285,7 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
     for (size_t i = 0; i < OPENER_THREADS; i++) {
         struct slot *slot = &opener->slots[i];
         bool overdue = slot->job != NULL && !slot->given_up &&
-                       (opener->stopping || now_ns - slot->begin_ns >= OPENER_HANG_NS);
+                       (opener->stopping || now_ns - slot->begin_ns >= opener->hang_ns);
         if (!overdue) {
             continue;
         }
@@ -286,6 +294,7 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
         opener_queue_give_up(&opener->queue, slot->job);
         if (slot->job->kind != JOB_CLOSE) {
             *ret = (struct opener_answer){
+                .source = slot->job->answer.source,
                 .userdata = slot->job->answer.userdata,
                 .failure = MODULE_FAILURE_NOT_FOUND,
             };
@@ -312,6 +321,7 @@ static bool refuse_queued(struct opener *opener, struct opener_answer *ret)
         return false;
     }
     *ret = (struct opener_answer){
+        .source = job->answer.source,
         .userdata = job->answer.userdata,
         .failure = MODULE_FAILURE_LIMIT,
     };

@@ -3,7 +3,7 @@
 
 /*
  * At most four threads that open and close foreign files, since either can hang for as long as a
- * filesystem likes. A thread that hangs longer than OPENER_HANG_NS is given up: its request fails,
+ * filesystem likes. A thread that hangs longer than `hang_ns` is given up: its request fails,
  * and while it hangs its filesystem is not touched again.
  *
  * Shared fairly among the uids whose processes are asked about: each may have so many requests
@@ -11,6 +11,9 @@
  * that a sample waits for comes before one that is only likely to be needed. A uid all of whose
  * threads hang has its requests refused until one comes back. Processes that are gone count as
  * their parent's uid, else together as one.
+ *
+ * A debug file is asked for by who holds a file already, so it waits for no place among all open
+ * files, but only for one of the OPENER_UID_FILES_MAX that there are for debug files.
  *
  * opener_submit() may be called from any thread; everything else belongs to one.
  */
@@ -23,6 +26,7 @@
 #define OPENER_REQUEST_BYTES   128
 #define OPENER_FILES_MAX       1024
 #define OPENER_UID_FILES_MAX   64
+#define OPENER_OWN_UID         ((uid_t)-2) /* of what is opened for no process */
 #define OPENER_HANG_NS         UINT64_C(2000000000)
 
 struct opener;
@@ -30,19 +34,21 @@ struct opener;
 struct opener_request {
     enum module_source source;
     enum module_urgency urgency;
-    const struct module_query *query; /* copied; of a file only */
+    const struct module_query *query; /* copied; NULL for what is no process's */
     void *userdata;
 };
 
 struct opener_answer {
-    void *userdata; /* as submitted */
+    enum module_source source; /* this and */
+    void *userdata;            /* this as submitted */
     enum module_failure failure;
     uid_t uid;
     struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
 };
 
-/* Starts the threads. Returns 0 and an object to release with opener_free(), or -errno. */
-int opener_new(struct opener **ret);
+/* Starts the threads, each of which may take `hang_ns` (OPENER_HANG_NS) for a file. Returns 0 and
+ * an object to release with opener_free(), or -errno. */
+int opener_new(uint64_t hang_ns, struct opener **ret);
 
 /* A descriptor (borrowed) that polls readable when there are answers. */
 int opener_fd(const struct opener *opener);
@@ -57,13 +63,13 @@ bool opener_next(struct opener *opener, struct opener_answer *ret);
 /* Has an answer's file closed by a thread. Never blocks. */
 void opener_release(struct opener *opener, int fd, uid_t uid);
 
-/* Opens nothing more, waiting for threads at work no longer than OPENER_HANG_NS, and not at all for
+/* Opens nothing more, waiting for threads at work no longer than `hang_ns`, and not at all for
  * those given up. What is left then comes out of opener_next() as failed. */
 void opener_stop(struct opener *opener);
 
 /*
  * After opener_stop(), and after opener_next() has given the last answer and every file has been
- * released. Waits for the files to be closed no longer than OPENER_HANG_NS: a thread that hangs is
+ * released. Waits for the files to be closed no longer than `hang_ns`: a thread that hangs is
  * left behind with what it holds, and does not keep the process from ending.
  */
 struct opener *opener_free(struct opener *opener);

@@ -75,6 +75,10 @@ static enum job_kind kind_of(enum module_source source)
         return JOB_OPEN_KERNEL;
     case MODULE_VDSO:
         return JOB_OPEN_VDSO;
+    case MODULE_PERF_MAP:
+        return JOB_OPEN_PERF_MAP;
+    case MODULE_DEBUG:
+        return JOB_OPEN_DEBUG;
     }
     return JOB_OPEN;
 }
@@ -87,12 +91,13 @@ struct job *job_new(const struct opener_request *request)
     }
     job->kind = kind_of(request->source);
     job->urgency = request->urgency;
+    job->answer.source = request->source;
     job->answer.userdata = request->userdata;
     job->answer.file.fd = -1;
-    if (request->source == MODULE_FILE) {
+    if (request->query != NULL) {
         job->query = *request->query;
         job->query.path = strdup(request->query->path);
-        job->answer.uid = uid_of(request->query);
+        job->answer.uid = request->source == MODULE_DEBUG ? OPENER_OWN_UID : uid_of(request->query);
         if (job->query.path == NULL) {
             return job_free(job);
         }
@@ -196,19 +201,26 @@ int opener_queue_add(struct opener_queue *queue, struct job *job)
     return 0;
 }
 
+/* What is opened for those who hold a file already must not wait until they give it back. */
+static bool may_have_file(const struct opener_queue *queue, const struct opener_user *user)
+{
+    return user->file_count < OPENER_UID_FILES_MAX &&
+           (queue->file_count < OPENER_FILES_MAX || user->uid == OPENER_OWN_UID);
+}
+
 /* The user whose turn it is among those who have something on one of their lists that may be done
  * now; `urgency` MODULE_URGENCIES is for files to be closed. */
 static struct opener_user *next_user(const struct opener_queue *queue, size_t urgency)
 {
     struct opener_user *user = queue->turn;
     bool closing = urgency == MODULE_URGENCIES;
-    if (user == NULL || (!closing && queue->file_count >= OPENER_FILES_MAX)) {
+    if (user == NULL) {
         return NULL;
     }
     do {
         const struct job_list *list = closing ? &user->closing : &user->waiting[urgency];
         if (list->first != NULL && user->busy_count < OPENER_UID_THREADS_MAX &&
-            (closing || user->file_count < OPENER_UID_FILES_MAX)) {
+            (closing || may_have_file(queue, user))) {
             return user;
         }
         user = user->next;

@@ -2,12 +2,12 @@
 
 /*
  * A hash table that doubles when it is full. Who chooses paths so that they meet in one bucket
- * slows down the telling of his own mappings, so the hash is salted with an address that he cannot
- * know.
+ * would slow down the telling of his own mappings, so the hash is seeded.
  */
 #include "path_set.h"
 
 #include "cleanup.h"
+#include "seeded_hash.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -26,16 +26,6 @@ void path_set_done(struct path_set *set)
 {
     free(set->buckets);
     *set = (struct path_set){0};
-}
-
-static uint64_t hash_of(const struct path_set *set, const char *path, size_t bytes)
-{
-    uint64_t hash = (uintptr_t)set * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < bytes; i++) {
-        hash = (hash ^ (uint8_t)path[i]) * UINT64_C(0x100000001b3);
-        hash ^= hash >> 32;
-    }
-    return hash;
 }
 
 static struct path_text **bucket_of(const struct path_set *set, uint64_t hash)
@@ -74,7 +64,7 @@ const char *path_set_get(struct path_set *set, const char *path, size_t bytes)
         return NULL;
     }
     bytes = strnlen(path, bytes);
-    uint64_t hash = hash_of(set, path, bytes);
+    uint64_t hash = seeded_hash(path, bytes);
     struct path_text **bucket = bucket_of(set, hash);
     for (struct path_text *known = *bucket; known != NULL; known = known->next) {
         if (known->hash == hash && known->bytes == bytes && memcmp(known->text, path, bytes) == 0) {

@@ -445,6 +445,29 @@ struct perf_opening *perf_opening_free(struct perf_opening *opening)
     return NULL;
 }
 
+void perf_opening_push(struct perf_opening **list, struct perf_opening *opening)
+{
+    opening->next = *list;
+    *list = opening;
+}
+
+struct perf_opening *perf_opening_pop(struct perf_opening **list)
+{
+    struct perf_opening *opening = *list;
+    if (opening != NULL) {
+        *list = opening->next;
+        opening->next = NULL;
+    }
+    return opening;
+}
+
+void perf_opening_free_all(struct perf_opening *list)
+{
+    while (list != NULL) {
+        (void)perf_opening_free(perf_opening_pop(&list));
+    }
+}
+
 bool perf_source_replace(struct perf_source *source, struct perf_opening *opening)
 {
     size_t index = opening->index;

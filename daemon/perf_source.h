@@ -137,6 +137,10 @@ struct perf_opening {
 int perf_source_reopen(const struct perf_source *source, size_t index, struct perf_opening **ret,
                        struct fault *reterr);
 struct perf_opening *perf_opening_free(struct perf_opening *opening);
+/* Lists of them, the last pushed first (the openings are taken, and returned; NULL: none). */
+void perf_opening_push(struct perf_opening **list, struct perf_opening *opening);
+struct perf_opening *perf_opening_pop(struct perf_opening **list);
+void perf_opening_free_all(struct perf_opening *list);
 /*
  * Of the collector, when the old rings have been drained: the two change places. True: sampling is
  * enabled, and has begun there at the new started_ns.

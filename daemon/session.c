@@ -381,13 +381,13 @@ int session_start(struct session *session, struct fault *reterr)
     return 0;
 }
 
-int session_stop(struct session *session, struct fault *reterr)
+int session_stop(struct session *session, const char *by, struct fault *reterr)
 {
     if (session->state != SESSION_RUNNING) {
         return fault_set(reterr, EBADFD, "the session is not running, it is %s",
                          session_state_name(session->state));
     }
-    int r = begin_stop(session, "client");
+    int r = begin_stop(session, by);
     if (r < 0) {
         log_warning(r, "session %s: a CPU's event cannot be switched off, ignoring", session->id);
     }
@@ -478,6 +478,28 @@ struct session_hotplug session_hotplug(const struct session *session)
         .returned_count = counts.returned,
         .refused_count = counts.refused,
     };
+}
+
+void session_acknowledge(struct session *session)
+{
+    trace_reader_acknowledge_all(session->reader);
+}
+
+uint64_t session_unread_samples(const struct session *session)
+{
+    return trace_reader_unread_samples(session->reader);
+}
+
+bool session_is_read(const struct session *session)
+{
+    return session->finished && trace_reader_unread_bytes(session->reader) == 0;
+}
+
+uint64_t session_silent_ns(const struct session *session)
+{
+    uint64_t beat_ns = collector_beat_ns(session->collector);
+    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    return time_ns > beat_ns ? time_ns - beat_ns : 0;
 }
 
 struct session_memory session_memory(const struct session *session)

@@ -32,7 +32,8 @@ struct session_owner {
 
 struct session_callbacks {
     void *userdata;
-    /* A stop is complete: everything sampled can be read. `by` is "client" or "max_duration". */
+    /* A stop is complete: everything sampled can be read. `by` is what session_stop() was given, or
+     * "max_duration". */
     void (*on_stopped)(struct session *session, const char *by, void *userdata);
 };
 
@@ -53,8 +54,8 @@ struct session *session_free(struct session *session);
 
 /* Return 0, or -EBADFD in the wrong state (BadState), or another -errno, with a fault. */
 int session_start(struct session *session, struct fault *reterr);
-/* Begins the stop; on_stopped() follows, never from inside this call. */
-int session_stop(struct session *session, struct fault *reterr);
+/* Begins the stop; on_stopped() follows, never from inside this call. `by` is a static text. */
+int session_stop(struct session *session, const char *by, struct fault *reterr);
 
 /*
  * Hands out up to `capacity_bytes` of whole records (borrowed until the next call). `ack` is the
@@ -99,6 +100,14 @@ struct session_hotplug {
     uint64_t refused_count;  /* and that it could not be: the log says why */
 };
 struct session_hotplug session_hotplug(const struct session *session);
+/* What was handed out has arrived: the last reader says so, and wants no more. */
+void session_acknowledge(struct session *session);
+/* Samples that were kept, and that no reader has acknowledged. */
+uint64_t session_unread_samples(const struct session *session);
+/* It has stopped, and all there is has been acknowledged, names and books too. */
+bool session_is_read(const struct session *session);
+/* For how long its collector has not begun a turn, which it does every 100 ms at the latest. */
+uint64_t session_silent_ns(const struct session *session);
 
 /* The books as they are now, as a JSON object. Returned: free(). NULL when there is no memory. */
 char *session_books(struct session *session);

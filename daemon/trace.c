@@ -272,7 +272,8 @@ bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const st
     keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
     if (!define_sample(trace, sample, process, &known)) {
         const struct sample none = {.quality = STACK_NONE};
-        return trace_lanes_complete(trace->lanes, cpu_index, id, &none, STACK_CLOSED_LOST);
+        (void)trace_lanes_complete(trace->lanes, cpu_index, id, &none, STACK_CLOSED_LOST);
+        return false;
     }
     return trace_lanes_complete(trace->lanes, cpu_index, id, sample, closed);
 }
@@ -327,6 +328,11 @@ void trace_poll(struct trace *trace)
 bool trace_names_pending(const struct trace *trace)
 {
     return trace_modules_pending(trace->modules);
+}
+
+void trace_ask_again(struct trace *trace)
+{
+    trace_modules_ask_again(trace->modules);
 }
 
 bool trace_finish(struct trace *trace, const char *books_json)

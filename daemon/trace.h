@@ -54,7 +54,8 @@ bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct samp
                         struct process *process, uint64_t *id);
 /*
  * Writes the user stack and the quality of `sample` for all partials of the id; the rest of it is
- * that of one of them. What `closed` says stands beside. False: the id was closed already.
+ * that of one of them. What `closed` says stands beside. False: they have no stack, since the id
+ * was closed already, or what the stack needs has no room and it is closed as lost.
  */
 bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const struct sample *sample,
                     struct process *process, enum stack_closed closed);
@@ -73,6 +74,10 @@ void trace_poll(struct trace *trace);
 
 /* Whether functions that were sampled still wait for their file's symbols. */
 bool trace_names_pending(const struct trace *trace);
+
+/* No sample comes after this: what may have been said since of functions that have no name is asked
+ * for once more, and is pending until then. */
+void trace_ask_again(struct trace *trace);
 
 /* Closes what is open, and writes the books (a JSON object in one line) and whatever else must not
  * be missing. False: there is no room; call it again. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rings of whole groups. A group lies in its ring as one word with its size and then its bytes,
- * wrapping at the ring's end; positions only grow. A log is a ring that never comes round: it is
- * emptied as a whole.
+ * Rings of whole groups. A group lies in its ring as one word with its size and how many samples
+ * it has, and then its bytes, wrapping at the ring's end; positions only grow. A log is a ring that
+ * never comes round: it is emptied as a whole.
  *
  * Of a lane, tail <= acknowledged <= taken <= shown <= head. Logs are numbered from 1; the writer
  * opens them, the reader goes from one to the next when it has taken all of it and all samples up
@@ -24,6 +24,8 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES ((uint64_t)4096)
+
+#define SIZE_BITS 32
 
 _Static_assert(TRACE_GROUP_HEADER_BYTES == sizeof(uint64_t), "a word");
 
@@ -48,8 +50,9 @@ struct lane {
 struct trace_buffer {
     size_t cpu_count;
     struct ring logs[TRACE_LOG_COUNT];
-    _Atomic uint64_t open_log;   /* the one that is being written */
-    _Atomic uint64_t needed_log; /* the oldest one whose memory is in use */
+    _Atomic uint64_t open_log;     /* the one that is being written */
+    _Atomic uint64_t needed_log;   /* the oldest one whose memory is in use */
+    _Atomic uint64_t sample_count; /* that have been put */
 
     /* The reader's own. */
     uint64_t log; /* the one that is being taken */
@@ -58,6 +61,8 @@ struct trace_buffer {
     bool log_closed;
     bool segment_due; /* nothing of the segment has been taken, nor its beginning been asked for */
     size_t next_lane; /* the CPU that comes first next time, another each time */
+    uint64_t taken_samples;
+    uint64_t acknowledged_samples;
     struct lane lanes[];
 };
 
@@ -201,7 +206,13 @@ void trace_buffer_release(struct trace_buffer *buffer, size_t lane_index, size_t
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void *group,
                       size_t group_bytes)
 {
-    assert(group_bytes % 8 == 0);
+    return trace_buffer_put_samples(buffer, lane_index, group, group_bytes, 0);
+}
+
+bool trace_buffer_put_samples(struct trace_buffer *buffer, size_t lane_index, const void *group,
+                              size_t group_bytes, uint32_t sample_count)
+{
+    assert(group_bytes % 8 == 0 && group_bytes >> SIZE_BITS == 0);
     if (!trace_buffer_has_room(buffer, lane_index, group_bytes)) {
         return false;
     }
@@ -209,9 +220,11 @@ bool trace_buffer_put(struct trace_buffer *buffer, size_t lane_index, const void
                             ? &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT]
                             : &buffer->lanes[lane_index - TRACE_LANE_CPU(0)].ring;
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t size = group_bytes;
-    copy_in(ring, head, &size, sizeof size);
+    uint64_t header = group_bytes | (uint64_t)sample_count << SIZE_BITS;
+    copy_in(ring, head, &header, sizeof header);
     copy_in(ring, head + TRACE_GROUP_HEADER_BYTES, group, group_bytes);
+    uint64_t all_samples = atomic_load_explicit(&buffer->sample_count, memory_order_relaxed);
+    atomic_store_explicit(&buffer->sample_count, all_samples + sample_count, memory_order_relaxed);
     atomic_store_explicit(&ring->head, head + TRACE_GROUP_HEADER_BYTES + group_bytes,
                           memory_order_release);
     return true;
@@ -304,17 +317,20 @@ bool trace_buffer_begins_segment(struct trace_buffer *buffer)
     return due;
 }
 
-/* Copies the groups of [*position, limit), as many as fit. Returns their bytes. */
+/* Copies the groups of [*position, limit), as many as fit, and counts their samples. Returns their
+ * bytes. */
 static size_t take_groups(const struct ring *ring, uint64_t *position, uint64_t limit,
-                          uint8_t *bytes, size_t capacity_bytes)
+                          uint8_t *bytes, size_t capacity_bytes, uint64_t *sample_count)
 {
     size_t taken = 0;
     while (*position != limit) {
-        uint64_t size = 0;
-        copy_out(ring, *position, &size, sizeof size);
+        uint64_t header = 0;
+        copy_out(ring, *position, &header, sizeof header);
+        uint64_t size = header & UINT32_MAX;
         if (size > capacity_bytes - taken) {
             break;
         }
+        *sample_count += header >> SIZE_BITS;
         copy_out(ring, *position + TRACE_GROUP_HEADER_BYTES, bytes + taken, size);
         taken += size;
         *position += TRACE_GROUP_HEADER_BYTES + size;
@@ -328,12 +344,12 @@ size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capaci
     assert(cpu_count > 0);
     look(buffer);
     size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
-                               buffer->log_limit, bytes, capacity_bytes);
+                               buffer->log_limit, bytes, capacity_bytes, &buffer->taken_samples);
     bool emptied = buffer->log_taken == buffer->log_limit;
     for (size_t i = 0; emptied && i < cpu_count; i++) {
         struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % cpu_count];
         taken += take_groups(&lane->ring, &lane->taken, lane->limit, (uint8_t *)bytes + taken,
-                             capacity_bytes - taken);
+                             capacity_bytes - taken, &buffer->taken_samples);
         emptied = lane->taken == lane->limit;
     }
     buffer->next_lane = (buffer->next_lane + 1) % cpu_count;
@@ -362,6 +378,7 @@ void trace_buffer_acknowledge(struct trace_buffer *buffer)
         tail = release_pages(&lane->ring, tail, lane->acknowledged);
         atomic_store_explicit(&lane->tail, tail, memory_order_release);
     }
+    buffer->acknowledged_samples = buffer->taken_samples;
     release_logs(buffer);
 }
 
@@ -370,10 +387,17 @@ void trace_buffer_rewind(struct trace_buffer *buffer)
     for (size_t i = 0; i < buffer->cpu_count; i++) {
         buffer->lanes[i].taken = buffer->lanes[i].acknowledged;
     }
+    buffer->taken_samples = buffer->acknowledged_samples;
     buffer->log = atomic_load_explicit(&buffer->needed_log, memory_order_relaxed);
     buffer->log_taken = 0;
     buffer->segment_due = true;
     release_logs(buffer);
+}
+
+uint64_t trace_buffer_unread_samples(const struct trace_buffer *buffer)
+{
+    return atomic_load_explicit(&buffer->sample_count, memory_order_relaxed) -
+           buffer->acknowledged_samples;
 }
 
 size_t trace_buffer_waiting_bytes(const struct trace_buffer *buffer)

@@ -40,6 +40,9 @@ bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane, size_
  */
 bool trace_buffer_put(struct trace_buffer *buffer, size_t lane, const void *group,
                       size_t group_bytes);
+/* The same, for a CPU's lane, with a group of which so many records count as samples. */
+bool trace_buffer_put_samples(struct trace_buffer *buffer, size_t lane, const void *group,
+                              size_t group_bytes, uint32_t sample_count);
 
 /*
  * Writer: keeps room in a CPU's lane for one group of up to this size, or returns false. Nothing
@@ -71,6 +74,8 @@ void trace_buffer_acknowledge(struct trace_buffer *buffer);
 /* Reader: begins a segment with the samples that were not acknowledged. */
 void trace_buffer_rewind(struct trace_buffer *buffer);
 
+/* Reader: samples that have been put and not acknowledged. */
+uint64_t trace_buffer_unread_samples(const struct trace_buffer *buffer);
 /* Reader: bytes that were not taken, their groups' headers included. */
 size_t trace_buffer_waiting_bytes(const struct trace_buffer *buffer);
 /* Either side: of one log, and of all there is. */

@@ -100,11 +100,13 @@ static void begin_put(struct trace_lanes *lanes, const struct lane_account *acco
     }
 }
 
-static bool end_put(struct trace_lanes *lanes, size_t cpu_index, const struct fxt_writer *writer)
+static bool end_put(struct trace_lanes *lanes, size_t cpu_index, const struct fxt_writer *writer,
+                    size_t sample_count)
 {
     struct lane_account *account = &lanes->accounts[cpu_index];
-    if (!fxt_writer_ok(writer) || !trace_buffer_put(lanes->buffer, TRACE_LANE_CPU(cpu_index),
-                                                    lanes->words, writer->used_bytes)) {
+    if (!fxt_writer_ok(writer) ||
+        !trace_buffer_put_samples(lanes->buffer, TRACE_LANE_CPU(cpu_index), lanes->words,
+                                  writer->used_bytes, (uint32_t)sample_count)) {
         return false;
     }
     account->untold_count = 0;
@@ -214,7 +216,7 @@ void trace_lanes_put(struct trace_lanes *lanes, size_t cpu_index, const struct t
     } else {
         write_group(&writer, group, draw_id(account));
     }
-    if (end_put(lanes, cpu_index, &writer)) {
+    if (end_put(lanes, cpu_index, &writer, group->count)) {
         account->counts.kept += group->count;
         return;
     }
@@ -241,7 +243,7 @@ bool trace_lanes_settle(struct trace_lanes *lanes)
         struct fxt_writer writer;
         begin_put(lanes, &lanes->accounts[i], &writer);
         if (writer.used_bytes > 0) {
-            settled = end_put(lanes, i, &writer) && settled;
+            settled = end_put(lanes, i, &writer, 0) && settled;
         }
     }
     return settled;
@@ -312,7 +314,7 @@ static bool put_partial(struct trace_lanes *lanes, size_t cpu_index,
     }
     begin_put(lanes, &lanes->accounts[cpu_index], &writer);
     fxt_write_sample(&writer, record);
-    if (end_put(lanes, cpu_index, &writer)) {
+    if (end_put(lanes, cpu_index, &writer, 1)) {
         return true;
     }
     if (is_first) {

@@ -14,34 +14,24 @@
 #include "trace_modules.h"
 
 #include "cleanup.h"
-#include "fxt_writer.h"
 #include "mapping_query.h"
+#include "trace_definition.h"
+#include "trace_jit.h"
 #include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
-#define PENDING_MAX        ((size_t)65536)
-#define SHOWN_MAX          ((size_t)65536)
-#define KERNEL_START       UINT64_C(0xffff800000000000)
-#define KERNEL_MODULE_ID   1
-#define LAST_MODULE_ID     UINT16_MAX
-#define KERNEL_NAME        "[kernel]"
-#define UNKNOWN_NAME       "[unknown]"
-#define PAGE_BYTES         UINT64_C(4096)      /* nothing is mapped that is smaller */
-#define USER_SPACE_BYTES   (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
-
-/* A definition that stands in the file and may have to be corrected. */
-struct shown_mapping {
-    int32_t pid;
-    uint16_t module_id;
-    uint64_t start;
-    uint64_t size_bytes;
-    uint64_t from_ns;
-    uint64_t file_offset;
-};
+#define PENDING_MAX      ((size_t)65536)
+#define SHOWN_MAX        ((size_t)65536)
+#define KERNEL_START     UINT64_C(0xffff800000000000)
+#define KERNEL_MODULE_ID 1
+#define LAST_MODULE_ID   UINT16_MAX
+#define KERNEL_NAME      "[kernel]"
+#define UNKNOWN_NAME     "[unknown]"
+#define PAGE_BYTES       UINT64_C(4096)      /* nothing is mapped that is smaller */
+#define USER_SPACE_BYTES (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
 enum trace_file_state {
     TRACE_FILE_PENDING,
@@ -71,6 +61,7 @@ struct trace_modules {
     struct trace_symbols *symbols;
     struct trace_file *pending;
     struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
+    struct trace_jits *jits;   /* owned */
     uint32_t log;
     uint32_t kernel_log;    /* the one in which the kernel is defined */
     uint64_t met_count;     /* of files */
@@ -82,12 +73,14 @@ struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct modu
                                         struct trace_symbols *symbols)
 {
     struct trace_modules *modules = calloc(1, sizeof *modules);
-    if (modules != NULL) {
-        modules->buffer = buffer;
-        modules->cache = cache;
-        modules->symbols = symbols;
+    if (modules == NULL) {
+        return NULL;
     }
-    return modules;
+    modules->buffer = buffer;
+    modules->cache = cache;
+    modules->symbols = symbols;
+    modules->jits = trace_jits_new(buffer, cache, symbols);
+    return modules->jits == NULL ? trace_modules_free(modules) : modules;
 }
 
 void trace_modules_begin(struct trace_modules *modules, uint32_t log)
@@ -96,6 +89,7 @@ void trace_modules_begin(struct trace_modules *modules, uint32_t log)
     for (struct trace_file *file = modules->pending; file != NULL; file = file->next) {
         file->shown_count = 0;
     }
+    trace_jits_begin(modules->jits);
 }
 
 static void drop_notes(struct trace_file *file)
@@ -132,73 +126,25 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
         }
     }
     (void)free_file(modules->kernel);
+    (void)trace_jits_free(modules->jits);
     free(modules);
     return NULL;
 }
 
-/* Makes room for one more element; false when there is no memory or `max` is reached. */
-static bool grow(void **array, size_t *capacity, size_t count, size_t max, size_t element_bytes)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    size_t wanted = *capacity == 0 ? 16 : *capacity * 2;
-    if (count >= max) {
-        return false;
-    }
-    void *grown = reallocarray(*array, wanted, element_bytes);
-    if (grown == NULL) {
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
-}
-
 static void note_address(struct trace_file *file, uint64_t address)
 {
-    if (grow((void **)&file->addresses, &file->address_capacity, file->address_count, PENDING_MAX,
-             sizeof file->addresses[0])) {
+    if (trace_notes_grow((void **)&file->addresses, &file->address_capacity, file->address_count,
+                         PENDING_MAX, sizeof file->addresses[0])) {
         file->addresses[file->address_count++] = address;
     }
 }
 
 static void note_shown(struct trace_file *file, const struct shown_mapping *shown)
 {
-    if (grow((void **)&file->shown, &file->shown_capacity, file->shown_count, SHOWN_MAX,
-             sizeof file->shown[0])) {
+    if (trace_notes_grow((void **)&file->shown, &file->shown_capacity, file->shown_count, SHOWN_MAX,
+                         sizeof file->shown[0])) {
         file->shown[file->shown_count++] = *shown;
     }
-}
-
-/* The two records that define a mapping, in one group. */
-static bool write_definition(struct trace_modules *modules, const struct shown_mapping *shown,
-                             uint64_t vaddr, const char *name, const uint8_t *build_id,
-                             size_t build_id_bytes)
-{
-    uint64_t group[128];
-    struct fxt_writer writer;
-    fxt_writer_init(&writer, group, sizeof group);
-    fxt_write_module(&writer, &(struct fxt_module){
-                                  .time_ns = shown->from_ns,
-                                  .pid = (uint64_t)shown->pid,
-                                  .module_id = shown->module_id,
-                                  .name = name,
-                                  .name_bytes = strlen(name),
-                                  .build_id = build_id,
-                                  .build_id_bytes = build_id_bytes,
-                              });
-    fxt_write_mmap(&writer, &(struct fxt_mmap){
-                                .time_ns = shown->from_ns,
-                                .pid = (uint64_t)shown->pid,
-                                .module_id = shown->module_id,
-                                .flags = FLAGS_READ_EXECUTE,
-                                .start = shown->start,
-                                .size_bytes = shown->size_bytes,
-                                .vaddr = vaddr,
-                            });
-    return fxt_writer_ok(&writer) &&
-           trace_buffer_put(modules->buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
 }
 
 /* What the module's segments say of the place where file_offset is mapped; else the offset itself.
@@ -250,24 +196,26 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
 }
 
 static bool define_known(struct trace_modules *modules, const struct trace_file *file,
-                         const struct shown_mapping *shown, const char *path)
+                         struct trace_jit *jit, const struct shown_mapping *shown, const char *path)
 {
     if (file != NULL && file->state == TRACE_FILE_READY) {
         const struct symbol_scope *scope = file->scope;
-        return write_definition(
-            modules, shown,
+        return trace_definition_write(
+            modules->buffer, shown,
             mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes),
             scope->name, scope->build_id, scope->build_id_bytes);
     }
     if (file != NULL) {
         /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
-        return write_definition(modules, shown, shown->file_offset, file->name, NULL, 0);
+        return trace_definition_write(modules->buffer, shown, shown->file_offset, file->name, NULL,
+                                      0);
     }
     /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
     (void)utf8_clean(name, sizeof name, path, strlen(path));
     uint64_t vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
-    return write_definition(modules, shown, vaddr, name, NULL, 0);
+    return jit == NULL ? trace_definition_write(modules->buffer, shown, vaddr, name, NULL, 0)
+                       : trace_jit_define(modules->jits, jit, shown, vaddr, name);
 }
 
 /*
@@ -292,7 +240,7 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
-    if (!write_definition(modules, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
+    if (!trace_definition_write(modules->buffer, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
         return false;
     }
     process->next_module_id = full ? process->next_module_id : shown.module_id;
@@ -313,7 +261,7 @@ static bool is_defined(const struct trace_modules *modules, const struct mapping
 
 /* The first sample in a mapping. False: no room. */
 static bool define_mapping(struct trace_modules *modules, struct process *process,
-                           struct mapping *mapping)
+                           struct mapping *mapping, struct trace_jit *jit)
 {
     struct trace_file *file = mapping->file->trace_file;
     if (file == NULL && mapping_has_module(mapping)) {
@@ -330,14 +278,14 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     if (process->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
         shown.module_id = LAST_MODULE_ID;
-        if (!write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0)) {
+        if (!trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0)) {
             return false;
         }
         modules->unread_count++;
         set_module(modules, mapping, LAST_MODULE_ID);
         return true;
     }
-    if (!define_known(modules, file, &shown, mapping->file->path)) {
+    if (!define_known(modules, file, jit, &shown, mapping->file->path)) {
         return false;
     }
     process->next_module_id = shown.module_id;
@@ -389,7 +337,7 @@ static bool define_unknown(struct trace_modules *modules, const struct process *
         .size_bytes = PAGE_BYTES,
         .from_ns = time_ns,
     };
-    return write_definition(modules, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+    return trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
 }
 
 static enum frame_outcome find_unmapped(struct trace_modules *modules, struct process *process,
@@ -414,7 +362,12 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     if (mapping == NULL) {
         return find_unmapped(modules, process, address, time_ns, ret_from_ns);
     }
-    if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping)) {
+    struct trace_jit *jit =
+        mapping_is_made_code(mapping) ? trace_jits_find(modules->jits, process) : NULL;
+    if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping, jit)) {
+        return FRAME_RETRY;
+    }
+    if (jit != NULL && !trace_jit_name(modules->jits, jit, address)) {
         return FRAME_RETRY;
     }
     struct trace_file *file = mapping->file->trace_file;
@@ -435,7 +388,7 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
             .start = KERNEL_START,
             .size_bytes = UINT64_MAX - KERNEL_START,
         };
-        if (!write_definition(modules, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
+        if (!trace_definition_write(modules->buffer, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
             return FRAME_RETRY;
         }
         modules->kernel_log = modules->log;
@@ -458,8 +411,8 @@ static bool correct_definitions(struct trace_modules *modules, struct trace_file
         const struct shown_mapping *shown = &file->shown[file->shown_count - 1];
         uint64_t vaddr =
             mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes);
-        if (!write_definition(modules, shown, vaddr, scope->name, scope->build_id,
-                              scope->build_id_bytes)) {
+        if (!trace_definition_write(modules->buffer, shown, vaddr, scope->name, scope->build_id,
+                                    scope->build_id_bytes)) {
             return false;
         }
         file->shown_count--;
@@ -544,12 +497,18 @@ bool trace_modules_poll(struct trace_modules *modules)
             (void)free_file(file);
         }
     }
-    return trace_symbols_flush(modules->symbols);
+    bool named = trace_jits_poll(modules->jits);
+    return trace_symbols_flush(modules->symbols) && named;
 }
 
 bool trace_modules_pending(const struct trace_modules *modules)
 {
-    return modules->pending != NULL;
+    return modules->pending != NULL || trace_jits_pending(modules->jits);
+}
+
+void trace_modules_ask_again(struct trace_modules *modules)
+{
+    trace_jits_ask_again(modules->jits);
 }
 
 uint64_t trace_modules_met_count(const struct trace_modules *modules)

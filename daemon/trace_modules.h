@@ -49,6 +49,8 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
 /* Takes up the answers that have come. False when there is no room for what they say. */
 bool trace_modules_poll(struct trace_modules *modules);
 bool trace_modules_pending(const struct trace_modules *modules);
+/* Has what a process may have added to its list of functions read once more. */
+void trace_modules_ask_again(struct trace_modules *modules);
 
 /* How many files have been met. */
 uint64_t trace_modules_met_count(const struct trace_modules *modules);

@@ -4,12 +4,14 @@
  * A process's name is that of its leader, the thread whose tid is the pid; it is written as both.
  * A name is written before the first sample that falls in its time.
  * Texts are interned, anew in each log: the segment's string table has a place for 32,767, what
- * comes after stands inline in its record.
+ * comes after stands inline in its record. Threads choose their names, so the table's hash is
+ * seeded.
  */
 #include "trace_names.h"
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "seeded_hash.h"
 #include "utf8.h"
 
 #include <string.h>
@@ -49,11 +51,7 @@ struct trace_names *trace_names_free(struct trace_names *names)
 
 static struct interned *find_place(struct trace_names *names, const char *text)
 {
-    uint32_t hash = 2166136261U;
-    for (const char *c = text; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * 16777619U;
-    }
-    for (size_t i = hash % BUCKETS;; i = (i + 1) % BUCKETS) {
+    for (size_t i = seeded_hash(text, strlen(text)) % BUCKETS;; i = (i + 1) % BUCKETS) {
         if (names->table[i].index == 0 || strcmp(names->table[i].text, text) == 0) {
             return &names->table[i];
         }

@@ -77,6 +77,11 @@ bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence)
     return true;
 }
 
+void trace_reader_acknowledge_all(struct trace_reader *reader)
+{
+    (void)trace_reader_acknowledge(reader, reader->sequence);
+}
+
 static void begin_segment(struct trace_reader *reader)
 {
     uint64_t words[SEGMENT_BEGIN_BYTES / sizeof(uint64_t)];
@@ -128,4 +133,9 @@ void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struc
 size_t trace_reader_unread_bytes(const struct trace_reader *reader)
 {
     return trace_buffer_waiting_bytes(reader->buffer) + reader->chunk_bytes;
+}
+
+uint64_t trace_reader_unread_samples(const struct trace_reader *reader)
+{
+    return trace_buffer_unread_samples(reader->buffer);
 }

@@ -30,6 +30,8 @@ void trace_reader_begin_segment(struct trace_reader *reader);
 /* The chunk of this number and all before it have arrived; 0: none. False: no such chunk has been
  * handed out. */
 bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence);
+/* All that was handed out has arrived. */
+void trace_reader_acknowledge_all(struct trace_reader *reader);
 
 struct trace_chunk {
     const void *bytes; /* borrowed until the next call */
@@ -43,3 +45,4 @@ void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struc
 /* What has not been acknowledged. What was read of the definitions does not count, though the next
  * reader gets it as well. */
 size_t trace_reader_unread_bytes(const struct trace_reader *reader);
+uint64_t trace_reader_unread_samples(const struct trace_reader *reader);

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "seeded_hash.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -32,6 +33,14 @@ struct trace_symbols {
     char staging[FXT_DATA_BYTES_MAX];
     char line[LINE_BYTES_MAX];
     uint64_t group[FXT_DATA_BYTES_MAX / sizeof(uint64_t) + 8];
+};
+
+/* A table, and what its module is called in the file. */
+struct named_table {
+    const struct symbol_table *table;
+    const char *module;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
 };
 
 struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer)
@@ -69,11 +78,7 @@ struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols)
 
 static size_t hash_name(const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *c = name; *c != '\0'; c++) {
-        hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    }
-    return hash % SCOPE_BUCKETS;
+    return seeded_hash(name, strlen(name)) % SCOPE_BUCKETS;
 }
 
 static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build_id, size_t bytes)
@@ -81,23 +86,34 @@ static bool same_build_id(const struct symbol_scope *scope, const uint8_t *build
     return scope->build_id_bytes == bytes && memcmp(scope->build_id, build_id, bytes) == 0;
 }
 
-/* Whether a scope with this build-id stands under this name already. */
-static bool is_name_taken(const struct trace_symbols *symbols, const struct symbol_scope *wanted)
+static size_t hash_file(const struct file_identity *identity)
 {
-    const struct symbol_scope *other = symbols->named_buckets[hash_name(wanted->name)];
+    return seeded_hash(&identity->inode, sizeof identity->inode) % SCOPE_BUCKETS;
+}
+
+/* The scope with this build-id that stands under this name already; NULL: none. */
+static struct symbol_scope *find_named(const struct trace_symbols *symbols,
+                                       const struct symbol_scope *wanted)
+{
+    struct symbol_scope *other = symbols->named_buckets[hash_name(wanted->name)];
     while (other != NULL && (strcmp(other->name, wanted->name) != 0 ||
                              !same_build_id(other, wanted->build_id, wanted->build_id_bytes))) {
         other = other->next_named;
     }
-    return other != NULL;
+    return other;
 }
 
-/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. */
+/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. Who
+ * has the name knows how far the numbers have gone: thousands of copies of a file are numbered in
+ * as many steps. */
 static void choose_name(const struct trace_symbols *symbols, struct symbol_scope *scope)
 {
     memcpy(scope->name, scope->wanted_name, sizeof scope->name);
-    for (unsigned number = 2; is_name_taken(symbols, scope); number++) {
-        (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name, number);
+    struct symbol_scope *first = find_named(symbols, scope);
+    while (find_named(symbols, scope) != NULL) {
+        first->number++;
+        (void)snprintf(scope->name, sizeof scope->name, "%.240s (%u)", scope->wanted_name,
+                       first->number + 1);
     }
 }
 
@@ -145,7 +161,7 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
                                          const uint8_t *build_id, size_t build_id_bytes)
 {
     const struct module *module = module_ticket_module(ticket);
-    struct symbol_scope **bucket = &symbols->buckets[hash_name(name)];
+    struct symbol_scope **bucket = &symbols->buckets[hash_file(&module->identity)];
     for (struct symbol_scope *scope = *bucket; scope != NULL; scope = scope->next) {
         if (file_identity_equal(&scope->identity, &module->identity) &&
             scope->symbol_count == module->symbols.symbol_count &&
@@ -217,25 +233,37 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
 }
 
 /* Prints the line of one function into symbols->line. Returns its bytes. */
-static size_t print_line(struct trace_symbols *symbols, const struct symbol_scope *scope,
+static size_t print_line(struct trace_symbols *symbols, const struct named_table *named,
                          size_t index)
 {
-    const struct symbol *symbol = &scope->module->symbols.symbols[index];
-    const char *name = symbol_table_name(&scope->module->symbols, index);
+    const struct symbol *symbol = &named->table->symbols[index];
+    const char *name = symbol_table_name(named->table, index);
     char build_id[SYMBOL_BUILD_ID_BYTES_MAX * 2 + 1] = "";
     char module[ESCAPED_MODULE_BYTES];
     char function[ESCAPED_NAME_BYTES];
 
-    for (size_t i = 0; i < scope->build_id_bytes; i++) {
-        (void)snprintf(build_id + 2 * i, 3, "%02x", scope->build_id[i]);
+    for (size_t i = 0; i < named->build_id_bytes; i++) {
+        (void)snprintf(build_id + 2 * i, 3, "%02x", named->build_id[i]);
     }
-    (void)utf8_json(module, sizeof module, scope->name, strlen(scope->name));
+    (void)utf8_json(module, sizeof module, named->module, strlen(named->module));
     (void)utf8_json(function, sizeof function, name, strlen(name));
     int bytes = snprintf(symbols->line, sizeof symbols->line,
                          "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
                          "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
                          build_id, module, symbol->start, symbol->size_bytes, function);
     return (size_t)bytes;
+}
+
+/* Stages the line of one function. False: no room. */
+static bool stage(struct trace_symbols *symbols, const struct named_table *named, size_t index)
+{
+    size_t bytes = print_line(symbols, named, index);
+    if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
+        return false;
+    }
+    memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
+    symbols->staged_bytes += bytes;
+    return true;
 }
 
 bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr)
@@ -249,12 +277,21 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
     if ((scope->written[index / 64] & bit) != 0) {
         return true;
     }
-    size_t bytes = print_line(symbols, scope, index);
-    if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
+    const struct named_table named = {
+        .table = &scope->module->symbols,
+        .module = scope->name,
+        .build_id = scope->build_id,
+        .build_id_bytes = scope->build_id_bytes,
+    };
+    if (!stage(symbols, &named, index)) {
         return false;
     }
-    memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
-    symbols->staged_bytes += bytes;
     scope->written[index / 64] |= bit;
     return true;
+}
+
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+                              const struct symbol_table *table, size_t index)
+{
+    return stage(symbols, &(struct named_table){.table = table, .module = module}, index);
 }

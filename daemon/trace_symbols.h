@@ -20,7 +20,7 @@
 struct trace_symbols;
 
 struct symbol_scope {
-    struct symbol_scope *next;       /* of one wanted name's bucket */
+    struct symbol_scope *next;       /* of one inode's bucket */
     struct symbol_scope *next_named; /* of one name's bucket */
     struct file_identity identity;
     size_t user_count;
@@ -30,6 +30,7 @@ struct symbol_scope {
     char name[MODULE_NAME_BYTES]; /* the one it has: with " (2)" where another file came first */
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
+    unsigned number; /* the last that was given to another of its name and build-id */
     size_t symbol_count;
     uint64_t *written; /* owned: a bit for each symbol of the table */
 };
@@ -56,6 +57,13 @@ void trace_symbols_leave(struct symbol_scope *scope);
  * yet. Returns false when there is no room now: try again.
  */
 bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr);
+
+/*
+ * Writes a function of code that a process has made, of a module without a build-id whose name the
+ * caller keeps to that process. Each call writes it. As trace_symbols_write().
+ */
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+                              const struct symbol_table *table, size_t index);
 
 /* A log begins, in which nothing is written yet. Lines that were not published go there. */
 void trace_symbols_begin(struct trace_symbols *symbols);

@@ -3,8 +3,9 @@
 /*
  * The walk from a sampled instruction to the root of its stack. Each frame is stepped out of by the
  * rule of its code, or, where that has none, by the frame pointer; each step adds one frame, so the
- * depth bounds the walk. Where the copied bytes end, the kernel's chain goes on, on proof. Without
- * proof the walk ends: a stack that is cut says so, a stack that is wrong does not.
+ * depth bounds the walk. Where the copied bytes end, or the stack that they are of, the kernel's
+ * chain goes on, on proof. Without proof the walk ends: a stack that is cut says so, a stack that
+ * is wrong does not.
  */
 #include "unwind.h"
 
@@ -16,7 +17,8 @@ struct walk {
     struct unwind_memory memory;
     struct unwind_frame frame;
     enum unwind_code code;       /* of the last frame that was added, */
-    const struct cfi_rule *rule; /* and its rule if it has one */
+    const struct cfi_rule *rule; /* and its rule if it has one; */
+    uint64_t callee_bp; /* where the frame pointer of the one before it points, 0: nobody knows */
     uint64_t *frames;
     uint64_t *places;
     struct unwind_result result;
@@ -45,28 +47,35 @@ static bool is_root(const struct walk *walk)
     return walk->code == UNWIND_CODE_RULE && walk->rule->kind == CFI_ROOT;
 }
 
+static bool is_switch(const struct walk *walk)
+{
+    return walk->code == UNWIND_CODE_RULE && walk->rule->kind == CFI_SWITCH;
+}
+
 static bool keeps_frame_pointer(const struct walk *walk)
 {
     return walk->code == UNWIND_CODE_RULE ? unwind_fp_is_rule(walk->rule)
                                           : walk->input->mode == UNWIND_AUTO;
 }
 
-/*
- * The copied bytes do not hold the last frame's return address, and the stack would end with
- * `quality`: the copy is too short, or the stack goes on elsewhere, as below a handler with a stack
- * of its own.
- */
-static enum stack_quality follow_chain(struct walk *walk, enum stack_quality quality)
+/* Where the frame pointer of the last frame points, or 0: it has none, or nobody knows. */
+static uint64_t frame_pointer(const struct walk *walk)
 {
-    const struct unwind_input *input = walk->input;
     const struct cfi_rule *rule = walk->code == UNWIND_CODE_RULE ? walk->rule : NULL;
     uint64_t bp = 0;
-    size_t next = 0;
-    if (keeps_frame_pointer(walk) && unwind_fp_value(rule, &walk->frame, &bp) &&
-        input->chain_count > 0 && input->chain[0] == input->ip) {
-        next = unwind_fp_find(&walk->memory, input->chain, input->chain_count,
-                              input->registers[ARCH_DWARF_BP], bp);
-    }
+    return keeps_frame_pointer(walk) && unwind_fp_value(rule, &walk->frame, &bp) ? bp : 0;
+}
+
+static bool has_chain(const struct unwind_input *input)
+{
+    return input->chain_count > 0 && input->chain[0] == input->ip;
+}
+
+/* Adds the kernel's chain from its entry `next` on, which is known to be the last frame's return
+ * address; 0: it is not. What the stack ends with, `quality` where the chain does not say. */
+static enum stack_quality take_chain(struct walk *walk, size_t next, enum stack_quality quality)
+{
+    const struct unwind_input *input = walk->input;
     if (next == 0) {
         return quality;
     }
@@ -80,11 +89,88 @@ static enum stack_quality follow_chain(struct walk *walk, enum stack_quality qua
         if (is_root(walk)) {
             return STACK_COMPLETE;
         }
-        if (!keeps_frame_pointer(walk)) {
+        bool passes_on = is_switch(walk);
+        walk->result.crossed = walk->result.crossed || passes_on;
+        if (!passes_on && !keeps_frame_pointer(walk)) {
             return walk->code == UNWIND_CODE_RULE ? quality : STACK_NO_RULE;
         }
     }
     return input->chain_cut ? STACK_DEPTH : quality;
+}
+
+/*
+ * The copied bytes do not hold the last frame's return address, and the stack would end with
+ * `quality`: the copy is too short, or the stack goes on elsewhere, as below a handler with a stack
+ * of its own.
+ */
+static enum stack_quality follow_chain(struct walk *walk, enum stack_quality quality)
+{
+    const struct unwind_input *input = walk->input;
+    uint64_t bp = frame_pointer(walk);
+    size_t next = 0;
+    if (bp != 0 && has_chain(input)) {
+        next = unwind_fp_find(&walk->memory, input->chain, input->chain_count,
+                              input->registers[ARCH_DWARF_BP], bp);
+    }
+    return take_chain(walk, next, quality);
+}
+
+/*
+ * The last frame's code calls from another stack than it was called on, and nothing of that one is
+ * copied. rbp led there when it called; the kernel's chain may have followed it.
+ */
+static enum stack_quality cross(struct walk *walk)
+{
+    const struct unwind_input *input = walk->input;
+    size_t next = 0;
+    walk->result.crossed = true;
+    if (has_chain(input)) {
+        next =
+            unwind_fp_find_across(&walk->memory, input->chain, input->chain_count,
+                                  input->registers[ARCH_DWARF_BP], &walk->frame, walk->callee_bp);
+    }
+    return take_chain(walk, next, STACK_SHORT_COPY);
+}
+
+/*
+ * Whether the last frame, whose code has `rule`, is still or again on the stack that it was called
+ * on. It is where rbp, which it does not lose, points to its own frame or to that of `caller`, by
+ * the places that these have on this stack.
+ */
+static bool is_on_own_stack(const struct walk *walk, const struct cfi_rule *rule,
+                            const struct unwind_frame *caller, const struct cfi_rule *caller_rule)
+{
+    uint64_t bp = 0;
+    bool is_own =
+        rule->keeps_fp != 0 && walk->frame.registers[ARCH_DWARF_BP] ==
+                                   caller->registers[ARCH_DWARF_SP] - ARCH_FRAME_CFA_OFFSET;
+    return is_own || (caller_rule != NULL && caller_rule->keeps_fp != 0 &&
+                      unwind_fp_is_rule(caller_rule) && unwind_fp_value(caller_rule, caller, &bp) &&
+                      bp == walk->frame.registers[ARCH_DWARF_BP]);
+}
+
+/* step() for a function that goes over to another stack. */
+static enum stack_quality step_over_switch(struct walk *walk)
+{
+    const struct cfi_rule rule = *walk->rule;
+    const struct cfi_rule *caller_rule = NULL;
+    struct unwind_frame caller = walk->frame;
+    if (!unwind_frame_knows(&walk->frame, ARCH_DWARF_BP) ||
+        unwind_cfi_step(&rule, &walk->memory, &caller) != STACK_NONE) {
+        return cross(walk);
+    }
+    enum unwind_code code = walk->input->lookup(caller.pc - 1, &caller_rule, walk->input->userdata);
+    if (code != UNWIND_CODE_PENDING &&
+        !is_on_own_stack(walk, &rule, &caller, code == UNWIND_CODE_RULE ? caller_rule : NULL)) {
+        return cross(walk);
+    }
+    walk->frame = caller;
+    enum stack_quality quality =
+        add_frame(walk, caller.pc, caller.pc - 1, caller.registers[ARCH_DWARF_SP]);
+    if (quality == STACK_NONE) {
+        walk->result.cfi_frame_count++;
+    }
+    return quality;
 }
 
 /* A handler can have a stack of its own, which ends where the interrupted one does not begin. */
@@ -101,9 +187,13 @@ static enum stack_quality step(struct walk *walk)
     if (is_root(walk)) {
         return STACK_COMPLETE;
     }
+    if (is_switch(walk)) {
+        return step_over_switch(walk);
+    }
     if (!by_rule && walk->input->mode == UNWIND_CFI) {
         return STACK_NO_RULE;
     }
+    uint64_t bp = frame_pointer(walk);
     enum stack_quality quality = by_rule ? unwind_cfi_step(walk->rule, &walk->memory, &walk->frame)
                                          : unwind_fp_step(&walk->memory, &walk->frame);
     if (quality == STACK_SHORT_COPY || quality == STACK_BAD_MEMORY) {
@@ -112,6 +202,7 @@ static enum stack_quality step(struct walk *walk)
     if (quality != STACK_NONE) {
         return quality;
     }
+    walk->callee_bp = bp;
     uint64_t sp = walk->frame.registers[ARCH_DWARF_SP];
     if (interrupted) {
         walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);

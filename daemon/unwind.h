@@ -52,6 +52,7 @@ struct unwind_input {
 
 struct unwind_result {
     bool pending; /* a table was not there: nothing else here holds, ask again later */
+    bool crossed; /* it goes over to another stack: places of frames do not tell what is above */
     enum stack_quality quality;
     size_t frame_count;
     uint16_t cfi_frame_count; /* frames whose caller a rule gave, and */

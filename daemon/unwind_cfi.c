@@ -32,6 +32,9 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     switch ((enum cfi_kind)rule->kind) {
     case CFI_OFFSET:
         break;
+    case CFI_SWITCH:
+        quality = rule->ra_saved == CFI_AT_CFA ? STACK_NONE : STACK_NO_RULE;
+        break;
     case CFI_DEREF_INDEX:
         if (!unwind_frame_knows(frame, rule->cfa_index)) {
             return STACK_NO_RULE;

@@ -91,3 +91,27 @@ size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain,
     }
     return 0;
 }
+
+/* Whether a frame pointer points to a frame that a walk which is at `frame` has left behind. */
+static bool is_behind(const struct unwind_memory *memory, const struct unwind_frame *frame,
+                      uint64_t bp)
+{
+    return bp >= memory->start && bp - memory->start < memory->size_bytes &&
+           (memory->elsewhere || bp < frame->registers[ARCH_DWARF_SP]);
+}
+
+size_t unwind_fp_find_across(const struct unwind_memory *memory, const uint64_t *chain,
+                             size_t count, uint64_t first, const struct unwind_frame *frame,
+                             uint64_t callee)
+{
+    uint64_t bp = frame->registers[ARCH_DWARF_BP];
+    bool is_saved = !unwind_frame_knows(frame, ARCH_DWARF_BP);
+    if (is_saved && unwind_memory_read(memory, callee + ARCH_FRAME_BP_OFFSET, &bp) != STACK_NONE) {
+        return 0;
+    }
+    if ((bp & FRAME_ALIGN_MASK) != 0 || is_behind(memory, frame, bp)) {
+        return 0;
+    }
+    size_t next = unwind_fp_find(memory, chain, count, first, is_saved ? callee : bp);
+    return is_saved && next != 0 ? next + 1 : next;
+}

@@ -26,3 +26,13 @@ bool unwind_fp_value(const struct cfi_rule *rule, const struct unwind_frame *fra
  */
 size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain, size_t count,
                       uint64_t first, uint64_t target);
+
+/*
+ * The same for `frame`, whose code runs on another stack than it was called on, where rbp led on.
+ * `callee` is the frame pointer that its callee keeps, 0 (no stack is there) where that is not
+ * known: where rbp is not known in `frame` itself, it was saved there. May be count + 1, which says
+ * the same as count.
+ */
+size_t unwind_fp_find_across(const struct unwind_memory *memory, const uint64_t *chain,
+                             size_t count, uint64_t first, const struct unwind_frame *frame,
+                             uint64_t callee);

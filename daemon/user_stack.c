@@ -64,11 +64,15 @@ static bool has_no_stack(const struct perf_sample_view *view, const struct sampl
     return sample->kernel_mode && view->user_stack != NULL && view->user_stack_bytes == 0;
 }
 
-/* A stack that reaches its root helps those of its thread that do not. */
+/* A stack that reaches its root helps those of its thread that do not. Not so where it goes over to
+ * another one: who asked for what is done there is not told by where it is done. */
 static void stitch_stack(struct user_stack *stack, const struct process *process, int32_t tid,
                          struct unwind_result *result)
 {
     struct stitch_stack found = {stack->frames, stack->places, result->frame_count};
+    if (result->crossed) {
+        return;
+    }
     if (result->quality == STACK_SHORT_COPY &&
         stitch_complete(stack->stitch, process->generation, tid, &found)) {
         result->quality = STACK_STITCHED;

@@ -9,7 +9,11 @@ set -euo pipefail
 packages=(
     gcc libc6-dev binutils cmake ninja-build pkg-config
     libcjson-dev   # JSON of the control socket and of the configs
+    libdebuginfod-dev # profctl: debug files from servers
+    libdw-dev      # profctl: inlined functions and lines
     libelf-dev     # symbols, in the worker
+    libiberty-dev  # readable names of C++ and Rust
+    liblzma-dev    # the symbols of stripped programs, in the worker
     libseccomp-dev # the worker's confinement
     libsystemd-dev # the event loop
     zlib1g-dev     # profile.fxt.gz
@@ -18,10 +22,15 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
-    procps valgrind                    # system tests
+    procps util-linux valgrind gdb     # system tests
+    systemd                            # its tools, in system tests
     python3                            # JSON in system tests and benches
-    python3-jsonschema                 # the schema of session configs
-    elfutils libdw-dev                 # independent readers of symbols and of call frames
+    python3-jsonschema                 # the schemas of configs
+    elfutils                           # independent readers of symbols, call frames and lines
+    debuginfod                         # a server of debug files
+    g++ libc6-dbg                      # debugging information to read
+    llvm                               # another reader of lines
+    groff-base                         # the manual pages
     linux-perf                         # what the benches compare with
 )
 

@@ -7,10 +7,14 @@ import json
 
 
 def whole_samples(lines):
+    """Of the lines of a dump; see completed()."""
+    return completed(map(json.loads, lines))
+
+
+def completed(records):
     """Yields each sample as an object with `cpu`, `user_stack` and, where it is told, `quality`."""
     waiting = {}
-    for line in lines:
-        record = json.loads(line)
+    for record in records:
         if record["record"] != "sample":
             continue
         completed = record.get("continuation_completion")

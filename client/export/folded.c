@@ -20,6 +20,9 @@
 struct shown_frame {
     uint32_t name;
     uint32_t is_kernel;
+    uint32_t is_inlined;
+    uint32_t file;
+    uint32_t line;
 };
 
 struct folding {
@@ -52,7 +55,13 @@ static int find_shown_frames(struct folding *folding)
     }
     for (size_t i = 0; i < profile->frames.item_count && r == 0; i++) {
         const struct profile_frame *frame = profile_frame(profile, (uint32_t)i);
-        struct shown_frame shown = {.name = frame->name, .is_kernel = frame->is_kernel};
+        struct shown_frame shown = {
+            .name = frame->name,
+            .is_kernel = frame->is_kernel,
+            .is_inlined = frame->is_inlined,
+            .file = frame->file,
+            .line = frame->line,
+        };
         r = intern_add(&folding->shown, &shown, sizeof shown, &folding->shown_of[i]);
     }
     return r;
@@ -96,13 +105,21 @@ static const struct shown_frame *shown_frame(const struct folding *folding, uint
     return intern_bytes(&folding->shown, item, &size_bytes);
 }
 
+static const char *file_text(const struct folding *folding, const struct shown_frame *frame)
+{
+    return frame->file == INTERN_NONE ? "" : profile_text(folding->profile, frame->file);
+}
+
 static int compare_frames(const struct folding *folding, uint32_t a, uint32_t b)
 {
     const struct shown_frame *left = shown_frame(folding, a);
     const struct shown_frame *right = shown_frame(folding, b);
     int r = strcmp(profile_text(folding->profile, left->name),
                    profile_text(folding->profile, right->name));
-    return r != 0 ? r : (int)left->is_kernel - (int)right->is_kernel;
+    r = r != 0 ? r : (int)left->is_kernel - (int)right->is_kernel;
+    r = r != 0 ? r : (int)left->is_inlined - (int)right->is_inlined;
+    r = r != 0 ? r : strcmp(file_text(folding, left), file_text(folding, right));
+    return r != 0 ? r : (left->line > right->line) - (left->line < right->line);
 }
 
 static int compare_stacks(const void *left, const void *right, void *userdata)
@@ -141,6 +158,18 @@ static void print_name(FILE *file, const char *name)
     }
 }
 
+/* As stackcollapse-perf.pl shows lines: behind a colon, the file without its folders. */
+static void print_line(FILE *file, const struct profile *profile, const struct shown_frame *frame)
+{
+    if (frame->file != INTERN_NONE && frame->line > 0) {
+        const char *path = profile_text(profile, frame->file);
+        const char *slash = strrchr(path, '/');
+        (void)fputc(':', file);
+        print_name(file, slash == NULL ? path : slash + 1);
+        (void)fprintf(file, ":%" PRIu32, frame->line);
+    }
+}
+
 static void print_stack(FILE *file, const struct folding *folding, uint32_t item)
 {
     size_t count = 0;
@@ -153,9 +182,8 @@ static void print_stack(FILE *file, const struct folding *folding, uint32_t item
         const struct shown_frame *frame = shown_frame(folding, stack[i]);
         (void)fputc(';', file);
         print_name(file, profile_text(folding->profile, frame->name));
-        if (frame->is_kernel != 0) {
-            (void)fputs("_[k]", file);
-        }
+        print_line(file, folding->profile, frame);
+        (void)fputs(frame->is_kernel != 0 ? "_[k]" : frame->is_inlined != 0 ? "_[i]" : "", file);
     }
     (void)fprintf(file, " %" PRIu64 "\n", folding->counts[item]);
 }

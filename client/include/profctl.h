@@ -26,7 +26,7 @@
  *     conn = profctl_disconnect(conn);
  *
  * What is read, put together in its order, is a recording: a file of the Fuchsia trace format, as
- * `profctl report` and Perfetto read it. Build with `pkg-config --cflags --libs profctl`.
+ * `profctl report` reads it. Build with `pkg-config --cflags --libs profctl`.
  *
  * Ownership. "Borrowed" is used for the time of the call only; "returned" is the caller's to
  * release, by the function that is named there.
@@ -94,9 +94,8 @@ int profctl_create(struct profctl *conn, const char *config_json, bool detach,
 /*
  * Takes over a detached session of this user (root: of any). `session` (borrowed) is its id, as
  * profctl_status() shows it; NULL: whichever there is. One connection at a time holds a session.
- *   -EBADFD      there is no such session, or another connection holds it
- *   -EINVAL      `session` is the id of no session
- *   -EOPNOTSUPP  this daemon has no detached sessions
+ *   -EBADFD  there is no such session, or another connection holds it
+ *   -EINVAL  `session` is the id of no session
  */
 int profctl_attach(struct profctl *conn, const char *session, struct profctl_fault *fault);
 
@@ -123,9 +122,11 @@ int profctl_stop(struct profctl *conn, struct profctl_fault *fault);
  * The daemon keeps what it handed out until the next read, by which the caller confirms that it has
  * dealt with it. If the connection ends before that, the next reader of the session (there can be
  * one if it is detached) is given the same once more. So whoever must not lose or double anything
- * stores the bytes first, and reads again, down to 0 bytes, after. -EINVAL  the buffer is too
- * small: `*ret_size_bytes` is what it takes; nothing is lost -EBADFD  this connection has no
- * session -EIO     also: less came than was announced; read again
+ * stores the bytes first, and reads again, down to 0 bytes, after.
+ *
+ *   -EINVAL  the buffer is too small: `*ret_size_bytes` is what it takes; nothing is lost
+ *   -EBADFD  this connection has no session
+ *   -EIO     also: less came than was announced; read again
  */
 int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size_t *ret_size_bytes,
                  bool *ret_end);

@@ -7,11 +7,11 @@
 #include "intern.h"
 
 #include "grow.h"
+#include "seeded_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #define SLOTS_MIN 64
 
@@ -21,36 +21,6 @@ void intern_done(struct intern *table)
     free(table->items);
     free(table->slots);
     *table = (struct intern){0};
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    __uint128_t product = (__uint128_t)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* The kernel gives every process 16 random bytes. */
-static uint64_t process_seed(void)
-{
-    const void *random = (const void *)getauxval(AT_RANDOM);
-    uint64_t seed = 0;
-    if (random != NULL) {
-        memcpy(&seed, random, sizeof seed);
-    }
-    return seed;
-}
-
-static uint64_t hash_bytes(uint64_t seed, const uint8_t *bytes, size_t size_bytes)
-{
-    uint64_t hash = seed ^ mix(size_bytes ^ UINT64_C(0x9e3779b97f4a7c15), seed | 1);
-    uint64_t word = 0;
-    for (; size_bytes >= sizeof word; size_bytes -= sizeof word, bytes += sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        hash = mix(hash ^ word, UINT64_C(0xa0761d6478bd642f)) + seed;
-    }
-    word = 0;
-    memcpy(&word, bytes, size_bytes);
-    return mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
 }
 
 /* The slot where an item with these bytes is, or would go. */
@@ -72,9 +42,6 @@ static size_t find_slot(const struct intern *table, uint64_t hash, const void *b
 
 static int double_slots(struct intern *table)
 {
-    if (table->slot_count == 0) {
-        table->seed = process_seed();
-    }
     size_t count = table->slot_count == 0 ? SLOTS_MIN : table->slot_count * 2;
     uint32_t *slots = calloc(count, sizeof *slots);
     if (slots == NULL) {
@@ -125,7 +92,7 @@ int intern_add(struct intern *table, const void *bytes, size_t size_bytes, uint3
             return r;
         }
     }
-    uint64_t hash = hash_bytes(table->seed, from, size_bytes);
+    uint64_t hash = seeded_hash(from, size_bytes);
     size_t slot = find_slot(table, hash, from, size_bytes);
     if (table->slots[slot] == 0) {
         int r = keep(table, hash, from, size_bytes);
@@ -143,7 +110,7 @@ uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_
     if (table->slot_count == 0) {
         return INTERN_NONE;
     }
-    size_t slot = find_slot(table, hash_bytes(table->seed, bytes, size_bytes), bytes, size_bytes);
+    size_t slot = find_slot(table, seeded_hash(bytes, size_bytes), bytes, size_bytes);
     return table->slots[slot] == 0 ? INTERN_NONE : table->slots[slot] - 1;
 }
 

@@ -21,7 +21,6 @@ struct intern_item {
 
 /* All zero is an empty table. */
 struct intern {
-    uint64_t seed;
     uint8_t *bytes; /* owned */
     size_t capacity_bytes;
     size_t used_bytes;

@@ -24,6 +24,7 @@
 #define QUALITY_DEPTH          3
 #define QUALITY_NO_RULE        4
 #define QUALITY_STITCHED       6
+#define MADE_CODE              "[jit]"
 #define CLOSED_LOST            1
 
 struct module_key {
@@ -77,6 +78,7 @@ struct profile *profile_free(struct profile *profile)
         names_done(&profile->names);
         mappings_done(&profile->mappings);
         symbols_done(&profile->symbols);
+        inlines_done(&profile->inlines);
         free(profile->groups);
         free(profile->session_json);
         free(profile->books_json);
@@ -112,6 +114,13 @@ static void print_build_id(const struct fxt_module *record, char *into)
     into[2 * record->build_id_bytes] = '\0';
 }
 
+/* Code that a process made while it ran: the pid behind it is for telling modules apart only. */
+static bool is_made(const struct fxt_module *record)
+{
+    return record->name_bytes > strlen(MADE_CODE " (") &&
+           memcmp(record->name, MADE_CODE " (", strlen(MADE_CODE " (")) == 0;
+}
+
 /*
  * A module of the profile: told apart by build-id and name, whatever process has it. The functions
  * of a segment are its own: in another the name may have been another file's.
@@ -132,17 +141,20 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
     if (ret->module < profile->module_count) {
         return 0;
     }
-    struct profile_module module = {0};
+    struct profile_module module = {.debug_file = INTERN_NONE};
     const char *slash = memrchr(record->name, '/', record->name_bytes);
     const char *basename = slash == NULL ? record->name : slash + 1;
-    size_t basename_bytes = (size_t)(record->name + record->name_bytes - basename);
+    size_t basename_bytes = is_made(record)
+                                ? strlen(MADE_CODE)
+                                : (size_t)(record->name + record->name_bytes - basename);
     if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
         intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
+        intern_add(&profile->texts, build_id, strlen(build_id), &module.build_id) < 0 ||
         grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
         return -ENOMEM;
     }
     const char *name = profile_text(profile, module.name);
-    module.is_anonymous = strcmp(name, "[anon]") == 0;
+    module.is_anonymous = strcmp(name, "[anon]") == 0 || is_made(record);
     module.is_unknown = strcmp(name, "[unknown]") == 0;
     profile->modules[profile->module_count++] = module;
     return 0;
@@ -448,8 +460,8 @@ static int finish(struct loader *loader)
 }
 
 /* From `path`, or where that is NULL from memory. */
-static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struct profile **ret,
-                struct fault *reterr)
+static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
+                struct profile **ret, struct fault *reterr)
 {
     cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
     cleanup_(loader_done) struct loader loader = {.profile = profile};
@@ -458,6 +470,7 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struc
     if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
+    profile->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
     int r = path == NULL
                 ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
                 : input_read(path, on_record, &loader, &profile->input, reterr);
@@ -472,15 +485,16 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, struc
     return 0;
 }
 
-int profile_load(const char *path, struct profile **ret, struct fault *reterr)
+int profile_load(const char *path, enum profile_names names, struct profile **ret,
+                 struct fault *reterr)
 {
-    return load(path, NULL, 0, ret, reterr);
+    return load(path, NULL, 0, names, ret, reterr);
 }
 
 int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
                         struct fault *reterr)
 {
-    return load(NULL, bytes, size_bytes, ret, reterr);
+    return load(NULL, bytes, size_bytes, PROFILE_NAMES_READABLE, ret, reterr);
 }
 
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)

@@ -13,6 +13,7 @@
 
 #include "fault.h"
 #include "fxt_format.h"
+#include "inlines.h"
 #include "input.h"
 #include "intern.h"
 #include "mappings.h"
@@ -55,10 +56,13 @@ struct profile_sample {
 };
 
 struct profile_module {
-    uint32_t name;     /* of `texts` */
-    uint32_t basename; /* of `texts` */
-    bool is_anonymous; /* "[anon]": its addresses mean nothing to anybody */
-    bool is_unknown;   /* "[unknown]": what was there nobody knows */
+    uint32_t name;              /* of `texts` */
+    uint32_t basename;          /* of `texts` */
+    uint32_t build_id;          /* of `texts`, in lower-case hex; "" where it has none */
+    uint32_t debug_file;        /* of `texts`: with the debugging information, or INTERN_NONE */
+    enum inlines_source source; /* of it */
+    bool is_anonymous;          /* "[anon]", "[jit]": its addresses mean nothing to anybody */
+    bool is_unknown;            /* "[unknown]": what was there nobody knows */
 };
 
 /* One line of a stack. Two frames are one if all their members are equal. */
@@ -66,6 +70,9 @@ struct profile_frame {
     uint32_t name;   /* of `texts` */
     uint32_t module; /* of `modules`, or INTERN_NONE */
     uint32_t is_kernel;
+    uint32_t is_inlined; /* into the frame that follows */
+    uint32_t file;       /* of `texts`, or INTERN_NONE; where the frame was, as `line` */
+    uint32_t line;       /* 0: not known */
 };
 
 /* What completes the samples that named a continuation id. */
@@ -92,6 +99,7 @@ struct profile {
     struct names names;
     struct mappings mappings;
     struct symbols symbols;
+    struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;
@@ -107,12 +115,20 @@ struct profile {
     struct input_summary input;
 };
 
+/* What functions are called. */
+enum profile_names {
+    PROFILE_NAMES_READABLE,
+    PROFILE_NAMES_MANGLED, /* as compilers write them, and the file has them */
+};
+
 /*
  * Reads a recording: "-" is standard input. Returned: profile_free(). Returns 0, or -errno with a
  * sentence in `reterr`. A recording that ends within a record is read up to there, and
  * input.truncated says so.
  */
-int profile_load(const char *path, struct profile **ret, struct fault *reterr);
+int profile_load(const char *path, enum profile_names names, struct profile **ret,
+                 struct fault *reterr);
+/* The same, with readable names. */
 int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
                         struct fault *reterr);
 struct profile *profile_free(struct profile *profile);

@@ -4,7 +4,9 @@
  * An address becomes a frame by way of the mapping that held it at the sample's time and the
  * function that holds it there. A return address may be the first byte of the next function, so
  * callers are looked up one byte lower; what is printed is the address itself. Kernel stacks are
- * everybody's: they are looked up in the mappings of pid 0.
+ * everybody's: they are looked up in the mappings of pid 0. Where debugging information is at hand,
+ * an address becomes as many frames as functions were inlined there and one more; the last keeps
+ * the name that the recording has for it.
  *
  * Stacks repeat, so the answer for each is kept, with the times between which no Mmap record
  * changes it.
@@ -19,6 +21,9 @@
 #include <string.h>
 
 #define UNKNOWN "[unknown]"
+
+/* A longer chain is none of a program's: its further addresses become a frame each. */
+#define CHAIN_COUNT_MAX ((size_t)4096)
 
 struct known_chain {
     uint32_t chain;
@@ -65,29 +70,43 @@ static bool holds_at(const struct mapping_validity *validity, uint64_t time_ns)
     return validity->from_ns <= time_ns && time_ns < validity->until_ns;
 }
 
-static int add_frame(struct profile *profile, const char *name, uint32_t module, bool is_kernel,
-                     uint32_t *ret_frame)
+static int append_frame(struct resolver *resolver, const struct profile_frame *frame, size_t *count)
 {
-    struct profile_frame frame = {.module = module, .is_kernel = is_kernel};
-    int r = intern_add(&profile->texts, name, strlen(name), &frame.name);
-    return r < 0 ? r : intern_add(&profile->frames, &frame, sizeof frame, ret_frame);
+    int r = grow(resolver->building, resolver->building_capacity, *count + 1);
+    if (r == 0) {
+        r = intern_add(&resolver->profile->frames, frame, sizeof *frame,
+                       &resolver->building[*count]);
+    }
+    *count += r == 0;
+    return r;
 }
 
-/* A frame that no function names. */
-static int add_unnamed_frame(struct profile *profile, uint32_t module, uint64_t address,
-                             bool is_kernel, uint32_t *ret_frame)
+static int append_named(struct resolver *resolver, const char *name, bool is_kernel, size_t *count)
 {
-    const char *basename = profile_text(profile, profile->modules[module].basename);
+    struct profile_frame frame = {
+        .module = INTERN_NONE,
+        .is_kernel = is_kernel,
+        .file = INTERN_NONE,
+    };
+    int r = intern_add(&resolver->profile->texts, name, strlen(name), &frame.name);
+    return r < 0 ? r : append_frame(resolver, &frame, count);
+}
+
+/* What stands for a function that nothing names. */
+static int name_unnamed(struct profile *profile, uint32_t module, uint64_t address,
+                        uint32_t *ret_name)
+{
     if (profile->modules[module].is_anonymous) {
-        cleanup_(freep) char *marker = strdup(basename);
-        return marker == NULL ? -ENOMEM : add_frame(profile, marker, module, is_kernel, ret_frame);
+        *ret_name = profile->modules[module].basename;
+        return 0;
     }
     cleanup_(freep) char *name = NULL;
+    const char *basename = profile_text(profile, profile->modules[module].basename);
     if (asprintf(&name, "%s+0x%" PRIx64, basename, address) < 0) {
         name = NULL;
         return -ENOMEM;
     }
-    return add_frame(profile, name, module, is_kernel, ret_frame);
+    return intern_add(&profile->texts, name, strlen(name), ret_name);
 }
 
 /* The daemon lays a module of this name beneath everything that a process maps. */
@@ -96,29 +115,64 @@ static bool is_unknown(const struct profile *profile, uint32_t module)
     return module == INTERN_NONE || profile->modules[module].is_unknown;
 }
 
-/* The frame of an address. `validity` is narrowed to the times for which it is the same. */
-static int find_frame(struct profile *profile, const struct place *place,
-                      struct mapping_validity *validity, uint32_t *ret_frame)
+/* Appends `function`, and before it what debugging information says was inlined there. */
+static int append_inlined(struct resolver *resolver, const struct profile_frame *function,
+                          uint64_t vaddr, size_t *count)
 {
+    struct profile *profile = resolver->profile;
+    struct profile_frame frame = *function;
+    size_t known_count = 0;
+    const struct inline_frame *known =
+        inlines_find(&profile->inlines, function->module, vaddr, &known_count);
+    known_count = *count > CHAIN_COUNT_MAX ? 0 : known_count;
+    int r = known_count > 0 ? 0 : append_frame(resolver, function, count);
+    for (size_t i = 0; i < known_count && r == 0; i++) {
+        frame.is_inlined = i + 1 < known_count;
+        frame.name = frame.is_inlined != 0 ? known[i].name : function->name;
+        frame.file = known[i].file;
+        frame.line = known[i].line;
+        r = append_frame(resolver, &frame, count);
+    }
+    return r;
+}
+
+/* The name that debugging information has for the function itself, or INTERN_NONE. */
+static uint32_t find_other_name(const struct profile *profile, uint32_t module, uint64_t vaddr)
+{
+    size_t count = 0;
+    const struct inline_frame *known = inlines_find(&profile->inlines, module, vaddr, &count);
+    return count > 0 ? known[count - 1].name : INTERN_NONE;
+}
+
+/* Appends the frames of an address. `validity` is narrowed to the times for which they are the
+ * same. */
+static int append_address(struct resolver *resolver, const struct place *place,
+                          struct mapping_validity *validity, size_t *count)
+{
+    struct profile *profile = resolver->profile;
     uint64_t back = place->is_caller && place->address > 0 ? 1 : 0;
     uint64_t address = place->address - back;
     const struct mapping *mapping = mappings_find(&profile->mappings, place->segment, place->pid,
                                                   address, place->time_ns, validity);
     if (mapping == NULL || is_unknown(profile, mapping->module)) {
-        return add_frame(profile, UNKNOWN, INTERN_NONE, place->is_kernel, ret_frame);
+        return append_named(resolver, UNKNOWN, place->is_kernel, count);
     }
     uint64_t vaddr = address - mapping->start + mapping->vaddr;
     const struct symbol_entry *symbol = symbols_find(&profile->symbols, mapping->symbols, vaddr);
-    if (symbol == NULL) {
-        return add_unnamed_frame(profile, mapping->module, vaddr + back, place->is_kernel,
-                                 ret_frame);
-    }
     struct profile_frame frame = {
-        .name = symbol->name,
+        .name = symbol != NULL ? symbol->name : find_other_name(profile, mapping->module, vaddr),
         .module = mapping->module,
         .is_kernel = place->is_kernel,
+        .file = INTERN_NONE,
     };
-    return intern_add(&profile->frames, &frame, sizeof frame, ret_frame);
+    int r = 0;
+    if (profile->inlines.is_wanted) {
+        r = inlines_add(&profile->inlines, mapping->module, vaddr);
+    }
+    if (r == 0 && frame.name == INTERN_NONE) {
+        r = name_unnamed(profile, mapping->module, vaddr + back, &frame.name);
+    }
+    return r < 0 ? r : append_inlined(resolver, &frame, vaddr, count);
 }
 
 /* Appends a stack's frames to the chain at hand. */
@@ -130,7 +184,7 @@ static int append_stack(struct resolver *resolver, const struct profile_sample *
     const uint64_t *stack = intern_bytes(
         &profile->stacks, is_kernel ? sample->kernel_stack : sample->user_stack, &stack_bytes);
     size_t stack_count = stack_bytes / sizeof *stack;
-    int r = grow(resolver->building, resolver->building_capacity, *count + stack_count);
+    int r = 0;
     for (size_t i = 0; i < stack_count && r == 0; i++) {
         const struct place place = {
             .segment = sample->segment,
@@ -140,8 +194,7 @@ static int append_stack(struct resolver *resolver, const struct profile_sample *
             .is_caller = i > 0,
             .is_kernel = is_kernel,
         };
-        r = find_frame(profile, &place, validity, &resolver->building[*count]);
-        *count += r == 0;
+        r = append_address(resolver, &place, validity, count);
     }
     return r;
 }
@@ -159,13 +212,7 @@ static int append_marker(struct resolver *resolver, const struct chain_key *key,
     if (is_kernel_thread && *count > 0) {
         return 0;
     }
-    int r = grow(resolver->building, resolver->building_capacity, *count + 1);
-    if (r == 0) {
-        r = add_frame(profile, is_kernel_thread ? "[kernel thread]" : UNKNOWN, INTERN_NONE, false,
-                      &resolver->building[*count]);
-    }
-    *count += r == 0;
-    return r;
+    return append_named(resolver, is_kernel_thread ? "[kernel thread]" : UNKNOWN, false, count);
 }
 
 static int build_chain(struct resolver *resolver, const struct profile_sample *sample,

@@ -81,8 +81,8 @@ static int add_entry(struct symbols *table, struct intern *texts, uint32_t segme
         return 0;
     }
     if (find_module(table, segment, build_id, module, &entry.module) < 0 ||
-        intern_add(texts, name, strlen(name), &entry.name) < 0 || table->count >= UINT32_MAX ||
-        grow(table->entries, table->capacity, table->count + 1) < 0) {
+        demangle_add(&table->demangler, texts, name, &entry.name) < 0 ||
+        table->count >= UINT32_MAX || grow(table->entries, table->capacity, table->count + 1) < 0) {
         return -ENOMEM;
     }
     table->entries[table->count++] = entry;

@@ -9,6 +9,7 @@
  * such as "0xffffffff81000000". First all are added, then the table is sealed, then looked up in.
  */
 
+#include "demangle.h"
 #include "intern.h"
 
 #include <stddef.h>
@@ -28,7 +29,8 @@ struct symbols {
     struct symbol_entry *entries; /* owned */
     size_t capacity;
     size_t count;
-    uint64_t malformed_count; /* lines that could not be read */
+    uint64_t malformed_count;   /* lines that could not be read */
+    struct demangler demangler; /* of the names; to be set before any is added */
 };
 
 void symbols_done(struct symbols *table);

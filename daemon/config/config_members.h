@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What the readers of members share; for the files of this folder alone. A reader returns 0, or
- * -EINVAL with a fault that names the member.
+ * What the readers of configs share; for the files of this folder alone. A config is one JSON
+ * object, taken whole or not at all. A reader returns 0, or -EINVAL with a fault that names the
+ * member.
  */
 
 #include "fault.h"
@@ -11,7 +12,10 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#define CONFIG_BYTES_MAX ((size_t)65536)
 
 /* A name that somebody else wrote, fit to be shown: printable ASCII, cut, and not empty. */
 struct shown_name {
@@ -19,9 +23,19 @@ struct shown_name {
 };
 struct shown_name config_show_name(const char *name);
 
-/* Leaves `*value` alone where `item` is NULL. */
+/*
+ * Parses a text, and finds the members of its object: `ret_items[i]` (borrowed from `*ret_tree`) is
+ * the one called `names[i]`, or NULL. `*ret_tree` is returned: json_freep(), after a failure too. A
+ * text that is no object is a fault of the member "config". A name that is none of `names` is
+ * refused with the one that may have been meant, or with all of them. The other result is -ENOMEM.
+ */
+int config_take_members(const char *text, size_t text_bytes, const char *const *names, size_t count,
+                        cJSON **ret_tree, const cJSON **ret_items, struct fault *reterr);
+
+/* Leave `*value` alone where `item` is NULL. */
 int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
                         int64_t *value, struct fault *reterr);
+int config_read_bool(const cJSON *item, const char *name, bool *value, struct fault *reterr);
 
 /* `targets` may be NULL. */
 int session_targets_read(const cJSON *targets, struct session_targets *ret, struct fault *reterr);

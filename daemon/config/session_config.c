@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Session configs. A text is parsed whole or not at all; every member is read by one call
- * below read_config(), which gives its range and keeps its default when it is absent. A member that
- * this version does not know is refused, never ignored: a typing error must not record something
- * else than was asked for. Whether the machine can do what a config asks is for session to find
+ * Session configs. A text is parsed whole or not at all; every member is read by one call below
+ * read_config(), which gives its range, keeps its default when it is absent, and holds both against
+ * the administrator's limits. Whether the machine can do what a config asks is for session to find
  * out.
  */
 #include "session_config.h"
@@ -18,19 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONFIG_DEPTH_MAX        8
-#define NS_PER_S                1000000000
-#define PERIOD_DEFAULT_NS       ((uint64_t)(NS_PER_S + 999 / 2) / 999)
-#define DETACHED_DURATION_S     600
-#define BUFFER_DURATION_MAX_S   60 /* that a default buffer holds */
-#define BUFFER_SAMPLE_BYTES     256
-#define BUFFER_DEFAULT_KIB_MIN  8192
-#define NAME_BYTES_MAX          24
-#define SUGGESTION_DISTANCE_MAX 2
-#define SUGGESTION_PART_MIN     4 /* letters of a name that suggest it */
+#define NS_PER_S               1000000000
+#define FREQUENCY_DEFAULT_HZ   999
+#define DETACHED_DURATION_S    600
+#define BUFFER_DURATION_MAX_S  60 /* that a default buffer holds */
+#define BUFFER_SAMPLE_BYTES    256
+#define BUFFER_DEFAULT_KIB_MIN 8192
 
-#define STACK_COPY_BYTES_MIN 512
-#define STACK_COPY_BYTES_MAX 65000
 /* What a CPU may copy in a second by default. */
 #define STACK_COPY_RATE_MAX UINT64_C(66000000)
 
@@ -67,114 +60,50 @@ static const char *const unwind_names[] = {
 
 #define UNWIND_COUNT (sizeof unwind_names / sizeof unwind_names[0])
 
-/* How many single-byte insertions, deletions and exchanges lie between two names. */
-static size_t edit_distance(const char *from, const char *to)
+const struct session_limits session_no_limits = {
+    .path = "",
+    .max_frequency_hz = SESSION_FREQUENCY_HZ_MAX,
+    .max_stack_copy_bytes = SESSION_STACK_COPY_BYTES_MAX,
+    .allow_kernel_stacks = true,
+};
+
+static uint64_t period_of(int64_t frequency_hz)
 {
-    size_t row[NAME_BYTES_MAX + 1];
-    size_t to_bytes = strlen(to);
-    for (size_t j = 0; j <= to_bytes; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; from[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= to_bytes; j++) {
-            size_t exchanged = diagonal + (from[i - 1] != to[j - 1]);
-            diagonal = row[j];
-            size_t inserted = row[j - 1] + 1;
-            row[j] = row[j] + 1 < inserted ? row[j] + 1 : inserted;
-            row[j] = row[j] < exchanged ? row[j] : exchanged;
-        }
-    }
-    return row[to_bytes];
+    return (uint64_t)((NS_PER_S + frequency_hz / 2) / frequency_hz);
 }
 
-/* The first member that `name` is a part of ("frequency", "depth"), or that is a part of it. */
-static const char *suggest_by_part(const char *name)
+/* `allowed` is what the administrator allows, and `limit` the member that says so. */
+static int refuse_limit(const struct session_limits *limits, const char *limit, const char *name,
+                        uint64_t allowed, struct fault *reterr)
 {
-    for (size_t i = 0; i < MEMBER_COUNT && strlen(name) >= SUGGESTION_PART_MIN; i++) {
-        if (strstr(member_names[i], name) != NULL || strstr(name, member_names[i]) != NULL) {
-            return member_names[i];
-        }
-    }
-    return NULL;
+    bool is_least = strcmp(name, "sample_period_ns") == 0;
+    return fault_set_member(reterr, name,
+                            "is %s the administrator's limit; at %s %llu is allowed (%s in %.120s)",
+                            is_least ? "below" : "above", is_least ? "least" : "most",
+                            (unsigned long long)allowed, limit, limits->path);
 }
 
-/* The member that `name` is closest to, or NULL. */
-static const char *suggest_member(const char *name)
+/* A default gives way to the limit, what was asked for does not. */
+static int limit_period(const cJSON *const *items, const struct session_limits *limits,
+                        struct session_config *config, struct fault *reterr)
 {
-    const char *closest = NULL;
-    size_t least = SUGGESTION_DISTANCE_MAX + 1;
-    if (strlen(name) > NAME_BYTES_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        size_t distance = edit_distance(name, member_names[i]);
-        if (distance < least) {
-            least = distance;
-            closest = member_names[i];
-        }
-    }
-    return closest != NULL ? closest : suggest_by_part(name);
-}
-
-struct shown_name config_show_name(const char *name)
-{
-    struct shown_name shown = {""};
-    size_t bytes = 0;
-    while (name[bytes] != '\0' && bytes < sizeof shown.text - 1) {
-        shown.text[bytes] = name[bytes] >= ' ' && name[bytes] <= '~' ? name[bytes] : '?';
-        bytes++;
-    }
-    if (bytes == 0) {
-        memcpy(shown.text, "\"\"", 2);
-    }
-    return shown;
-}
-
-static int refuse_unknown(const char *name, struct fault *reterr)
-{
-    struct shown_name shown = config_show_name(name);
-    const char *suggestion = suggest_member(name);
-    if (suggestion != NULL) {
-        return fault_set_member(reterr, shown.text,
-                                "is not a member of the config; did you mean '%s'?", suggestion);
-    }
-    char list[256] = "";
-    size_t bytes = 0;
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%s", i == 0 ? "" : ", ",
-                                  member_names[i]);
-    }
-    return fault_set_member(reterr, shown.text, "is not a member of the config; allowed are %s",
-                            list);
-}
-
-int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
-                        int64_t *value, struct fault *reterr)
-{
-    if (item == NULL || json_read_integer(item, minimum, maximum, value)) {
+    uint64_t shortest_ns = period_of(limits->max_frequency_hz);
+    if (config->period_ns >= shortest_ns) {
         return 0;
     }
-    return fault_set_member(reterr, name, "%s; an integer from %lld to %lld is allowed",
-                            json_is_integer(item) ? "is out of range" : "is not an integer",
-                            (long long)minimum, (long long)maximum);
-}
-
-static int read_bool(const cJSON *item, const char *name, bool *value, struct fault *reterr)
-{
-    if (item == NULL) {
-        return 0;
+    if (items[FREQUENCY_HZ] != NULL) {
+        return refuse_limit(limits, "max_frequency_hz", "frequency_hz", limits->max_frequency_hz,
+                            reterr);
     }
-    if (!cJSON_IsBool(item)) {
-        return fault_set_member(reterr, name, "is not a boolean; true and false are allowed");
+    if (items[SAMPLE_PERIOD_NS] != NULL) {
+        return refuse_limit(limits, "max_frequency_hz", "sample_period_ns", shortest_ns, reterr);
     }
-    *value = cJSON_IsTrue(item);
+    config->period_ns = shortest_ns;
     return 0;
 }
 
-static int read_period(const cJSON *const *items, struct session_config *config,
-                       struct fault *reterr)
+static int read_period(const cJSON *const *items, const struct session_limits *limits,
+                       struct session_config *config, struct fault *reterr)
 {
     int64_t frequency_hz = 0;
     int64_t period_ns = (int64_t)config->period_ns;
@@ -182,29 +111,44 @@ static int read_period(const cJSON *const *items, struct session_config *config,
         return fault_set_member(reterr, "sample_period_ns",
                                 "is given beside frequency_hz; one of the two is allowed");
     }
-    int r =
-        config_read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, 100000, &frequency_hz, reterr);
+    int r = config_read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, SESSION_FREQUENCY_HZ_MAX,
+                                &frequency_hz, reterr);
     if (r >= 0) {
         r = config_read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", 10000, NS_PER_S,
                                 &period_ns, reterr);
     }
-    if (frequency_hz > 0) {
-        period_ns = (NS_PER_S + frequency_hz / 2) / frequency_hz;
-    }
-    config->period_ns = (uint64_t)period_ns;
-    return r;
+    config->period_ns = frequency_hz > 0 ? period_of(frequency_hz) : (uint64_t)period_ns;
+    return r < 0 ? r : limit_period(items, limits, config, reterr);
 }
 
-static int read_unwind(const cJSON *item, enum session_unwind *value, struct fault *reterr)
+/* Where no copies are allowed, frame pointers are the one way to unwind. */
+static int limit_unwind(const cJSON *item, const struct session_limits *limits,
+                        enum session_unwind *value, struct fault *reterr)
 {
-    if (item == NULL) {
+    if (limits->max_stack_copy_bytes > 0 || *value == SESSION_UNWIND_FP) {
         return 0;
     }
+    if (item != NULL) {
+        return fault_set_member(reterr, "unwind",
+                                "takes copies of stacks, and the administrator allows none; \"fp\" "
+                                "is allowed (max_stack_copy_bytes in %.120s)",
+                                limits->path);
+    }
+    *value = SESSION_UNWIND_FP;
+    return 0;
+}
+
+static int read_unwind(const cJSON *item, const struct session_limits *limits,
+                       enum session_unwind *value, struct fault *reterr)
+{
     for (size_t i = 0; i < UNWIND_COUNT && cJSON_IsString(item); i++) {
         if (strcmp(item->valuestring, unwind_names[i]) == 0) {
             *value = (enum session_unwind)i;
-            return 0;
+            return limit_unwind(item, limits, value, reterr);
         }
+    }
+    if (item == NULL) {
+        return limit_unwind(item, limits, value, reterr);
     }
     return fault_set_member(reterr, "unwind", "%s; \"auto\", \"fp\" and \"cfi\" are allowed",
                             cJSON_IsString(item) ? "is not a way to unwind" : "is not a string");
@@ -214,7 +158,7 @@ static int read_unwind(const cJSON *item, enum session_unwind *value, struct fau
  * of them. */
 static uint32_t default_stack_copy_bytes(uint64_t period_ns)
 {
-    static const uint32_t sizes[] = {STACK_COPY_BYTES_MAX, 32768, 16384, 8192};
+    static const uint32_t sizes[] = {SESSION_STACK_COPY_BYTES_MAX, 32768, 16384, 8192};
     size_t i = 0;
     while (i < sizeof sizes / sizeof sizes[0] - 1 &&
            sizes[i] * (uint64_t)NS_PER_S > STACK_COPY_RATE_MAX * period_ns) {
@@ -224,30 +168,38 @@ static uint32_t default_stack_copy_bytes(uint64_t period_ns)
 }
 
 /* Needs the period and the way to unwind. */
-static int read_stack_copy(const cJSON *item, struct session_config *config, struct fault *reterr)
+static int read_stack_copy(const cJSON *item, const struct session_limits *limits,
+                           struct session_config *config, struct fault *reterr)
 {
     int64_t bytes = 0;
-    if (item != NULL && config->unwind == SESSION_UNWIND_FP) {
+    if (item != NULL && limits->max_stack_copy_bytes > 0 && config->unwind == SESSION_UNWIND_FP) {
         return fault_set_member(reterr, "stack_copy_bytes",
                                 "is given, and frame pointers need no copies; with \"unwind\": "
                                 "\"auto\" or \"cfi\" it is allowed");
     }
     if (item == NULL) {
-        config->stack_copy_bytes =
-            config->unwind == SESSION_UNWIND_FP ? 0 : default_stack_copy_bytes(config->period_ns);
+        uint32_t wanted_bytes = default_stack_copy_bytes(config->period_ns);
+        uint32_t allowed_bytes = limits->max_stack_copy_bytes;
+        config->stack_copy_bytes = config->unwind == SESSION_UNWIND_FP ? 0
+                                   : wanted_bytes > allowed_bytes      ? allowed_bytes
+                                                                       : wanted_bytes;
         return 0;
     }
-    bool in_range = json_read_integer(item, STACK_COPY_BYTES_MIN, STACK_COPY_BYTES_MAX, &bytes);
+    bool in_range =
+        json_read_integer(item, SESSION_STACK_COPY_BYTES_MIN, SESSION_STACK_COPY_BYTES_MAX, &bytes);
     if (!in_range || bytes % 8 != 0) {
         return fault_set_member(reterr, "stack_copy_bytes",
                                 "%s; a multiple of 8 from %d to %d is allowed",
                                 !json_is_integer(item) ? "is not an integer"
                                 : in_range             ? "is not a multiple of 8"
                                                        : "is out of range",
-                                STACK_COPY_BYTES_MIN, STACK_COPY_BYTES_MAX);
+                                SESSION_STACK_COPY_BYTES_MIN, SESSION_STACK_COPY_BYTES_MAX);
     }
     config->stack_copy_bytes = (uint32_t)bytes;
-    return 0;
+    return config->stack_copy_bytes <= limits->max_stack_copy_bytes
+               ? 0
+               : refuse_limit(limits, "max_stack_copy_bytes", "stack_copy_bytes",
+                              limits->max_stack_copy_bytes, reterr);
 }
 
 static int read_cpus(const cJSON *item, struct session_config *config, struct fault *reterr)
@@ -286,56 +238,78 @@ static uint32_t default_buffer_kib(const struct session_config *config)
     return (uint32_t)(kib < BUFFER_DEFAULT_KIB_MIN ? BUFFER_DEFAULT_KIB_MIN : kib);
 }
 
+static int read_duration(const cJSON *item, const struct session_limits *limits,
+                         struct session_config *config, struct fault *reterr)
+{
+    int64_t duration_s = config->max_duration_s;
+    int r =
+        config_read_integer(item, "max_duration_s", 1, SESSION_DURATION_S_MAX, &duration_s, reterr);
+    int64_t allowed_s = limits->max_duration_s;
+    if (r >= 0 && allowed_s > 0 && (duration_s == 0 || duration_s > allowed_s)) {
+        duration_s = allowed_s;
+        r = item == NULL ? 0
+                         : refuse_limit(limits, "max_duration_s", "max_duration_s",
+                                        limits->max_duration_s, reterr);
+    }
+    config->max_duration_s = (uint32_t)duration_s;
+    return r;
+}
+
+/* Needs the period and the duration. */
 static int read_sizes(const cJSON *const *items, struct session_config *config,
                       struct fault *reterr)
 {
     int64_t depth = config->max_stack_depth;
-    int64_t duration_s = config->max_duration_s;
     int64_t buffer_kib = 0;
     int r = config_read_integer(items[MAX_STACK_DEPTH], "max_stack_depth", 1, 510, &depth, reterr);
-    if (r >= 0) {
-        r = config_read_integer(items[MAX_DURATION_S], "max_duration_s", 1, 31536000, &duration_s,
-                                reterr);
-    }
     if (r >= 0) {
         r = config_read_integer(items[BUFFER_KIB_PER_CPU], "buffer_kib_per_cpu", 256, 4194304,
                                 &buffer_kib, reterr);
     }
     config->max_stack_depth = (uint16_t)depth;
-    config->max_duration_s = (uint32_t)duration_s;
     config->buffer_kib_per_cpu =
         buffer_kib == 0 ? default_buffer_kib(config) : (uint32_t)buffer_kib;
     return r;
 }
 
-static int read_booleans(const cJSON *const *items, struct session_config *config,
-                         struct fault *reterr)
+static int read_booleans(const cJSON *const *items, const struct session_limits *limits,
+                         struct session_config *config, struct fault *reterr)
 {
-    int r = read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
-    if (r >= 0) {
-        r = read_bool(items[KERNEL_THREADS], "kernel_threads", &config->kernel_threads, reterr);
+    int r = config_read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
+    if (r >= 0 && config->kernel_stacks && !limits->allow_kernel_stacks) {
+        return fault_set_member(reterr, "kernel_stacks",
+                                "are kept from sessions by the administrator; false is allowed "
+                                "(allow_kernel_stacks in %.120s)",
+                                limits->path);
     }
     if (r >= 0) {
-        r = read_bool(items[EXCLUDE_SELF], "exclude_self", &config->exclude_self, reterr);
+        r = config_read_bool(items[KERNEL_THREADS], "kernel_threads", &config->kernel_threads,
+                             reterr);
+    }
+    if (r >= 0) {
+        r = config_read_bool(items[EXCLUDE_SELF], "exclude_self", &config->exclude_self, reterr);
     }
     return r;
 }
 
-static int read_config(const cJSON *const *items, struct session_config *config,
-                       struct fault *reterr)
+static int read_config(const cJSON *const *items, const struct session_limits *limits,
+                       struct session_config *config, struct fault *reterr)
 {
-    int r = read_period(items, config, reterr);
+    int r = read_period(items, limits, config, reterr);
+    if (r >= 0) {
+        r = read_duration(items[MAX_DURATION_S], limits, config, reterr);
+    }
     if (r >= 0) {
         r = read_sizes(items, config, reterr);
     }
     if (r >= 0) {
-        r = read_unwind(items[UNWIND], &config->unwind, reterr);
+        r = read_unwind(items[UNWIND], limits, &config->unwind, reterr);
     }
     if (r >= 0) {
-        r = read_stack_copy(items[STACK_COPY_BYTES], config, reterr);
+        r = read_stack_copy(items[STACK_COPY_BYTES], limits, config, reterr);
     }
     if (r >= 0) {
-        r = read_booleans(items, config, reterr);
+        r = read_booleans(items, limits, config, reterr);
     }
     if (r >= 0) {
         r = read_cpus(items[CPUS], config, reterr);
@@ -343,55 +317,35 @@ static int read_config(const cJSON *const *items, struct session_config *config,
     return r < 0 ? r : session_targets_read(items[TARGETS], &config->targets, reterr);
 }
 
-static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
-{
-    if (text_bytes > SESSION_CONFIG_BYTES_MAX) {
-        return fault_set_member(reterr, "config", "has %zu bytes; at most %zu are allowed",
-                                text_bytes, SESSION_CONFIG_BYTES_MAX);
-    }
-    struct fault fault = {0};
-    int r = json_parse(text, text_bytes, CONFIG_DEPTH_MAX, ret, &fault);
-    if (r == -EINVAL) {
-        return fault_set_member(reterr, "config", "%s", fault.text);
-    }
-    if (r < 0) {
-        return fault_set(reterr, -r, "%s", fault.text);
-    }
-    return cJSON_IsObject(*ret)
-               ? 0
-               : fault_set_member(reterr, "config", "is not an object; an object is allowed");
-}
-
-int session_config_parse(const char *text, size_t text_bytes, bool detached,
-                         struct session_config *ret, struct fault *reterr)
+int session_config_parse_within(const char *text, size_t text_bytes, bool detached,
+                                const struct session_limits *limits, struct session_config *ret,
+                                struct fault *reterr)
 {
     cleanup_(json_freep) cJSON *tree = NULL;
-    int r = parse_text(text, text_bytes, &tree, reterr);
+    const cJSON *items[MEMBER_COUNT];
+    int r = config_take_members(text, text_bytes, member_names, MEMBER_COUNT, &tree, items, reterr);
     if (r < 0) {
         return r;
     }
-    const cJSON *items[MEMBER_COUNT];
-    const char *offender = NULL;
-    r = json_take_members(tree, member_names, MEMBER_COUNT, items, &offender);
-    if (r == -EEXIST) {
-        return fault_set_member(reterr, offender, "is there twice; once is allowed");
-    }
-    if (r < 0) {
-        return refuse_unknown(offender, reterr);
-    }
     struct session_config config = {
-        .period_ns = PERIOD_DEFAULT_NS,
+        .period_ns = period_of(FREQUENCY_DEFAULT_HZ),
         .max_stack_depth = 127,
         .unwind = SESSION_UNWIND_DEFAULT,
         .kernel_threads = true,
         .exclude_self = true,
         .max_duration_s = detached ? DETACHED_DURATION_S : 0,
     };
-    r = read_config(items, &config, reterr);
+    r = read_config(items, limits, &config, reterr);
     if (r >= 0) {
         *ret = config;
     }
     return r;
+}
+
+int session_config_parse(const char *text, size_t text_bytes, bool detached,
+                         struct session_config *ret, struct fault *reterr)
+{
+    return session_config_parse_within(text, text_bytes, detached, &session_no_limits, ret, reterr);
 }
 
 char *session_config_print(const struct session_config *config)

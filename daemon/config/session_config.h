@@ -17,6 +17,11 @@
 #define SESSION_CONFIG_BYTES_MAX ((size_t)65536)
 #define SESSION_CPUS_BYTES       256
 
+#define SESSION_FREQUENCY_HZ_MAX     100000
+#define SESSION_STACK_COPY_BYTES_MIN 512
+#define SESSION_STACK_COPY_BYTES_MAX 65000
+#define SESSION_DURATION_S_MAX       31536000
+
 /* How user stacks are found; the values are those of "unwind". */
 enum session_unwind {
     SESSION_UNWIND_FP,   /* the kernel's frame-pointer chains */
@@ -42,10 +47,25 @@ struct session_config {
     struct session_targets targets; /* none: everything */
 };
 
+/* What the administrator lets a session have; daemon_config.h reads it from his file. */
+struct session_limits {
+    const char *path;              /* of that file, for faults; borrowed */
+    uint32_t max_frequency_hz;     /* 1-100,000 */
+    uint32_t max_stack_copy_bytes; /* a multiple of 8, 512-65,000; 0: none, frame pointers alone */
+    uint32_t max_duration_s;       /* 0: any, or none */
+    bool allow_kernel_stacks;
+};
+extern const struct session_limits session_no_limits;
+
 /*
- * `detached` decides the default of max_duration_s (600, else none). Returns 0, -EINVAL with a
- * fault that always names a member ("config" for the text as a whole), or -ENOMEM.
+ * `detached` decides the default of max_duration_s (600, else none). Whatever a text asks for above
+ * a limit is a fault that names the limit and its file; defaults give way. Returns 0, -EINVAL with
+ * a fault that always names a member ("config" for the text as a whole), or -ENOMEM.
  */
+int session_config_parse_within(const char *text, size_t text_bytes, bool detached,
+                                const struct session_limits *limits, struct session_config *ret,
+                                struct fault *reterr);
+/* The same within session_no_limits. */
 int session_config_parse(const char *text, size_t text_bytes, bool detached,
                          struct session_config *ret, struct fault *reterr);
 

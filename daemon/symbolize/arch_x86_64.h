@@ -28,3 +28,12 @@ static const uint8_t arch_perf_word[ARCH_REGISTERS_COUNT] = {
 #define ARCH_FRAME_BP_OFFSET  0
 #define ARCH_FRAME_RA_OFFSET  8
 #define ARCH_FRAME_CFA_OFFSET 16
+
+/* An entry of a procedure linkage table: jmp *DISTANCE(%rip), 32 bits of distance from the next
+ * instruction; and the relocations (psABI, table 4.9) that fill the slots it jumps through. */
+#define ARCH_JUMP_THROUGH_SLOT                                                                     \
+    {                                                                                              \
+        0xff, 0x25                                                                                 \
+    }
+#define ARCH_RELOC_GLOB_DAT  6
+#define ARCH_RELOC_JUMP_SLOT 7

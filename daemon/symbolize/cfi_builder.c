@@ -33,6 +33,9 @@
 #define SLOT_COUNT     ((size_t)1 << 18)
 #define SLOT_STEPS_MAX 256
 
+/* A program has a handful of them, each once. */
+#define SWITCH_COUNT_MAX 32
+
 struct piece {
     uint32_t size_bytes;
     uint16_t rule;
@@ -44,8 +47,14 @@ struct run {
     uint32_t first_piece; /* rising in the order of insertion */
 };
 
+struct function {
+    uint64_t start, end;
+};
+
 struct cfi_builder {
     struct cfi_header header;
+    struct function switches[SWITCH_COUNT_MAX];
+    size_t switch_count;
     struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
     struct cfi_rule *rules;
     size_t rule_count;
@@ -185,6 +194,7 @@ static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, u
     case CFI_DEREF:
     case CFI_DEREF_INDEX:
     case CFI_PLT:
+    case CFI_SWITCH:
         break;
     }
     return intern_rule(builder, rule, ret);
@@ -219,12 +229,45 @@ static struct run *find_continued(const struct cfi_builder *builder, uint64_t st
     return is_next ? last : NULL;
 }
 
+void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end)
+{
+    if (builder->switch_count < SWITCH_COUNT_MAX) {
+        builder->switches[builder->switch_count++] = (struct function){start, end};
+    }
+}
+
+static bool is_in_switch(const struct cfi_builder *builder, uint64_t address)
+{
+    for (size_t i = 0; i < builder->switch_count; i++) {
+        if (address >= builder->switches[i].start && address < builder->switches[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same rule for a function that goes over to another stack. */
+static struct cfi_rule make_switch(const struct cfi_rule *rule)
+{
+    struct cfi_rule made = {.kind = CFI_SWITCH, .ra_saved = CFI_LOST};
+    if (rule->kind == CFI_OFFSET && rule->ra_saved == CFI_AT_CFA) {
+        made = *rule;
+        made.kind = CFI_SWITCH;
+    }
+    return made;
+}
+
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule)
 {
     uint16_t number = 0;
     if (start >= end) {
         return 0;
+    }
+    struct cfi_rule made;
+    if (is_in_switch(builder, start)) {
+        made = make_switch(rule);
+        rule = &made;
     }
     if (end - start > UINT32_MAX || end > UINT64_MAX - CFI_PAGE_BYTES) {
         return -E2BIG;

@@ -5,11 +5,11 @@
 #include "elf_file.h"
 
 /*
- * Add a CFI_ROOT row for each function that nobody calls and that is known by its name. The builder
- * keeps what came first: cfi_roots_add_certain(), to be called before anything else is added, is
- * for names whose call-frame information is known to be wrong; cfi_roots_add(), to be called last,
- * for all of them, where the module's own word comes first. Both return what cfi_builder_add()
- * does.
+ * Add a CFI_ROOT row for each function that nobody calls and that is known by its name, and see to
+ * it that those which go over to another stack are CFI_SWITCH. The builder keeps what came first:
+ * cfi_roots_add_certain(), to be called before anything else is added, is for names whose
+ * call-frame information is known to be wrong; cfi_roots_add(), to be called last, for all of them,
+ * where the module's own word comes first. Both return what cfi_builder_add() does.
  */
 int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *builder);
 int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder);

@@ -22,6 +22,8 @@ enum cfi_kind {
     CFI_DEREF_INDEX, /* CFA = *(register + 8 * cfa_index + cfa_offset) + cfa_addend: OpenSSL's
                         multiplications put their caller's rsp behind what they work on */
     CFI_PLT,         /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
+    CFI_SWITCH,      /* the function goes over to another stack and calls there, with rbp as it was:
+                        CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
 };
 
 /* Where the caller's value of a register is. */
@@ -53,7 +55,7 @@ struct cfi_rule {
 struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
-    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow, or a root's */
+    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow, or end at */
     uint64_t unsupported_bytes; /* by rows that are CFI_UNSUPPORTED */
 };
 
@@ -101,5 +103,10 @@ int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, s
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);
+/*
+ * What is added from here on and begins in [start, end) is of a function that goes over to another
+ * stack: it becomes CFI_SWITCH. Of such functions a bounded number is known, the first ones.
+ */
+void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end);
 /* Returned bytes: release with free(). */
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);

@@ -170,9 +170,7 @@ static int call_for_symbols(const struct symbol_walk *walk, const struct symbol_
     return 0;
 }
 
-/* The bytes of a section that lies in the file as it is, or NULL. */
-static Elf_Data *section_data(const struct elf_file *file, Elf_Scn *section,
-                              const GElf_Shdr *header)
+Elf_Data *elf_file_data(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header)
 {
     if (header->sh_type == SHT_NOBITS || (header->sh_flags & SHF_COMPRESSED) != 0 ||
         !elf_file_has(file, header->sh_offset, header->sh_size)) {
@@ -191,8 +189,8 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
         names_header.sh_type != SHT_STRTAB) {
         return -EBADMSG;
     }
-    Elf_Data *symbols = section_data(file, section, header);
-    Elf_Data *names = section_data(file, names_section, &names_header);
+    Elf_Data *symbols = elf_file_data(file, section, header);
+    Elf_Data *names = elf_file_data(file, names_section, &names_header);
     size_t symbol_bytes = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
     if (symbols == NULL || names == NULL || symbols->d_type != ELF_T_SYM || symbol_bytes == 0 ||
         symbols->d_size / symbol_bytes > INT32_MAX) {

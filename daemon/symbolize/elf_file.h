@@ -35,6 +35,9 @@ size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer,
 /* The first section of that name; false: there is none. */
 bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
 
+/* The bytes of a section (borrowed from libelf) that lies in the file as it is, or NULL. */
+Elf_Data *elf_file_data(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header);
+
 /*
  * Calls for each symbol of the first .symtab and the first .dynsym with its name (borrowed for the
  * call); a callback that returns < 0 ends it. A table that cannot be read is left out. Returns 0,

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Chooses which symbols of a file are functions. Only addresses in executable segments become
- * symbols: nothing else can be in a stack. Debugging information is left alone; how a foreign file
- * is read without harm is elf_file.c's.
+ * Chooses which symbols are functions: those of the file, of the file without code that was split
+ * off it (mini debug info inside it, or one that the caller found), and of its linkage tables. Only
+ * addresses in executable segments of the file itself become symbols: nothing else can be in a
+ * stack. Debugging information is left alone; how a foreign file is read without harm is
+ * elf_file.c's.
  */
 #include "elf_symbols.h"
 
+#include "cleanup.h"
 #include "elf_file.h"
+#include "elf_plt.h"
+#include "mini_debug.h"
 #include "segments.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct reading {
-    struct elf_file file;
+    struct elf_file file;           /* the one whose code it is */
+    const struct elf_file *symbols; /* whose symbols are read now: this or one split off it */
     struct symbol_builder *builder;
 };
 
@@ -22,8 +28,9 @@ struct reading {
 static bool is_label_wanted(const struct reading *reading, const GElf_Sym *symbol, const char *name)
 {
     GElf_Shdr header;
-    Elf_Scn *section =
-        symbol->st_shndx < SHN_LORESERVE ? elf_getscn(reading->file.elf, symbol->st_shndx) : NULL;
+    Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE
+                           ? elf_getscn(reading->symbols->elf, symbol->st_shndx)
+                           : NULL;
     return section != NULL && gelf_getshdr(section, &header) != NULL &&
            (header.sh_flags & SHF_EXECINSTR) != 0 && name[0] != '$' && strncmp(name, ".L", 2) != 0;
 }
@@ -101,7 +108,68 @@ static int add_section_ends(const struct reading *reading)
     return r;
 }
 
-int elf_symbols_read(int fd, struct symbol_builder *builder)
+static int add_symbols(struct reading *reading, const struct elf_file *symbols)
+{
+    reading->symbols = symbols;
+    return elf_file_symbols(symbols, on_symbol, reading);
+}
+
+/* What was split off may be broken: that costs what it would have named. */
+static int tolerate(int r)
+{
+    return r == -ENOMEM || r == -E2BIG ? r : 0;
+}
+
+static int add_mini_debug(struct reading *reading)
+{
+    cleanup_(closep) int fd = -1;
+    struct elf_file symbols;
+    int r = mini_debug_open(&reading->file, &fd);
+    if (r == 0) {
+        r = elf_file_init(&symbols, fd);
+    }
+    if (r < 0) {
+        return tolerate(r);
+    }
+    r = add_symbols(reading, &symbols);
+    elf_file_done(&symbols);
+    return tolerate(r);
+}
+
+static bool is_of_one_build(const struct elf_file *a, const struct elf_file *b)
+{
+    return a->build_id_bytes > 0 && a->build_id_bytes == b->build_id_bytes &&
+           memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+}
+
+static int add_debug_file(struct reading *reading, int debug_fd)
+{
+    struct elf_file symbols;
+    int r = elf_file_init(&symbols, debug_fd);
+    if (r < 0) {
+        return tolerate(r);
+    }
+    if (is_of_one_build(&reading->file, &symbols)) {
+        symbol_builder_limit(reading->builder, reading->file.file_bytes + symbols.file_bytes);
+        r = add_symbols(reading, &symbols);
+    }
+    elf_file_done(&symbols);
+    return tolerate(r);
+}
+
+static int add_functions(struct reading *reading, int debug_fd)
+{
+    int r = add_symbols(reading, &reading->file);
+    if (r == 0) {
+        r = add_mini_debug(reading);
+    }
+    if (r == 0 && debug_fd >= 0) {
+        r = add_debug_file(reading, debug_fd);
+    }
+    return r == 0 ? elf_plt_add(&reading->file, reading->builder) : r;
+}
+
+int elf_symbols_read(int fd, int debug_fd, struct symbol_builder *builder)
 {
     struct reading reading = {.builder = builder};
     int r = elf_file_init(&reading.file, fd);
@@ -114,7 +182,7 @@ int elf_symbols_read(int fd, struct symbol_builder *builder)
         r = add_segments(&reading);
     }
     if (r == 0) {
-        r = elf_file_symbols(&reading.file, on_symbol, &reading);
+        r = add_functions(&reading, debug_fd);
     }
     if (r == 0) {
         r = add_section_ends(&reading);

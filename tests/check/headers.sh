@@ -9,7 +9,7 @@ includes=()
 for folder in $(find common daemon client -name '*.h' -printf '%h\n' | sort -u); do
     includes+=(-I "$folder")
 done
-read -ra library_flags < <(pkg-config --cflags libcjson libelf libseccomp libsystemd zlib)
+read -ra library_flags < <(pkg-config --cflags libcjson libdw libelf libseccomp libsystemd zlib)
 
 compiles() {
     local header=$1

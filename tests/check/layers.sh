@@ -14,16 +14,15 @@ common/json.*                 common json                             | cjson
 common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
 daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
+daemon/symbolize/mini_debug.*  common symbolize                        | elf lzma
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
-daemon/daemon_config.*        common json config daemon               | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
 daemon/daemon.*               common config daemon log                | systemd kernel
 daemon/control*               common config daemon json log           | systemd cjson
-daemon/varlink_service.*      common daemon json                      | systemd cjson
-daemon/log.*                  log                                     |
+daemon/log_quota.*            log                                     |
 daemon/session*               common config daemon log                | systemd
-daemon/log.*                  common log                              |
+daemon/log.*                  common log                              | systemd
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
 daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
 daemon/perf_*                 common daemon                           | perf_event kernel
@@ -31,6 +30,8 @@ daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
+client/lines/*                common client fxt                       | elf
+client/profile/demangle.*     common client                           | iberty
 client/*                      common json config client fxt symbolize | cjson zlib
 '
 
@@ -39,7 +40,7 @@ set_header_group() {
     case $1 in
     common/json.h) group=json ;;
     common/*) group=common ;;
-    daemon/log.h) group=log ;;
+    daemon/log.h | daemon/log_quota.h) group=log ;;
     daemon/fxt/*) group=fxt ;;
     daemon/symbolize/*) group=symbolize ;;
     daemon/config/*) group=config ;;
@@ -56,13 +57,15 @@ set_library_group() {
     gelf.h | libelf.h | dwarf.h | elfutils/*) group=elf ;;
     seccomp.h) group=seccomp ;;
     zlib.h) group=zlib ;;
+    lzma.h) group=lzma ;;
+    libiberty/demangle.h) group=iberty ;;
     profctl.h) group=profctl ;;
     linux/perf_event.h) group=perf_event ;;
     linux/* | asm/*) group=kernel ;;
     sys/* | netinet/* | arpa/*) group=libc ;;
     assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
         getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | locale.h | malloc.h | \
-        math.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | signal.h | spawn.h | \
+        math.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | setjmp.h | signal.h | spawn.h | \
         stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \
         stdnoreturn.h | string.h | strings.h | syscall.h | termios.h | threads.h | time.h | uchar.h | \
         unistd.h | utime.h | wchar.h | wctype.h | x86intrin.h) group=libc ;;

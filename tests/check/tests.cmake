@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+check_test(daemon_configs)
 check_test(docs)
 check_test(format)
 check_test(headers)
 check_test(layers)
+check_test(man_pages)
 check_test(session_configs)
 check_test(sizes)
 check_test(symbols)

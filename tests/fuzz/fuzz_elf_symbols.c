@@ -14,7 +14,7 @@ static void read_file(int fd)
     struct symbol_table table;
     void *bytes = NULL;
     size_t size_bytes = 0;
-    if (builder != NULL && elf_symbols_read(fd, builder) == 0 &&
+    if (builder != NULL && elf_symbols_read(fd, -1, builder) == 0 &&
         symbol_builder_finish(builder, &bytes, &size_bytes) == 0 &&
         symbol_table_open(bytes, size_bytes, &table) < 0) {
         abort();

@@ -71,8 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     memcpy(&input, bytes, sizeof input);
     size_t used = sizeof input;
-    struct ring_world *world =
-        ring_world_new(input.mode % 2 == 0 ? SESSION_UNWIND_FP : SESSION_UNWIND_AUTO);
+    struct ring_world *world = ring_world_new(&(struct ring_world_options){
+        .unwind = input.mode % 2 == 0 ? SESSION_UNWIND_FP : SESSION_UNWIND_AUTO});
     for (size_t i = 0; world != NULL && i < 2 * RING_CPU_COUNT; i++) {
         used += fill_ring(world, i, &input.rings[i], bytes + used, size - used);
     }

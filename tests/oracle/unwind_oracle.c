@@ -26,7 +26,7 @@ enum verdict {
     SAME,
     OURS_JOINED,   /* ours went on from the kernel's chain, where the copied bytes ended */
     LIBDW_NOWHERE, /* libdw went on to an address that is no code */
-    LIBDW_PAST,    /* libdw went on past a function that had gone over to this stack */
+    LIBDW_ASTRAY,  /* libdw did not see that a function had gone over to another stack */
     OURS_LONGER,
     LIBDW_LONGER,
     DIFFERENT,
@@ -86,36 +86,52 @@ static size_t common_count(const struct pair *pair)
     return i;
 }
 
-/*
- * Go's call frames describe these as if nothing happened to the stack pointer, and libdw reads what
- * lies on the other stack by chance. Not so in the sampled function, which may not be there yet.
- */
-static bool is_on_other_stack(struct oracle_libdw *libdw, const struct pair *pair, size_t common)
+static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"runtime.mcall", "runtime.systemstack.abi0",
-                                        "runtime.morestack.abi0", "runtime.mstart.abi0"};
-    char text[NAME_BYTES];
-    if (common < 2 || common != pair->ours.count || pair->result.quality != STACK_COMPLETE) {
-        return false;
-    }
-    oracle_libdw_name(libdw, pair->ours.frames[common - 1], text, sizeof text);
-    const char *name = strchr(text, '!');
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name + 1, names[i]) == 0) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
             return true;
         }
     }
     return false;
 }
 
+/*
+ * Go's call frames describe these as if nothing happened to the stack pointer, and libdw reads what
+ * lies on the other stack by chance. Ours ends there, or goes on from the kernel's chain. Not so at
+ * a root in the sampled function, which may not be there yet.
+ */
+static bool is_on_other_stack(struct oracle_libdw *libdw, const struct pair *pair, size_t common)
+{
+    static const char *const roots[] = {"runtime.mcall", "runtime.morestack.abi0",
+                                        "runtime.mstart.abi0"};
+    static const char *const switches[] = {"runtime.systemstack.abi0", "runtime.asmcgocall.abi0",
+                                           "runtime.nanotime1.abi0", "time.now"};
+    char text[NAME_BYTES];
+    if (common == 0) {
+        return false;
+    }
+    oracle_libdw_name(libdw, pair->ours.frames[common - 1], text, sizeof text);
+    const char *name = strchr(text, '!');
+    if (name == NULL) {
+        return false;
+    }
+    if (pair->result.crossed) {
+        return is_one_of(name + 1, switches, sizeof switches / sizeof *switches);
+    }
+    return common > 1 && common == pair->ours.count && pair->result.quality == STACK_COMPLETE &&
+           is_one_of(name + 1, roots, sizeof roots / sizeof *roots);
+}
+
 static enum verdict judge(const struct pair *pair, size_t common, struct oracle_ours *ours,
                           struct oracle_libdw *libdw)
 {
+    if ((common < pair->libdw.count || common < pair->ours.count) &&
+        is_on_other_stack(libdw, pair, common)) {
+        return LIBDW_ASTRAY;
+    }
     if (common < pair->ours.count && common < pair->libdw.count) {
         return DIFFERENT;
-    }
-    if (common < pair->libdw.count && is_on_other_stack(libdw, pair, common)) {
-        return LIBDW_PAST;
     }
     if (common < pair->libdw.count) {
         bool is_code = oracle_ours_has_code(ours, pair->libdw.frames[common] - 1);
@@ -160,9 +176,9 @@ static void describe(struct tally *tally, struct oracle_libdw *libdw, const stru
     case LIBDW_NOWHERE:
         (void)snprintf(text, sizeof text, "libdw to nowhere: above %s, ours: %s", last, quality);
         break;
-    case LIBDW_PAST:
-        (void)snprintf(text, sizeof text, "libdw past the root: above %s, libdw has %s", last,
-                       theirs);
+    case LIBDW_ASTRAY:
+        (void)snprintf(text, sizeof text, "libdw astray: above %s, ours %s (%s), libdw %s", last,
+                       ours, quality, common < pair->libdw.count ? theirs : pair->libdw_error);
         break;
     case SAME:
         if (pair->result.quality == STACK_COMPLETE) {

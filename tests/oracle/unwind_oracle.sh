@@ -3,20 +3,23 @@
 #
 # Our unwinder and libdw's agree on the stacks of real programs, each sample of them, with nothing left out.
 # Without arguments a short run over a few programs; with --long all that are installed, 2,500 samples each.
+# With --stitch instead: how often stitching is right, the table of docs/unwinding.md.
 #
 # The columns: samples, frames each | stacks that are the same, that ours brought on from the kernel's chain
-# where the copied bytes end, that libdw brought on to an address which is no code, or past a function of Go's
-# that went over to another stack, that ours alone or libdw alone has more of, that differ | the same stacks again with fewer bytes: how many, that the kernel's chain
-# brought on, that reached their root, that came out wrong | how ours ended: complete, short copy, depth, no
-# rule, bad memory. Lines below a row say where stacks part or end early.
+# where the copied bytes end, that libdw brought on to an address which is no code, where libdw did not see that
+# a function of Go's had gone over to another stack, that ours alone or libdw alone has more of, that differ |
+# the same stacks again with fewer bytes: how many, that the kernel's chain brought on, that reached their root,
+# that came out wrong | how ours ended: complete, short copy, depth, no rule, bad memory. Lines below a row say
+# where stacks part or end early.
 . "${0%/*}/../system/lib.sh"
 PROGRAMS=$SOURCE_DIR/tests/oracle/programs
 LIMIT_PERCENT=99.9
+STITCH_LIMIT_PERCENT=99.5 # of what was likely, and not proven
 started=()
 names=()
 mode=${1:-}
 samples=400
-[ "$mode" != --long ] || samples=2500
+case $mode in --long | --stitch) samples=2500 ;; esac
 
 require_perf
 
@@ -33,18 +36,54 @@ start() {
     names+=("$label:$!")
 }
 
-# compare: what was started, once it has come to work.
-compare() {
+# judge [OPTION...]: what was started, once it has come to work; the verdict is in WORK/some.
+judge() {
     local status
-    [ ${#started[@]} -gt 0 ] || return
     sleep 1
-    "$BIN/unwind_oracle" -d $((3 * samples * ${#started[@]})) -n "$samples" "${names[@]}" >"$WORK/some"
+    "$BIN/unwind_oracle" -d $((3 * samples * ${#started[@]})) -n "$samples" "$@" "${names[@]}" >"$WORK/some"
     status=$?
     kill -KILL "${started[@]}" 2>/dev/null
     wait "${started[@]}" 2>/dev/null
     started=() names=()
+    [ "$status" -eq 0 ] || fail "unwind_oracle ended with status $status: $(cat "$WORK/some")"
+}
+
+compare() {
+    [ ${#started[@]} -gt 0 ] || return
+    judge
     tee -a "$WORK/rows" <"$WORK/some"
-    [ "$status" -eq 0 ] || fail "unwind_oracle ended with status $status"
+}
+
+# stitch BYTES LABEL COMMAND...: a row of how its stacks are stitched when only so many bytes of them are seen.
+stitch() {
+    local bytes=$1 label=$2
+    shift
+    start "$@"
+    [ ${#started[@]} -gt 0 ] || return
+    judge -s "$bytes"
+    awk -v label="$label" '/ stitched / { printf "| %s | %d | %d | %d | %d of %d |\n", label, $2, $4, $6, $10, $12 }' \
+        "$WORK/some" | tee -a "$WORK/stitched"
+}
+
+stitch_all() {
+    compile frames frames.c gcc -O2 -Wl,-z,lazy
+    compile exceptions exceptions.cc g++ -O2
+    compile two_callers two_callers.c gcc -O2 -fno-optimize-sibling-calls
+    "$PROGRAMS/big.sh" c 6000 >"$WORK/big.c"
+    echo "| program | bytes | cut | stitched | right, of those whose root all bytes lead to |"
+    echo "|---|---|---|---|---|"
+    stitch 16384 clang clang -O2 -c "$WORK/big.c" -o /dev/null
+    stitch 4096 cc1 "$(gcc -print-prog-name=cc1)" -quiet -O2 "$WORK/big.c" -o /dev/null
+    stitch 1024 exceptions "$WORK/exceptions"
+    stitch 1024 perl perl "$PROGRAMS/mixed.pl"
+    stitch 1024 frames env LD_BIND_NOT=1 "$WORK/frames"
+    stitch 1024 python3 /usr/bin/python3 "$PROGRAMS/mixed.py"
+    stitch 1024 two_callers "$WORK/two_callers"
+    awk -v limit=$STITCH_LIMIT_PERCENT '$2 != "two_callers" { right += $10; known += $12 }
+        END {
+            printf "without two_callers, made to defeat it: %d of %d right (at least %s %%)\n", right, known, limit
+            exit known < 1000 || 100 * right < limit * known
+        }' "$WORK/stitched" || fail "stitching goes wrong"
 }
 
 # compile NAME SOURCE COMPILER...: a program in WORK, if there is such a compiler.
@@ -55,23 +94,11 @@ compile() {
         fail "cannot compile $source: $(cat "$WORK/$name.log")"
 }
 
-# write_source c|rust: what keeps a compiler busy for long.
-write_source() {
-    awk -v language="$1" 'BEGIN {
-        for (i = 0; i < 6000; i++) {
-            if (language == "c") {
-                printf "int f%d(int *p, int n) { int s = n; for (int i = 0; i < n; i++) { s += p[i] * %d;", i, i
-                printf " if (s %% %d == 3) s ^= p[s & 7]; else p[i & 3] = s; } return s; }\n", i + 2
-            } else {
-                printf "pub fn f%d(p: &mut Vec<u64>) -> u64 { let mut s = %du64; for x in p.iter_mut() {", i, i
-                printf " s = s.wrapping_mul(*x); if s %% %d == 3 { *x = s; } } s }\n", i + 2
-            }
-        }
-        if (language != "c") print "fn main() {}"
-    }'
-}
-
-echo "program      samples frames   same joined nowher   past   ours  libdw differ |    less  joined  rooted wrong |" \
+if [ "$mode" = --stitch ]; then
+    stitch_all
+    exit
+fi
+echo "program      samples frames   same joined nowher astray   ours  libdw differ |    less  joined  rooted wrong |" \
     "  root  short  depth norule badmem"
 compile frames_fp frames.c gcc -O2 -fno-omit-frame-pointer
 compile frames frames.c gcc -O2 -Wl,-z,lazy
@@ -85,7 +112,7 @@ start xz xz -9 -c "$WORK/text"
 start sqlite3 sqlite3 -init "$PROGRAMS/mixed.sql" :memory:
 compare
 if [ "$mode" = --long ]; then
-    write_source c >"$WORK/big.c"
+    "$PROGRAMS/big.sh" c 6000 >"$WORK/big.c"
     start cc1 "$(gcc -print-prog-name=cc1)" -quiet -O2 "$WORK/big.c" -o /dev/null
     start clang clang -O2 -c "$WORK/big.c" -o /dev/null
     compare
@@ -101,10 +128,12 @@ if [ "$mode" = --long ]; then
     compare
     compile mixed_rust mixed.rs rustc -O
     GOCACHE=$WORK/go compile mixed_go mixed.go go build
+    GOCACHE=$WORK/go compile clocks clocks.go go build
     start rust "$WORK/mixed_rust"
     start go "$WORK/mixed_go"
+    start clocks "$WORK/clocks"
     compare
-    write_source rust >"$WORK/big.rs"
+    "$PROGRAMS/big.sh" rust 6000 >"$WORK/big.rs"
     start rustc "$(rustc --print sysroot)/bin/rustc" -O "$WORK/big.rs" -o "$WORK/big"
     start java java -XX:+PreserveFramePointer "$PROGRAMS/Mixed.java"
     start openssl openssl speed -seconds 60 sha256 rsa2048
@@ -112,10 +141,10 @@ if [ "$mode" = --long ]; then
 fi
 
 awk -v limit=$LIMIT_PERCENT '!/^ / && $1 != "lost" {
-        samples += $2; same += $4; joined += $5; nowhere += $6; past += $7; cut += $12; wrong += $15
+        samples += $2; same += $4; joined += $5; nowhere += $6; astray += $7; cut += $12; wrong += $15
     }
     END {
-        percent = samples == 0 ? 0 : 100 * (same + joined + nowhere + past) / samples
+        percent = samples == 0 ? 0 : 100 * (same + joined + nowhere + astray) / samples
         printf "%d stacks, %.3f %% agree (at least %s %%); %d with fewer bytes, %d wrong (none allowed)\n",
             samples, percent, limit, cut, wrong
         exit samples < 1000 || percent < limit || wrong > 0

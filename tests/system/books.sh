@@ -14,6 +14,7 @@ require_perf
 use_build release
 sysctl=/proc/sys/kernel/perf_event_max_sample_rate
 rate=$(cat "$sysctl")
+[ "$rate" -ge 4000 ] || fail "$sysctl is $rate: an earlier run was killed, or somebody wants it so; it must be 4000 or more here"
 end() {
     local status=$?
     echo "$rate" >"$sysctl" 2>/dev/null
@@ -75,19 +76,18 @@ PYTHON
 # stay unexplained (docs/books.md).
 closes="abs(c['unexplained']) <= max(c['expected'] / (1000 if c['idle_source'] == 'switches' else 100), 2)"
 
-echo "== all CPUs busy for 10 s"
+echo "== all CPUs busy for 4 s"
 load busy
-record 10
-judge "$WORK/report.json" "$closes" "c['lost'] == 0" "c['throttled'] == 0" "c['expected'] >= 40000" "c['idle'] <= c['expected'] / 50" \
+record 4
+judge "$WORK/report.json" "$closes" "c['lost'] == 0" "c['throttled'] == 0" "c['expected'] >= 16000" "c['idle'] <= c['expected'] / 50" \
     "b['idle_source'].startswith('switches')"
 
 echo "== the daemon stands still for 2 s, and its rings hold 250 ms"
 # Small rings are those of large copies.
 echo '{"frequency_hz": 4000, "stack_copy_bytes": 16384, "exclude_self": false}' >"$WORK/copies.json"
-profctl record --config "$WORK/copies.json" -d 6 -o "$WORK/hole.fxt" >"$WORK/out" &
-recorder=$!
-background_pids+=("$recorder")
-sleep 2
+run_in_background profctl record --config "$WORK/copies.json" -d 4 -o "$WORK/hole.fxt" >"$WORK/out"
+recorder=$BACKGROUND_PID
+sleep 1
 kill -STOP "$daemon_pid"
 sleep 2
 kill -CONT "$daemon_pid"
@@ -141,7 +141,7 @@ sys.exit(bad)
 PYTHON
 done
 
-echo "== too many switches for records"
+echo "== more than 20,000 switches a second of each CPU, which are too many for records"
 loads=()
 for cpu in "${cpus[@]}"; do
     python3 - "$cpu" <<'PYTHON' &
@@ -160,10 +160,19 @@ PYTHON
     background_pids+=("$!")
     loads+=("$!")
 done
+switches() {
+    awk '$1 == "ctxt" { print $2 }' /proc/stat
+}
+before=$(switches)
 record 3
+each=$((($(switches) - before) / 3 / ${#cpus[@]}))
 load_ends
-judge "$WORK/report.json" "c['lost'] == 0" "'switches,' in c['idle_source'] or c['idle_source'] == 'switches'"
-echo "switch records: $(json "$WORK/report.json" "d['books']['idle_source']")"
+judge "$WORK/report.json" "c['lost'] == 0" "abs(c['unexplained']) <= c['expected'] / 100"
+echo "$each switches a second of a CPU: idleness by $(json "$WORK/report.json" "d['books']['idle_source']")"
+# Half as many again, so that each CPU had too many.
+if [ "$each" -gt 30000 ]; then
+    expect_json "$WORK/report.json" "all('switches,' in c['idle_source'] for c in d['books']['cpus'])" "no CPU gave up its switch records"
+fi
 
 echo "== a pause is in no term"
 load busy
@@ -176,18 +185,17 @@ for _ in range(2):
     sampler.call("Start")
     time.sleep(0.5)
     sampler.call("Stop")
-    time.sleep(1.5)
+    time.sleep(0.7)
 print(json.dumps(sampler.call("Status")["status"]["session"]))
 sampler.call("Close")
 PYTHON
-judge "$WORK/pause.json" "abs(c['unexplained']) <= max(c['expected'] / 1000, 4)" "c['expected'] < 8000"
+judge "$WORK/pause.json" "abs(c['unexplained']) <= max(c['expected'] / 1000, 4)" "c['expected'] < 4000 + 1600"
 
 echo "== throttled by the sysctl, for 2 s"
 if echo "$rate" 2>/dev/null >"$sysctl"; then
-    profctl record --config "$WORK/config.json" -d 6 -o "$WORK/p.fxt" >"$WORK/out" &
-    recorder=$!
-    background_pids+=("$recorder")
-    sleep 2
+    run_in_background profctl record --config "$WORK/config.json" -d 4 -o "$WORK/p.fxt" >"$WORK/out"
+    recorder=$BACKGROUND_PID
+    sleep 1
     echo 2000 >"$sysctl"
     sleep 2
     echo "$rate" >"$sysctl"

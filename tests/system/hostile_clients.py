@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 
-from sampler import INTERFACE, Connection
+from sampler import INTERFACE, Connection, admitted
 
 ATTACKER_UID, VICTIM_UID = 60001, 60002
 ROOT = os.getuid() == 0
@@ -34,40 +34,12 @@ QUESTIONS = 20
 HELD_BYTES_MAX = MESSAGE_BYTES_MAX + 256 * 1024
 
 
-class Client(Connection):
-    def __init__(self, uid=None):
-        if uid is not None:
-            os.seteuid(uid)
-        try:
-            super().__init__(PATH)
-        finally:
-            if uid is not None:
-                os.seteuid(0)
-
-    def ask_raw(self, message):
-        self.socket.sendall(message)
-        return self.receive()
+def connect(uid=None):
+    return Connection(PATH, uid)
 
 
 def call(method, parameters=None):
     return json.dumps({"method": INTERFACE + "." + method, "parameters": parameters or {}}).encode() + b"\0"
-
-
-def answered(client):
-    reply = client.ask_raw(call("Status"))
-    return reply is not None and "status" in reply["parameters"]
-
-
-def admitted():
-    """A client that is served, be it that the daemon has to see first that earlier ones have gone."""
-    while True:
-        client = Client()
-        try:
-            if answered(client):
-                return client
-        except BrokenPipeError:
-            pass
-        client.socket.close()
 
 
 def until_cut_off(client, piece):
@@ -84,7 +56,7 @@ def until_cut_off(client, piece):
 def connects_and_stays():
     clients = []
     for _ in itertools.count():
-        clients.extend(Client() for _ in range(100))
+        clients.extend(connect() for _ in range(100))
         yield
         del clients[:-900]  # as many as a process may have open
 
@@ -92,14 +64,14 @@ def connects_and_stays():
 def connects_and_goes():
     while True:
         for _ in range(100):
-            Client().socket.close()
+            connect().socket.close()
         yield
 
 
 def sends_no_nul():
     while True:
         for piece in (b" " * MESSAGE_BYTES_MAX, b"{" * 1000, b'{"method":"' + b"x" * 100000):
-            with Client() as client:
+            with connect() as client:
                 assert until_cut_off(client, piece) < GIGABYTE, "nobody stops a message that does not end"
         yield
 
@@ -112,9 +84,9 @@ def nests_and_repeats():
     assert max(map(len, (deep, repeated, members, twice))) <= MESSAGE_BYTES_MAX
     while True:
         for message in (deep, b"[" * 60000 + b"\0", b'{"a":' * 10000 + b"\0"):
-            with Client() as client:
+            with connect() as client:
                 assert client.ask_raw(message) is None, "deep nesting is taken"
-        with Client() as client:
+        with connect() as client:
             for message in (repeated, members, twice) * 3:
                 reply = client.ask_raw(message)
                 assert reply["error"] == "org.varlink.service.InvalidParameter", reply
@@ -124,7 +96,7 @@ def nests_and_repeats():
 def pipelines():
     count = 3000
     while True:
-        with Client() as client:
+        with connect() as client:
             sender = threading.Thread(target=client.socket.sendall, args=(call("Status") * count,))
             sender.start()
             for i in range(count):
@@ -138,7 +110,7 @@ def passes_descriptors():
     while True:
         passed = 0
         for _ in range(50):
-            with Client() as client:
+            with connect() as client:
                 own = client.socket.fileno()
                 try:
                     socket.send_fds(client.socket, [call("Status") * 3], [near, far, own, own] * 8)
@@ -154,7 +126,7 @@ def passes_descriptors():
 
 def reads_and_keeps_pipes():
     while True:
-        with Client() as client:
+        with connect() as client:
             assert "error" not in client.ask_raw(call("Create", {"config": {}}))
             assert "error" not in client.ask_raw(call("Start"))
             refused, ack = set(), 0
@@ -176,7 +148,7 @@ def reads_and_keeps_pipes():
 
 def never_reads():
     while True:
-        clients = [admitted() for _ in range(UID_CONNECTIONS - 1)]
+        clients = [admitted(PATH) for _ in range(UID_CONNECTIONS - 1)]
         for client in clients:
             client.socket.settimeout(0.2)
             try:
@@ -193,7 +165,7 @@ def disconnects_mid_message():
     message = call("Status")
     while True:
         for i in range(100):
-            with admitted() as client:
+            with admitted(PATH) as client:
                 client.socket.sendall(message * (i % 20) + message[:i % len(message)])
                 if i % 3 == 0:
                     client.socket.shutdown(socket.SHUT_WR)
@@ -264,10 +236,10 @@ def suffer(generator, rounds, same_user):
     before = descriptors()
     pid, end = start_attack(generator, rounds)
     for _ in range(QUESTIONS):
-        assert answered(same_user), "a connection of the same user is not served"
+        assert same_user.is_answered(), "a connection of the same user is not served"
         if ROOT:
-            with Client(VICTIM_UID) as other_user:
-                assert answered(other_user), "another user is not served"
+            with connect(VICTIM_UID) as other_user:
+                assert other_user.is_answered(), "another user is not served"
     assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the attack ended before the victims were served"
     os.close(end)
     assert os.waitpid(pid, 0)[1] == 0, "the attack itself went wrong"
@@ -276,8 +248,8 @@ def suffer(generator, rounds, same_user):
 
 def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
-    with Client(ATTACKER_UID if ROOT else None) as same_user:
-        assert answered(same_user)
+    with connect(ATTACKER_UID if ROOT else None) as same_user:
+        assert same_user.is_answered()
         if MEMORY:  # what the daemon keeps for ever (names, the allocator's arenas) is there before
             for generator in ATTACKS:
                 suffer(generator, 1, same_user)

@@ -18,9 +18,8 @@ done
 start_daemon
 
 SECONDS=0
-profctl record -F 999 -a -d 14 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1 &
-record_pid=$!
-background_pids+=("$record_pid")
+run_in_background profctl record -F 999 -a -d 14 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1
+record_pid=$BACKGROUND_PID
 sleep 0.5
 for program in "${bad[@]}"; do
     run_in_background "$program" tail 12

@@ -11,9 +11,7 @@ start_daemon
 cp "$WORKLOADS/turn" "$WORK/inside"
 : >"$WORK/log"
 
-profctl record -F 4000 -a -d 3 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1 &
-BACKGROUND_PID=$!
-background_pids+=("$BACKGROUND_PID")
+run_in_background profctl record -F 4000 -a -d 3 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 sleep 0.3
 # shellcheck disable=SC2016 # for the shell inside
 unshare --pid --fork sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do "$1" "$2" 100000; done' sh "$WORK/inside" "$WORK/log"

@@ -72,11 +72,9 @@ done
 if grep plain "$WORK/daemon.memory"; then
     fail "the daemon has stack bytes in memory that a core dump shows"
 fi
-if command -v gcore >/dev/null; then
-    gcore -o "$WORK/core" "$daemon_pid" >"$WORK/gcore.out" 2>&1 || fail "no core: $(cat "$WORK/gcore.out")"
-    if secret_in "$WORK/core.$daemon_pid"; then
-        fail "the core dump has the secret"
-    fi
+gcore -o "$WORK/core" "$daemon_pid" >"$WORK/gcore.out" 2>&1 || fail "no core: $(cat "$WORK/gcore.out")"
+if secret_in "$WORK/core.$daemon_pid"; then
+    fail "the core dump has the secret"
 fi
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
 profctl status --json >>"$WORK/replies" || fail "no status"

@@ -30,7 +30,7 @@ from sampler import Connection
 
 daemon = Connection(sys.argv[1])
 daemon.call("Attach")
-data, _, _ = daemon.read_some()
+data, _, _ = daemon.read_next()
 with open(sys.argv[2], "wb") as file:
     file.write(data)
 os.kill(os.getpid(), signal.SIGKILL)

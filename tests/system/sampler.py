@@ -10,11 +10,17 @@ INTERFACE = "io.cpuprofilerd.Sampler"
 
 
 class Connection:
-    def __init__(self, path):
+    """One connection, as a user if `uid` is given."""
+
+    def __init__(self, path, uid=None):
         self.received = b""
         self.fds = []
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        os.seteuid(os.geteuid() if uid is None else uid)
+        try:
+            self.socket.connect(path)
+        finally:
+            os.seteuid(os.getuid())
         self.socket.settimeout(60)  # not for connect(), which would not wait for a place in the queue
 
     def __enter__(self):
@@ -49,6 +55,14 @@ class Connection:
         self.send(method, parameters, **members)
         return self.receive()
 
+    def ask_raw(self, message):
+        self.socket.sendall(message)
+        return self.receive()
+
+    def is_answered(self):
+        reply = self.ask("Status")
+        return reply is not None and "status" in reply["parameters"]
+
     def call(self, method, **parameters):
         reply = self.ask(method, parameters)
         assert "error" not in reply, reply
@@ -67,9 +81,26 @@ class Connection:
         assert len(data) == reply["size_bytes"] <= 1 << 20
         return data, reply["sequence"], reply["end"]
 
-    def read_some(self, ack=None):
-        """The same, when there is something."""
-        return until(5, lambda: (lambda got: got if got[0] else None)(self.read(ack)))
+    def read_next(self, ack=None):
+        """The same, when there is something, or nothing is left."""
+        def get():
+            data, sequence, end = self.read(ack)
+            return (data, sequence, end) if data or end else None
+        return until(10, get)
+
+
+def admitted(path, seconds=60):
+    """A connection that is served, be it that the daemon has to see first that earlier ones have gone."""
+    def get():
+        client = Connection(path)
+        try:
+            if client.is_answered():
+                return client
+        except ConnectionError:
+            pass
+        client.socket.close()
+        return None
+    return until(seconds, get)
 
 
 def until(seconds, question):

@@ -13,21 +13,15 @@ import subprocess
 import sys
 import time
 
-from sampler import INTERFACE, Connection, until
+from sampler import INTERFACE, Connection, admitted, until
 
 SERVICE = "org.varlink.service"
 OWNER_UID, OTHER_UID = 60001, 60002
 
 
 class Sampler(Connection):
-    """One connection, as a user if `uid` is given."""
-
     def __init__(self, uid=None):
-        os.seteuid(os.geteuid() if uid is None else uid)
-        try:
-            super().__init__(PATH)
-        finally:
-            os.seteuid(os.getuid())
+        super().__init__(PATH, uid)
 
     def refused(self, error, method, **parameters):
         """The error's parameters, which must be those of the interface description, no more and no fewer."""
@@ -133,10 +127,10 @@ def test_read_in_every_state():
         assert client.read() == (b"", 0, False)
         client.refused("InvalidArgs", "Read", ack=1)
         client.call("Start")
-        data, sequence, end = client.read_some()
+        data, sequence, end = client.read_next()
         assert sequence == 1 and not end
         assert client.read() == (data, 1, False), "what was not acknowledged must come again"
-        more, sequence, end = client.read_some(1)
+        more, sequence, end = client.read_next(1)
         assert sequence == 2 and not end and more != data
         client.refused("InvalidArgs", "Read", ack=3)
         client.call("Stop")
@@ -144,13 +138,12 @@ def test_read_in_every_state():
         while not end:
             assert more or sequence == 0
             recorded += more
-            more, sequence, end = until(10, lambda: (lambda got: got if got[0] or got[2] else None)(
-                client.read(sequence)))
+            more, sequence, end = client.read_next(sequence)
         recorded += more
         assert b'"unexplained"' in recorded, "the books must be read before the end"
         assert client.read(sequence) == (b"", 0, True)
         client.call("Start")
-        assert client.read_some()[0], "start after stop goes on"
+        assert client.read_next()[0], "start after stop goes on"
         client.call("Close")
         client.bad_state("Read", "none")
 
@@ -162,7 +155,7 @@ def test_one_read_is_open_at_a_time():
         until(5, lambda: client.call("Read")["size_bytes"] > 0)
         client.bad_state("Read", "running")
         os.close(client.fds.pop())
-        client.read_some()
+        client.read_next()
 
 
 def test_close():
@@ -185,7 +178,7 @@ def test_max_duration():
             until(5, lambda: session()["state"] == "stopped")
             assert client.call("Stop") == {"stopped_by": "max_duration"}
             client.bad_state("Stop", "stopped")
-        assert client.read_some()[0]
+        assert client.read_next()[0]
 
 
 def test_detach_and_attach():
@@ -196,14 +189,14 @@ def test_detach_and_attach():
         assert shown["detached"] and shown["config"]["max_duration_s"] == 600
         second.bad_state("Attach", "created")
         client.call("Start")
-        data, sequence, _ = client.read_some()
+        data, sequence, _ = client.read_next()
         second.bad_state("Read", "none")
     assert session()["state"] == "running"
     with Sampler() as client:
         client.bad_state("Read", "none")
         assert client.refused("InvalidArgs", "Attach", session="x")["member"] == "session"
         assert client.call("Attach", session=name) == {"session": name, "state": "running"}
-        assert client.read_some()[0]
+        assert client.read_next()[0]
         assert client.call("Stop") == {"stopped_by": "client"}
     with Sampler() as client:
         assert client.call("Attach") == {"session": name, "state": "stopped"}
@@ -287,7 +280,7 @@ def test_framing_and_limits():
     assert clients[8].receive() is None, "a ninth connection of a user must be closed"
     for client in clients:
         client.socket.close()
-    until(1, lambda: Sampler().ask("Status"))
+    admitted(PATH, 1).socket.close()
 
 
 def slow_descriptor():

@@ -8,7 +8,7 @@ import struct
 import sys
 import time
 
-from sampler import Connection, until
+from sampler import Connection
 
 PATH, FOLDER = sys.argv[1:]
 
@@ -42,10 +42,10 @@ def read_and_die(count):
     """
     pieces = []
     with attach() as client:
-        piece, sequence, _ = client.read_some()
+        piece, sequence, _ = client.read_next()
         while len(pieces) < count or (pieces and not has_sample(pieces[-1])):
             pieces.append(piece)
-            piece, sequence, _ = client.read_some(sequence)
+            piece, sequence, _ = client.read_next(sequence)
         assert client.read()[:2] == (piece, sequence), "what was not acknowledged must come again"
     return pieces, piece, sequence
 
@@ -55,7 +55,7 @@ def read_all(ack=None):
     pieces, end = [], False
     with attach() as client:
         while not end:
-            piece, ack, end = until(10, lambda: (lambda got: got if got[0] or got[2] else None)(client.read(ack)))
+            piece, ack, end = client.read_next(ack)
             pieces.append(piece)
         client.read(ack)
     return pieces

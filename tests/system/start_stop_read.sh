@@ -115,23 +115,31 @@ expect_kept "$WORK/all.fxt"
 profctl close >/dev/null || fail "close"
 
 echo "== a reader is killed in the middle; the same command goes on"
+is_stopped() {
+    grep -q '^State:[[:space:]]*T' "/proc/$1/status"
+}
 for name in killed.fxt killed.fxt.gz; do
+    # Several pieces of a megabyte, so that there are some left when the reader is seen to have had one.
     begin -F 20000
-    work 2
+    run_in_background work 3
+    work 3
+    wait "$BACKGROUND_PID"
     stop_session
     profctl read -o "$WORK/$name" >/dev/null &
     reader=$!
-    # The name tells how much was acknowledged.
-    until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || process_ended "$reader"; do :; done
+    # The name tells how much was acknowledged. An ended process has no program; to ask so starts none.
+    until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || [ ! -e "/proc/$reader/exe" ]; do :; done
+    kill -STOP "$reader"
+    wait_until 5 is_stopped "$reader" || fail "the reader has ended before it could be killed"
     kill -KILL "$reader"
     wait "$reader" 2>/dev/null
-    left=$(compgen -G "$WORK/$name.partial-*") || fail "the reader had ended before it was killed"
+    left=$(compgen -G "$WORK/$name.partial-*") || fail "nothing is left of what the reader had"
     [ ! -e "$WORK/$name" ] || fail "$name has its name and is not whole"
     profctl read -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
     grep -q 'of it from a read that was interrupted' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
     expect_kept "$WORK/$name"
     nothing_left_beside
-    echo "$kept samples, ${left##*-} bytes of them before the kill"
+    echo "$kept samples, $(stat -c %s "$WORK/$name") bytes, ${left##*-} of them before the kill"
     profctl close >/dev/null || fail "close"
 done
 
@@ -178,20 +186,16 @@ echo "== two sessions at once; whose it is, and what to do"
 begin
 refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
 refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
-python3 - "$CPU_PROFILERD_SOCKET" >"$WORK/holder" <<'PYTHON' &
-import json, socket, sys, time
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
-s.sendall(json.dumps({"method": "io.cpuprofilerd.Sampler.Attach", "parameters": {}}).encode() + b"\0")
-print(s.recv(4096), flush=True)
-time.sleep(60)
-PYTHON
-holder=$!
-background_pids+=("$holder")
+PYTHONPATH=${0%/*} run_in_background python3 -c '
+import sys, time
+from sampler import Connection
+with Connection(sys.argv[1]) as holder:
+    print(holder.call("Attach"), flush=True)
+    time.sleep(60)' "$CPU_PROFILERD_SOCKET" >"$WORK/holder"
 wait_until 5 grep -q running "$WORK/holder" || fail "nobody holds the session"
 refused 'another client of its owner.*holds it' profctl read -o "$WORK/none.fxt"
-kill "$holder"
-wait "$holder" 2>/dev/null
+kill "$BACKGROUND_PID"
+wait "$BACKGROUND_PID" 2>/dev/null
 if [ "$(id -u)" -eq 0 ]; then
     # Where the sources lie is perhaps for nobody else to see.
     mkdir "$WORK/for_others"
@@ -228,12 +232,11 @@ profctl close >"$WORK/out" || fail "close"
 grep -q 'that nobody had read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
 
 echo "== a session that was never started is told as one"
-python3 -c '
-import socket, sys
-daemon = socket.socket(socket.AF_UNIX)
-daemon.connect(sys.argv[1])
-daemon.sendall(b"{\"method\":\"io.cpuprofilerd.Sampler.Create\",\"parameters\":{\"config\":{},\"detach\":true}}\0")
-sys.exit(b"error" in daemon.recv(4096))' "$CPU_PROFILERD_SOCKET" || fail "no session was created"
+PYTHONPATH=${0%/*} python3 -c '
+import sys
+from sampler import Connection
+with Connection(sys.argv[1]) as daemon:
+    daemon.call("Create", config={}, detach=True)' "$CPU_PROFILERD_SOCKET" || fail "no session was created"
 refused 'which was never started; profctl close throws it away' profctl start
 profctl status >"$WORK/out" || fail "status: $?"
 grep -q '^  ends  *closed 60 s after the last request to it, unless it is started$' "$WORK/out" ||

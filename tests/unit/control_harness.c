@@ -37,7 +37,9 @@ static int set_up(struct control_leases leases)
     assert_string_equal(fault.text, "");
     assert_true(fd >= 0);
     assert_true(sd_event_new(&harness.event) >= 0);
+    daemon_config_init(&harness.config, "daemon.json");
     struct control_params params = {.event = harness.event,
+                                    .config = &harness.config,
                                     .features = {.build_id = true, .format_lost = true},
                                     .leases = leases};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);

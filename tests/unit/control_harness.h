@@ -42,6 +42,7 @@
 struct harness {
     sd_event *event;
     struct control *control;
+    struct daemon_config config; /* everything is allowed, unless a test changes it */
     char path[64];
     unsigned fd_count; /* before */
 };

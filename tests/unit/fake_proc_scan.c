@@ -32,6 +32,12 @@ struct proc_scan *proc_scan_free(struct proc_scan *scan)
     return NULL;
 }
 
+void proc_scan_judge_by(struct proc_scan *scan, const struct filter *filter)
+{
+    (void)scan;
+    (void)filter;
+}
+
 int proc_scan_read(struct proc_scan *scan, int32_t pid, struct process_scan *ret)
 {
     scan->read_count++;

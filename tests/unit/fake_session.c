@@ -37,7 +37,7 @@ static int on_stop(sd_event_source *source, void *userdata)
 {
     (void)source;
     (void)userdata;
-    fake_finish_stop("client");
+    fake_finish_stop(fake.stopped_by);
     return 0;
 }
 
@@ -87,12 +87,13 @@ int session_start(struct session *session, struct fault *reterr)
     return 0;
 }
 
-int session_stop(struct session *session, struct fault *reterr)
+int session_stop(struct session *session, const char *by, struct fault *reterr)
 {
     if (session->state != SESSION_RUNNING) {
         return fault_set(reterr, EBADFD, "the session does not run");
     }
     session->state = SESSION_STOPPING;
+    fake.stopped_by = by;
     if (fake.stops_at_once) {
         (void)sd_event_source_set_enabled(session->stop_source, SD_EVENT_ONESHOT);
     }
@@ -174,6 +175,29 @@ uint64_t session_holds_s(const struct session *session)
 {
     (void)session;
     return 60;
+}
+
+void session_acknowledge(struct session *session)
+{
+    (void)session;
+    fake.acknowledged_count++;
+}
+
+uint64_t session_unread_samples(const struct session *session)
+{
+    (void)session;
+    return fake.unread_samples;
+}
+
+bool session_is_read(const struct session *session)
+{
+    return session->state == SESSION_STOPPED && fake.ready_bytes == 0;
+}
+
+uint64_t session_silent_ns(const struct session *session)
+{
+    (void)session;
+    return fake.silent_ns;
 }
 
 struct session_memory session_memory(const struct session *session)

@@ -20,13 +20,17 @@ struct fake {
     size_t handed_out_bytes;
     uint64_t worker_restarts;
     size_t books_bytes; /* length of a filler in the books; 0: none */
+    uint64_t unread_samples;
+    uint64_t silent_ns;
     /* What a test looks at. */
     unsigned live_count;
+    const char *stopped_by; /* what session_stop() was given last */
     unsigned new_count;
     struct session *last;
     struct session_config config;
     struct session_owner owner;
-    unsigned segment_count; /* calls of session_begin_segment() */
+    unsigned segment_count;      /* calls of session_begin_segment() */
+    unsigned acknowledged_count; /* calls of session_acknowledge() */
     uint64_t last_ack;
     size_t last_capacity_bytes;
 };

@@ -7,6 +7,7 @@
  * record what the machine is then.
  */
 
+#include "fake_proc_scan.h"
 #include "process_table.h"
 #include "ring_world.h"
 
@@ -31,6 +32,7 @@
 #define BORN_NS      UINT64_C(1000000000)
 #define STEP_NS      UINT64_C(3000000)
 #define WORDS_MAX    24
+#define STORY_RINGS  2 /* of a CPU: samples and sideband */
 #define TEXT_BYTES   256
 
 static const char *const paths[FILE_COUNT] = {"", "/a", "/b", "/c", "//anon"};
@@ -76,7 +78,7 @@ struct story {
     uint64_t lost_count;
     /* What a round sees. */
     struct ring_world *world;
-    size_t next[RING_CPU_COUNT][RING_KIND_COUNT]; /* the event that the ring is waiting for */
+    size_t next[RING_CPU_COUNT][STORY_RINGS]; /* the event that the ring is waiting for */
     struct mapping_description mappings[PID_COUNT][PAGE_COUNT]; /* as /proc showed them last */
     struct scanned_thread threads[PID_COUNT][THREAD_COUNT];
 };
@@ -85,11 +87,6 @@ static inline uint64_t draw(struct story *story, uint64_t below)
 {
     story->random = story->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (story->random >> 33) % below;
-}
-
-static inline uint64_t pair(uint32_t low, uint32_t high)
-{
-    return (uint64_t)high << 32 | low;
 }
 
 static inline uint32_t pid_of(unsigned index)
@@ -301,7 +298,7 @@ static inline void tell_other(struct story *story)
         end_event(story, event, 0, 0);
         break;
     default:
-        event = add_event(story, draw(story, RING_KIND_COUNT), PERF_RECORD_THROTTLE);
+        event = add_event(story, draw(story, STORY_RINGS), PERF_RECORD_THROTTLE);
         add_word(event, event->time_ns);
         add_word(event, 7);
         add_word(event, 7);

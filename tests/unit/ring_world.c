@@ -5,10 +5,14 @@
 
 #include "arch_x86_64.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_BYTES           ((size_t)4 << 20)
+#include <cmocka.h>
+
+#define BUFFER_BYTES           ((size_t)8 << 20)
 #define EMPTY_BEFORE_END_BYTES 1000
 
 static void on_file_gone(struct mapped_file *file, void *userdata)
@@ -18,70 +22,93 @@ static void on_file_gone(struct mapped_file *file, void *userdata)
     code_map_file_gone(file);
 }
 
-static void make_source(struct ring_world *world, enum session_unwind unwind)
+static void init_rings(struct ring_world *world, size_t index)
 {
-    for (size_t i = 0; i < RING_CPU_COUNT; i++) {
-        struct perf_cpu *cpu = &world->cpus[i];
-        cpu->cpu = (uint32_t)i;
-        for (size_t kind = 0; kind < RING_KIND_COUNT; kind++) {
-            world->pages[i][kind].data_head = RING_BYTES - EMPTY_BEFORE_END_BYTES;
-            world->pages[i][kind].data_tail = RING_BYTES - EMPTY_BEFORE_END_BYTES;
-        }
-        perf_ring_init(&cpu->sample_ring, &world->pages[i][RING_OF_SAMPLES],
-                       (const uint8_t *)world->data[i][RING_OF_SAMPLES], RING_BYTES,
-                       world->bounces[i][RING_OF_SAMPLES]);
-        perf_ring_init(&cpu->sideband_ring, &world->pages[i][RING_OF_SIDEBAND],
-                       (const uint8_t *)world->data[i][RING_OF_SIDEBAND], RING_BYTES,
-                       world->bounces[i][RING_OF_SIDEBAND]);
+    struct perf_cpu *cpu = &world->cpus[index];
+    struct perf_ring *const rings[RING_KIND_COUNT] = {&cpu->sample_ring, &cpu->sideband_ring,
+                                                      &cpu->switch_ring};
+    for (size_t kind = 0; kind < RING_KIND_COUNT; kind++) {
+        struct perf_event_mmap_page *page = &world->pages[index][kind];
+        page->data_head = RING_BYTES - EMPTY_BEFORE_END_BYTES;
+        page->data_tail = page->data_head;
+        perf_ring_init(rings[kind], page, (const uint8_t *)world->data[index][kind], RING_BYTES,
+                       world->bounces[index][kind]);
     }
-    bool copies = unwind != SESSION_UNWIND_FP;
+}
+
+static void make_source(struct ring_world *world, const struct ring_world_options *options)
+{
+    bool copies = options->unwind != SESSION_UNWIND_FP;
     uint64_t type =
         RING_SAMPLE_TYPE | (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
     world->source = (struct perf_source){
-        .config = {.period_ns = RING_PERIOD_NS},
+        .config = {.period_ns = options->period_ns},
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
+        .switch_layout = perf_record_layout_make(PERF_SAMPLE_TID | PERF_SAMPLE_TIME, 0),
+        .has_switches = options->switches,
         .cpus = world->cpus,
-        .cpu_count = RING_CPU_COUNT,
-        .sideband_count = RING_CPU_COUNT,
+        .cpu_count = options->cpu_count,
+        .sideband_count = options->cpu_count,
         .sample_max_stack = 127,
+        .deferring = options->deferring,
     };
+    for (size_t i = 0; i < options->cpu_count; i++) {
+        world->cpus[i] = (struct perf_cpu){
+            .cpu = (uint32_t)i, .switch_fd = -1, .started_ns = options->started_ns};
+        init_rings(world, i);
+    }
 }
 
-static bool make_trace(struct ring_world *world)
+static bool make_trace(struct ring_world *world, const struct ring_world_options *options)
 {
     static const uint32_t cpu_ids[RING_CPU_COUNT] = {0, 1, 2};
-    world->buffer = trace_buffer_new(RING_CPU_COUNT, BUFFER_BYTES, BUFFER_BYTES);
+    world->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
     const struct trace_config config = {.buffer = world->buffer,
                                         .cpus = cpu_ids,
-                                        .cpu_count = RING_CPU_COUNT,
+                                        .cpu_count = options->cpu_count,
                                         .session_json = "{}",
-                                        .max_stack_depth = 127};
+                                        .max_stack_depth = options->max_stack_depth};
     return world->buffer != NULL && trace_reader_new(world->buffer, &world->reader) == 0 &&
            trace_new(&config, &world->trace) == 0;
 }
 
-struct ring_world *ring_world_new(enum session_unwind unwind)
+static bool make_drain(struct ring_world *world, const struct ring_world_options *options)
 {
-    const struct filter_config filter = {.kernel_threads = true};
-    struct ring_world *world = calloc(1, sizeof *world);
-    if (world == NULL) {
-        return NULL;
+    const struct filter_config filter = {.targets = options->targets, .kernel_threads = true};
+    make_source(world, options);
+    if (options->unwind != SESSION_UNWIND_FP) {
+        world->code = code_map_new(options->caches ? &world->cache : NULL);
     }
-    make_source(world, unwind);
-    world->code = unwind == SESSION_UNWIND_FP ? NULL : code_map_new(NULL);
     world->filter = filter_new(&filter);
     world->scan = proc_scan_new();
+    proc_scan_judge_by(world->scan, world->filter);
     world->processes = process_table_new(on_file_gone, world);
+    if (!make_trace(world, options)) {
+        return false;
+    }
     const struct drain_config config = {.source = &world->source,
                                         .processes = world->processes,
                                         .scan = world->scan,
                                         .filter = world->filter,
-                                        .trace = make_trace(world) ? world->trace : NULL,
+                                        .trace = world->trace,
                                         .code = world->code,
-                                        .unwind = unwind,
-                                        .max_stack_depth = 127};
-    world->drain = config.trace == NULL ? NULL : drain_new(&config);
-    if (world->drain == NULL) {
+                                        .unwind = options->unwind,
+                                        .max_stack_depth = options->max_stack_depth};
+    world->drain = drain_new(&config);
+    return world->drain != NULL;
+}
+
+struct ring_world *ring_world_new(const struct ring_world_options *options)
+{
+    struct ring_world_options all = *options;
+    struct ring_world *world = calloc(1, sizeof *world);
+    if (world == NULL) {
+        return NULL;
+    }
+    all.cpu_count = all.cpu_count == 0 ? RING_CPU_COUNT : all.cpu_count;
+    all.period_ns = all.period_ns == 0 ? 1000000 : all.period_ns;
+    all.max_stack_depth = all.max_stack_depth == 0 ? 127 : all.max_stack_depth;
+    if (!make_drain(world, &all)) {
         return ring_world_free(world);
     }
     drain_start(world->drain);
@@ -94,6 +121,8 @@ struct ring_world *ring_world_free(struct ring_world *world)
         (void)drain_free(world->drain);
         (void)process_table_free(world->processes);
         (void)code_map_free(world->code);
+        assert_int_equal(world->cache.held_count, 0);
+        fake_module_table_free();
         (void)filter_free(world->filter);
         (void)proc_scan_free(world->scan);
         (void)trace_free(world->trace);

@@ -3,12 +3,13 @@
 
 /*
  * A collector's round without a kernel: rings in ordinary memory that a test fills, the real drain
- * with the real process table and trace behind them, and the recording that comes out. /proc and
- * the module cache are stand-ins.
+ * with the real process table and trace behind them, and the recording that comes out. The module
+ * cache is a stand-in that answers when it is told to; who links fake_proc_scan.c has such a /proc
+ * too.
  */
 
 #include "drain.h"
-#include "fake_proc_scan.h"
+#include "fake_module_cache.h"
 #include "trace_reader.h"
 
 #include "perf_abi.h"
@@ -17,8 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_CPU_COUNT ((size_t)3)
-#define RING_PERIOD_NS UINT64_C(1000000)
+#define RING_CPU_COUNT ((size_t)3) /* at most */
 #define RING_BYTES     ((size_t)1 << 18)
 #define RING_SAMPLE_TYPE                                                                           \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
@@ -27,7 +27,20 @@
 enum ring_kind {
     RING_OF_SAMPLES,
     RING_OF_SIDEBAND,
+    RING_OF_SWITCHES,
     RING_KIND_COUNT,
+};
+
+struct ring_world_options {
+    enum session_unwind unwind;            /* but with SESSION_UNWIND_FP samples have stacks */
+    const struct session_targets *targets; /* borrowed; NULL: everything */
+    size_t cpu_count;                      /* 0: RING_CPU_COUNT */
+    uint64_t period_ns;                    /* 0: a millisecond */
+    uint64_t started_ns;                   /* when sampling began on each CPU */
+    uint16_t max_stack_depth;              /* 0: 127 */
+    bool caches;                           /* modules are asked for: `cache` is to answer */
+    bool switches;                         /* there are switch records */
+    bool deferring;                        /* user chains come in records of their own */
 };
 
 struct ring_world {
@@ -36,6 +49,7 @@ struct ring_world {
     uint8_t bounces[RING_CPU_COUNT][RING_KIND_COUNT][PERF_RING_BOUNCE_BYTES];
     struct perf_cpu cpus[RING_CPU_COUNT];
     struct perf_source source;
+    struct module_cache cache;
     struct proc_scan *scan;
     struct code_map *code; /* NULL with frame pointers alone */
     struct trace_buffer *buffer;
@@ -43,14 +57,21 @@ struct ring_world {
     struct trace_reader *reader;
     struct process_table *processes;
     struct filter *filter;
-    struct drain *drain;
+    struct drain *drain; /* started */
 };
 
 /* Returned: ring_world_free(). NULL when there is no memory. The rings are empty, a little before
  * the end of their memory, so that what comes next wraps. The layout of the records is that of
- * RING_SAMPLE_TYPE, with registers and stacks unless `unwind` is SESSION_UNWIND_FP. */
-struct ring_world *ring_world_new(enum session_unwind unwind);
+ * RING_SAMPLE_TYPE, with registers and stacks where there are any. */
+struct ring_world *ring_world_new(const struct ring_world_options *options);
+/* Nothing may hold a ticket of the cache by then. */
 struct ring_world *ring_world_free(struct ring_world *world);
+
+/* Two ids in one word of a record. */
+static inline uint64_t pair(uint32_t low, uint32_t high)
+{
+    return (uint64_t)high << 32 | low;
+}
 
 /* Appends a record as the kernel does: `words` follow the header. False: there is no room, and the
  * kernel would count it as lost. */

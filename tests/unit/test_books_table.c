@@ -98,6 +98,18 @@ static void warns_of_what_is_more_than_a_percent(void **state)
     }
 }
 
+static void does_not_warn_of_the_fractions_at_the_ends_of_a_short_run(void **state)
+{
+    (void)state;
+    char *text = print("{\"cpus\":[{\"cpu\":0,\"expected\":3,\"unexplained\":2},"
+                       "{\"cpu\":1,\"expected\":3,\"unexplained\":-2}],\"total\":{}}");
+    assert_null(strstr(text, "warning:"));
+    free(text);
+    text = print("{\"cpus\":[{\"cpu\":0,\"expected\":30,\"unexplained\":3}],\"total\":{}}");
+    assert_non_null(strstr(text, "warning: cpu 0: 10.0 % of the ticks are unexplained"));
+    free(text);
+}
+
 static void tells_what_the_hypervisor_took(void **state)
 {
     (void)state;
@@ -142,6 +154,7 @@ int main(void)
         cmocka_unit_test(prints_a_line_a_cpu_and_a_total),
         cmocka_unit_test(books_of_older_daemons_lack_columns),
         cmocka_unit_test(warns_of_what_is_more_than_a_percent),
+        cmocka_unit_test(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run),
         cmocka_unit_test(tells_what_the_hypervisor_took),
         cmocka_unit_test(warns_of_the_total_where_there_are_no_cpus),
         cmocka_unit_test(many_cpus_do_not_fill_the_screen),

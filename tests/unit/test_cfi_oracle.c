@@ -305,6 +305,7 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
         answer.outcome = OUTCOME_ROOT;
         return answer;
     case CFI_OFFSET:
+    case CFI_SWITCH:
         break;
     case CFI_DEREF_INDEX:
         cfa += 8 * world->registers[rule->cfa_index];

@@ -112,6 +112,35 @@ static void finds_the_rule_that_came_first(void **state)
     }
 }
 
+/* As many as are known, and no more; what does not begin in one, or came before, is as it was. */
+static void makes_switches_of_what_begins_in_them(void **state)
+{
+    (void)state;
+    static const size_t known_count = 32;
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_non_null(builder);
+    add(builder, BASE + 8, BASE + 12, 8);
+    for (size_t i = 0; i < 2 * known_count; i++) {
+        cfi_builder_switch(builder, BASE + i * UNIT, BASE + i * UNIT + UNIT / 2);
+    }
+    for (size_t i = 0; i < 2 * known_count; i++) {
+        add(builder, BASE + i * UNIT, BASE + i * UNIT + UNIT / 2, 16);
+        add(builder, BASE + i * UNIT + UNIT / 2, BASE + (i + 1) * UNIT, 24);
+    }
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    for (size_t i = 0; i < 2 * known_count; i++) {
+        const struct cfi_rule *rule = cfi_table_find(&table, BASE + i * UNIT);
+        assert_int_equal(rule->kind, i < known_count ? CFI_SWITCH : CFI_OFFSET);
+        assert_int_equal(rule->cfa_offset, 16);
+        rule = cfi_table_find(&table, BASE + i * UNIT + UNIT / 2);
+        assert_int_equal(rule->kind, CFI_OFFSET);
+        assert_int_equal(rule->cfa_offset, i == 0 ? 8 : 24);
+    }
+    assert_int_equal(table.stats.covered_bytes, 2 * known_count * UNIT);
+}
+
 static void finds_nothing_in_an_empty_table(void **state)
 {
     (void)state;
@@ -301,7 +330,7 @@ static void refuses_every_damage_that_a_lookup_would_meet(void **state)
         {"a segment around the end", OF_SEGMENT(vaddr), 8, UINT64_MAX},
         {"a segment around the end of files", OF_SEGMENT(offset), 8, UINT64_MAX},
         {"a first rule that is one", RULE(0), 1, CFI_ROOT},
-        {"no such kind", OF_RULE(kind), 1, CFI_PLT + 1},
+        {"no such kind", OF_RULE(kind), 1, CFI_SWITCH + 1},
         {"no such register", OF_RULE(cfa_register), 1, 16},
         {"no such index", OF_RULE(cfa_index), 1, 16},
         {"half a signal", OF_RULE(signal_frame), 1, 2},
@@ -359,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_rule_that_came_first),
+        cmocka_unit_test(makes_switches_of_what_begins_in_them),
         cmocka_unit_test(finds_nothing_in_an_empty_table),
         cmocka_unit_test(writes_a_row_only_where_the_rule_changes),
         cmocka_unit_test(holds_four_gibibytes),

@@ -7,6 +7,7 @@
  */
 #include "ring_world.h"
 
+#include "fake_proc_scan.h"
 #include "loaded_recording.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@ static void map(struct ring_world *world, const char *path, uint64_t start, uint
 
 static void put_sample(struct ring_world *world, uint64_t time_ns, bool kernel)
 {
-    const uint64_t ids = (uint64_t)PID << 32 | PID;
-    const uint64_t words[] = {7, ids, time_ns, 0, kernel ? 0 : 2, PERF_CONTEXT_USER, PLACE + 16};
+    const uint64_t words[] = {
+        7, pair(PID, PID), time_ns, 0, kernel ? 0 : 2, PERF_CONTEXT_USER, PLACE + 16};
     assert_true(ring_world_put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE,
                                kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER, words,
                                kernel ? 5 : 7));
@@ -83,7 +84,8 @@ static void expect_samples(struct ring_world *world, const char *expected)
 
 static int set_up(void **state)
 {
-    struct ring_world *world = ring_world_new(SESSION_UNWIND_FP);
+    struct ring_world *world =
+        ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP});
     fake_proc_scan_set(NULL, NULL);
     *state = world;
     if (world == NULL) {

@@ -90,7 +90,7 @@ static bool write_ring(struct story *story, size_t cpu, enum ring_kind kind, uin
 static void write_rings(struct story *story, uint64_t horizon_ns)
 {
     for (size_t cpu = 0; cpu < RING_CPU_COUNT; cpu++) {
-        for (enum ring_kind kind = 0; kind < RING_KIND_COUNT; kind++) {
+        for (enum ring_kind kind = 0; kind < STORY_RINGS; kind++) {
             uint64_t shown_ns = horizon_ns + draw(story, story->now_ns - horizon_ns + 1);
             assert_true(write_ring(story, cpu, kind, shown_ns));
         }
@@ -203,7 +203,7 @@ static void check_counts(const struct story *story)
 static void run(uint64_t seed, size_t event_count, void (*drain)(struct story *story))
 {
     struct story *story = story_new(seed, event_count);
-    story->world = ring_world_new(SESSION_UNWIND_FP);
+    story->world = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP});
     assert_non_null(story->world);
     fake_proc_scan_set(read_proc, story);
     story->now_ns = BORN_NS + 10 * TICK_NS;

@@ -32,7 +32,7 @@ static int set_up_named_stacks(void **state)
 
 static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     put_fork(world, 0, PID + 1, PID, 100);
     put_fork(world, 1, PID + 2, PID + 1, 200);
     put_fork(world, 1, PID + 3, 1, 210);
@@ -48,7 +48,7 @@ static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
 
 static void a_name_counts_at_the_time_of_the_sample(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     put_comm(world, PID, PID, 100, "leader");
     put_comm(world, PID, PID + 1, 150, "idle");
     put_comm(world, PID, PID + 1, 200, "worker");
@@ -72,13 +72,13 @@ static void a_name_counts_at_the_time_of_the_sample(void **state)
 
 static void a_tid_is_a_target_until_another_thread_has_it(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     put_thread_sample(world, PID, PID + 9, 300);
     put_thread_sample(world, PID, PID + 8, 300);
     drain_all(world->drain, 1000);
     assert_int_equal(kept(world), 1);
     uint64_t words[] = {pair(PID, PID), pair(PID + 9, PID), 1100, pair(PID, PID), 1100, 0, 2};
-    put(world, 0, 1, PERF_RECORD_FORK, 0, words, 7);
+    put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
     put_thread_sample(world, PID, PID + 9, 1200);
     drain_all(world->drain, 2000);
     assert_int_equal(kept(world), 1);
@@ -86,7 +86,7 @@ static void a_tid_is_a_target_until_another_thread_has_it(void **state)
 
 static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     const uint32_t self = (uint32_t)getpid();
     put_sample(world, 0, self, 300, 0x5010);
     drain_all(world->drain, UINT64_MAX);
@@ -114,7 +114,7 @@ static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
 /* The pid may be another's by now; the pid of this test is one that /proc knows. */
 static void who_has_ended_is_judged_by_the_last_word(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     const uint32_t self = (uint32_t)getpid();
     put_sample(world, 0, self, 300, 0x5010);
     drain_all(world->drain, UINT64_MAX);
@@ -122,7 +122,7 @@ static void who_has_ended_is_judged_by_the_last_word(void **state)
     uint64_t ended_ns = process->identity_ns + UINT64_C(2000000000);
     uint64_t words[] = {pair(self, 1), pair(self, 1), ended_ns, pair(self, self), ended_ns, 0, 2};
     process->identity_matches = false;
-    put(world, 0, 1, PERF_RECORD_EXIT, 0, words, 7);
+    put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_EXIT, 0, words, 7);
     put_sample(world, 0, self, ended_ns - 1, 0x5010);
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(process->to_ns, ended_ns);
@@ -131,7 +131,7 @@ static void who_has_ended_is_judged_by_the_last_word(void **state)
 
 static void readings_of_a_round_are_bounded(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     enum {
         CHILDREN = 100,
         READINGS = 64
@@ -155,7 +155,7 @@ static void readings_of_a_round_are_bounded(void **state)
 
 static void a_sample_that_waits_was_filtered_when_it_came(void **state)
 {
-    struct world *world = *state;
+    struct ring_world *world = *state;
     put_program(world);
     put_stack(world, 0, PID, 300, 64);
     drain_all(world->drain, 1000);

@@ -38,7 +38,7 @@ static const uint8_t plain_cie[] = {1, 'z', 'R', 0, ALIGNMENT, 1, 0x00, PROGRAM}
 
 /* What nobody calls, with a name that says so, and what looks like it. */
 __asm__(".pushsection .text.test_roots, \"ax\"\n"
-        ".globl test_root, test_no_root, test_certain, test_label\n"
+        ".globl test_root, test_no_root, test_certain, test_label, test_switch, test_behind\n"
         ".type \"runtime.goexit.abi0\", @function\n"
         "test_root:\n"
         "\"runtime.goexit.abi0\": .skip 24\n"
@@ -58,7 +58,26 @@ __asm__(".pushsection .text.test_roots, \"ax\"\n"
         "\"runtime.mcall\": .cfi_startproc\n"
         ".skip 8\n"
         ".cfi_endproc\n"
+        ".type time.now, @function\n"
+        "test_switch:\n"
+        "time.now: .cfi_startproc\n"
+        ".skip 8\n"
+        ".cfi_def_cfa_offset 24\n"
+        ".skip 8\n"
+        ".cfi_def_cfa rbp, 16\n"
+        ".cfi_undefined rip\n"
+        ".skip 8\n"
+        ".cfi_endproc\n"
+        ".size time.now, 24\n"
+        ".type \"runtime.nanotime1\", @function\n"
+        "\"runtime.nanotime1\": .skip 8\n"
+        ".size \"runtime.nanotime1\", 8\n"
+        "test_behind: .cfi_startproc\n"
+        ".skip 8\n"
+        ".cfi_endproc\n"
         ".popsection\n");
+extern const char test_switch;
+extern const char test_behind;
 extern const char test_certain;
 extern const char test_label;
 extern const char test_root;
@@ -453,6 +472,31 @@ static void keeps_to_certain_roots_against_call_frames(void **state)
     free(outcome.bytes);
 }
 
+static void knows_switches_by_their_names(void **state)
+{
+    (void)state;
+    struct outcome outcome = {.bytes = NULL};
+    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_fd(fd, &outcome), 0);
+    static const struct {
+        uint64_t offset;
+        const char *words;
+    } cases[] = {
+        {0, "switch r7+8 ra c-8 bp = bx ="},  {7, "switch r7+8 ra c-8 bp = bx ="},
+        {8, "switch r7+24 ra c-8 bp = bx ="}, {16, "switch r0+0 ra ? bp = bx ="},
+        {24, "switch r0+0 ra ? bp = bx ="},   {31, "switch r0+0 ra ? bp = bx ="},
+    };
+    uint64_t start = (uint64_t)(&test_switch - &__executable_start);
+    uint64_t behind = (uint64_t)(&test_behind - &__executable_start);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char words[CFI_WORDS_BYTES];
+        const struct cfi_rule *rule = cfi_table_find(&outcome.table, start + cases[i].offset);
+        assert_string_equal(cfi_words(rule, words), cases[i].words);
+    }
+    assert_int_equal(cfi_table_find(&outcome.table, behind)->kind, CFI_OFFSET);
+    free(outcome.bytes);
+}
+
 static void ends_stacks_at_the_entry_of_a_program(void **state)
 {
     (void)state;
@@ -503,6 +547,7 @@ int main(void)
         cmocka_unit_test(ignores_a_section_that_the_file_does_not_hold),
         cmocka_unit_test(knows_roots_by_their_names),
         cmocka_unit_test(keeps_to_certain_roots_against_call_frames),
+        cmocka_unit_test(knows_switches_by_their_names),
         cmocka_unit_test(ends_stacks_at_the_entry_of_a_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

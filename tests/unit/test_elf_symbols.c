@@ -40,7 +40,7 @@ static int read_table(int fd, void **ret_bytes, struct symbol_table *ret)
     struct symbol_builder *builder = symbol_builder_new();
     size_t size_bytes = 0;
     assert_non_null(builder);
-    int r = elf_symbols_read(fd, builder);
+    int r = elf_symbols_read(fd, -1, builder);
     if (r == 0) {
         r = symbol_builder_finish(builder, ret_bytes, &size_bytes);
     }
@@ -168,7 +168,9 @@ static void compare_with_nm(const char *path, const char *options)
         const char *name = symbol_table_name(&table, i);
         char plain[SYMBOL_NAME_BYTES_MAX + 1];
         (void)snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "@"), name);
-        if (!is_known(&knowledge, table.symbols[i].start, plain)) {
+        /* nm knows nothing of linkage tables. */
+        bool is_plt = strlen(name) > 4 && strcmp(name + strlen(name) - 4, "@plt") == 0;
+        if (!is_plt && !is_known(&knowledge, table.symbols[i].start, plain)) {
             fail_msg("%s: %s at %" PRIx64 " is not known to nm", path, name,
                      table.symbols[i].start);
         }
@@ -411,7 +413,7 @@ static void makes_no_large_table_of_a_small_file(void **state)
     void *bytes = NULL;
     int fd = hostile_file(0);
     struct symbol_builder *builder = symbol_builder_new();
-    assert_int_equal(elf_symbols_read(fd, builder), 0);
+    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
     assert_in_range(size_bytes, HOSTILE_SYMBOLS * sizeof(struct symbol),
                     HOSTILE_SYMBOLS * sizeof(struct symbol) + (size_t)2 * SYMBOL_NAME_BYTES_MAX);
@@ -422,7 +424,7 @@ static void makes_no_large_table_of_a_small_file(void **state)
     /* Names that lie inside each other are none that can be kept once. */
     fd = hostile_file(5);
     builder = symbol_builder_new();
-    assert_int_equal(elf_symbols_read(fd, builder), -E2BIG);
+    assert_int_equal(elf_symbols_read(fd, -1, builder), -E2BIG);
     symbol_builder_free(builder);
     (void)close(fd);
 }

@@ -71,6 +71,11 @@ static int open_libc(void)
     return fd;
 }
 
+static int ask_symbols(struct elf_worker *worker, int fd)
+{
+    return elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX);
+}
+
 static void gives_the_table_that_this_process_would_build(void **state)
 {
     (void)state;
@@ -79,15 +84,13 @@ static void gives_the_table_that_this_process_would_build(void **state)
     int fd = open_libc();
     void *expected = NULL;
     size_t expected_bytes = 0;
-    assert_int_equal(elf_symbols_read(fd, builder), 0);
+    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &expected, &expected_bytes), 0);
     for (int i = 0; i < 3; i++) {
         struct elf_worker_table table = {.map = NULL};
         assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
-        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
-                         0);
-        assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
-                         -EAGAIN);
+        assert_int_equal(ask_symbols(worker, fd), 0);
+        assert_int_equal(ask_symbols(worker, fd), -EAGAIN);
         assert_int_equal(receive(worker, &table), 0);
         assert_int_equal(table.map_bytes, expected_bytes);
         assert_memory_equal(table.map, expected, expected_bytes);
@@ -111,7 +114,7 @@ static void gives_the_call_frames_that_this_process_would_build(void **state)
     size_t expected_bytes = 0;
     assert_int_equal(eh_frame_read(fd, builder), 0);
     assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, -1, CFI_TABLE_BYTES_MAX), 0);
     assert_int_equal(receive(worker, &table), 0);
     assert_int_equal(table.map_bytes, expected_bytes);
     assert_memory_equal(table.map, expected, expected_bytes);
@@ -131,19 +134,20 @@ static void answers_that_a_file_is_none_of_its_kind_and_goes_on(void **state)
     int kernel = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     int libc = open_libc();
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, text, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, text), 0);
     assert_int_equal(receive(worker, &table), -EBADMSG);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, text, SYMBOL_TABLE_BYTES_MAX), 0);
-    assert_int_equal(receive(worker, &table), -EBADMSG);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, kernel, SYMBOL_TABLE_BYTES_MAX),
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, text, -1, SYMBOL_TABLE_BYTES_MAX),
                      0);
+    assert_int_equal(receive(worker, &table), -EBADMSG);
+    assert_int_equal(
+        elf_worker_send(worker, ELF_WORKER_KALLSYMS, kernel, -1, SYMBOL_TABLE_BYTES_MAX), 0);
     int r = receive(worker, &table);
     assert_true(r == 0 || r == -EACCES);
     if (r == 0) {
         assert_true(table.map_bytes > 10000);
         (void)munmap(table.map, table.map_bytes);
     }
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, libc, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, libc), 0);
     assert_int_equal(receive(worker, &table), 0);
     (void)munmap(table.map, table.map_bytes);
     (void)close(text);
@@ -161,7 +165,7 @@ static void says_when_it_was_killed_and_a_new_one_works(void **state)
     assert_int_equal(pipe(pipe_fds), 0);
     /* A text that never comes keeps it at work. */
     assert_int_equal(
-        elf_worker_send(worker, ELF_WORKER_KALLSYMS, pipe_fds[0], SYMBOL_TABLE_BYTES_MAX), 0);
+        elf_worker_send(worker, ELF_WORKER_KALLSYMS, pipe_fds[0], -1, SYMBOL_TABLE_BYTES_MAX), 0);
     assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
     assert_int_equal(receive(worker, &table), -EPIPE);
@@ -173,13 +177,12 @@ static void says_when_it_was_killed_and_a_new_one_works(void **state)
 
     int fd = open_libc();
     worker = start(&honest);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, fd), 0);
     assert_int_equal(receive(worker, &table), 0);
     (void)munmap(table.map, table.map_bytes);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)elf_worker_pid(worker), NULL, WEXITED | WNOWAIT), 0);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX),
-                     -EPIPE);
+    assert_int_equal(ask_symbols(worker, fd), -EPIPE);
     elf_worker_free(worker);
     (void)close(fd);
 }
@@ -225,7 +228,7 @@ static void expect_no_rights(const struct elf_worker_config *config)
     struct elf_worker *worker = start(config);
     int fd = open_libc();
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, fd), 0);
     assert_int_equal(receive(worker, &table), 0);
     (void)munmap(table.map, table.map_bytes);
     (void)close(fd);
@@ -250,7 +253,7 @@ static void sees_no_path(void **state)
         skip();
     }
     int fd = open_libc();
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, fd), 0);
     assert_int_equal(receive(worker, &table), 0);
     (void)munmap(table.map, table.map_bytes);
     (void)close(fd);
@@ -313,7 +316,7 @@ static void inherits_nothing_but_its_socket(void **state)
     struct elf_worker *first = start(&honest);
     struct elf_worker *worker = start(&honest);
     struct elf_worker_table table;
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, leak, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, leak), 0);
     assert_int_equal(receive(worker, &table), -EBADMSG);
 
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(worker));
@@ -496,8 +499,7 @@ static void believes_no_worker_that_was_taken_over(void **state)
         const struct elf_worker_config config = {.uid = LIAR_UID + lie, .gid = NOBODY};
         struct elf_worker *worker = start(&config);
         struct elf_worker_table table = {.map = NULL};
-        assert_int_equal(
-            elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, SYMBOL_TABLE_BYTES_MAX), 0);
+        assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
         int r = receive(worker, &table);
         if (r != -EPIPE || table.map != NULL) {
             fail_msg("lie %u: %d", lie, r);
@@ -524,7 +526,8 @@ static void takes_no_symbols_for_call_frames(void **state)
     const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
     struct elf_worker *worker = start(&config);
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, -1, CFI_TABLE_BYTES_MAX),
+                     0);
     assert_int_equal(receive(worker, &table), -EPIPE);
     elf_worker_free(worker);
 }
@@ -535,7 +538,8 @@ static void believes_no_table_that_is_larger_than_allowed(void **state)
     const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
     struct elf_worker *worker = start(&config);
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, TABLE_BYTES - 1), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, -1, TABLE_BYTES - 1),
+                     0);
     assert_int_equal(receive(worker, &table), -EPIPE);
     elf_worker_free(worker);
 }
@@ -546,8 +550,7 @@ static void takes_the_same_answer_when_it_is_true(void **state)
     const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
     struct elf_worker *worker = start(&config);
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(
-        elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, SYMBOL_TABLE_BYTES_MAX), 0);
+    assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
     assert_int_equal(receive(worker, &table), 0);
     assert_int_equal(table.map_bytes, TABLE_BYTES);
     (void)munmap(table.map, table.map_bytes);

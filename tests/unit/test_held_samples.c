@@ -40,6 +40,7 @@ static void fill_example(struct example *example, uint64_t number)
     example->record = (struct perf_record){
         .kind = PERF_KIND_SAMPLE,
         .time_ns = number,
+        .pid = (int32_t)(number % 3),
         .sample =
             {
                 .kernel_chain = kernel_count == 0 ? NULL : example->words,
@@ -141,11 +142,38 @@ static void wipes_what_it_lets_go(void **state)
     (void)held_samples_free(held);
 }
 
+/* One process that fills its share leaves as much again to whoever comes next, and gets its own
+ * back. */
+static void leaves_room_for_others(void **state)
+{
+    static struct example example;
+    struct held_samples *held = held_samples_new(CAPACITY_BYTES);
+    size_t greedy_bytes = 0;
+    (void)state;
+    fill_example(&example, 1);
+    while (held_samples_add(held, 0, &example.record)) {
+        greedy_bytes += example.record.sample.user_stack_bytes;
+        assert_true(greedy_bytes <= CAPACITY_BYTES / 2);
+    }
+    assert_true(greedy_bytes > CAPACITY_BYTES / 4);
+    example.record.pid = 2;
+    assert_true(held_samples_add(held, 0, &example.record));
+    assert_true(held_samples_add(held, 0, &example.record));
+    example.record.pid = 1;
+    assert_false(held_samples_add(held, 0, &example.record));
+    while (held_samples_count(held) > 0) {
+        held_samples_release(held, held_samples_first(held));
+    }
+    assert_true(held_samples_add(held, 0, &example.record));
+    (void)held_samples_free(held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_what_a_list_holds),
         cmocka_unit_test(wipes_what_it_lets_go),
+        cmocka_unit_test(leaves_room_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

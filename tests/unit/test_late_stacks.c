@@ -6,13 +6,11 @@
  * client makes of the file. Each sample must have the stack that its cookie names, wherever and
  * whenever that came. What did not happen in that second is made of a few records by hand.
  */
-#include "drain.h"
+#include "ring_world.h"
 
 #include "late_stacks.h"
 #include "loaded_recording.h"
-#include "perf_abi.h"
 #include "ring_recording.h"
-#include "trace_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,19 +22,15 @@
 
 #include <cmocka.h>
 
-#define RECORDING     TEST_DATA_DIR "/rings/deferred.rings"
-#define RECORDED_CPUS 2
-#define RING_BYTES    ((size_t)1 << 20)
-#define BUFFER_BYTES  ((size_t)8 << 20)
-#define DEPTH         6 /* less than the deepest of the recording */
-#define SAMPLES_MAX   2048
-#define CHAINS_MAX    1024
-#define EXECS_MAX     64
-#define PID           4100000
-#define COOKIE        UINT64_C(0x18900000001)
-#define SAMPLE_TYPE                                                                                \
-    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
-     PERF_SAMPLE_CALLCHAIN)
+#define RECORDING       TEST_DATA_DIR "/rings/deferred.rings"
+#define RECORDING_BYTES ((size_t)1 << 20) /* at most */
+#define RECORDED_CPUS   2
+#define DEPTH           6 /* less than the deepest of the recording */
+#define SAMPLES_MAX     2048
+#define CHAINS_MAX      1024
+#define EXECS_MAX       64
+#define PID             4100000
+#define COOKIE          UINT64_C(0x18900000001)
 
 struct known_sample {
     uint64_t time_ns;
@@ -44,7 +38,7 @@ struct known_sample {
     int32_t pid, tid;
     uint64_t cookie; /* 0: not deferred */
     size_t user_count;
-    const uint64_t *user_chain;
+    uint64_t user_chain[DEPTH]; /* no more is to come out */
     bool met;
 };
 
@@ -53,24 +47,15 @@ struct known_chain {
     int32_t tid;
     uint64_t cookie;
     size_t count;
-    const uint64_t *chain;
+    uint64_t chain[DEPTH];
 };
 
 struct world {
     uint8_t *bytes; /* the recording */
     size_t size_bytes;
-    struct perf_event_mmap_page pages[2 * RECORDED_CPUS];
-    uint64_t *rings[2 * RECORDED_CPUS];
-    uint8_t bounce[PERF_RING_BOUNCE_BYTES];
-    struct perf_cpu cpus[RECORDED_CPUS];
-    struct perf_source source;
-    struct trace_buffer *buffer;
-    struct trace *trace;
-    struct trace_reader *reader;
-    struct process_table *processes;
-    struct proc_scan *scan;
-    struct filter *filter;
-    struct drain *drain;
+    struct ring_world *rings;
+    struct drain *drain; /* theirs */
+    uint8_t *file;       /* what came out */
 
     /* What was put into the rings, as a plain reading of it has it. */
     struct known_sample samples[SAMPLES_MAX];
@@ -88,68 +73,28 @@ static void read_recording(struct world *world)
 {
     FILE *file = fopen(RECORDING, "re");
     assert_non_null(file);
-    world->bytes = malloc(RING_BYTES);
+    world->bytes = malloc(RECORDING_BYTES);
     assert_non_null(world->bytes);
-    world->size_bytes = fread(world->bytes, 1, RING_BYTES, file);
+    world->size_bytes = fread(world->bytes, 1, RECORDING_BYTES, file);
     (void)fclose(file);
     const struct ring_recording *head = (const void *)world->bytes;
-    assert_true(world->size_bytes > sizeof *head && world->size_bytes < RING_BYTES);
+    assert_true(world->size_bytes > sizeof *head && world->size_bytes < RECORDING_BYTES);
     assert_int_equal(head->magic, RING_RECORDING_MAGIC);
-    assert_int_equal(head->sample_type, SAMPLE_TYPE);
+    assert_int_equal(head->sample_type, RING_SAMPLE_TYPE);
     assert_int_equal(head->cpu_count, RECORDED_CPUS);
-}
-
-static void set_up_rings(struct world *world)
-{
-    for (size_t i = 0; i < (size_t)2 * RECORDED_CPUS; i++) {
-        world->rings[i] = calloc(1, RING_BYTES);
-        assert_non_null(world->rings[i]);
-        struct perf_cpu *cpu = &world->cpus[i / 2];
-        cpu->cpu = (uint32_t)(i / 2);
-        perf_ring_init(RING_IS_SIDEBAND(i) ? &cpu->sideband_ring : &cpu->sample_ring,
-                       &world->pages[i], (const uint8_t *)world->rings[i], RING_BYTES,
-                       world->bounce);
-    }
 }
 
 static int set_up(void **state)
 {
-    static const uint32_t cpu_ids[RECORDED_CPUS] = {0, 1};
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     read_recording(world);
-    set_up_rings(world);
-    world->source = (struct perf_source){
-        .config = {.period_ns = 1000000},
-        .layout = perf_record_layout_make(SAMPLE_TYPE, 0),
-        .cpus = world->cpus,
-        .cpu_count = RECORDED_CPUS,
-        .sideband_count = RECORDED_CPUS,
-        .sample_max_stack = 127,
-        .deferring = true,
-    };
-    world->buffer = trace_buffer_new(RECORDED_CPUS, BUFFER_BYTES, BUFFER_BYTES);
-    assert_int_equal(trace_reader_new(world->buffer, &world->reader), 0);
-    assert_int_equal(trace_new(&(struct trace_config){.buffer = world->buffer,
-                                                      .cpus = cpu_ids,
-                                                      .cpu_count = RECORDED_CPUS,
-                                                      .session_json = "{}",
-                                                      .max_stack_depth = DEPTH},
-                               &world->trace),
-                     0);
-    world->processes = process_table_new(trace_file_gone, world->trace);
-    world->scan = proc_scan_new();
-    world->filter = filter_new(&(struct filter_config){.kernel_threads = true});
-    world->drain = drain_new(&(struct drain_config){
-        .source = &world->source,
-        .processes = world->processes,
-        .scan = world->scan,
-        .filter = world->filter,
-        .trace = world->trace,
-        .unwind = SESSION_UNWIND_FP,
-        .max_stack_depth = DEPTH,
-    });
-    assert_non_null(world->drain);
+    world->rings = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP,
+                                                               .cpu_count = RECORDED_CPUS,
+                                                               .max_stack_depth = DEPTH,
+                                                               .deferring = true});
+    assert_non_null(world->rings);
+    world->drain = world->rings->drain;
     *state = world;
     return 0;
 }
@@ -157,51 +102,56 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    (void)drain_free(world->drain);
-    (void)process_table_free(world->processes);
-    (void)proc_scan_free(world->scan);
-    (void)filter_free(world->filter);
-    (void)trace_free(world->trace);
-    (void)trace_reader_free(world->reader);
-    (void)trace_buffer_free(world->buffer);
-    for (size_t i = 0; i < (size_t)2 * RECORDED_CPUS; i++) {
-        free(world->rings[i]);
-    }
+    (void)ring_world_free(world->rings);
+    free(world->file);
     free(world->bytes);
     free(world);
     return 0;
 }
 
+static size_t copy_chain(uint64_t *chain, const uint64_t *from, size_t count)
+{
+    size_t copied = 0;
+    for (; copied < count && copied < DEPTH; copied++) {
+        chain[copied] = from[copied];
+    }
+    return copied;
+}
+
 static void note_sample(struct world *world, const struct perf_record *record)
 {
     assert_true(world->sample_count < SAMPLES_MAX);
-    world->samples[world->sample_count++] = (struct known_sample){
+    struct known_sample *sample = &world->samples[world->sample_count++];
+    *sample = (struct known_sample){
         .time_ns = record->time_ns,
         .cpu = record->cpu,
         .pid = record->pid,
         .tid = record->tid,
         .cookie = record->sample.deferred ? record->sample.deferred_cookie : 0,
-        .user_count = record->sample.user_count,
-        .user_chain = record->sample.user_chain,
     };
+    sample->user_count =
+        copy_chain(sample->user_chain, record->sample.user_chain, record->sample.user_count);
 }
 
-/* Keeps what a test needs of a record, whose bytes stay where they are. */
+static void note_chain(struct world *world, const struct perf_record *record)
+{
+    assert_true(world->chain_count < CHAINS_MAX);
+    struct known_chain *chain = &world->chains[world->chain_count++];
+    *chain = (struct known_chain){
+        .time_ns = record->time_ns, .tid = record->tid, .cookie = record->deferred.cookie};
+    chain->count = copy_chain(chain->chain, record->deferred.chain, record->deferred.count);
+}
+
+/* Keeps what a test needs of a record. */
 static void note(struct world *world, const uint8_t *bytes, size_t size_bytes)
 {
     struct perf_record record;
-    assert_int_equal(perf_record_parse(&world->source.layout, bytes, size_bytes, &record), 0);
+    assert_int_equal(perf_record_parse(&world->rings->source.layout, bytes, size_bytes, &record),
+                     0);
     if (record.kind == PERF_KIND_SAMPLE) {
         note_sample(world, &record);
     } else if (record.kind == PERF_KIND_DEFERRED_CALLCHAIN) {
-        assert_true(world->chain_count < CHAINS_MAX);
-        world->chains[world->chain_count++] = (struct known_chain){
-            .time_ns = record.time_ns,
-            .tid = record.tid,
-            .cookie = record.deferred.cookie,
-            .count = record.deferred.count,
-            .chain = record.deferred.chain,
-        };
+        note_chain(world, &record);
     } else if (record.kind == PERF_KIND_COMM && record.comm.exec) {
         assert_true(world->exec_count < EXECS_MAX);
         world->execs[world->exec_count].pid = record.pid;
@@ -209,15 +159,16 @@ static void note(struct world *world, const uint8_t *bytes, size_t size_bytes)
     }
 }
 
-/* Appends a record as the kernel would. The rings of a test are large enough not to wrap. */
-static void put(struct world *world, uint32_t ring, const void *bytes, size_t size_bytes)
+/* Appends a record as the kernel would. */
+static void put(struct world *world, uint32_t ring, const uint64_t *record, size_t size_bytes)
 {
-    struct perf_event_mmap_page *page = &world->pages[ring];
-    uint8_t *to = (uint8_t *)world->rings[ring] + page->data_head;
-    assert_true(page->data_head + size_bytes <= RING_BYTES);
-    memcpy(to, bytes, size_bytes);
-    page->data_head += size_bytes;
-    note(world, to, size_bytes);
+    struct perf_event_header header;
+    memcpy(&header, record, sizeof header);
+    assert_int_equal(header.size, size_bytes);
+    assert_true(ring_world_put(world->rings, ring / 2,
+                               RING_IS_SIDEBAND(ring) ? RING_OF_SIDEBAND : RING_OF_SAMPLES,
+                               header.type, header.misc, record + 1, size_bytes / 8 - 1));
+    note(world, (const uint8_t *)record, size_bytes);
 }
 
 /*
@@ -231,7 +182,7 @@ static uint64_t play(struct world *world, size_t round_limit, size_t at_once, ui
     for (size_t at = sizeof(struct ring_recording);
          at < world->size_bytes && round < round_limit;) {
         const struct ring_block *block = (const void *)(world->bytes + at);
-        const uint8_t *record = (const uint8_t *)(block + 1);
+        const uint64_t *record = (const void *)(block + 1);
         at += sizeof *block + block->size_bytes;
         assert_true(at <= world->size_bytes);
         if (block->ring == RING_ROUND_END) {
@@ -239,9 +190,9 @@ static uint64_t play(struct world *world, size_t round_limit, size_t at_once, ui
             if (round % at_once == 0 && block->horizon_ns != UINT64_MAX) {
                 horizon_ns = block->horizon_ns;
                 drain_all(world->drain, horizon_ns);
-                trace_poll(world->trace);
+                trace_poll(world->rings->trace);
             }
-        } else if (((const struct perf_event_header *)(const void *)record)->type != left_out) {
+        } else if (((const struct perf_event_header *)record)->type != left_out) {
             put(world, block->ring, record, block->size_bytes);
         }
     }
@@ -251,21 +202,10 @@ static uint64_t play(struct world *world, size_t round_limit, size_t at_once, ui
 /* Ends the recording, and loads what a reader has of it. */
 static void stop(struct world *world, struct loaded_recording *loaded)
 {
-    static uint8_t file[BUFFER_BYTES];
     size_t file_bytes = 0;
-    struct trace_chunk chunk;
     drain_all(world->drain, UINT64_MAX);
-    trace_poll(world->trace);
-    assert_true(trace_finish(world->trace, "{}"));
-    trace_reader_begin_segment(world->reader);
-    do {
-        trace_reader_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
-        assert_true(file_bytes + chunk.size_bytes <= sizeof file);
-        memcpy(file + file_bytes, chunk.bytes, chunk.size_bytes);
-        file_bytes += chunk.size_bytes;
-        assert_true(trace_reader_acknowledge(world->reader, chunk.sequence));
-    } while (chunk.size_bytes > 0);
-    loaded_recording_init(loaded, file, file_bytes);
+    world->file = ring_world_file(world->rings, &file_bytes);
+    loaded_recording_init(loaded, world->file, file_bytes);
     assert_int_equal(loaded->sample_count, world->sample_count);
 }
 
@@ -419,11 +359,6 @@ static void chains_that_never_come_leave_their_samples_without_a_stack(void **st
 }
 
 /* By hand, all of one task. */
-static uint64_t pair(uint32_t low, uint32_t high)
-{
-    return (uint64_t)high << 32 | low;
-}
-
 static void put_words(struct world *world, uint32_t ring, uint32_t type, uint16_t misc,
                       const uint64_t *words, size_t word_count)
 {

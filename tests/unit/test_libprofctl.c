@@ -48,7 +48,9 @@ static void *run_daemon(void *argument)
         sd_event_add_io(event, NULL, server.end_fd, EPOLLIN, on_end, NULL) < 0) {
         abort();
     }
-    struct control_params params = {.event = event};
+    static struct daemon_config config;
+    daemon_config_init(&config, "daemon.json");
+    struct control_params params = {.event = event, .config = &config};
     if (control_new(server.listen_fd, &params, &control) < 0 || sd_event_loop(event) < 0) {
         abort();
     }

@@ -146,7 +146,7 @@ static void prints_a_table_with_the_books_below(void **state)
         "  cpu  expected  received  lost  throttled  unexplained  kept  filtered  dropped\n"
         "    1        12         8     0          0            4     7         1        0\n"
         "total        12         8     0          0            4     7         1        0\n"
-        "1 stacks do not reach their root\n"
+        "1 stack does not reach its root\n"
         "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured says "
         "where they went; docs/books.md says what can be in it\n";
     struct profile *profile = load_example();

@@ -170,7 +170,7 @@ static void an_address_in_no_mapping_is_unknown_and_uncertain(void **state)
     assert_null(strstr(world->text, "module 42:2"));
 }
 
-static void memory_without_a_file_is_anon_and_asks_nobody(void **state)
+static void memory_without_a_file_is_anon_until_its_map_is_read(void **state)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x9000010};
@@ -180,7 +180,24 @@ static void memory_without_a_file_is_anon_and_asks_nobody(void **state)
     (void)take_sample(world, 42, 100, stack, 1);
     assert_non_null(
         strstr(read_all(world), "[anon] build-id 0 bytes\nmmap 42:2 9000000+1000 = 9000000"));
-    assert_int_equal(ticket_count, 0);
+    assert_int_equal(ticket_count, 1);
+    assert_string_equal(tickets[0].path, "map of 42");
+    assert_true(trace_names_pending(world->trace));
+
+    const struct symbol function = {0x9000000, 0x20, 0};
+    const struct module map = {.symbols = {.symbols = &function,
+                                           .symbol_count = 1,
+                                           .names = "made",
+                                           .names_bytes = sizeof "made"}};
+    tickets[0].module = &map;
+    tickets[0].state = MODULE_READY;
+    trace_poll(world->trace);
+    assert_string_equal(read_all(world),
+                        "module 42:2 [jit] (pid 42) build-id 0 bytes\n"
+                        "mmap 42:2 9000000+1000 = 9000000 at 60\n"
+                        "data {\"build_id\":\"\",\"module\":\"[jit] (pid 42)\","
+                        "\"start\":\"0x9000000\",\"size\":32,\"name\":\"made\"}\n");
+    assert_false(trace_names_pending(world->trace));
 }
 
 static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **state)
@@ -272,7 +289,7 @@ int main(void)
         TEST(nothing_names_the_functions_of_a_file_that_was_not_read),
         TEST(a_reused_address_is_defined_anew_even_in_one_drain),
         TEST(an_address_in_no_mapping_is_unknown_and_uncertain),
-        TEST(memory_without_a_file_is_anon_and_asks_nobody),
+        TEST(memory_without_a_file_is_anon_until_its_map_is_read),
         TEST(kernel_frames_are_named_with_numbers_that_json_can_carry),
         TEST(a_full_lane_drops_and_tells_how_many),
         TEST(names_change_with_time),

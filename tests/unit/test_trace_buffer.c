@@ -366,6 +366,29 @@ static void two_threads_lose_and_tear_nothing(void **state)
     (void)trace_buffer_free(buffer);
 }
 
+static void counts_samples_until_they_are_acknowledged(void **state)
+{
+    struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
+    uint64_t words[3] = {1, 2, 3};
+    (void)state;
+    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
+    assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(0), words, 24, 5));
+    assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(1), words, 8, 1));
+    assert_int_equal(trace_buffer_unread_samples(buffer), 6);
+    trace_buffer_mark(buffer);
+    trace_buffer_show(buffer);
+    assert_takes(buffer, WORDS(1, 1, 2, 3, 1));
+    assert_int_equal(trace_buffer_unread_samples(buffer), 6);
+    trace_buffer_rewind(buffer);
+    assert_takes(buffer, WORDS(1, 1, 1, 2, 3));
+    trace_buffer_acknowledge(buffer);
+    assert_int_equal(trace_buffer_unread_samples(buffer), 0);
+    assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(1), words, 8, 2));
+    trace_buffer_rewind(buffer);
+    assert_int_equal(trace_buffer_unread_samples(buffer), 2);
+    (void)trace_buffer_free(buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +404,7 @@ int main(void)
         cmocka_unit_test(what_was_read_is_given_back_however_small_the_reads),
         cmocka_unit_test(a_log_that_is_over_is_given_back),
         cmocka_unit_test(what_is_not_filled_is_not_resident),
+        cmocka_unit_test(counts_samples_until_they_are_acknowledged),
         cmocka_unit_test(no_lane_starves),
         cmocka_unit_test(two_threads_lose_and_tear_nothing),
     };

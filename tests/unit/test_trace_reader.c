@@ -78,6 +78,14 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
     return NULL;
 }
 
+struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
+                                                    const struct module_query *query)
+{
+    (void)cache;
+    (void)query;
+    return NULL;
+}
+
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;

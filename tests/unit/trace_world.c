@@ -49,6 +49,15 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
     return make_ticket("[kernel]");
 }
 
+struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
+                                                    const struct module_query *query)
+{
+    (void)cache;
+    char name[32];
+    (void)snprintf(name, sizeof name, "map of %d", (int)query->pid);
+    return make_ticket(name);
+}
+
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;

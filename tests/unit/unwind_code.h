@@ -30,6 +30,10 @@ enum code_function {
     CODE_LIAR,       /* CFA = rsp */
     CODE_GO,         /* CFA = rsp + 24, rbp lost, but it points to CFA - 16 */
     CODE_FAR,        /* CFA = rsp + 24, rbp and rbx said to be far away */
+    CODE_SCRATCH, /* CFA = rsp + 24, rbp saved below the return address and used for other things */
+    CODE_SWITCH,  /* goes over to another stack, */
+    CODE_SWITCH_LEAF,  /* with CFA = rsp + 8 before and after, */
+    CODE_SWITCH_FRAME, /* or as CODE_GO */
     CODE_END,
 };
 
@@ -92,6 +96,19 @@ static const struct cfi_rule code_rules[CODE_END] = {
     [CODE_GO] = {CFA_AT(SP, 24), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST,
                  .keeps_fp = 1},
     [CODE_FAR] = {CFA_AT(SP, 24), AT_CFA(ra, -8), AT_CFA(bp, INT32_MAX), AT_CFA(bx, INT32_MIN)},
+    [CODE_SCRATCH] = {CFA_AT(SP, 24), AT_CFA(ra, -8), AT_CFA(bp, -16)},
+    [CODE_SWITCH] = {.kind = CFI_SWITCH, .ra_saved = CFI_LOST},
+    [CODE_SWITCH_LEAF] = {.kind = CFI_SWITCH,
+                          .cfa_register = ARCH_DWARF_SP,
+                          .cfa_offset = 8,
+                          AT_CFA(ra, -8)},
+    [CODE_SWITCH_FRAME] = {.kind = CFI_SWITCH,
+                           .cfa_register = ARCH_DWARF_SP,
+                           .cfa_offset = 24,
+                           AT_CFA(ra, -8),
+                           .bp_saved = CFI_LOST,
+                           .bx_saved = CFI_LOST,
+                           .keeps_fp = 1},
 };
 
 static inline enum unwind_code code_lookup(uint64_t pc, const struct cfi_rule **ret, void *userdata)

@@ -31,6 +31,7 @@ struct story {
     bool whole; /* else there may be more words above */
     bool chain_cut;
     bool pending;
+    bool crossed;
 };
 
 /* The copy is on the heap, just so long and not aligned: reading outside of it is seen. */
@@ -78,6 +79,7 @@ static inline void check_stories(const struct story *stories, size_t count)
         if (story->pending) {
             continue;
         }
+        assert_int_equal(result.crossed, story->crossed);
         assert_int_equal(result.frame_count, frame_count);
         assert_int_equal(frames[0], story->ip);
         assert_memory_equal(frames + 1, story->callers, (frame_count - 1) * sizeof *frames);

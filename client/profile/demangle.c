@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the encodings mean is libiberty's to know; here is what keeps foreign names from hurting. It
+ * bounds its recursion itself, but not its output: a name can refer to its own parts, and each
+ * reference to a part that refers doubles what comes out. So it hands its output over piece by
+ * piece, and when there is too much of that it is left by a jump. What it had allocated then is
+ * lost, at most a few pages for each of a few names.
+ */
+#include "demangle.h"
+
+#include "utf8.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <string.h>
+
+#define EXPLODED_MAX 64
+#define SUFFIX       "@plt"
+
+struct output {
+    char text[DEMANGLED_BYTES_MAX];
+    size_t used;
+    jmp_buf too_long;
+};
+
+static void on_piece(const char *text, size_t bytes, void *userdata)
+{
+    struct output *output = userdata;
+    if (bytes > sizeof output->text - output->used) {
+        longjmp(output->too_long, 1);
+    }
+    memcpy(output->text + output->used, text, bytes);
+    output->used += bytes;
+}
+
+/* Whether libiberty knows the name; its readable form is in `output` then. */
+static bool decode(const char *name, struct output *output)
+{
+    if (rust_demangle_callback(name, DMGL_NO_OPTS, on_piece, output) != 0) {
+        return true;
+    }
+    output->used = 0;
+    return name[1] == 'Z' && cplus_demangle_v3_callback(name, DMGL_NO_OPTS, on_piece, output) != 0;
+}
+
+bool demangle_name(struct demangler *demangler, const char *name, char *ret)
+{
+    bool is_mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+    size_t bytes = strlen(name);
+    char encoded[DEMANGLED_BYTES_MAX];
+    if (!is_mangled || bytes >= sizeof encoded || demangler->exploded_count >= EXPLODED_MAX) {
+        return false;
+    }
+    size_t suffix_bytes = strlen(SUFFIX);
+    bool has_suffix = bytes > suffix_bytes && strcmp(name + bytes - suffix_bytes, SUFFIX) == 0;
+    memcpy(encoded, name, bytes + 1);
+    encoded[has_suffix ? bytes - suffix_bytes : bytes] = '\0';
+
+    struct output output;
+    output.used = 0;
+    if (setjmp(output.too_long) != 0) {
+        demangler->exploded_count++;
+        return false;
+    }
+    if (!decode(encoded, &output) || output.used == 0) {
+        return false;
+    }
+    if (has_suffix) {
+        on_piece(SUFFIX, suffix_bytes, &output);
+    }
+    (void)utf8_clean(ret, DEMANGLED_BYTES_MAX, output.text, output.used);
+    return true;
+}
+
+int demangle_add(struct demangler *demangler, struct intern *texts, const char *name,
+                 uint32_t *ret_text)
+{
+    char readable[DEMANGLED_BYTES_MAX];
+    if (!demangler->keeps_mangled && demangle_name(demangler, name, readable)) {
+        name = readable;
+    }
+    return intern_add(texts, name, strlen(name), ret_text);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What every config is read by: the text, strictly; the names of its members, none unknown and none
+ * twice; a value of each simple type. A name that nobody knows is refused, never ignored: a typing
+ * error must not mean something else than was asked for.
+ */
+#include "config_members.h"
+
+#include "cleanup.h"
+#include "json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONFIG_DEPTH_MAX        8
+#define NAME_BYTES_MAX          24
+#define SUGGESTION_DISTANCE_MAX 2
+#define SUGGESTION_PART_MIN     4 /* letters of a name that suggest it */
+
+/* How many single-byte insertions, deletions and exchanges lie between two names. */
+static size_t edit_distance(const char *from, const char *to)
+{
+    size_t row[NAME_BYTES_MAX + 1];
+    size_t to_bytes = strlen(to);
+    for (size_t j = 0; j <= to_bytes; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; from[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= to_bytes; j++) {
+            size_t exchanged = diagonal + (from[i - 1] != to[j - 1]);
+            diagonal = row[j];
+            size_t inserted = row[j - 1] + 1;
+            row[j] = row[j] + 1 < inserted ? row[j] + 1 : inserted;
+            row[j] = row[j] < exchanged ? row[j] : exchanged;
+        }
+    }
+    return row[to_bytes];
+}
+
+/* The first member that `name` is a part of ("frequency", "depth"), or that is a part of it. */
+static const char *suggest_by_part(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count && strlen(name) >= SUGGESTION_PART_MIN; i++) {
+        if (strstr(names[i], name) != NULL || strstr(name, names[i]) != NULL) {
+            return names[i];
+        }
+    }
+    return NULL;
+}
+
+/* The member that `name` is closest to, or NULL. */
+static const char *suggest_member(const char *name, const char *const *names, size_t count)
+{
+    const char *closest = NULL;
+    size_t least = SUGGESTION_DISTANCE_MAX + 1;
+    if (strlen(name) > NAME_BYTES_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edit_distance(name, names[i]);
+        if (distance < least) {
+            least = distance;
+            closest = names[i];
+        }
+    }
+    return closest != NULL ? closest : suggest_by_part(name, names, count);
+}
+
+struct shown_name config_show_name(const char *name)
+{
+    struct shown_name shown = {""};
+    size_t bytes = 0;
+    while (name[bytes] != '\0' && bytes < sizeof shown.text - 1) {
+        shown.text[bytes] = name[bytes] >= ' ' && name[bytes] <= '~' ? name[bytes] : '?';
+        bytes++;
+    }
+    if (bytes == 0) {
+        memcpy(shown.text, "\"\"", 2);
+    }
+    return shown;
+}
+
+static int refuse_unknown(const char *name, const char *const *names, size_t count,
+                          struct fault *reterr)
+{
+    struct shown_name shown = config_show_name(name);
+    const char *suggestion = suggest_member(name, names, count);
+    if (suggestion != NULL) {
+        return fault_set_member(reterr, shown.text,
+                                "is not a member of the config; did you mean '%s'?", suggestion);
+    }
+    char list[256] = "";
+    size_t bytes = 0;
+    for (size_t i = 0; i < count && bytes < sizeof list; i++) {
+        bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%s", i == 0 ? "" : ", ",
+                                  names[i]);
+    }
+    return fault_set_member(reterr, shown.text, "is not a member of the config; allowed are %s",
+                            list);
+}
+
+int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
+                        int64_t *value, struct fault *reterr)
+{
+    if (item == NULL || json_read_integer(item, minimum, maximum, value)) {
+        return 0;
+    }
+    return fault_set_member(reterr, name, "%s; an integer from %lld to %lld is allowed",
+                            json_is_integer(item) ? "is out of range" : "is not an integer",
+                            (long long)minimum, (long long)maximum);
+}
+
+int config_read_bool(const cJSON *item, const char *name, bool *value, struct fault *reterr)
+{
+    if (item == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsBool(item)) {
+        return fault_set_member(reterr, name, "is not a boolean; true and false are allowed");
+    }
+    *value = cJSON_IsTrue(item);
+    return 0;
+}
+
+static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
+{
+    if (text_bytes > CONFIG_BYTES_MAX) {
+        return fault_set_member(reterr, "config", "has %zu bytes; at most %zu are allowed",
+                                text_bytes, CONFIG_BYTES_MAX);
+    }
+    struct fault fault = {0};
+    int r = json_parse(text, text_bytes, CONFIG_DEPTH_MAX, ret, &fault);
+    if (r == -EINVAL) {
+        return fault_set_member(reterr, "config", "%s", fault.text);
+    }
+    if (r < 0) {
+        return fault_set(reterr, -r, "%s", fault.text);
+    }
+    return cJSON_IsObject(*ret)
+               ? 0
+               : fault_set_member(reterr, "config", "is not an object; an object is allowed");
+}
+
+int config_take_members(const char *text, size_t text_bytes, const char *const *names, size_t count,
+                        cJSON **ret_tree, const cJSON **ret_items, struct fault *reterr)
+{
+    const char *offender = NULL;
+    int r = parse_text(text, text_bytes, ret_tree, reterr);
+    if (r < 0) {
+        return r;
+    }
+    r = json_take_members(*ret_tree, names, count, ret_items, &offender);
+    if (r == -EEXIST) {
+        return fault_set_member(reterr, offender, "is there twice; once is allowed");
+    }
+    return r < 0 ? refuse_unknown(offender, names, count, reterr) : 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the administrator says of the daemon as a whole: who may use it, and how much of the machine
+ * a session may take. docs/daemon-config.md has every member.
+ */
+
+#include "fault.h"
+#include "session_config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define DAEMON_CONFIG_PATH      "/etc/cpu-profilerd/daemon.json"
+#define DAEMON_CONFIG_BYTES_MAX ((size_t)65536)
+#define DAEMON_IDS_MAX          256 /* of each kind */
+
+struct daemon_ids {
+    uint32_t ids[DAEMON_IDS_MAX];
+    size_t count;
+};
+
+struct daemon_config {
+    bool has_allow_list; /* else everybody may whom the socket's mode lets in */
+    struct daemon_ids allowed_uids;
+    struct daemon_ids allowed_gids;
+    struct session_limits limits;
+};
+
+/* Everything is allowed. `path` (borrowed) is what faults will call the file. */
+void daemon_config_init(struct daemon_config *config, const char *path);
+
+/*
+ * Parses the text of the file `path` (borrowed for the life of `*ret`). Pure. Returns 0, -EINVAL
+ * with a fault that always names a member ("config" for the text as a whole), or -ENOMEM.
+ */
+int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
+                        struct daemon_config *ret, struct fault *reterr);
+
+/*
+ * Reads and parses the file `path` (borrowed likewise). It must be a regular file that belongs to
+ * root or to the caller's user, and that nobody but its owner may write to. Returns as the parser
+ * does, or another -errno with a fault that names no member; -ENOENT when there is no such file.
+ */
+int daemon_config_load(const char *path, struct daemon_config *ret, struct fault *reterr);
+
+/* Whether a peer of this uid and these groups may use the daemon. Root always may. */
+bool daemon_config_admits(const struct daemon_config *config, uid_t uid, const gid_t *gids,
+                          size_t gid_count);
+
+/* What holds, as one line without a newline: "everybody on the socket; at most 4000 Hz, ...". */
+struct daemon_config_line {
+    char text[256];
+};
+struct daemon_config_line daemon_config_describe(const struct daemon_config *config);

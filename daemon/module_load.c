@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Distributions split the symbols off their programs, and install them below /usr/lib/debug under
+ * the program's build-id. That id is read by the worker from the program and may be any bytes, so
+ * of it only digits come into a path. Who takes another program's build-id gets names for his own
+ * frames: the table is made for the one file that was asked about.
+ */
+#include "module_load.h"
+
+#include <stdio.h>
+
+#define CFI_SPARE_BYTES    ((size_t)4 << 20)
+#define DEBUG_FOLDER       "/usr/lib/debug/.build-id/"
+#define BUILD_ID_BYTES_MIN 8 /* shorter ones are nothing that a linker makes */
+
+/* What the table of a file may take. A row of call frames takes two bytes there at least, and four
+ * here; pages and rules are bounded by themselves. */
+static size_t table_limit(enum module_table table, uint64_t file_bytes)
+{
+    switch (table) {
+    case MODULE_CFI:
+        return file_bytes < (CFI_TABLE_BYTES_MAX - CFI_SPARE_BYTES) / 4
+                   ? file_bytes * 4 + CFI_SPARE_BYTES
+                   : CFI_TABLE_BYTES_MAX;
+    case MODULE_SYMBOLS:
+    case MODULE_TABLES:
+        break;
+    }
+    return symbol_table_limit(file_bytes);
+}
+
+int module_load_ask(const struct module_load *load, struct elf_worker *worker)
+{
+    enum module_table table = load->request.table;
+    uint64_t file_bytes = load->file.identity.size_bytes;
+    file_bytes += load->debug_fd >= 0 ? load->debug_bytes : 0;
+    size_t limit_bytes = table_limit(table, file_bytes);
+    enum elf_worker_request request = table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS;
+    switch (load->request.source) {
+    case MODULE_KERNEL:
+        request = ELF_WORKER_KALLSYMS;
+        limit_bytes = SYMBOL_TABLE_BYTES_MAX;
+        break;
+    case MODULE_PERF_MAP:
+        request = ELF_WORKER_PERF_MAP;
+        break;
+    case MODULE_FILE:
+    case MODULE_VDSO:
+    case MODULE_DEBUG:
+        break;
+    }
+    return elf_worker_send(worker, request, load->file.fd, load->debug_fd, limit_bytes);
+}
+
+bool module_load_debug_path(const struct module_load *load, const struct elf_worker_table *table,
+                            char ret[MODULE_DEBUG_PATH_BYTES])
+{
+    const uint8_t *build_id = table->symbols.build_id;
+    size_t bytes = table->symbols.build_id_bytes;
+    if (load->request.source != MODULE_FILE || load->request.table != MODULE_SYMBOLS ||
+        load->first.map != NULL || bytes < BUILD_ID_BYTES_MIN) {
+        return false;
+    }
+    int used = snprintf(ret, MODULE_DEBUG_PATH_BYTES, DEBUG_FOLDER);
+    for (size_t i = 0; i < bytes; i++) {
+        used += snprintf(ret + used, MODULE_DEBUG_PATH_BYTES - (size_t)used, "%02x%s", build_id[i],
+                         i == 0 ? "/" : "");
+    }
+    (void)snprintf(ret + used, MODULE_DEBUG_PATH_BYTES - (size_t)used, ".debug");
+    return true;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads perf maps. Each line claims a range of addresses; who claims an address last has it. The
+ * ranges are sorted by where they begin, and then walked over with a heap of those that the walk is
+ * inside of, the last line on top: each step gives one piece that belongs to the top. So pieces
+ * never overlap, there are at most twice as many as lines, and no order of the lines makes this
+ * slow.
+ */
+#include "perf_map.h"
+
+#include "array.h"
+#include "cleanup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define NUMBER_DIGITS_MAX 16
+
+struct claim {
+    uint64_t start;
+    uint64_t end;
+    const char *name; /* borrowed from the text, not terminated */
+    uint32_t name_bytes;
+    uint32_t line;
+};
+
+struct claims {
+    struct claim *all;
+    size_t count;
+    size_t capacity;
+    uint32_t *heap; /* numbers of claims; the latest line is the first */
+    size_t heap_count;
+};
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Takes a number and the space behind it; "0x" may stand before it. */
+static bool take_number(const char **at, const char *end, uint64_t *ret)
+{
+    const char *begin = *at;
+    if (end - begin > 2 && begin[0] == '0' && (begin[1] | 0x20) == 'x') {
+        begin += 2;
+    }
+    uint64_t value = 0;
+    const char *digit = begin;
+    while (digit < end && hex_digit(*digit) >= 0 && digit - begin < NUMBER_DIGITS_MAX) {
+        value = value << 4 | (uint64_t)hex_digit(*digit);
+        digit++;
+    }
+    if (digit == begin || digit == end || *digit != ' ') {
+        return false;
+    }
+    *at = digit + 1;
+    *ret = value;
+    return true;
+}
+
+static bool parse_line(const char *text, const char *end, struct claim *ret)
+{
+    uint64_t size_bytes = 0;
+    if (!take_number(&text, end, &ret->start) || !take_number(&text, end, &size_bytes) ||
+        size_bytes == 0 || size_bytes > UINT32_MAX || ret->start > UINT64_MAX - size_bytes ||
+        text == end) {
+        return false;
+    }
+    ret->end = ret->start + size_bytes;
+    ret->name = text;
+    ret->name_bytes = (uint32_t)(end - text);
+    return true;
+}
+
+static int read_lines(const char *text, size_t bytes, struct claims *claims)
+{
+    const char *end = text + bytes;
+    const char *newline = NULL;
+    while ((newline = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        struct claim claim = {.line = (uint32_t)claims->count};
+        if (parse_line(text, newline, &claim)) {
+            void *all = claims->all;
+            int r = claims->count == PERF_MAP_LINES_MAX
+                        ? -E2BIG
+                        : array_grow(&all, &claims->capacity, claims->count + 1, sizeof claim);
+            if (r < 0) {
+                return r;
+            }
+            claims->all = all;
+            claims->all[claims->count++] = claim;
+        }
+        text = newline + 1;
+    }
+    return 0;
+}
+
+static bool is_before(const void *left, const void *right, const void *userdata)
+{
+    (void)userdata;
+    const struct claim *a = left;
+    const struct claim *b = right;
+    return a->start != b->start ? a->start < b->start : a->line < b->line;
+}
+
+static bool is_later(const struct claims *claims, size_t a, size_t b)
+{
+    return claims->all[claims->heap[a]].line > claims->all[claims->heap[b]].line;
+}
+
+static void swap(struct claims *claims, size_t a, size_t b)
+{
+    uint32_t kept = claims->heap[a];
+    claims->heap[a] = claims->heap[b];
+    claims->heap[b] = kept;
+}
+
+static void push(struct claims *claims, uint32_t claim)
+{
+    size_t at = claims->heap_count++;
+    claims->heap[at] = claim;
+    while (at > 0 && is_later(claims, at, (at - 1) / 2)) {
+        swap(claims, at, (at - 1) / 2);
+        at = (at - 1) / 2;
+    }
+}
+
+static void pop(struct claims *claims)
+{
+    size_t at = 0;
+    claims->heap[0] = claims->heap[--claims->heap_count];
+    for (;;) {
+        size_t latest = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
+            if (child < claims->heap_count && is_later(claims, child, latest)) {
+                latest = child;
+            }
+        }
+        if (latest == at) {
+            return;
+        }
+        swap(claims, at, latest);
+        at = latest;
+    }
+}
+
+static int add_piece(struct symbol_builder *builder, const struct claim *claim, uint64_t start,
+                     uint64_t end)
+{
+    char name[SYMBOL_NAME_BYTES_MAX + 1];
+    size_t bytes =
+        claim->name_bytes < sizeof name ? claim->name_bytes : (uint32_t)(sizeof name - 1);
+    memcpy(name, claim->name, bytes);
+    name[bytes] = '\0';
+    return symbol_builder_add(builder, start, end - start, 0, name);
+}
+
+/* Adds what lies before `limit`, from `*at` on, of the claims that the walk is inside of. */
+static int add_until(struct claims *claims, uint64_t *at, uint64_t limit,
+                     struct symbol_builder *builder)
+{
+    int r = 0;
+    while (r == 0 && claims->heap_count > 0 && *at < limit) {
+        const struct claim *top = &claims->all[claims->heap[0]];
+        if (top->end <= *at) {
+            pop(claims);
+            continue;
+        }
+        uint64_t end = top->end < limit ? top->end : limit;
+        r = add_piece(builder, top, *at, end);
+        *at = end;
+    }
+    return r;
+}
+
+static int add_claims(struct claims *claims, struct symbol_builder *builder)
+{
+    uint64_t at = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < claims->count; i++) {
+        r = add_until(claims, &at, claims->all[i].start, builder);
+        at = claims->all[i].start;
+        push(claims, (uint32_t)i);
+    }
+    return r == 0 ? add_until(claims, &at, UINT64_MAX, builder) : r;
+}
+
+int perf_map_parse(const char *text, size_t bytes, struct symbol_builder *builder)
+{
+    struct claims claims = {0};
+    int r = read_lines(text, bytes, &claims);
+    if (r == 0) {
+        r = array_sort(claims.all, claims.count, sizeof *claims.all, is_before, NULL);
+    }
+    if (r == 0) {
+        claims.heap = calloc(claims.count + 1, sizeof *claims.heap);
+        r = claims.heap == NULL ? -ENOMEM : add_claims(&claims, builder);
+    }
+    free(claims.heap);
+    free(claims.all);
+    return r;
+}
+
+int perf_map_read(int fd, struct symbol_builder *builder)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return -errno;
+    }
+    if (status.st_size < 0 || (uint64_t)status.st_size > PERF_MAP_BYTES_MAX) {
+        return -E2BIG;
+    }
+    /* What is appended from now on is another reading's. */
+    size_t size_bytes = (size_t)status.st_size;
+    size_t used = 0;
+    cleanup_(freep) char *text = calloc(size_bytes + 1, 1);
+    if (text == NULL) {
+        return -ENOMEM;
+    }
+    while (used < size_bytes) {
+        ssize_t got = pread(fd, text + used, size_bytes - used, (off_t)used);
+        if (got < 0) {
+            return -errno;
+        }
+        if (got == 0) {
+            break;
+        }
+        used += (size_t)got;
+    }
+    symbol_builder_limit(builder, size_bytes);
+    return perf_map_parse(text, used, builder);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The daemon's config: the files of tests/data/daemon_config, which files are trusted at all, whom
+ * a config admits, and how its limits meet session configs.
+ */
+#include "cleanup.h"
+#include "daemon_config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+#define DATA_DIR TEST_DATA_DIR "/daemon_config"
+
+static struct daemon_config parse_good(const char *text)
+{
+    struct daemon_config config;
+    struct fault fault = {0};
+    if (daemon_config_parse(text, strlen(text), "F", &config, &fault) != 0) {
+        fail_msg("%s: %s: %s", text, fault.member, fault.text);
+    }
+    return config;
+}
+
+static size_t read_text(const char *path, char *text, size_t room_bytes)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t bytes = fread(text, 1, room_bytes - 1, file);
+    text[bytes] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return bytes;
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const char *suffix = strstr(entry->d_name, ".json");
+    return suffix != NULL && strcmp(suffix, ".json") == 0;
+}
+
+/* The line for the text of one file, "" when it is accepted. */
+static void judge(const char *path, char *line, size_t room_bytes)
+{
+    char text[8192];
+    struct daemon_config config;
+    struct fault fault = {0};
+    size_t bytes = read_text(path, text, sizeof text);
+    line[0] = '\0';
+    if (daemon_config_parse(text, bytes, path, &config, &fault) < 0) {
+        assert_int_equal(fault.code, EINVAL);
+        (void)snprintf(line, room_bytes, "%s: %s\n", fault.member, fault.text);
+    }
+}
+
+static void walk(const char *folder, bool refused)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_json, alphasort);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        char path[512];
+        char line[512];
+        char wanted[512] = "";
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        judge(path, line, sizeof line);
+        if (refused) {
+            memcpy(path + strlen(path) - strlen(".json"), ".expected", sizeof ".expected");
+            (void)read_text(path, wanted, sizeof wanted);
+        }
+        assert_string_equal(line, wanted);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void accepts_the_accepted(void **state)
+{
+    (void)state;
+    walk(DATA_DIR "/accepted", false);
+}
+
+static void refuses_the_refused_with_the_expected_line(void **state)
+{
+    (void)state;
+    walk(DATA_DIR "/refused", true);
+}
+
+static void limits_nothing_by_default(void **state)
+{
+    struct daemon_config parsed = parse_good("{}");
+    struct daemon_config initial;
+    (void)state;
+    daemon_config_init(&initial, "F");
+    for (const struct daemon_config *config = &parsed; config != NULL;
+         config = config == &parsed ? &initial : NULL) {
+        assert_false(config->has_allow_list);
+        assert_int_equal(config->limits.max_frequency_hz, 100000);
+        assert_int_equal(config->limits.max_stack_copy_bytes, 65000);
+        assert_int_equal(config->limits.max_duration_s, 0);
+        assert_true(config->limits.allow_kernel_stacks);
+        assert_string_equal(config->limits.path, "F");
+    }
+}
+
+static void admits_whom_a_list_names_and_root(void **state)
+{
+    static const gid_t gids[] = {7, 27, 9};
+    static const struct {
+        const char *text;
+        uid_t uid;
+        size_t gid_count;
+        bool admitted;
+    } cases[] = {
+        {"{}", 1000, 0, true},
+        {"{\"max_frequency_hz\":1}", 1000, 0, true},
+        {"{\"allowed_uids\":[5,1000]}", 1000, 0, true},
+        {"{\"allowed_uids\":[5,1000]}", 1001, 3, false},
+        {"{\"allowed_uids\":[]}", 1000, 3, false},
+        {"{\"allowed_uids\":[]}", 0, 0, true},
+        {"{\"allowed_gids\":[]}", 1000, 3, false},
+        {"{\"allowed_gids\":[]}", 0, 0, true},
+        {"{\"allowed_gids\":[1000]}", 1000, 3, false},
+        {"{\"allowed_uids\":[27]}", 1000, 3, false},
+        {"{\"allowed_gids\":[27]}", 1000, 3, true},
+        {"{\"allowed_gids\":[9]}", 1000, 3, true},
+        {"{\"allowed_gids\":[9]}", 1000, 2, false},
+        {"{\"allowed_uids\":[1000],\"allowed_gids\":[27]}", 1000, 0, true},
+        {"{\"allowed_uids\":[1000],\"allowed_gids\":[27]}", 1001, 2, true},
+        {"{\"allowed_uids\":[1000],\"allowed_gids\":[27]}", 1001, 1, false},
+        {"{\"allowed_uids\":[4294967294]}", 4294967294, 0, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct daemon_config config = parse_good(cases[i].text);
+        if (daemon_config_admits(&config, cases[i].uid, gids, cases[i].gid_count) !=
+            cases[i].admitted) {
+            fail_msg("case %zu: %s", i, cases[i].text);
+        }
+    }
+}
+
+/* The fields of a session that a daemon's config can change. */
+struct outcome {
+    uint64_t period_ns;
+    enum session_unwind unwind;
+    uint32_t stack_copy_bytes;
+    uint32_t max_duration_s;
+};
+
+static void lets_defaults_give_way(void **state)
+{
+    static const struct {
+        const char *daemon;
+        const char *session;
+        bool detached;
+        struct outcome outcome;
+    } cases[] = {
+        {"{}", "{}", true, {1001001, SESSION_UNWIND_AUTO, 65000, 600}},
+        {"{\"max_frequency_hz\":500}", "{}", false, {2000000, SESSION_UNWIND_AUTO, 65000, 0}},
+        {"{\"max_frequency_hz\":999}", "{}", false, {1001001, SESSION_UNWIND_AUTO, 65000, 0}},
+        {"{\"max_frequency_hz\":3}",
+         "{\"frequency_hz\":3}",
+         false,
+         {333333333, SESSION_UNWIND_AUTO, 65000, 0}},
+        {"{\"max_frequency_hz\":3}",
+         "{\"sample_period_ns\":333333333}",
+         false,
+         {333333333, SESSION_UNWIND_AUTO, 65000, 0}},
+        {"{\"max_stack_copy_bytes\":512}", "{}", false, {1001001, SESSION_UNWIND_AUTO, 512, 0}},
+        {"{\"max_stack_copy_bytes\":20000}",
+         "{\"frequency_hz\":4000}",
+         false,
+         {250000, SESSION_UNWIND_AUTO, 16384, 0}},
+        {"{\"max_stack_copy_bytes\":16384}",
+         "{\"unwind\":\"cfi\",\"stack_copy_bytes\":16384}",
+         false,
+         {1001001, SESSION_UNWIND_CFI, 16384, 0}},
+        {"{\"max_stack_copy_bytes\":0}", "{}", false, {1001001, SESSION_UNWIND_FP, 0, 0}},
+        {"{\"max_stack_copy_bytes\":0}",
+         "{\"unwind\":\"fp\"}",
+         false,
+         {1001001, SESSION_UNWIND_FP, 0, 0}},
+        {"{\"max_duration_s\":60}", "{}", false, {1001001, SESSION_UNWIND_AUTO, 65000, 60}},
+        {"{\"max_duration_s\":60}", "{}", true, {1001001, SESSION_UNWIND_AUTO, 65000, 60}},
+        {"{\"max_duration_s\":900}", "{}", true, {1001001, SESSION_UNWIND_AUTO, 65000, 600}},
+        {"{\"max_duration_s\":900}",
+         "{\"max_duration_s\":900}",
+         true,
+         {1001001, SESSION_UNWIND_AUTO, 65000, 900}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct daemon_config daemon = parse_good(cases[i].daemon);
+        const struct outcome *wanted = &cases[i].outcome;
+        struct session_config session;
+        struct fault fault = {0};
+        assert_int_equal(session_config_parse_within(cases[i].session, strlen(cases[i].session),
+                                                     cases[i].detached, &daemon.limits, &session,
+                                                     &fault),
+                         0);
+        assert_int_equal(session.period_ns, wanted->period_ns);
+        assert_int_equal(session.unwind, wanted->unwind);
+        assert_int_equal(session.stack_copy_bytes, wanted->stack_copy_bytes);
+        assert_int_equal(session.max_duration_s, wanted->max_duration_s);
+    }
+}
+
+/* A default buffer is for the time that the limit leaves. */
+static void sizes_a_buffer_for_the_limited_session(void **state)
+{
+    struct daemon_config daemon = parse_good("{\"max_duration_s\":2,\"max_frequency_hz\":50000}");
+    struct session_config session;
+    (void)state;
+    assert_int_equal(session_config_parse_within("{\"frequency_hz\":50000}", 22, false,
+                                                 &daemon.limits, &session, NULL),
+                     0);
+    assert_int_equal(session.buffer_kib_per_cpu, 50000 * 2 * 256 / 1024);
+}
+
+static void refuses_what_is_above_a_limit(void **state)
+{
+    static const struct {
+        const char *daemon;
+        const char *session;
+        const char *line;
+    } cases[] = {
+        {"{\"max_frequency_hz\":500}", "{\"frequency_hz\":501}",
+         "frequency_hz: is above the administrator's limit; at most 500 is allowed "
+         "(max_frequency_hz in F)"},
+        {"{\"max_frequency_hz\":3}", "{\"sample_period_ns\":333333332}",
+         "sample_period_ns: is below the administrator's limit; at least 333333333 is allowed "
+         "(max_frequency_hz in F)"},
+        {"{\"max_stack_copy_bytes\":512}", "{\"stack_copy_bytes\":520}",
+         "stack_copy_bytes: is above the administrator's limit; at most 512 is allowed "
+         "(max_stack_copy_bytes in F)"},
+        {"{\"max_stack_copy_bytes\":0}", "{\"stack_copy_bytes\":512}",
+         "stack_copy_bytes: is above the administrator's limit; at most 0 is allowed "
+         "(max_stack_copy_bytes in F)"},
+        {"{\"max_stack_copy_bytes\":0}", "{\"unwind\":\"auto\"}",
+         "unwind: takes copies of stacks, and the administrator allows none; \"fp\" is allowed "
+         "(max_stack_copy_bytes in F)"},
+        {"{\"max_duration_s\":60}", "{\"max_duration_s\":61}",
+         "max_duration_s: is above the administrator's limit; at most 60 is allowed "
+         "(max_duration_s in F)"},
+        {"{\"allow_kernel_stacks\":false}", "{\"kernel_stacks\":true}",
+         "kernel_stacks: are kept from sessions by the administrator; false is allowed "
+         "(allow_kernel_stacks in F)"},
+        /* What is no config at all is told first. */
+        {"{\"max_frequency_hz\":500}", "{\"frequency_hz\":100001}",
+         "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct daemon_config daemon = parse_good(cases[i].daemon);
+        struct session_config session;
+        struct fault fault = {0};
+        char line[512];
+        int r = session_config_parse_within(cases[i].session, strlen(cases[i].session), false,
+                                            &daemon.limits, &session, &fault);
+        (void)snprintf(line, sizeof line, "%s: %s", fault.member, fault.text);
+        assert_string_equal(line, cases[i].line);
+        assert_int_equal(r, -EINVAL);
+    }
+}
+
+static char path[64];
+
+static void write_file(size_t bytes, mode_t mode)
+{
+    (void)snprintf(path, sizeof path, "/tmp/test-daemon-config-%d.json", (int)getpid());
+    cleanup_(closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, mode), 0);
+    cleanup_(freep) char *text = malloc(bytes);
+    assert_non_null(text);
+    memset(text, ' ', bytes);
+    memcpy(text, "{\"max_duration_s\":7}", 20);
+    assert_int_equal(write(fd, text, bytes), bytes);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    return 0;
+}
+
+static void loads_a_file(void **state)
+{
+    struct daemon_config config;
+    (void)state;
+    write_file(DAEMON_CONFIG_BYTES_MAX, 0644);
+    assert_int_equal(daemon_config_load(path, &config, NULL), 0);
+    assert_int_equal(config.limits.max_duration_s, 7);
+    assert_ptr_equal(config.limits.path, path);
+}
+
+static void assert_load_fails(const char *file, int r, const char *member, const char *begin)
+{
+    struct daemon_config config;
+    struct fault fault = {0};
+    assert_int_equal(daemon_config_load(file, &config, &fault), r);
+    assert_string_equal(fault.member, member);
+    if (strncmp(fault.text, begin, strlen(begin)) != 0) {
+        fail_msg("%s: %s", file, fault.text);
+    }
+}
+
+static void refuses_a_file_that_others_may_have_written(void **state)
+{
+    static const mode_t modes[] = {0646, 0664, 0666, 0602};
+    (void)state;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        write_file(20, modes[i]);
+        assert_load_fails(path, -EPERM, "", "may be written to by others (its mode is 06");
+    }
+    if (geteuid() == 0) {
+        write_file(20, 0600);
+        assert_int_equal(chown(path, 1234, 0), 0);
+        assert_load_fails(path, -EPERM, "", "belongs to uid 1234, who could change");
+    }
+}
+
+static void refuses_what_is_no_file_of_its_size(void **state)
+{
+    (void)state;
+    assert_load_fails("/tmp/there/is/none", -ENOENT, "", "cannot be opened: No such file");
+    assert_load_fails("/", -EBADF, "", "is not a regular file");
+    assert_load_fails("/dev/null", -EBADF, "", "is not a regular file");
+    write_file(DAEMON_CONFIG_BYTES_MAX + 1, 0644);
+    assert_load_fails(path, -EINVAL, "config", "has 65537 bytes; at most 65536 are allowed");
+}
+
+/* Nobody writes to it: a daemon that waited would never start. */
+static void does_not_wait_for_a_pipe(void **state)
+{
+    (void)state;
+    (void)snprintf(path, sizeof path, "/tmp/test-daemon-config-%d.pipe", (int)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_load_fails(path, -EBADF, "", "is not a regular file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accepts_the_accepted),
+        cmocka_unit_test(refuses_the_refused_with_the_expected_line),
+        cmocka_unit_test(limits_nothing_by_default),
+        cmocka_unit_test(admits_whom_a_list_names_and_root),
+        cmocka_unit_test(lets_defaults_give_way),
+        cmocka_unit_test(sizes_a_buffer_for_the_limited_session),
+        cmocka_unit_test(refuses_what_is_above_a_limit),
+        cmocka_unit_test_teardown(loads_a_file, remove_file),
+        cmocka_unit_test_teardown(refuses_a_file_that_others_may_have_written, remove_file),
+        cmocka_unit_test_teardown(refuses_what_is_no_file_of_its_size, remove_file),
+        cmocka_unit_test_teardown(does_not_wait_for_a_pipe, remove_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A library with one linkage table of each kind, made by hand, in which every name is known; and
+ * real ones, against objdump as the oracle.
+ */
+#include "elf_plt.h"
+
+#include "cleanup.h"
+#include "elf_image.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* The sections of the image, by number. */
+enum section {
+    SECTION_PLT = 1,
+    SECTION_PLT_SEC,
+    SECTION_PLT_GOT,
+    SECTION_RELA,
+    SECTION_DYNSYM,
+    SECTION_DYNSTR,
+    SECTIONS = SECTION_DYNSTR,
+};
+
+#define SLOT(n)      (UINT64_C(0x100000) + 8 * (n))
+#define SLOT_NO_NAME SLOT(90)
+#define CODE(...)                                                                                  \
+    (const uint8_t[])                                                                              \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+struct tables {
+    uint8_t plt[48];
+    uint8_t plt_sec[32];
+    uint8_t plt_got[16];
+    Elf64_Rela relocations[8];
+    Elf64_Sym symbols[4];
+    char names[32];
+    struct elf_image image;
+};
+
+struct named {
+    struct symbol_table table;
+    void *bytes; /* owned */
+    int result;
+};
+
+static void free_named(struct named *named)
+{
+    free(named->bytes);
+}
+
+/* Writes an entry whose jump begins `at` bytes into it. */
+static void put_entry(const struct tables *tables, uint8_t *code, enum section section,
+                      size_t entry, size_t at, uint64_t slot)
+{
+    uint64_t next = elf_image_offset(&tables->image, section) + entry + at + 6;
+    int32_t distance = (int32_t)(slot - next);
+    memset(code + entry, 0x90, section == SECTION_PLT_GOT ? 8 : 16);
+    memcpy(code + entry + at, CODE(0xff, 0x25), 2);
+    memcpy(code + entry + at + 2, &distance, sizeof distance);
+}
+
+static struct named read_plt(const struct elf_image *image)
+{
+    struct named named = {0};
+    struct elf_file file;
+    size_t size_bytes = 0;
+    struct symbol_builder *builder = symbol_builder_new();
+    cleanup_(closep) int fd = elf_image_make(image);
+    assert_int_equal(elf_file_init(&file, fd), 0);
+    named.result = elf_plt_add(&file, builder);
+    elf_file_done(&file);
+    if (named.result == 0) {
+        assert_int_equal(symbol_builder_finish(builder, &named.bytes, &size_bytes), 0);
+        assert_int_equal(symbol_table_open(named.bytes, size_bytes, &named.table), 0);
+    }
+    symbol_builder_free(builder);
+    return named;
+}
+
+static Elf64_Rela relocation(uint64_t slot, uint32_t symbol, uint32_t type)
+{
+    return (Elf64_Rela){.r_offset = slot, .r_info = ELF64_R_INFO((uint64_t)symbol, type)};
+}
+
+/* Three functions in tables of every layout: an entry that leads nowhere, one with a mark for
+ * indirect branches in front, one of eight bytes. */
+static void fill_tables(struct tables *tables)
+{
+    memset(tables, 0, sizeof *tables);
+    memcpy(tables->names, "\0one\0two\0three", 15);
+    tables->symbols[1].st_name = 1;
+    tables->symbols[2].st_name = 5;
+    tables->symbols[3].st_name = 9;
+    tables->relocations[0] = relocation(SLOT(3), 3, R_X86_64_GLOB_DAT);
+    tables->relocations[1] = relocation(SLOT(1), 1, R_X86_64_JUMP_SLOT);
+    tables->relocations[2] = relocation(SLOT(2), 2, R_X86_64_JUMP_SLOT);
+    tables->relocations[3] = relocation(SLOT_NO_NAME, 0, R_X86_64_IRELATIVE);
+    tables->relocations[4] = relocation(SLOT(4), 77, R_X86_64_JUMP_SLOT); /* no such symbol */
+    tables->image = (struct elf_image){
+        .sections = {{".plt", SHT_PROGBITS, SHF_EXECINSTR, tables->plt, 48, 0, 16},
+                     {".plt.sec", SHT_PROGBITS, SHF_EXECINSTR, tables->plt_sec, 32, 0, 0},
+                     {".plt.got", SHT_PROGBITS, SHF_EXECINSTR, tables->plt_got, 16, 0, 8},
+                     {".rela.plt", SHT_RELA, 0, tables->relocations, sizeof tables->relocations,
+                      SECTION_DYNSYM, sizeof *tables->relocations},
+                     {".dynsym", SHT_DYNSYM, 0, tables->symbols, sizeof tables->symbols,
+                      SECTION_DYNSTR, sizeof *tables->symbols},
+                     {".dynstr", SHT_STRTAB, 0, tables->names, sizeof tables->names, 0, 0}},
+        .section_count = SECTIONS,
+    };
+    put_entry(tables, tables->plt, SECTION_PLT, 0, 6, SLOT_NO_NAME + 8);
+    put_entry(tables, tables->plt, SECTION_PLT, 16, 0, SLOT(1));
+    put_entry(tables, tables->plt, SECTION_PLT, 32, 0, SLOT_NO_NAME);
+    put_entry(tables, tables->plt_sec, SECTION_PLT_SEC, 0, 4, SLOT(2));
+    put_entry(tables, tables->plt_sec, SECTION_PLT_SEC, 16, 5, SLOT(4));
+    put_entry(tables, tables->plt_got, SECTION_PLT_GOT, 0, 0, SLOT(3));
+    memset(tables->plt_got + 8, 0x90, 8);
+}
+
+static void names_the_entries_of_every_layout(void **state)
+{
+    (void)state;
+    struct tables tables;
+    fill_tables(&tables);
+    const struct {
+        uint64_t start;
+        uint32_t size_bytes;
+        const char *name;
+    } expected[] = {
+        {elf_image_offset(&tables.image, SECTION_PLT) + 16, 16, "one@plt"},
+        {elf_image_offset(&tables.image, SECTION_PLT_SEC), 16, "two@plt"},
+        {elf_image_offset(&tables.image, SECTION_PLT_GOT), 8, "three@plt"},
+    };
+    cleanup_(free_named) struct named named = read_plt(&tables.image);
+    assert_int_equal(named.table.symbol_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(named.table.symbols[i].start, expected[i].start);
+        assert_int_equal(named.table.symbols[i].size_bytes, expected[i].size_bytes);
+        assert_string_equal(symbol_table_name(&named.table, i), expected[i].name);
+    }
+}
+
+static void names_nothing_by_relocations_that_are_broken(void **state)
+{
+    (void)state;
+    static const struct {
+        enum section section;
+        uint32_t type;
+        uint32_t link;
+        size_t size_bytes;
+    } cases[] = {
+        {SECTION_RELA, SHT_PROGBITS, SECTION_DYNSYM, 24},
+        {SECTION_RELA, SHT_RELA, SECTION_DYNSTR, 24},
+        {SECTION_RELA, SHT_RELA, 99, 24},
+        {SECTION_RELA, SHT_RELA, SECTION_DYNSYM, 23},
+        {SECTION_DYNSYM, SHT_NOBITS, SECTION_DYNSTR, 96},
+        {SECTION_DYNSYM, SHT_DYNSYM, 99, 96},
+        {SECTION_DYNSYM, SHT_DYNSYM, SECTION_DYNSTR, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tables tables;
+        fill_tables(&tables);
+        struct elf_image_section *section = &tables.image.sections[cases[i].section - 1];
+        section->type = cases[i].type;
+        section->link = cases[i].link;
+        section->size_bytes = cases[i].size_bytes;
+        cleanup_(free_named) struct named named = read_plt(&tables.image);
+        assert_int_equal(named.result, 0);
+        assert_int_equal(named.table.symbol_count, 0);
+    }
+}
+
+/* Every single bit of what the names come from. */
+static void survives_bits_that_are_flipped(void **state)
+{
+    (void)state;
+    struct tables tables;
+    fill_tables(&tables);
+    uint8_t *bytes = (uint8_t *)tables.relocations;
+    for (size_t bit = 0; bit < 8 * (sizeof tables.relocations + sizeof tables.symbols); bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        cleanup_(free_named) struct named named = read_plt(&tables.image);
+        assert_int_equal(named.result, 0);
+        assert_in_range(named.table.symbol_count, 0, 5);
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *userdata)
+{
+    (void)size;
+    const char **path = userdata;
+    if (strstr(info->dlpi_name, "/libc.so") == NULL) {
+        return 0;
+    }
+    *path = info->dlpi_name;
+    return 1;
+}
+
+/* Every "name@plt" that objdump shows in a file is what the table says of that address. */
+static size_t compare_with_objdump(const char *path)
+{
+    char line[8192];
+    struct elf_file file;
+    struct symbol_table table;
+    cleanup_(freep) void *bytes = NULL;
+    size_t size_bytes = 0;
+    size_t count = 0;
+    struct symbol_builder *builder = symbol_builder_new();
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(elf_file_init(&file, fd), 0);
+    assert_int_equal(elf_plt_add(&file, builder), 0);
+    elf_file_done(&file);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    symbol_builder_free(builder);
+
+    (void)snprintf(line, sizeof line,
+                   "LC_ALL=C objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null", path);
+    FILE *objdump = popen(line, "r");
+    assert_non_null(objdump);
+    while (fgets(line, sizeof line, objdump) != NULL) {
+        char name[4096];
+        uint64_t address = 0;
+        if (sscanf(line, "%" SCNx64 " <%4095[^>]>:", &address, name) != 2 || name[0] == '*' ||
+            strlen(name) < 4 || strcmp(name + strlen(name) - 4, "@plt") != 0) {
+            continue;
+        }
+        ptrdiff_t found = symbol_table_find(&table, address);
+        if (found < 0) {
+            fail_msg("%s: nothing at %" PRIx64 ", which is %s", path, address, name);
+        }
+        assert_string_equal(symbol_table_name(&table, (size_t)found), name);
+        count++;
+    }
+    (void)pclose(objdump);
+    return count;
+}
+
+static void agrees_with_objdump(void **state)
+{
+    (void)state;
+    const char *libc = NULL;
+    char self[4096] = "";
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    (void)dl_iterate_phdr(find_libc, &libc);
+    assert_non_null(libc);
+    (void)compare_with_objdump(libc);
+    assert_true(compare_with_objdump(self) > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_the_entries_of_every_layout),
+        cmocka_unit_test(names_nothing_by_relocations_that_are_broken),
+        cmocka_unit_test(survives_bits_that_are_flipped),
+        cmocka_unit_test(agrees_with_objdump),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

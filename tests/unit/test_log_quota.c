@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who may write how much into the log. */
+#include "log_quota.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+/* cmocka wants the four above */
+#include <cmocka.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define START_NS  (1000 * SECOND_NS)
+
+/* How many of `count` lines are written. */
+static unsigned take(struct log_quota *quota, uid_t uid, unsigned count, uint64_t now_ns)
+{
+    unsigned taken = 0;
+    for (unsigned i = 0; i < count; i++) {
+        taken += log_quota_take(quota, uid, now_ns);
+    }
+    return taken;
+}
+
+static void assert_tells(struct log_quota *quota, uint64_t now_ns, uid_t uid, uint64_t count)
+{
+    uid_t told_uid = 0;
+    uint64_t told_count = 0;
+    assert_true(log_quota_tell(quota, now_ns, &told_uid, &told_count));
+    assert_int_equal(told_uid, uid);
+    assert_int_equal(told_count, count);
+}
+
+static void assert_tells_nothing(struct log_quota *quota, uint64_t now_ns)
+{
+    uid_t uid = 0;
+    uint64_t count = 0;
+    assert_false(log_quota_tell(quota, now_ns, &uid, &count));
+}
+
+static void bounds_the_lines_of_each_user(void **state)
+{
+    struct log_quota quota = {0};
+    (void)state;
+    assert_int_equal(take(&quota, 1000, 500, START_NS), LOG_QUOTA_LINES);
+    assert_int_equal(take(&quota, 0, 1, START_NS), 1);
+    assert_int_equal(take(&quota, 1001, 5, START_NS + 9 * SECOND_NS), 5);
+}
+
+static void bounds_the_lines_of_all_users(void **state)
+{
+    struct log_quota quota = {0};
+    unsigned taken = 0;
+    (void)state;
+    for (uid_t uid = 0; uid < 5000; uid++) {
+        taken += take(&quota, uid, 7, START_NS);
+    }
+    assert_int_equal(taken, LOG_QUOTA_LINES_ALL);
+}
+
+static void tells_what_it_left_out_when_the_window_is_over(void **state)
+{
+    struct log_quota quota = {0};
+    (void)state;
+    (void)take(&quota, 7, LOG_QUOTA_LINES + 3, START_NS);
+    (void)take(&quota, 8, LOG_QUOTA_LINES, START_NS);
+    (void)take(&quota, 9, LOG_QUOTA_LINES + 1, START_NS);
+    assert_tells_nothing(&quota, START_NS + LOG_QUOTA_WINDOW_NS - 1);
+    assert_tells(&quota, START_NS + LOG_QUOTA_WINDOW_NS, 7, 3);
+    assert_tells(&quota, START_NS + LOG_QUOTA_WINDOW_NS, 9, 1);
+    assert_tells_nothing(&quota, START_NS + LOG_QUOTA_WINDOW_NS);
+    assert_int_equal(take(&quota, 7, 1, START_NS + LOG_QUOTA_WINDOW_NS), 1);
+}
+
+static void leaves_nothing_out_untold(void **state)
+{
+    struct log_quota quota = {0};
+    uint64_t late_ns = START_NS + 100 * SECOND_NS;
+    (void)state;
+    (void)take(&quota, 7, LOG_QUOTA_LINES + 3, START_NS);
+    /* Nobody has asked since, so the old window goes on. */
+    assert_int_equal(take(&quota, 7, 2, late_ns), 0);
+    assert_tells(&quota, late_ns, 7, 5);
+    assert_int_equal(take(&quota, 7, 2, late_ns), 2);
+}
+
+static void counts_users_without_a_place_together(void **state)
+{
+    struct log_quota quota = {0};
+    (void)state;
+    for (uid_t uid = 1; uid <= LOG_QUOTA_USERS + 6; uid++) {
+        assert_int_equal(take(&quota, uid, 1, START_NS), uid <= LOG_QUOTA_USERS);
+    }
+    assert_tells(&quota, START_NS + LOG_QUOTA_WINDOW_NS, (uid_t)-1, 6);
+    assert_tells_nothing(&quota, START_NS + LOG_QUOTA_WINDOW_NS);
+}
+
+/* A window that ends without anything left out is told of by nobody, and another one begins. */
+static void begins_anew_after_a_quiet_window(void **state)
+{
+    struct log_quota quota = {0};
+    (void)state;
+    for (unsigned i = 0; i < 50; i++) {
+        assert_int_equal(take(&quota, 7, LOG_QUOTA_LINES, START_NS + i * LOG_QUOTA_WINDOW_NS),
+                         LOG_QUOTA_LINES);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_the_lines_of_each_user),
+        cmocka_unit_test(bounds_the_lines_of_all_users),
+        cmocka_unit_test(tells_what_it_left_out_when_the_window_is_over),
+        cmocka_unit_test(leaves_nothing_out_untold),
+        cmocka_unit_test(counts_users_without_a_place_together),
+        cmocka_unit_test(begins_anew_after_a_quiet_window),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

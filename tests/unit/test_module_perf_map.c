@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Whose perf maps are opened, and what the cache makes of them. */
+#include "module_cache_fixture.h"
+#include "module_file.h"
+#include "perf_map.h"
+
+struct mapped {
+    pid_t pid;
+    char path[PATH_BYTES];
+};
+
+static bool guard(uint64_t device, void *userdata)
+{
+    (void)device;
+    (void)userdata;
+    return true;
+}
+
+static struct mapped start_mapped(void)
+{
+    struct mapped mapped = {.pid = start_sleeper()};
+    (void)snprintf(mapped.path, sizeof mapped.path, "/tmp/perf-%d.map", (int)mapped.pid);
+    (void)unlink(mapped.path);
+    return mapped;
+}
+
+static void stop_mapped(struct mapped *mapped)
+{
+    stop_process(mapped->pid);
+    (void)unlink(mapped->path);
+}
+
+static void append(const struct mapped *mapped, const char *text)
+{
+    int fd = open(mapped->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    (void)close(fd);
+}
+
+static enum module_failure open_map(const struct mapped *mapped, uint64_t start_time_ns)
+{
+    const struct module_query query = {
+        .pid = mapped->pid, .start_time_ns = start_time_ns, .path = ""};
+    struct module_file file = {.fd = -1};
+    enum module_failure failure = module_file_open_perf_map(&query, guard, NULL, &file);
+    assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
+    (void)close(file.fd);
+    return failure;
+}
+
+static void opens_a_regular_file_of_the_process_itself_only(void **state)
+{
+    (void)state;
+    struct mapped mapped = start_mapped();
+    char target[PATH_BYTES + 8];
+    (void)snprintf(target, sizeof target, "%s.target", mapped.path);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NOT_FOUND);
+
+    append(&mapped, "1000 10 f\n");
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+    assert_int_equal(open_map(&mapped, 1), MODULE_FAILURE_NOT_FOUND); /* another began then */
+    assert_int_equal(truncate(mapped.path, (off_t)PERF_MAP_BYTES_MAX + 1), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_LIMIT);
+    assert_int_equal(truncate(mapped.path, (off_t)PERF_MAP_BYTES_MAX), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+
+    assert_int_equal(rename(mapped.path, target), 0);
+    assert_int_equal(symlink(target, mapped.path), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NOT_FILE);
+    (void)unlink(mapped.path);
+    (void)unlink(target);
+    assert_int_equal(mkfifo(mapped.path, 0600), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NOT_FILE);
+    (void)unlink(mapped.path);
+    assert_int_equal(mkdir(mapped.path, 0700), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NOT_FILE);
+    (void)rmdir(mapped.path);
+
+    append(&mapped, "1000 10 f\n");
+    stop_process(mapped.pid);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NOT_FOUND);
+    stop_mapped(&mapped);
+}
+
+static void opens_no_file_of_another_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* nobody else's file can be made */
+    }
+    struct mapped mapped = start_mapped();
+    append(&mapped, "1000 10 f\n");
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+    assert_int_equal(chown(mapped.path, 4711, 0), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_IDENTITY);
+    stop_mapped(&mapped);
+}
+
+/* Its table, or NULL; the ticket is to be given back. */
+static const struct module *read_map(struct fixture *fixture, const struct mapped *mapped,
+                                     struct module_ticket **ret_ticket)
+{
+    const struct module_query query = {.pid = mapped->pid, .path = ""};
+    *ret_ticket = module_cache_request_perf_map(fixture->cache, &query);
+    (void)wait_for(fixture->cache, *ret_ticket);
+    return module_ticket_module(*ret_ticket);
+}
+
+static void reads_what_has_been_added_since(void **state)
+{
+    struct fixture *fixture = *state;
+    struct mapped mapped = start_mapped();
+    struct module_ticket *tickets[3];
+    append(&mapped, "1000 10 first\n");
+    const struct module *first = read_map(fixture, &mapped, &tickets[0]);
+    assert_non_null(first);
+    assert_int_equal(symbol_table_find(&first->symbols, 0x1008), 0);
+    assert_ptr_equal(read_map(fixture, &mapped, &tickets[1]), first);
+
+    append(&mapped, "2000 10 second\n3000");
+    const struct module *second = read_map(fixture, &mapped, &tickets[2]);
+    assert_non_null(second);
+    assert_int_equal(second->symbols.symbol_count, 2);
+    assert_true(has_symbol(second, "second"));
+    for (size_t i = 0; i < 3; i++) {
+        module_ticket_release(tickets[i]);
+    }
+    stop_mapped(&mapped);
+}
+
+/* A file that is both: what is made of it as one is not taken for the other. */
+static void takes_no_library_for_a_map_of_the_same_file(void **state)
+{
+    struct fixture *fixture = *state;
+    struct mapped mapped = start_mapped();
+    struct module_ticket *ticket = NULL;
+    copy_libc(mapped.path, false);
+    struct target library = of_gone_process(fixture, mapped.path);
+    library.query.path = library.path;
+    struct module_ticket *other = expect(fixture, &library.query, MODULE_FAILURE_NONE);
+    const struct module *map = read_map(fixture, &mapped, &ticket);
+    assert_non_null(map);
+    assert_int_equal(map->symbols.symbol_count, 0);
+    assert_true(module_ticket_module(other)->symbols.symbol_count > 1000);
+    module_ticket_release(ticket);
+    module_ticket_release(other);
+    stop_mapped(&mapped);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
+        elf_worker_child(3);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_a_regular_file_of_the_process_itself_only),
+        cmocka_unit_test(opens_no_file_of_another_user),
+        CACHE_TEST(reads_what_has_been_added_since),
+        CACHE_TEST(takes_no_library_for_a_map_of_the_same_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Maps written by hand, and random ones against a model that asks every line about every address.
+ */
+#include "perf_map.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+struct parsed {
+    struct symbol_table table;
+    void *bytes; /* owned */
+    int result;
+};
+
+static void free_parsed(struct parsed *parsed)
+{
+    free(parsed->bytes);
+}
+
+static struct parsed parse(const char *text, size_t bytes)
+{
+    struct parsed parsed = {0};
+    size_t size_bytes = 0;
+    struct symbol_builder *builder = symbol_builder_new();
+    assert_non_null(builder);
+    parsed.result = perf_map_parse(text, bytes, builder);
+    if (parsed.result == 0) {
+        assert_int_equal(symbol_builder_finish(builder, &parsed.bytes, &size_bytes), 0);
+        assert_int_equal(symbol_table_open(parsed.bytes, size_bytes, &parsed.table), 0);
+    }
+    symbol_builder_free(builder);
+    return parsed;
+}
+
+static const char *name_at(const struct parsed *parsed, uint64_t address)
+{
+    ptrdiff_t found = symbol_table_find(&parsed->table, address);
+    return found < 0 ? "" : symbol_table_name(&parsed->table, (size_t)found);
+}
+
+static void names_what_lines_claim(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t address;
+        const char *name;
+    } cases[] = {
+        {"1000 20 LazyCompile:~f /a b.js:3\n", 0x1000, "LazyCompile:~f /a b.js:3"},
+        {"1000 20 f\n", 0x101f, "f"},
+        {"1000 20 f\n", 0x1020, ""},
+        {"1000 20 f\n", 0xfff, ""},
+        {"0x7F00000000A0 0x10 f\n", 0x7f00000000a8, "f"},
+        {"1000 20 f\n1010 20 g\n", 0x100f, "f"},
+        {"1000 20 f\n1010 20 g\n", 0x1010, "g"},
+        {"1010 20 g\n1000 20 f\n", 0x1010, "f"}, /* the last line holds */
+        {"1010 20 g\n1000 20 f\n", 0x1020, "g"},
+        {"1000 20 f\n1000 20 g\n", 0x1000, "g"},
+        {"1000 100 f\n1010 10 g\n", 0x1020, "f"}, /* on both sides of what it lost */
+        {"1000 100 f\n1010 10 g\n", 0x1018, "g"},
+        {"1000 100 f\n1010 10 g\n", 0x100f, "f"},
+        {"fffffffffffff000 fff f\n", UINT64_C(0xfffffffffffffffe), "f"},
+        {"1000 20 \xff\n", 0x1000, "\xef\xbf\xbd"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_(free_parsed) struct parsed parsed = parse(cases[i].text, strlen(cases[i].text));
+        assert_int_equal(parsed.result, 0);
+        assert_string_equal(name_at(&parsed, cases[i].address), cases[i].name);
+    }
+}
+
+static void leaves_out_lines_of_another_form(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "\n",
+        "1000 20 half",
+        "1000 20 \n",
+        "1000 20\n",
+        "1000 0 empty\n",
+        "1000 fffffffff huge\n",
+        "ffffffffffffffff 10 wraps\n",
+        "11111111111111111 10 long\n",
+        "1000  20 two spaces\n",
+        " 1000 20 indented\n",
+        "x 20 f\n",
+        "0x 20 f\n",
+        "1000\t20\tf\n",
+        "-1000 20 f\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[256];
+        int bytes = snprintf(text, sizeof text, "%s", texts[i]);
+        cleanup_(free_parsed) struct parsed alone = parse(text, (size_t)bytes);
+        assert_int_equal(alone.result, 0);
+        assert_int_equal(alone.table.symbol_count, 0);
+
+        bytes = snprintf(text, sizeof text, "2000 10 before\n%s\n3000 10 after\n",
+                         i == 2 ? "" : texts[i]);
+        cleanup_(free_parsed) struct parsed among = parse(text, (size_t)bytes);
+        assert_int_equal(among.table.symbol_count, 2);
+    }
+}
+
+#define MODEL_ADDRESSES 300
+#define MODEL_LINES     40
+
+static void gives_each_address_to_the_last_line_that_claims_it(void **state)
+{
+    (void)state;
+    srand(7);
+    for (int run = 0; run < 300; run++) {
+        char text[MODEL_LINES * 32];
+        int owner[MODEL_ADDRESSES + 100];
+        size_t bytes = 0;
+        memset(owner, 0xff, sizeof owner);
+        int lines = rand() % MODEL_LINES;
+        for (int line = 0; line < lines; line++) {
+            int start = rand() % MODEL_ADDRESSES;
+            int size = 1 + rand() % (run % 2 == 0 ? 5 : 90);
+            bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "%x %x n%d\n", start + 16,
+                                      size, line);
+            for (int at = start; at < start + size; at++) {
+                owner[at] = line;
+            }
+        }
+        cleanup_(free_parsed) struct parsed parsed = parse(text, bytes);
+        for (int at = 0; at < MODEL_ADDRESSES + 100; at++) {
+            char expected[16] = "";
+            if (owner[at] >= 0) {
+                (void)snprintf(expected, sizeof expected, "n%d", owner[at]);
+            }
+            assert_string_equal(name_at(&parsed, (uint64_t)at + 16), expected);
+        }
+    }
+}
+
+/* Every line is inside of all before it, and the worst order for a heap. */
+static void is_not_slowed_down_by_lines_inside_each_other(void **state)
+{
+    (void)state;
+    enum {
+        LINES = 50000
+    };
+    cleanup_(freep) char *text = malloc((size_t)LINES * 32);
+    size_t bytes = 0;
+    assert_non_null(text);
+    for (int i = 0; i < LINES; i++) {
+        bytes += (size_t)sprintf(text + bytes, "%x %x f\n", 0x100000 + i, 4 * LINES - 2 * i);
+    }
+    cleanup_(free_parsed) struct parsed parsed = parse(text, bytes);
+    assert_int_equal(parsed.result, 0);
+    assert_string_equal(name_at(&parsed, 0x100000 + LINES), "f");
+}
+
+static void reads_a_file_and_refuses_one_that_is_too_large(void **state)
+{
+    (void)state;
+    static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
+    struct symbol_builder *builder = symbol_builder_new();
+    cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
+    cleanup_(freep) void *bytes = NULL;
+    struct symbol_table table;
+    size_t size_bytes = 0;
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    assert_int_equal(perf_map_read(fd, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    assert_int_equal(table.symbol_count, 2);
+    assert_int_equal(ftruncate(fd, (off_t)PERF_MAP_BYTES_MAX + 1), 0);
+    assert_int_equal(perf_map_read(fd, builder), -E2BIG);
+    symbol_builder_free(builder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_what_lines_claim),
+        cmocka_unit_test(leaves_out_lines_of_another_form),
+        cmocka_unit_test(gives_each_address_to_the_last_line_that_claims_it),
+        cmocka_unit_test(is_not_slowed_down_by_lines_inside_each_other),
+        cmocka_unit_test(reads_a_file_and_refuses_one_that_is_too_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
