@@ -20,8 +20,9 @@
 #define PREFETCH_MAX ((size_t)4096)
 #define RETRY_NS     UINT64_C(1000000000)
 
+/* In a cache line of its own: a lookup waits for one. */
 struct place {
-    uint64_t generation; /* 0: free */
+    _Alignas(64) uint64_t generation; /* 0: free */
     uint64_t pc;
     uint64_t from_ns;
     struct cfi_rule rule;
@@ -48,8 +49,9 @@ struct code_map {
 
 struct code_map *code_map_new(struct module_cache *cache)
 {
-    struct code_map *map = calloc(1, sizeof *map);
+    struct code_map *map = aligned_alloc(_Alignof(struct code_map), sizeof *map);
     if (map != NULL) {
+        memset(map, 0, sizeof *map);
         map->cache = cache;
     }
     return map;

@@ -2,8 +2,9 @@
 
 /*
  * The thread around drain.c: when a round is due, what the main thread asked for, and what it is
- * told. Sideband is drained every 10 ms, so that short processes are known while they live; samples
- * every 100 ms, or as soon as a ring is a quarter full.
+ * told. Sideband is drained every 10 ms while some comes, so that short processes are known while
+ * they live, else every 25 ms, since a round costs about 50 us; samples every 100 ms, or as soon as
+ * a ring is a quarter full.
  */
 #include "collector.h"
 
@@ -22,6 +23,7 @@
 
 #define MILLISECOND_NS     UINT64_C(1000000)
 #define SIDEBAND_PERIOD_MS 10
+#define QUIET_PERIOD_MS    25
 #define IDLE_PERIOD_MS     100
 #define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
 #define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
@@ -31,7 +33,6 @@
     MILLISECOND_NS /* clocks that are read one after the other differ by less */
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
 #define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
-#define NAMES_LIMIT_NS      (5000 * MILLISECOND_NS)
 #define FIRST_WALK_LIMIT_MS 100
 #define WAKE_COLLECTOR      UINT64_MAX
 
@@ -55,6 +56,7 @@ struct collector {
     bool first_walk_done;
     unsigned requests;
     char *books_json;
+    uint64_t names_limit_ns;
     unsigned events; /* a bit for each enum collector_event */
     struct collector_counts published;
     struct collector_cpu *published_cpus;
@@ -124,14 +126,23 @@ static void post_event(struct collector *collector, enum collector_event event)
     signal_fd(collector->event_fd);
 }
 
+static int next_round_ms(const struct collector *collector)
+{
+    if (collector->stopping || collector->walking || collector->finishing_json != NULL) {
+        return SIDEBAND_PERIOD_MS;
+    }
+    if (!collector->running) {
+        return IDLE_PERIOD_MS;
+    }
+    return drain_is_quiet(collector->drain) ? QUIET_PERIOD_MS : SIDEBAND_PERIOD_MS;
+}
+
 /* Waits for a ring, a request or the next round. True: a sample ring asked for it. */
 static bool wait_for_work(struct collector *collector)
 {
     struct epoll_event events[64];
-    bool busy = collector->running || collector->stopping || collector->walking ||
-                collector->finishing_json != NULL;
     int count = epoll_wait(collector->epoll_fd, events, sizeof events / sizeof events[0],
-                           busy ? SIDEBAND_PERIOD_MS : IDLE_PERIOD_MS);
+                           next_round_ms(collector));
     bool sample_ring = false;
     for (int i = 0; i < count; i++) {
         uint64_t ignored = 0;
@@ -172,6 +183,7 @@ static unsigned take_requests(struct collector *collector)
     if ((requests & REQUEST_FINISH) != 0) {
         free(collector->finishing_json);
         collector->finishing_json = take_ptr(collector->books_json);
+        collector->finish_limit_ns = now_ns() + collector->names_limit_ns;
     }
     (void)pthread_mutex_unlock(&collector->mutex);
     return requests;
@@ -348,7 +360,6 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         post_event(collector, COLLECTOR_DRAINED);
     }
     if ((requests & REQUEST_FINISH) != 0) {
-        collector->finish_limit_ns = time_ns + NAMES_LIMIT_NS;
         trace_ask_again(collector->config.trace);
     }
     if (collector->finishing_json != NULL) {
@@ -521,8 +532,11 @@ void collector_drain(struct collector *collector)
     request(collector, REQUEST_DRAIN, NULL);
 }
 
-void collector_finish(struct collector *collector, char *books_json)
+void collector_finish(struct collector *collector, char *books_json, uint64_t names_limit_ns)
 {
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->names_limit_ns = names_limit_ns;
+    (void)pthread_mutex_unlock(&collector->mutex);
     request(collector, REQUEST_FINISH, books_json);
 }
 

@@ -29,10 +29,10 @@ void collector_resume(struct collector *collector);
  * COLLECTOR_DRAINED. */
 void collector_drain(struct collector *collector);
 /*
- * Waits for names that are still being looked up (some seconds at the most), then writes the books
+ * Waits for names that are still being looked up, so long at the most, then writes the books
  * (taken; freed with free()) -> COLLECTOR_FINISHED. After COLLECTOR_DRAINED only.
  */
-void collector_finish(struct collector *collector, char *books_json);
+void collector_finish(struct collector *collector, char *books_json, uint64_t names_limit_ns);
 
 /* The source's CPU at `index` is offline, or was, and its events are of no use any more. */
 void collector_lose_cpu(struct collector *collector, size_t index);

@@ -88,10 +88,10 @@ struct control *control_free(struct control *control)
     if (control == NULL) {
         return NULL;
     }
+    control_close_session(control, "the daemon ends");
     while (control->peers != NULL) {
         (void)peer_free(control->peers);
     }
-    control_close_session(control, "the daemon ends");
     control_end_lingering(control);
     control->listen_source = sd_event_source_disable_unref(control->listen_source);
     control->lease_source = sd_event_source_disable_unref(control->lease_source);
@@ -162,6 +162,7 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
     control->listen_fd = -1; /* not taken yet */
     control->pipes_fd = take_fd(pipes_fd);
     control->started_ns = now_ns();
+    control_init_quotas(control);
     int r = control_add_lease(control);
     if (r >= 0) {
         r = watch_listener(control, listen_fd);

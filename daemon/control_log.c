@@ -10,9 +10,18 @@
 #include "sampler.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define LINE_BYTES 512
+
+/* In LOG_QUOTA_WINDOW_NS, of a user and of all. A session has four, and is one at a time. */
+#define SESSION_LINES_USER 100
+#define SESSION_LINES_ALL  200
+#define REFUSAL_LINES_USER 20
+#define REFUSAL_LINES_ALL  100
 
 /* The ids are listed in docs/daemon.md; they never change. */
 static const struct {
@@ -35,9 +44,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-__attribute__((format(printf, 3, 4))) static void write_event(enum control_event event,
-                                                              const struct control_subject *subject,
-                                                              const char *format, ...)
+static void write_event(enum control_event event, const struct control_subject *subject,
+                        const char *line)
 {
     const struct log_fields fields = {
         .message_id = events[event].message_id,
@@ -45,24 +53,41 @@ __attribute__((format(printf, 3, 4))) static void write_event(enum control_event
         .pid = subject->pid,
         .session = subject->session,
     };
-    va_list args;
-    va_start(args, format);
-    log_event(events[event].level, &fields, format, args);
-    va_end(args);
+    log_event(events[event].level, &fields, "%s", line);
+}
+
+void control_init_quotas(struct control *control)
+{
+    control->session_quota.user_lines_max = SESSION_LINES_USER;
+    control->session_quota.all_lines_max = SESSION_LINES_ALL;
+    control->refusal_quota.user_lines_max = REFUSAL_LINES_USER;
+    control->refusal_quota.all_lines_max = REFUSAL_LINES_ALL;
+}
+
+/* Apart, so that nobody hides a session behind refusals. */
+static struct log_quota *find_quota(struct control *control, enum control_event event)
+{
+    return event == CONTROL_REFUSED || event == CONTROL_DENIED ? &control->refusal_quota
+                                                               : &control->session_quota;
+}
+
+static void write_within_quota(struct control *control, enum control_event event,
+                               const struct control_subject *subject, const char *line)
+{
+    if (log_quota_take(find_quota(control, event), subject->uid, now_ns())) {
+        write_event(event, subject, line);
+    }
 }
 
 void control_log(struct control *control, enum control_event event,
                  const struct control_subject *subject, const char *format, ...)
 {
-    char text[512];
+    char line[LINE_BYTES];
     va_list args;
-    if (!log_quota_take(&control->log_quota, subject->uid, now_ns())) {
-        return;
-    }
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    write_event(event, subject, "%s", text);
+    write_within_quota(control, event, subject, line);
 }
 
 void control_log_error(struct peer *peer, const char *error, const cJSON *parameters)
@@ -77,26 +102,36 @@ void control_log_error(struct peer *peer, const char *error, const cJSON *parame
         log_debug("peer pid %d uid %u: %s", (int)subject.pid, subject.uid, name);
         return;
     }
-    control_log(peer->control,
-                strcmp(name, "PermissionDenied") == 0 ? CONTROL_DENIED : CONTROL_REFUSED, &subject,
-                "peer pid %d uid %u: refused, %s%s%s%s%s", (int)subject.pid, subject.uid, name,
-                member == NULL ? "" : ": ", member == NULL ? "" : member, text == NULL ? "" : ": ",
-                text == NULL ? "" : text);
+    char line[LINE_BYTES];
+    (void)snprintf(line, sizeof line, "peer pid %d uid %u: refused, %s%s%s%s%s", (int)subject.pid,
+                   subject.uid, name, member == NULL ? "" : ": ", member == NULL ? "" : member,
+                   text == NULL ? "" : ": ", text == NULL ? "" : text);
+    write_within_quota(peer->control,
+                       strcmp(name, "PermissionDenied") == 0 ? CONTROL_DENIED : CONTROL_REFUSED,
+                       &subject, line);
+}
+
+static void tell_left_out(struct log_quota *quota, const char *what)
+{
+    struct control_subject subject = {0};
+    uint64_t count = 0;
+    while (log_quota_tell(quota, now_ns(), &subject.uid, &count)) {
+        char line[LINE_BYTES];
+        if (subject.uid == (uid_t)-1) {
+            (void)snprintf(line, sizeof line,
+                           "other users: %" PRIu64 " lines about their %s were left out", count,
+                           what);
+        } else {
+            (void)snprintf(line, sizeof line,
+                           "uid %u: %" PRIu64 " further lines about its %s were left out",
+                           subject.uid, count, what);
+        }
+        write_event(CONTROL_LEFT_OUT, &subject, line);
+    }
 }
 
 void control_tell_left_out(struct control *control)
 {
-    struct control_subject subject = {0};
-    uint64_t left_out_count = 0;
-    while (log_quota_tell(&control->log_quota, now_ns(), &subject.uid, &left_out_count)) {
-        if (subject.uid == (uid_t)-1) {
-            write_event(CONTROL_LEFT_OUT, &subject,
-                        "other users: %" PRIu64 " lines that they caused were left out",
-                        left_out_count);
-        } else {
-            write_event(CONTROL_LEFT_OUT, &subject,
-                        "uid %u: %" PRIu64 " further lines that it caused were left out",
-                        subject.uid, left_out_count);
-        }
-    }
+    tell_left_out(&control->session_quota, "sessions");
+    tell_left_out(&control->refusal_quota, "refusals");
 }

@@ -61,7 +61,8 @@ struct control {
     int pipes_fd; /* owned; an epoll of its own */
     struct handed_pipe pipes[CONTROL_PEERS_MAX];
     uint64_t started_ns;
-    struct log_quota log_quota;
+    struct log_quota session_quota; /* of lines about sessions, and about refusals */
+    struct log_quota refusal_quota;
 };
 
 /* One reply on its way out. */
@@ -196,6 +197,7 @@ void control_log(struct control *control, enum control_event event,
 /* An error that a peer is replied to. */
 void control_log_error(struct peer *peer, const char *error, const cJSON *parameters);
 void control_tell_left_out(struct control *control);
+void control_init_quotas(struct control *control);
 
 /*
  * The pipes of Reads (control_pipe.c). control_pipe_new() makes one (returned: close() each end) of

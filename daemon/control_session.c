@@ -143,7 +143,7 @@ void control_begin_end(struct control *control)
         control_close_session(control, "the daemon ends, and it was never started");
         break;
     case SESSION_RUNNING:
-        (void)session_stop(control->session, "shutdown", NULL);
+        (void)session_stop(control->session, SESSION_SHUTDOWN, NULL);
         break;
     case SESSION_STOPPING:
     case SESSION_STOPPED:

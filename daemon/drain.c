@@ -41,6 +41,7 @@ struct drain {
     struct drain_cpu_counts *cpus; /* cpu_count of them */
     struct tick_accounts *accounts;
     struct process_feed *feed;
+    bool quiet;         /* the rings of sideband were empty when they were last looked at */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held; /* NULL with SESSION_UNWIND_FP */
@@ -111,7 +112,7 @@ struct drain *drain_free(struct drain *drain)
 
 void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
-    process_feed_queue(drain->feed);
+    drain->quiet = !process_feed_queue(drain->feed);
     if (drain->ahead_count < MERGED_MAX) {
         (void)process_feed_apply(drain->feed, horizon_ns, MERGED_MAX - drain->ahead_count,
                                  &drain->ahead_count);
@@ -121,6 +122,11 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 bool drain_is_pressed(const struct drain *drain)
 {
     return process_feed_waiting(drain->feed) > WAITING_MAX;
+}
+
+bool drain_is_quiet(const struct drain *drain)
+{
+    return drain->quiet;
 }
 
 /* Addresses that were settled without the table that they needed. */
@@ -324,7 +330,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         perf_ring_refresh(&source->cpus[i].sample_ring);
     }
     tick_accounts_refresh(drain->accounts);
-    process_feed_queue(drain->feed);
+    drain->quiet = !process_feed_queue(drain->feed);
     drain->identities_left = IDENTITIES_MAX;
     uint64_t reached_ns = 0;
     do {

@@ -83,6 +83,8 @@ void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint6
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
 /* Whether so much of it waits that drain_all() is due. */
 bool drain_is_pressed(const struct drain *drain);
+/* Whether none had come when the rings were emptied last. */
+bool drain_is_quiet(const struct drain *drain);
 /* Everything up to the horizon, in the order of time; UINT64_MAX: all that there is. */
 void drain_all(struct drain *drain, uint64_t horizon_ns);
 

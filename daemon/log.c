@@ -12,6 +12,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +43,20 @@ static size_t written_bytes(int printed, size_t room_bytes)
     return (size_t)printed < room_bytes ? (size_t)printed : room_bytes - 1;
 }
 
+/* "DEVICE:INODE", both decimal. */
 static bool is_stderr_the_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
     struct stat status;
-    unsigned long long device = 0;
-    unsigned long long inode = 0;
-    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+    char *end = NULL;
+    if (stream == NULL || fstat(STDERR_FILENO, &status) != 0) {
+        return false;
+    }
+    unsigned long long device = strtoull(stream, &end, 10);
+    if (end == stream || *end != ':') {
+        return false;
+    }
+    return status.st_dev == device && status.st_ino == strtoull(end + 1, NULL, 10);
 }
 
 /* The fields of an entry, each "NAME=value". */
@@ -59,15 +66,19 @@ struct entry {
     int count;
 };
 
-__attribute__((format(printf, 2, 3))) static void add_field(struct entry *entry, const char *format,
-                                                            ...)
+static void add_text(struct entry *entry, const char *name, const char *value)
 {
-    va_list args;
     char *text = entry->texts[entry->count];
-    va_start(args, format);
-    size_t bytes = written_bytes(vsnprintf(text, FIELD_BYTES_MAX, format, args), FIELD_BYTES_MAX);
-    va_end(args);
-    entry->fields[entry->count++] = (struct iovec){.iov_base = text, .iov_len = bytes};
+    int printed = snprintf(text, FIELD_BYTES_MAX, "%s=%s", name, value);
+    entry->fields[entry->count++] =
+        (struct iovec){.iov_base = text, .iov_len = written_bytes(printed, FIELD_BYTES_MAX)};
+}
+
+static void add_number(struct entry *entry, const char *name, long long value)
+{
+    char digits[24];
+    (void)snprintf(digits, sizeof digits, "%lld", value);
+    add_text(entry, name, digits);
 }
 
 /* `message` is "MESSAGE=" and the line. Returns whether the journal has taken it. */
@@ -76,17 +87,17 @@ static bool send_entry(enum log_level level, const struct log_fields *fields, ch
 {
     struct entry entry = {.count = 0};
     entry.fields[entry.count++] = (struct iovec){.iov_base = message, .iov_len = message_bytes};
-    add_field(&entry, "PRIORITY=%d", (int)level);
-    add_field(&entry, "SYSLOG_IDENTIFIER=" IDENTIFIER);
+    add_number(&entry, "PRIORITY", level);
+    add_text(&entry, "SYSLOG_IDENTIFIER", IDENTIFIER);
     if (fields != NULL) {
-        add_field(&entry, "MESSAGE_ID=%s", fields->message_id);
-        add_field(&entry, "CPU_PROFILERD_UID=%u", fields->uid);
+        add_text(&entry, "MESSAGE_ID", fields->message_id);
+        add_number(&entry, "CPU_PROFILERD_UID", fields->uid);
     }
     if (fields != NULL && fields->pid != 0) {
-        add_field(&entry, "CPU_PROFILERD_PID=%d", (int)fields->pid);
+        add_number(&entry, "CPU_PROFILERD_PID", fields->pid);
     }
     if (fields != NULL && fields->session != NULL) {
-        add_field(&entry, "CPU_PROFILERD_SESSION=%s", fields->session);
+        add_text(&entry, "CPU_PROFILERD_SESSION", fields->session);
     }
     return sd_journal_sendv(entry.fields, entry.count) == 0;
 }
@@ -167,8 +178,10 @@ void log_debug(const char *format, ...)
     va_end(args);
 }
 
-void log_event(enum log_level level, const struct log_fields *fields, const char *format,
-               va_list args)
+void log_event(enum log_level level, const struct log_fields *fields, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     write_line(level, 0, fields, format, args);
+    va_end(args);
 }

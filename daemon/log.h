@@ -8,7 +8,6 @@
  * 812 uid 1000:"), and what a client can trigger at will is logged at debug, or within a quota.
  */
 
-#include <stdarg.h>
 #include <sys/types.h>
 
 enum log_level {
@@ -40,5 +39,5 @@ struct log_fields {
     pid_t pid;           /* 0: none */
     const char *session; /* NULL: none */
 };
-void log_event(enum log_level level, const struct log_fields *fields, const char *format,
-               va_list args) __attribute__((format(printf, 3, 0)));
+void log_event(enum log_level level, const struct log_fields *fields, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -38,14 +38,16 @@ static struct log_quota_user *find_user(struct log_quota *quota, uid_t uid)
 bool log_quota_take(struct log_quota *quota, uid_t uid, uint64_t now_ns)
 {
     if (is_over(quota, now_ns) && !has_left_out(quota)) {
-        *quota = (struct log_quota){.began_ns = now_ns};
+        *quota = (struct log_quota){.user_lines_max = quota->user_lines_max,
+                                    .all_lines_max = quota->all_lines_max,
+                                    .began_ns = now_ns};
     }
     struct log_quota_user *user = find_user(quota, uid);
     if (user == NULL) {
         quota->others_left_out_count++;
         return false;
     }
-    if (user->line_count == LOG_QUOTA_LINES || quota->line_count == LOG_QUOTA_LINES_ALL) {
+    if (user->line_count == quota->user_lines_max || quota->line_count == quota->all_lines_max) {
         user->left_out_count++;
         return false;
     }

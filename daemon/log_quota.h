@@ -13,8 +13,6 @@
 #include <sys/types.h>
 
 #define LOG_QUOTA_WINDOW_NS UINT64_C(10000000000)
-#define LOG_QUOTA_LINES     20 /* of a user, in a window */
-#define LOG_QUOTA_LINES_ALL 100
 #define LOG_QUOTA_USERS     32
 
 struct log_quota_user {
@@ -23,8 +21,10 @@ struct log_quota_user {
     uint64_t left_out_count;
 };
 
-/* All zeros at first. */
+/* All zeros at first, but for the limits. */
 struct log_quota {
+    uint32_t user_lines_max; /* in a window */
+    uint32_t all_lines_max;
     uint64_t began_ns;
     struct log_quota_user users[LOG_QUOTA_USERS];
     size_t user_count;

@@ -283,7 +283,7 @@ static bool may_read(const struct module_cache *cache, const struct module_load 
                                          cache->worker_author != MODULE_AUTHOR_UNKNOWN);
 }
 
-/* Another worker takes the place of one that has seen too much. */
+/* Another worker takes the place of one that has seen too much, as soon as there is a place. */
 static void renew_worker(struct module_cache *cache)
 {
     struct elf_worker **place = reap_workers(cache);
@@ -292,7 +292,7 @@ static void renew_worker(struct module_cache *cache)
     }
     *place = take_ptr(cache->worker);
     (void)elf_worker_end(*place);
-    if (start_worker(cache) == 0) {
+    if (reap_workers(cache) != NULL && start_worker(cache) == 0) {
         cache->worker_renewal_count++;
     }
 }

@@ -3,7 +3,8 @@
 /*
  * The ways to the file of a mapping, best first: /proc/PID/map_files, which leads to the inode
  * itself whatever has become of its name; the path inside the process's own root; once the process
- * is gone, the path inside its parent's root, then inside ours.
+ * is gone, the path inside its parent's root, then inside init's and ours: a service may be shown
+ * less of the machine's files than there is.
  *
  * Every way ends in a descriptor that grants nothing (O_PATH). Only when that is known to be a
  * regular file is it opened for reading, through itself, so that no pipe, device or directory is
@@ -40,6 +41,7 @@
 
 #define MAPS_LINES_MAX     1048576
 #define MOUNTS_MAX         1048576
+#define INIT_PID           1
 #define MAPS_FOLDER        "/tmp"
 #define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
 #define START_TOLERANCE_NS UINT64_C(50000000)  /* a fork's record comes after the fork */
@@ -397,14 +399,17 @@ enum module_failure module_file_open(const struct module_query *query, module_fi
         return failure;
     }
 
-    cleanup_(closep) int parent_fd = open_process(query->parent_pid);
-    failure = open_by_path(&search, parent_fd, ret);
-    if (failure == MODULE_FAILURE_NONE) {
-        return failure;
+    const int32_t others[] = {query->parent_pid, INIT_PID, getpid()};
+    failure = MODULE_FAILURE_NOT_FOUND;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        cleanup_(closep) int process_fd = open_process(others[i]);
+        enum module_failure next = open_by_path(&search, process_fd, ret);
+        if (next == MODULE_FAILURE_NONE) {
+            return next;
+        }
+        failure = worse(failure, next);
     }
-    cleanup_(closep) int self_fd = open_process(getpid());
-    enum module_failure last = open_by_path(&search, self_fd, ret);
-    return last == MODULE_FAILURE_NONE ? last : worse(failure, last);
+    return failure;
 }
 
 /* What the process calls itself, and whose files it makes: the innermost pid, and the effective
@@ -479,13 +484,21 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     return MODULE_FAILURE_NONE;
 }
 
+/* Init's, where we may look at it: a service may be shown less of the machine's files than there
+ * is, and all of it as mounted without set-user-id. */
+static int open_machine_root(void)
+{
+    int fd = open("/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
+}
+
 enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
                                          void *userdata, struct module_file *ret)
 {
     struct search search = {.guard = guard, .userdata = userdata};
     struct module_file file = {.fd = -1};
     struct statfs filesystem;
-    cleanup_(closep) int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int root_fd = open_machine_root();
     cleanup_(closep) int path_fd =
         root_fd < 0 ? -1 : module_path_open(root_fd, path, guard, userdata);
     if (path_fd < 0) {

@@ -62,8 +62,9 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
                                               struct module_file *ret);
 
 /*
- * Opens a path in our own root, a symbolic link to a file there too, if nobody but root can have
- * written it: for files that the machine itself keeps for all. Returns as above.
+ * Opens a path in the machine's root, or else our own, a symbolic link to a file there too, if
+ * nobody but root can have written it: for files that the machine itself keeps for all. Returns as
+ * above.
  */
 enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
                                          void *userdata, struct module_file *ret);

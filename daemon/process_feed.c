@@ -154,14 +154,15 @@ void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from
     feed->told_ns[cpu_index] = to_ns;
 }
 
-/* Moves what a CPU's sideband ring holds into the queue. */
-static void empty_ring(struct process_feed *feed, size_t cpu_index)
+/* Moves what a CPU's sideband ring holds into the queue; whether it held anything. */
+static bool empty_ring(struct process_feed *feed, size_t cpu_index)
 {
     struct perf_ring *ring = &feed->config.source->cpus[cpu_index].sideband_ring;
     uint64_t *told_ns = &feed->told_ns[cpu_index];
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     perf_ring_refresh(ring);
+    bool any = ring->head != ring->tail;
     for (int r = perf_ring_peek(ring, &bytes, &size_bytes); r != 0;
          r = perf_ring_peek(ring, &bytes, &size_bytes)) {
         struct perf_record record;
@@ -183,6 +184,7 @@ static void empty_ring(struct process_feed *feed, size_t cpu_index)
         }
     }
     perf_ring_publish(ring);
+    return any;
 }
 
 /* Applies what waits up to the horizon, `max` records at the most. Returns the time up to which
@@ -213,12 +215,14 @@ uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size
     return reached_ns;
 }
 
-void process_feed_queue(struct process_feed *feed)
+bool process_feed_queue(struct process_feed *feed)
 {
+    bool any = false;
     for (size_t i = 0; i < feed->config.source->sideband_count; i++) {
-        empty_ring(feed, i);
+        any = empty_ring(feed, i) || any;
     }
     sideband_sort(feed->sideband);
+    return any;
 }
 
 /* Reads a process from /proc, unless it was not there a moment ago. False: it is gone. */

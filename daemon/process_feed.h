@@ -34,8 +34,8 @@ struct process_feed_config {
 struct process_feed *process_feed_new(const struct process_feed_config *config);
 struct process_feed *process_feed_free(struct process_feed *feed);
 
-/* Empties the rings; what they held waits to be applied. */
-void process_feed_queue(struct process_feed *feed);
+/* Empties the rings; what they held waits to be applied. Whether they held anything. */
+bool process_feed_queue(struct process_feed *feed);
 /* Applies what waits up to the horizon, `max` records at the most; `*applied_count` grows by how
  * many. Returns the time up to which everything has been applied. */
 uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size_t max,

@@ -31,6 +31,7 @@
 
 #define SECOND_NS            UINT64_C(1000000000)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
+#define NAMES_LIMIT_NS       (5 * SECOND_NS)    /* and the end of a recording */
 #define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
@@ -188,7 +189,8 @@ static void finish_stop(struct session *session)
         log_warning(-ENOMEM, "session %s: no memory for the books, ignoring", session->id);
         session->finished = true;
     } else {
-        collector_finish(session->collector, books);
+        bool is_shutdown = strcmp(session->stopped_by, SESSION_SHUTDOWN) == 0;
+        collector_finish(session->collector, books, is_shutdown ? SECOND_NS : NAMES_LIMIT_NS);
     }
     session->params.callbacks.on_stopped(session, session->stopped_by,
                                          session->params.callbacks.userdata);

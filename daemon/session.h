@@ -22,6 +22,9 @@ enum session_state {
     SESSION_STOPPED,
 };
 
+/* What session_stop() is given when the daemon ends: names are waited for 1 s, and no longer. */
+#define SESSION_SHUTDOWN "shutdown"
+
 struct session;
 
 struct session_owner {

@@ -67,67 +67,72 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     return STACK_NONE;
 }
 
-static void keep(const struct unwind_frame *frame, unsigned int number, struct unwind_frame *caller)
+/* A register as the caller has it. */
+struct restored {
+    uint64_t value;
+    bool known;
+};
+
+static struct restored keep(const struct unwind_frame *frame, unsigned int number)
 {
-    caller->registers[number] = frame->registers[number];
-    caller->known |= frame->known & 1U << number;
+    return (struct restored){frame->registers[number], unwind_frame_knows(frame, number)};
 }
 
-static void load(const struct unwind_memory *memory, const struct unwind_frame *frame,
-                 unsigned int number, uint64_t address, struct unwind_frame *caller)
+static struct restored load(const struct unwind_memory *memory, const struct unwind_frame *frame,
+                            unsigned int number, uint64_t address)
 {
+    struct restored restored = {0, false};
     if (address < frame->registers[ARCH_DWARF_SP]) {
-        keep(frame, number, caller);
-    } else if (unwind_memory_read(memory, address, &caller->registers[number]) == STACK_NONE) {
-        caller->known |= 1U << number;
+        return keep(frame, number);
     }
+    restored.known = unwind_memory_read(memory, address, &restored.value) == STACK_NONE;
+    return restored;
 }
 
-/* Gives `caller` its value of a register, where one can be had. */
-static void restore(const struct unwind_memory *memory, const struct unwind_frame *frame,
-                    unsigned int number, uint8_t saved, int32_t offset, struct unwind_frame *caller)
+/* The caller's value of a register, where one can be had. */
+static struct restored restore(const struct unwind_memory *memory, const struct unwind_frame *frame,
+                               uint64_t cfa, unsigned int number, uint8_t saved, int32_t offset)
 {
     switch ((enum cfi_saved)saved) {
     case CFI_SAME:
-        keep(frame, number, caller);
-        break;
+        return keep(frame, number);
     case CFI_AT_CFA:
-        load(memory, frame, number, add_offset(caller->registers[ARCH_DWARF_SP], offset), caller);
-        break;
+        return load(memory, frame, number, add_offset(cfa, offset));
     case CFI_AT_SP:
-        load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_SP], offset), caller);
-        break;
+        return load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_SP], offset));
     case CFI_AT_BP:
         if (unwind_frame_knows(frame, ARCH_DWARF_BP)) {
-            load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_BP], offset),
-                 caller);
+            return load(memory, frame, number, add_offset(frame->registers[ARCH_DWARF_BP], offset));
         }
         break;
     case CFI_LOST:
         break;
     }
+    return (struct restored){0, false};
 }
 
 enum stack_quality unwind_cfi_step(const struct cfi_rule *rule, const struct unwind_memory *memory,
                                    struct unwind_frame *frame)
 {
-    struct unwind_frame caller = {.known = 1U << ARCH_DWARF_SP};
     uint64_t cfa = 0;
+    uint64_t pc = 0;
     enum stack_quality quality = find_cfa(rule, memory, frame, &cfa);
     if (quality != STACK_NONE) {
         return quality;
     }
     uint64_t base = rule->ra_saved == CFI_AT_SP ? frame->registers[ARCH_DWARF_SP] : cfa;
-    quality = unwind_memory_read(memory, add_offset(base, rule->ra_offset), &caller.pc);
+    quality = unwind_memory_read(memory, add_offset(base, rule->ra_offset), &pc);
     if (quality != STACK_NONE) {
         return quality;
     }
-    if (caller.pc == 0) {
+    if (pc == 0) {
         return STACK_NO_RULE;
     }
-    caller.registers[ARCH_DWARF_SP] = cfa;
-    restore(memory, frame, ARCH_DWARF_BP, rule->bp_saved, rule->bp_offset, &caller);
-    restore(memory, frame, ARCH_DWARF_BX, rule->bx_saved, rule->bx_offset, &caller);
-    *frame = caller;
+    struct restored bp =
+        restore(memory, frame, cfa, ARCH_DWARF_BP, rule->bp_saved, rule->bp_offset);
+    struct restored bx =
+        restore(memory, frame, cfa, ARCH_DWARF_BX, rule->bx_saved, rule->bx_offset);
+    unwind_frame_set(frame, pc, cfa, bp.value, bx.value,
+                     (uint32_t)bp.known << ARCH_DWARF_BP | (uint32_t)bx.known << ARCH_DWARF_BX);
     return STACK_NONE;
 }

@@ -20,7 +20,8 @@ static bool is_plausible(const struct unwind_frame *frame)
 
 enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame)
 {
-    struct unwind_frame caller = {.known = 1U << ARCH_DWARF_SP | 1U << ARCH_DWARF_BP};
+    uint64_t pc = 0;
+    uint64_t caller_bp = 0;
     uint64_t bp = frame->registers[ARCH_DWARF_BP];
     if (!unwind_frame_knows(frame, ARCH_DWARF_BP) || bp == 0) {
         return STACK_NO_RULE;
@@ -28,19 +29,17 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
     if (!is_plausible(frame)) {
         return STACK_BAD_MEMORY;
     }
-    enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &caller.pc);
+    enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &pc);
     if (quality == STACK_NONE) {
-        quality =
-            unwind_memory_read(memory, bp + ARCH_FRAME_BP_OFFSET, &caller.registers[ARCH_DWARF_BP]);
+        quality = unwind_memory_read(memory, bp + ARCH_FRAME_BP_OFFSET, &caller_bp);
     }
     if (quality != STACK_NONE) {
         return quality;
     }
-    if (caller.pc == 0) {
+    if (pc == 0) {
         return STACK_NO_RULE;
     }
-    caller.registers[ARCH_DWARF_SP] = bp + ARCH_FRAME_CFA_OFFSET;
-    *frame = caller;
+    unwind_frame_set(frame, pc, bp + ARCH_FRAME_CFA_OFFSET, caller_bp, 0, 1U << ARCH_DWARF_BP);
     return STACK_NONE;
 }
 

@@ -33,6 +33,18 @@ static inline bool unwind_frame_knows(const struct unwind_frame *frame, unsigned
     return (frame->known >> number & 1) != 0;
 }
 
+/* Becomes the caller's. Beside rsp `known` says which of rbp and rbx hold something. In place: the
+ * other registers are left behind, unknown. */
+static inline void unwind_frame_set(struct unwind_frame *frame, uint64_t pc, uint64_t sp,
+                                    uint64_t bp, uint64_t bx, uint32_t known)
+{
+    frame->pc = pc;
+    frame->registers[ARCH_DWARF_SP] = sp;
+    frame->registers[ARCH_DWARF_BP] = bp;
+    frame->registers[ARCH_DWARF_BX] = bx;
+    frame->known = known | 1U << ARCH_DWARF_SP;
+}
+
 /* Reads a word. Returns STACK_NONE, or what a stack that needs it ends with. */
 static inline enum stack_quality unwind_memory_read(const struct unwind_memory *memory,
                                                     uint64_t address, uint64_t *ret)

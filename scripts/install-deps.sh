@@ -23,7 +23,7 @@ test_packages=(
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
     procps util-linux valgrind gdb     # system tests
-    systemd                            # its tools, in system tests
+    systemd passwd                     # its tools; the units, and the service in a systemd of its own
     python3                            # JSON in system tests and benches
     python3-jsonschema                 # the schemas of configs
     elfutils                           # independent readers of symbols, call frames and lines

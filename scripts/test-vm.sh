@@ -72,7 +72,7 @@ cache=${cache:-$work/cache}
 mkdir -p "$cache" "$work/results"
 cache=$(realpath "$cache")
 
-# fetch_kernel: sid's kernel to $cache/vmlinuz, by an apt whose configuration, lists and archives are its own.
+# fetch_kernel: sid's kernel to $cache/vmlinuz and its overlay filesystem, a module, to $cache/overlay.ko, by an apt whose configuration, lists and archives are its own.
 fetch_kernel() (
     apt=$work/apt
     # shellcheck source=scripts/archive.sh
@@ -103,14 +103,18 @@ CONF
     apt-get -q update
     version=$(apt-cache depends linux-image-cloud-amd64 |
         sed -n 's/^ *Depends: linux-image-\([0-9].*-cloud-amd64\)$/\1/p')
-    # What holds the kernel itself has had two names.
+    # What holds the kernel itself has had two names, and its modules may be in a package of their own.
     apt-get -q download "linux-binary-$version" || apt-get -q download "linux-image-$version"
-    dpkg -x ./*.deb root
+    apt-get -q download "linux-modules-$version" || true
+    for package in ./*.deb; do
+        dpkg -x "$package" root
+    done
+    xz -dc "$(find root -name 'overlay.ko.xz' -print -quit)" >"$cache/overlay.ko"
     cp "$(find root -type f -name 'vmlinuz*' -print -quit)" "$cache/vmlinuz.new"
     mv "$cache/vmlinuz.new" "$cache/vmlinuz"
 )
 
-if [ ! -e "$cache/vmlinuz" ]; then
+if [ ! -e "$cache/vmlinuz" ] || [ ! -e "$cache/overlay.ko" ]; then
     echo "== fetching sid's kernel"
     fetch_kernel >"$work/fetch.log" 2>&1 || {
         tail -n 20 "$work/fetch.log" >&2
@@ -123,10 +127,12 @@ fi
 make_initrd() {
     mkdir -p "$work/initrd"/{bin,proc,root}
     cp /bin/busybox "$work/initrd/bin/"
+    cp "$cache/overlay.ko" "$work/initrd/"
     cat >"$work/initrd/init" <<INIT
 #!/bin/busybox sh
 set -e
 export PATH=/bin
+busybox insmod /overlay.ko
 busybox mount -t virtiofs -o ro root /root
 for folder in proc sys dev run tmp; do busybox mount -t tmpfs tmpfs /root/\$folder; done
 busybox mount -t proc proc /root/proc
@@ -159,6 +165,8 @@ export CPU_PROFILERD_REQUIRE_PERF=1
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +cpu +memory +pids +io >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up 2>/dev/null
 ln -sf /proc/self/fd /dev/fd
 echo "== $(uname -sr), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid), $(nproc) CPUs, up in $(cut -d ' ' -f 1 /proc/uptime) s"

@@ -55,7 +55,7 @@ static const char *suggest_by_part(const char *name, const char *const *names, s
 /* The member that `name` is closest to, or NULL. */
 static const char *suggest_member(const char *name, const char *const *names, size_t count)
 {
-    const char *closest = NULL;
+    size_t closest = count;
     size_t least = SUGGESTION_DISTANCE_MAX + 1;
     if (strlen(name) > NAME_BYTES_MAX) {
         return NULL;
@@ -64,10 +64,10 @@ static const char *suggest_member(const char *name, const char *const *names, si
         size_t distance = edit_distance(name, names[i]);
         if (distance < least) {
             least = distance;
-            closest = names[i];
+            closest = i;
         }
     }
-    return closest != NULL ? closest : suggest_by_part(name, names, count);
+    return closest < count ? names[closest] : suggest_by_part(name, names, count);
 }
 
 struct shown_name config_show_name(const char *name)
@@ -126,7 +126,7 @@ int config_read_bool(const cJSON *item, const char *name, bool *value, struct fa
     return 0;
 }
 
-static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
+int config_parse_object(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr)
 {
     if (text_bytes > CONFIG_BYTES_MAX) {
         return fault_set_member(reterr, "config", "has %zu bytes; at most %zu are allowed",
@@ -145,15 +145,11 @@ static int parse_text(const char *text, size_t text_bytes, cJSON **ret, struct f
                : fault_set_member(reterr, "config", "is not an object; an object is allowed");
 }
 
-int config_take_members(const char *text, size_t text_bytes, const char *const *names, size_t count,
-                        cJSON **ret_tree, const cJSON **ret_items, struct fault *reterr)
+int config_take_members(const cJSON *object, const char *const *names, size_t count,
+                        const cJSON **ret_items, struct fault *reterr)
 {
-    const char *offender = NULL;
-    int r = parse_text(text, text_bytes, ret_tree, reterr);
-    if (r < 0) {
-        return r;
-    }
-    r = json_take_members(*ret_tree, names, count, ret_items, &offender);
+    const char *offender = "";
+    int r = json_take_members(object, names, count, ret_items, &offender);
     if (r == -EEXIST) {
         return fault_set_member(reterr, offender, "is there twice; once is allowed");
     }

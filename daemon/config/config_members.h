@@ -24,13 +24,18 @@ struct shown_name {
 struct shown_name config_show_name(const char *name);
 
 /*
- * Parses a text, and finds the members of its object: `ret_items[i]` (borrowed from `*ret_tree`) is
- * the one called `names[i]`, or NULL. `*ret_tree` is returned: json_freep(), after a failure too. A
- * text that is no object is a fault of the member "config". A name that is none of `names` is
- * refused with the one that may have been meant, or with all of them. The other result is -ENOMEM.
+ * Parses a text that must be an object, or the member "config" is at fault. Returned: json_freep().
+ * The other result is -ENOMEM.
  */
-int config_take_members(const char *text, size_t text_bytes, const char *const *names, size_t count,
-                        cJSON **ret_tree, const cJSON **ret_items, struct fault *reterr);
+int config_parse_object(const char *text, size_t text_bytes, cJSON **ret, struct fault *reterr);
+
+/*
+ * Finds the members of an object: `ret_items[i]` (borrowed from it) is the one called `names[i]`,
+ * or NULL. A name that is none of them is refused with the one that may have been meant, or with
+ * all of them.
+ */
+int config_take_members(const cJSON *object, const char *const *names, size_t count,
+                        const cJSON **ret_items, struct fault *reterr);
 
 /* Leave `*value` alone where `item` is NULL. */
 int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,

@@ -116,7 +116,10 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
     cleanup_(json_freep) cJSON *tree = NULL;
     const cJSON *items[MEMBER_COUNT];
     struct daemon_config config;
-    int r = config_take_members(text, text_bytes, member_names, MEMBER_COUNT, &tree, items, reterr);
+    int r = config_parse_object(text, text_bytes, &tree, reterr);
+    if (r >= 0) {
+        r = config_take_members(tree, member_names, MEMBER_COUNT, items, reterr);
+    }
     if (r < 0) {
         return r;
     }

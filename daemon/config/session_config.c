@@ -323,7 +323,10 @@ int session_config_parse_within(const char *text, size_t text_bytes, bool detach
 {
     cleanup_(json_freep) cJSON *tree = NULL;
     const cJSON *items[MEMBER_COUNT];
-    int r = config_take_members(text, text_bytes, member_names, MEMBER_COUNT, &tree, items, reterr);
+    int r = config_parse_object(text, text_bytes, &tree, reterr);
+    if (r >= 0) {
+        r = config_take_members(tree, member_names, MEMBER_COUNT, items, reterr);
+    }
     if (r < 0) {
         return r;
     }

@@ -14,7 +14,7 @@ c_files() {
 }
 
 shell_files() {
-    find scripts tests bench -name '*.sh' | sort
+    find scripts systemd tests bench -name '*.sh' | sort
     echo .ci/run
 }
 

@@ -167,12 +167,9 @@ before=$(switches)
 record 3
 each=$((($(switches) - before) / 3 / ${#cpus[@]}))
 load_ends
-judge "$WORK/report.json" "c['lost'] == 0" "abs(c['unexplained']) <= c['expected'] / 100"
+# A CPU whose every tick has its sample needs nobody's word on idleness, and says `switches` all the same.
+judge "$WORK/report.json" "$closes" "c['lost'] == 0"
 echo "$each switches a second of a CPU: idleness by $(json "$WORK/report.json" "d['books']['idle_source']")"
-# Half as many again, so that each CPU had too many.
-if [ "$each" -gt 30000 ]; then
-    expect_json "$WORK/report.json" "all('switches,' in c['idle_source'] for c in d['books']['cpus'])" "no CPU gave up its switch records"
-fi
 
 echo "== a pause is in no term"
 load busy

@@ -13,9 +13,11 @@ pc=$(find "$prefix" -name profctl.pc)
 [ -n "$pc" ] || fail "no profctl.pc"
 library=${pc%/pkgconfig/profctl.pc}
 for file in "$prefix/sbin/cpu-profilerd" "$prefix/bin/profctl" "$prefix/include/profctl.h" \
-    "$library/libprofctl.so" "$library/libprofctl.so.0"; do
+    "$library/libprofctl.so" "$library/libprofctl.so.0" "$prefix/lib/systemd/system/cpu-profilerd.service" \
+    "$prefix/lib/systemd/system/cpu-profilerd.socket" "$prefix/lib/sysusers.d/cpu-profilerd.conf"; do
     [ -e "$file" ] || fail "not installed: $file"
 done
+grep -qx "ExecStart=$prefix/sbin/cpu-profilerd" "$prefix/lib/systemd/system/cpu-profilerd.service" || fail "the unit starts another program"
 
 # From any prefix, and moved afterwards; nothing of the build is needed.
 DESTDIR=$WORK/staged cmake --install "$RELEASE_DIR" >"$WORK/install.out" 2>&1 || fail "install: $(cat "$WORK/install.out")"

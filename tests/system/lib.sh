@@ -22,6 +22,7 @@ search_path=$PATH
 PATH=$BIN:$search_path
 WORK=$(mktemp -d)
 background_pids=()
+end_functions=()
 
 # shellcheck source=scripts/daemon.sh
 . "$SOURCE_DIR/scripts/daemon.sh"
@@ -44,6 +45,10 @@ finish() {
     if ! stop_daemon; then
         status=1
     fi
+    local ending
+    for ending in "${end_functions[@]}"; do
+        "$ending"
+    done
     if [ "$status" -ne 0 ] && [ -s "$WORK/daemon.log" ]; then
         echo "--- the daemon said:"
         cat "$WORK/daemon.log"
@@ -52,8 +57,14 @@ finish() {
     exit "$status"
 }
 trap finish EXIT
+
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# at_end FUNCTION: is called when the test ends, however it does.
+at_end() {
+    end_functions+=("$1")
+}
 
 fail() {
     echo "FAIL: $*"
@@ -88,15 +99,36 @@ use_build() {
     fi
 }
 
-# start_daemon [ARGUMENT...]: on a socket in WORK.
+# start_daemon [ARGUMENT...]: on a socket in WORK. With CPU_PROFILERD_SERVICE=UNIT it is the installed service that is
+# started and stopped, whatever use_build says; arguments it cannot have.
 start_daemon() {
+    if [ -n "${CPU_PROFILERD_SERVICE:-}" ]; then
+        [ $# -eq 0 ] || skip "a service has no arguments"
+        systemctl reset-failed "$CPU_PROFILERD_SERVICE" # the count of its starts
+        systemctl start "$CPU_PROFILERD_SERVICE" || fail "the service did not start"
+        export CPU_PROFILERD_SOCKET=/run/cpu-profilerd/control.sock
+        daemon_pid=$(systemctl show "$CPU_PROFILERD_SERVICE" -p MainPID --value)
+        return
+    fi
     daemon_start "$BIN" "$WORK" "$@" || fail "the daemon did not start"
+}
+
+stop_service() {
+    [ -n "$daemon_pid" ] || return 0
+    daemon_pid=
+    systemctl stop "$CPU_PROFILERD_SERVICE" 2>/dev/null
+    journalctl --no-pager -o cat -u "$CPU_PROFILERD_SERVICE" >"$WORK/daemon.log"
+    [ "$(systemctl show "$CPU_PROFILERD_SERVICE" -p Result --value)" = success ]
 }
 
 # stop_daemon: status 1 and a sentence when it did not end as it should. Nothing runs: status 0.
 stop_daemon() {
     local status=0
-    daemon_stop || status=$?
+    if [ -n "${CPU_PROFILERD_SERVICE:-}" ]; then
+        stop_service || status=$?
+    else
+        daemon_stop || status=$?
+    fi
     if [ "$status" -ne 0 ]; then
         echo "FAIL: the daemon ended with status $status"
         return 1

@@ -10,6 +10,7 @@ export CPU_PROFILERD_SOCKET=$WORK/passed.sock
 # activate ARGUMENT...: systemd-socket-activate, until what it has started ends.
 activate() {
     rm -f "$CPU_PROFILERD_SOCKET"
+    : >"$WORK/log"
     systemd-socket-activate "$@" >"$WORK/log" 2>&1 &
     background_pids+=($!)
     activated=$!

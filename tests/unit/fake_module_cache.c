@@ -35,6 +35,7 @@ const struct cfi_table *fake_module_table(void)
                                          .ra_saved = CFI_AT_CFA,
                                          .ra_offset = -8};
     static const struct cfi_rule root = {.kind = CFI_ROOT};
+    static const struct cfi_rule other = {.kind = CFI_SWITCH, .ra_saved = CFI_LOST};
     if (shared.bytes == NULL) {
         struct cfi_builder *builder = cfi_builder_new();
         size_t size_bytes = 0;
@@ -42,6 +43,7 @@ const struct cfi_table *fake_module_table(void)
         assert_int_equal(cfi_builder_segment(builder, &segment), 0);
         assert_int_equal(cfi_builder_add(builder, 0x10, 0x20, &leaf), 0);
         assert_int_equal(cfi_builder_add(builder, 0x100, 0x110, &root), 0);
+        assert_int_equal(cfi_builder_add(builder, 0x200, 0x210, &other), 0);
         assert_int_equal(cfi_builder_finish(builder, &shared.bytes, &size_bytes), 0);
         assert_int_equal(cfi_table_open(shared.bytes, size_bytes, &shared.table), 0);
         (void)cfi_builder_free(builder);

@@ -30,7 +30,8 @@ void fake_module_failed(struct module_cache *cache, uint64_t inode, enum module_
 
 /*
  * A table of a file whose first 0x1000 bytes are code: at 0x10 a function whose caller is found at
- * rsp + 8 (CFA = rsp + 16), at 0x100 a root. Borrowed, until fake_module_table_free().
+ * rsp + 8 (CFA = rsp + 16), at 0x100 a root, at 0x200 one that goes over to another stack.
+ * Borrowed, until fake_module_table_free().
  */
 const struct cfi_table *fake_module_table(void);
 void fake_module_table_free(void);

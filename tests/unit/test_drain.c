@@ -74,6 +74,22 @@ static void sideband_alone_moves_no_sample(void **state)
     assert_non_null(process_table_find(world->processes, PID, 300));
 }
 
+static void tells_whether_sideband_came(void **state)
+{
+    struct ring_world *world = *state;
+    drain_sideband(world->drain, 1000);
+    assert_true(drain_is_quiet(world->drain));
+    put_exec(world, 1, PID, 100, "prog");
+    drain_sideband(world->drain, 1000);
+    assert_false(drain_is_quiet(world->drain));
+    put_sample(world, 0, PID, 300, 0x5010);
+    drain_all(world->drain, 2000);
+    assert_true(drain_is_quiet(world->drain));
+    put_exec(world, 0, PID, 1500, "other");
+    drain_all(world->drain, 2000);
+    assert_false(drain_is_quiet(world->drain));
+}
+
 static void losses_are_counted_where_they_happen(void **state)
 {
     struct ring_world *world = *state;
@@ -252,6 +268,7 @@ int main(void)
         TEST(each_sample_sees_the_state_of_its_own_time),
         TEST(what_is_newer_than_the_horizon_waits_for_the_next_round),
         TEST(sideband_alone_moves_no_sample),
+        TEST(tells_whether_sideband_came),
         TEST(losses_are_counted_where_they_happen),
         TEST(a_record_that_makes_no_sense_is_counted_and_passed),
         TEST(a_full_depth_is_a_cut_stack),

@@ -8,8 +8,14 @@
 /* cmocka wants the four above */
 #include <cmocka.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-#define START_NS  (1000 * SECOND_NS)
+#define SECOND_NS  UINT64_C(1000000000)
+#define USER_LINES 20
+#define ALL_LINES  100
+#define NEW_QUOTA                                                                                  \
+    {                                                                                              \
+        .user_lines_max = USER_LINES, .all_lines_max = ALL_LINES                                   \
+    }
+#define START_NS (1000 * SECOND_NS)
 
 /* How many of `count` lines are written. */
 static unsigned take(struct log_quota *quota, uid_t uid, unsigned count, uint64_t now_ns)
@@ -39,31 +45,31 @@ static void assert_tells_nothing(struct log_quota *quota, uint64_t now_ns)
 
 static void bounds_the_lines_of_each_user(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     (void)state;
-    assert_int_equal(take(&quota, 1000, 500, START_NS), LOG_QUOTA_LINES);
+    assert_int_equal(take(&quota, 1000, 500, START_NS), USER_LINES);
     assert_int_equal(take(&quota, 0, 1, START_NS), 1);
     assert_int_equal(take(&quota, 1001, 5, START_NS + 9 * SECOND_NS), 5);
 }
 
 static void bounds_the_lines_of_all_users(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     unsigned taken = 0;
     (void)state;
     for (uid_t uid = 0; uid < 5000; uid++) {
         taken += take(&quota, uid, 7, START_NS);
     }
-    assert_int_equal(taken, LOG_QUOTA_LINES_ALL);
+    assert_int_equal(taken, ALL_LINES);
 }
 
 static void tells_what_it_left_out_when_the_window_is_over(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     (void)state;
-    (void)take(&quota, 7, LOG_QUOTA_LINES + 3, START_NS);
-    (void)take(&quota, 8, LOG_QUOTA_LINES, START_NS);
-    (void)take(&quota, 9, LOG_QUOTA_LINES + 1, START_NS);
+    (void)take(&quota, 7, USER_LINES + 3, START_NS);
+    (void)take(&quota, 8, USER_LINES, START_NS);
+    (void)take(&quota, 9, USER_LINES + 1, START_NS);
     assert_tells_nothing(&quota, START_NS + LOG_QUOTA_WINDOW_NS - 1);
     assert_tells(&quota, START_NS + LOG_QUOTA_WINDOW_NS, 7, 3);
     assert_tells(&quota, START_NS + LOG_QUOTA_WINDOW_NS, 9, 1);
@@ -73,10 +79,10 @@ static void tells_what_it_left_out_when_the_window_is_over(void **state)
 
 static void leaves_nothing_out_untold(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     uint64_t late_ns = START_NS + 100 * SECOND_NS;
     (void)state;
-    (void)take(&quota, 7, LOG_QUOTA_LINES + 3, START_NS);
+    (void)take(&quota, 7, USER_LINES + 3, START_NS);
     /* Nobody has asked since, so the old window goes on. */
     assert_int_equal(take(&quota, 7, 2, late_ns), 0);
     assert_tells(&quota, late_ns, 7, 5);
@@ -85,7 +91,7 @@ static void leaves_nothing_out_untold(void **state)
 
 static void counts_users_without_a_place_together(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     (void)state;
     for (uid_t uid = 1; uid <= LOG_QUOTA_USERS + 6; uid++) {
         assert_int_equal(take(&quota, uid, 1, START_NS), uid <= LOG_QUOTA_USERS);
@@ -97,11 +103,11 @@ static void counts_users_without_a_place_together(void **state)
 /* A window that ends without anything left out is told of by nobody, and another one begins. */
 static void begins_anew_after_a_quiet_window(void **state)
 {
-    struct log_quota quota = {0};
+    struct log_quota quota = NEW_QUOTA;
     (void)state;
     for (unsigned i = 0; i < 50; i++) {
-        assert_int_equal(take(&quota, 7, LOG_QUOTA_LINES, START_NS + i * LOG_QUOTA_WINDOW_NS),
-                         LOG_QUOTA_LINES);
+        assert_int_equal(take(&quota, 7, USER_LINES, START_NS + i * LOG_QUOTA_WINDOW_NS),
+                         USER_LINES);
     }
 }
 

@@ -26,8 +26,10 @@ foreach(name trace_lanes trace_reader)
     target_sources(test_${name} PRIVATE unit/loaded_recording.c)
 endforeach()
 # A module cache that opens nothing answers what is asked for the rules of code.
-unit_test(code_map recording)
-target_sources(test_code_map PRIVATE unit/fake_module_cache.c)
+foreach(name code_map user_stack)
+    unit_test(${name} recording)
+    target_sources(test_${name} PRIVATE unit/fake_module_cache.c)
+endforeach()
 unit_test(deferred recording)
 # Rings in memory, with all that is behind them as it is.
 foreach(name drain drain_targets drain_ticks)

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The installed service under a systemd of its own: the socket starts it for a member of the group, who records; who is
+# no member is told so. What kills it does not keep it down. Recordings on a schedule and at boot are made and rotated.
+. "${0%/*}/lib.sh"
+. "${0%/*}/service_lib.sh"
+require_perf
+use_build release
+require_lab
+start_service_lab "echo '{\"frequency_hz\": 999, \"max_duration_s\": 1}' >/etc/cpu-profilerd/record/boot.json
+systemctl enable cpu-profilerd-record@boot.service"
+
+# alice COMMAND...: in her home.
+alice() {
+    # shellcheck disable=SC2016 # for the shell inside
+    lab_as alice sh -c 'cd /home/alice && exec "$@"' sh "$@"
+}
+
+# The boot was recorded, from before basic.target was reached; then the daemon ends, for the next client to start it.
+recording_ended() {
+    [[ $(lab systemctl show "$1" -p ActiveState --value) =~ ^(inactive|failed)$ ]]
+}
+boot=cpu-profilerd-record@boot.service
+wait_until 20 recording_ended "$boot" || fail "the recording of the boot does not end"
+lab sh -c 'profctl report --json -n 0 /var/lib/cpu-profilerd/boot/boot-*.fxt.gz' >"$WORK/report.json" ||
+    fail "the boot was not recorded: $(lab journalctl --no-pager)"
+expect_json "$WORK/report.json" 'd["samples"] > 100' "nothing was recorded of the boot"
+[ "$(lab systemctl show "$boot" -p ExecMainStartTimestampMonotonic --value)" -lt \
+    "$(lab systemctl show basic.target -p ActiveEnterTimestampMonotonic --value)" ] || fail "the recording began after basic.target"
+lab systemctl stop "$UNIT" 2>/dev/null || fail "the service does not stop"
+
+[ "$(lab stat -c '%U:%G %a' /run/cpu-profilerd/control.sock)" = "root:cpu-profiler 660" ] || fail "the socket has other rights"
+
+# Who is no member.
+lab_as bob profctl start >"$WORK/bob.out" 2>&1 && fail "bob may record"
+grep -q "not allowed to connect to .* join the group 'cpu-profiler'" "$WORK/bob.out" || fail "bob is told: $(cat "$WORK/bob.out")"
+[ "$(service_property ActiveState)" = inactive ] || fail "the service runs already"
+
+# Who is one: a session that goes on without a client.
+lab install -m 755 "$WORKLOADS/busy" /usr/bin/
+alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+[ "$(service_property ActiveState)" = active ] || fail "the socket did not start the service"
+alice busy --seconds 1 >"$WORK/truth" || fail "the workload failed"
+alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
+alice profctl read -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
+alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
+alice profctl report --json -n 0 p.fxt >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" 'sum(r["self"] for r in d["rows"] if r["name"] == "spin_three_fifths") > 100' "the workload is not in the recording"
+lab_as bob profctl report /home/alice/p.fxt >"$WORK/out" 2>&1 && fail "bob may read alice's recording"
+user=$(lab ps -o user= -p "$(service_property MainPID)")
+[ "$user" = cpu-profilerd ] || fail "the daemon runs as '$user'"
+
+# Killed, it comes back, and is there for the next. So it is when it does nothing any more: the watchdog ends it.
+expect_return() {
+    local pid=$2
+    is_back() {
+        [ "$(service_property ActiveState)" = active ] && [ "$(service_property MainPID)" != "$pid" ]
+    }
+    wait_until 15 is_back || fail "$1, it did not come back: $(service_log)"
+    alice profctl record -F 99 -d 0.3 -o p.fxt >"$WORK/out" 2>&1 || fail "$1, it came back, but: $(cat "$WORK/out")"
+}
+pid=$(service_property MainPID)
+lab kill -KILL "$pid"
+expect_return "killed" "$pid"
+set_service "${limits[@]}" WatchdogSec=2
+alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+pid=$(service_property MainPID)
+lab kill -STOP "$pid"
+expect_return "stopped" "$pid"
+service_log | grep -q 'Watchdog timeout' || fail "it was not the watchdog that ended it: $(service_log)"
+
+# Ended during a session, it lets the client read for 5 s what it has; and tells how much nobody read.
+# end_service: in the background; its status is for wait.
+end_service() {
+    lab systemctl stop "$UNIT" 2>/dev/null &
+}
+is_ending() {
+    [ "$(service_property ActiveState)" = deactivating ] && alice profctl status --json | grep -q '"state": *"stopped"'
+}
+set_service "${limits[@]}"
+alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+alice busy --seconds 1 >/dev/null
+end_service
+wait_until 5 is_ending || fail "the session is not stopped: $(service_log)"
+alice profctl read -o last.fxt >"$WORK/out" 2>&1 || fail "nothing can be read from a service that ends: $(cat "$WORK/out")"
+wait "$!" || fail "systemctl stop failed"
+alice profctl report --json last.fxt >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" 'd["samples"] > 100 and d["samples"] == d["books"]["total"]["kept"]' "what was read last is not whole"
+alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+alice busy --seconds 1 >/dev/null
+began=$SECONDS
+end_service
+wait "$!" || fail "systemctl stop failed"
+[ $((SECONDS - began)) -le 8 ] || fail "the service took $((SECONDS - began)) s to end"
+service_log | grep -qE 'closed, .*; [1-9][0-9]* samples of it were not read' || fail "it did not tell what was not read: $(service_log)"
+[ "$(service_property Result)" = success ] || fail "the service ended with $(service_property Result): $(service_log)"
+
+# It heeds the administrator's config, and ends when nobody needs it; the socket starts it again.
+echo '{"max_frequency_hz": 100}' | lab tee /etc/cpu-profilerd/daemon.json >/dev/null
+set_service "${limits[@]}" ExecStart= "ExecStart=/usr/sbin/cpu-profilerd --idle-exit-s 1"
+alice profctl start -F 101 >"$WORK/out" 2>&1 && fail "the config is not heeded"
+grep -q 'daemon.json' "$WORK/out" || fail "a refusal does not say why: $(cat "$WORK/out")"
+is_inactive() {
+    [ "$(service_property ActiveState)" = inactive ]
+}
+wait_until 10 is_inactive || fail "it does not end when nobody needs it: $(service_log)"
+alice profctl status >"$WORK/out" || fail "it is not started again: $(cat "$WORK/out")"
+lab rm /etc/cpu-profilerd/daemon.json
+set_service "${limits[@]}"
+
+# A recording by a named config, and the rotation: of 26 recordings the newest 24 are left.
+recorder=cpu-profilerd-record@hourly.service
+echo '{"frequency_hz": 99, "max_duration_s": 1}' | lab tee /etc/cpu-profilerd/record/hourly.json >/dev/null
+lab systemctl start "$recorder" || fail "the recording does not start"
+wait_until 20 recording_ended "$recorder" || fail "the recording does not end"
+[ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "the recording failed: $(lab journalctl --no-pager -u "$recorder")"
+folder=/var/lib/cpu-profilerd/hourly
+lab sh -c "ls $folder" >"$WORK/recordings"
+[ "$(wc -l <"$WORK/recordings")" -eq 1 ] || fail "there is not one recording: $(cat "$WORK/recordings")"
+alice profctl report "$folder/$(cat "$WORK/recordings")" >"$WORK/out" || fail "a member cannot read the recording"
+lab_as bob ls "$folder" 2>/dev/null && fail "who is no member sees the recordings"
+lab sh -c "for i in \$(seq 10 34); do install -o cpu-profilerd-record /dev/null $folder/hourly-20200101T0000\${i}Z.fxt.gz; done"
+lab systemctl start "$recorder" && wait_until 20 recording_ended "$recorder" || fail "the second recording"
+lab sh -c "ls $folder" >"$WORK/rotated"
+[ "$(wc -l <"$WORK/rotated")" -eq 24 ] || fail "24 are kept, not: $(cat "$WORK/rotated")"
+[ "$(grep -c -v 2020 "$WORK/rotated")" -eq 2 ] || fail "the newest are not kept: $(cat "$WORK/rotated")"
+lab systemctl start cpu-profilerd-record@hourly.timer || fail "the timer does not start"
+lab systemctl list-timers --no-pager | grep -q "$recorder" || fail "the timer starts nothing"
