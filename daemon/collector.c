@@ -28,7 +28,6 @@
 #define SAMPLE_PERIOD_NS   (100 * MILLISECOND_NS)
 #define HORIZON_LAG_NS     MILLISECOND_NS /* between a record's time stamp and its being visible */
 #define HISTORY_NS         (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
-#define IDLE_TELL_NS       (1000 * MILLISECOND_NS)
 #define SUSPEND_LEAST_NS                                                                           \
     MILLISECOND_NS /* clocks that are read one after the other differ by less */
 #define WALK_BUDGET_NS      (5 * MILLISECOND_NS)
@@ -71,7 +70,6 @@ struct collector {
     char *finishing_json;         /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
-    uint64_t next_idle_ns;
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
     bool running;
     bool stopping; /* drained, but for samples that are held */
@@ -222,7 +220,6 @@ static void start_sampling(struct collector *collector, uint64_t time_ns)
 {
     collector->running = true;
     collector->next_samples_ns = time_ns;
-    collector->next_idle_ns = time_ns + IDLE_TELL_NS;
     collector_cpus_start(collector->cpus, collector->drain);
 }
 
@@ -250,10 +247,7 @@ static void drain_samples(struct collector *collector, uint64_t time_ns, uint64_
             break;
         }
     }
-    if (time_ns >= collector->next_idle_ns) {
-        collector_cpus_tell_idle(collector->cpus, collector->drain);
-        collector->next_idle_ns = time_ns + IDLE_TELL_NS;
-    }
+    collector_cpus_tell_idle(collector->cpus, collector->drain, time_ns);
     collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
 }
 

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#define IDLE_TELL_NS UINT64_C(1000000000)
+
 struct collector_cpus {
     const struct perf_source *source;
     const char *idle_source;
@@ -20,6 +22,7 @@ struct collector_cpus {
     struct cpu_presence *presence;
     struct cpu_time *idle; /* as it was told of last; as of the next time */
     struct cpu_time *idle_now;
+    uint64_t next_idle_ns;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -85,6 +88,7 @@ struct collector_cpus *collector_cpus_free(struct collector_cpus *cpus)
 void collector_cpus_start(struct collector_cpus *cpus, struct drain *drain)
 {
     const struct perf_source *source = cpus->source;
+    cpus->next_idle_ns = clock_ns(CLOCK_BOOTTIME) + IDLE_TELL_NS;
     drain_start(drain);
     (void)cpu_idle_read(CPU_IDLE_ROOT, cpus->idle_source, cpus->idle, source->cpu_count);
     for (size_t i = 0; i < source->cpu_count; i++) {
@@ -93,11 +97,26 @@ void collector_cpus_start(struct collector_cpus *cpus, struct drain *drain)
     }
 }
 
+static void tell_idle(struct collector_cpus *cpus, struct drain *drain)
+{
+    size_t cpu_count = cpus->source->cpu_count;
+    memcpy(cpus->idle_now, cpus->idle, cpu_count * sizeof *cpus->idle);
+    (void)cpu_idle_read(CPU_IDLE_ROOT, cpus->idle_source, cpus->idle_now, cpu_count);
+    for (size_t i = 0; i < cpu_count; i++) {
+        uint64_t idle_ns = cpus->idle_now[i].idle_ns;
+        /* The kernel's sums may go back by a tick. */
+        if (idle_ns >= cpus->idle[i].idle_ns) {
+            drain_tell_idle(drain, i, idle_ns - cpus->idle[i].idle_ns);
+            cpus->idle[i].idle_ns = idle_ns;
+        }
+    }
+}
+
 void collector_cpus_stop(struct collector_cpus *cpus, struct drain *drain)
 {
     const struct perf_source *source = cpus->source;
     drain_stop(drain);
-    collector_cpus_tell_idle(cpus, drain);
+    tell_idle(cpus, drain);
     collector_cpus_read(cpus, UINT64_MAX);
     for (size_t i = 0; i < source->cpu_count; i++) {
         cpu_presence_stop(&cpus->presence[i], moment_at(source->cpus[i].stopped_ns));
@@ -123,18 +142,11 @@ void collector_cpus_read(struct collector_cpus *cpus, uint64_t horizon_ns)
     }
 }
 
-void collector_cpus_tell_idle(struct collector_cpus *cpus, struct drain *drain)
+void collector_cpus_tell_idle(struct collector_cpus *cpus, struct drain *drain, uint64_t time_ns)
 {
-    size_t cpu_count = cpus->source->cpu_count;
-    memcpy(cpus->idle_now, cpus->idle, cpu_count * sizeof *cpus->idle);
-    (void)cpu_idle_read(CPU_IDLE_ROOT, cpus->idle_source, cpus->idle_now, cpu_count);
-    for (size_t i = 0; i < cpu_count; i++) {
-        uint64_t idle_ns = cpus->idle_now[i].idle_ns;
-        /* The kernel's sums may go back by a tick. */
-        if (idle_ns >= cpus->idle[i].idle_ns) {
-            drain_tell_idle(drain, i, idle_ns - cpus->idle[i].idle_ns);
-            cpus->idle[i].idle_ns = idle_ns;
-        }
+    if (time_ns >= cpus->next_idle_ns) {
+        tell_idle(cpus, drain);
+        cpus->next_idle_ns = time_ns + IDLE_TELL_NS;
     }
 }
 

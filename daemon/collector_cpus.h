@@ -24,8 +24,8 @@ void collector_cpus_stop(struct collector_cpus *cpus, struct drain *drain);
 
 /* Reads the counts, as they were at the horizon: what was counted since is not drained yet. */
 void collector_cpus_read(struct collector_cpus *cpus, uint64_t horizon_ns);
-/* For how long the CPUs idled, to whom no switch records tell it. */
-void collector_cpus_tell_idle(struct collector_cpus *cpus, struct drain *drain);
+/* For how long the CPUs idled, to whom no switch records tell it; now and then. */
+void collector_cpus_tell_idle(struct collector_cpus *cpus, struct drain *drain, uint64_t time_ns);
 
 /* One CPU is found to be offline. Returns when it went, CLOCK_BOOTTIME. */
 uint64_t collector_cpus_lose(struct collector_cpus *cpus, size_t index);
