@@ -9,7 +9,7 @@
 #include "collector.h"
 
 #include "cleanup.h"
-#include "cpu_idle.h"
+#include "collector_cpus.h"
 #include "drain.h"
 
 #include <pthread.h>
@@ -29,7 +29,6 @@
 #define SAMPLE_PERIOD_NS     (100 * MILLISECOND_NS)
 #define HORIZON_LAG_NS       MILLISECOND_NS /* between a record's time stamp and its being visible */
 #define HISTORY_NS           (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
-#define IDLE_TELL_NS         (1000 * MILLISECOND_NS)
 #define SUSPEND_LEAST_NS                                                                           \
     MILLISECOND_NS /* clocks that are read one after the other differ by less */
 #define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
@@ -59,18 +58,18 @@ struct collector {
     uint64_t names_limit_ns;
     unsigned events; /* a bit for each enum collector_event */
     struct collector_counts published;
-    struct drain_cpu_counts *published_cpus;
-    struct perf_count *published_kernel;
+    struct collector_cpu *published_cpus;
+    bool *lost; /* sideband_count of the source; told, and not taken yet */
+    struct perf_opening *openings;
+    struct perf_opening *replaced;
 
     /* The thread's own from here on. */
     struct drain *drain;
-    struct perf_count *kernel; /* as of the last drain of samples */
-    char *finishing_json;      /* not NULL: finishing */
+    struct collector_cpus *cpus;
+    struct perf_opening *waiting; /* until the rings that they replace are empty */
+    char *finishing_json;         /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
-    struct cpu_time *idle; /* cpu_count of them, as of the next; as it was told of last */
-    struct cpu_time *idle_now;
-    uint64_t next_idle_ns;
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
     bool running;
     bool stopping; /* drained, but for samples that are held */
@@ -79,34 +78,35 @@ struct collector {
     uint64_t next_walk_ns;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000 * MILLISECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t now_ns(void)
 {
-    return clock_ns(CLOCK_BOOTTIME);
+    return collector_cpus_now().boottime_ns;
 }
 
 /* Tells the main thread that this one lives. */
 static void beat(struct collector *collector)
 {
-    atomic_store_explicit(&collector->beat_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    atomic_store_explicit(&collector->beat_ns, collector_cpus_now().monotonic_ns,
+                          memory_order_relaxed);
 }
 
 static void publish(struct collector *collector)
 {
+    const struct perf_source *source = collector->config.source;
     uint64_t modules_unread = trace_counts(collector->config.trace).modules_unread;
+    uint64_t monotonic_ns = collector_cpus_now().monotonic_ns;
+    const struct drain_cpu_counts *drained = drain_cpu_counts(collector->drain);
     (void)pthread_mutex_lock(&collector->mutex);
     collector->published.drain = *drain_counts(collector->drain);
     collector->published.modules_unread = modules_unread;
-    memcpy(collector->published_cpus, drain_cpu_counts(collector->drain),
-           collector->config.source->cpu_count * sizeof *collector->published_cpus);
-    memcpy(collector->published_kernel, collector->kernel,
-           collector->config.source->cpu_count * sizeof *collector->published_kernel);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        collector->published_cpus[i] = (struct collector_cpu){
+            .drain = drained[i],
+            .kernel = collector_cpus_count(collector->cpus, i),
+            .offline_ns = collector_cpus_offline_ns(collector->cpus, i, monotonic_ns),
+            .known = source->cpus[i].sample_fd >= 0,
+        };
+    }
     (void)pthread_mutex_unlock(&collector->mutex);
 }
 
@@ -157,11 +157,31 @@ static bool wait_for_work(struct collector *collector)
     return sample_ring;
 }
 
+/* A CPU that went is not asked for its ticks any more. */
+static void lose_cpu(struct collector *collector, size_t index)
+{
+    struct perf_source *source = collector->config.source;
+    if (index < source->cpu_count && !source->cpus[index].absent) {
+        drain_lose_cpu(collector->drain, index, collector_cpus_lose(collector->cpus, index));
+    }
+    source->cpus[index].absent = true;
+}
+
 static unsigned take_requests(struct collector *collector)
 {
+    size_t count = collector->config.source->sideband_count;
     (void)pthread_mutex_lock(&collector->mutex);
     unsigned requests = collector->requests;
     collector->requests = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (collector->lost[i]) {
+            collector->lost[i] = false;
+            lose_cpu(collector, i);
+        }
+    }
+    while (collector->openings != NULL) {
+        perf_opening_push(&collector->waiting, perf_opening_pop(&collector->openings));
+    }
     if ((requests & REQUEST_FINISH) != 0) {
         free(collector->finishing_json);
         collector->finishing_json = take_ptr(collector->books_json);
@@ -181,23 +201,6 @@ static void try_finish(struct collector *collector, uint64_t time_ns)
     if (trace_finish(collector->config.trace, collector->finishing_json)) {
         free(take_ptr(collector->finishing_json));
         post_event(collector, COLLECTOR_FINISHED);
-    }
-}
-
-/* The kernel's counts, as they were at the horizon: what it has counted since is not drained yet.
- */
-static void read_counts(struct collector *collector, uint64_t horizon_ns)
-{
-    for (size_t i = 0; i < collector->config.source->cpu_count; i++) {
-        struct perf_count count;
-        if (perf_source_read_count(collector->config.source, i, &count) < 0) {
-            continue;
-        }
-        uint64_t time_ns = now_ns();
-        uint64_t since_ns = time_ns > horizon_ns ? time_ns - horizon_ns : 0;
-        count.time_running_ns -=
-            since_ns < count.time_running_ns ? since_ns : count.time_running_ns;
-        collector->kernel[i] = count;
     }
 }
 
@@ -236,40 +239,16 @@ static void tell_of_hang(struct collector *collector)
     }
 }
 
-/* For how long the CPUs idled, to whom no switch records tell it. */
-static void tell_idle(struct collector *collector, bool first)
-{
-    size_t cpu_count = collector->config.source->cpu_count;
-    memcpy(collector->idle_now, collector->idle, cpu_count * sizeof *collector->idle);
-    (void)cpu_idle_read(CPU_IDLE_ROOT, collector->published.idle_source, collector->idle_now,
-                        cpu_count);
-    for (size_t i = 0; i < cpu_count; i++) {
-        uint64_t idle_ns = collector->idle_now[i].idle_ns;
-        uint64_t before_ns = collector->idle[i].idle_ns;
-        /* The kernel's sums may go back by a tick. */
-        if (!first && idle_ns >= before_ns) {
-            drain_tell_idle(collector->drain, i, idle_ns - before_ns);
-        }
-        if (first || idle_ns > before_ns) {
-            collector->idle[i].idle_ns = idle_ns;
-        }
-    }
-}
-
 static void start_sampling(struct collector *collector, uint64_t time_ns)
 {
     collector->running = true;
     collector->next_samples_ns = time_ns;
-    collector->next_idle_ns = time_ns + IDLE_TELL_NS;
-    drain_start(collector->drain);
-    tell_idle(collector, true);
+    collector_cpus_start(collector->cpus, collector->drain);
 }
 
 static void stop_sampling(struct collector *collector)
 {
-    drain_stop(collector->drain);
-    tell_idle(collector, false);
-    read_counts(collector, UINT64_MAX);
+    collector_cpus_stop(collector->cpus, collector->drain);
     collector->running = false;
     collector->stopping = true;
 }
@@ -278,7 +257,7 @@ static void drain_samples(struct collector *collector, uint64_t time_ns, uint64_
 {
     struct perf_source *source = collector->config.source;
     drain_all(collector->drain, horizon_ns);
-    read_counts(collector, horizon_ns);
+    collector_cpus_read(collector->cpus, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
         switch (drain_switch_wish(collector->drain, i, horizon_ns)) {
         case SWITCH_DISABLE:
@@ -291,44 +270,100 @@ static void drain_samples(struct collector *collector, uint64_t time_ns, uint64_
             break;
         }
     }
-    if (time_ns >= collector->next_idle_ns) {
-        tell_idle(collector, false);
-        collector->next_idle_ns = time_ns + IDLE_TELL_NS;
-    }
+    collector_cpus_tell_idle(collector->cpus, collector->drain, time_ns);
     collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
 }
 
 /* No timer runs while the machine is suspended, and the clock of the records goes on. */
-static void watch_for_suspend(struct collector *collector, uint64_t time_ns)
+static void watch_for_suspend(struct collector *collector, struct cpu_moment now)
 {
-    uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    uint64_t ahead_ns = time_ns > monotonic_ns ? time_ns - monotonic_ns : 0;
+    uint64_t ahead_ns = now.boottime_ns > now.monotonic_ns ? now.boottime_ns - now.monotonic_ns : 0;
     if (ahead_ns >= collector->suspended_ns + SUSPEND_LEAST_NS) {
         drain_suspended(collector->drain, ahead_ns - collector->suspended_ns);
         collector->suspended_ns = ahead_ns;
     }
 }
 
+static int watch(const struct collector *collector, int fd, uint64_t tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
+    return fd >= 0 && epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int watch_cpu(const struct collector *collector, size_t index)
+{
+    const struct perf_cpu *cpu = &collector->config.source->cpus[index];
+    int r = watch(collector, cpu->sideband_fd, 2 * index + 1);
+    return r < 0 ? r : watch(collector, cpu->sample_fd, 2 * index);
+}
+
+/* A mapping keeps its event open, and watched. */
+static void watch_no_more(const struct collector *collector, int fd)
+{
+    if (fd >= 0) {
+        (void)epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    }
+}
+
+/* Without being watched, rings are drained all the same, at times. */
+static void install(struct collector *collector, struct perf_opening *opening)
+{
+    struct perf_source *source = collector->config.source;
+    size_t index = opening->index;
+    drain_leave_cpu(collector->drain, index);
+    watch_no_more(collector, source->cpus[index].sideband_fd);
+    watch_no_more(collector, source->cpus[index].sample_fd);
+    bool enabled = perf_source_replace(source, opening);
+    (void)watch_cpu(collector, index);
+    enabled = enabled && collector->running;
+    if (enabled) {
+        collector_cpus_return(collector->cpus, index);
+    }
+    drain_return_cpu(collector->drain, index, enabled, opening->gap_from_ns, opening->gap_to_ns);
+    (void)pthread_mutex_lock(&collector->mutex);
+    perf_opening_push(&collector->replaced, opening);
+    (void)pthread_mutex_unlock(&collector->mutex);
+    post_event(collector, COLLECTOR_REPLACED);
+}
+
+/* New rings take the place of those that are empty for good; the others have another round. */
+static void install_openings(struct collector *collector)
+{
+    struct perf_opening *left = NULL;
+    while (collector->waiting != NULL) {
+        struct perf_opening *opening = perf_opening_pop(&collector->waiting);
+        if (drain_is_empty(collector->drain, opening->index)) {
+            install(collector, opening);
+        } else {
+            perf_opening_push(&left, opening);
+        }
+    }
+    collector->waiting = left;
+}
+
 static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
 {
-    uint64_t time_ns = now_ns();
+    struct cpu_moment now = collector_cpus_now();
+    uint64_t time_ns = now.boottime_ns;
     uint64_t horizon_ns = time_ns - HORIZON_LAG_NS;
     bool samples_drained = false;
 
-    watch_for_suspend(collector, time_ns);
+    watch_for_suspend(collector, now);
     if ((requests & REQUEST_RESUME) != 0) {
         start_sampling(collector, time_ns);
         free(take_ptr(collector->finishing_json)); /* the recording has not ended after all */
     }
     if ((requests & REQUEST_DRAIN) != 0) {
         stop_sampling(collector);
-    } else if (collector->running && (sample_ring || time_ns >= collector->next_samples_ns ||
-                                      drain_is_pressed(collector->drain))) {
+    } else if (collector->running &&
+               (sample_ring || time_ns >= collector->next_samples_ns ||
+                collector->waiting != NULL || drain_is_pressed(collector->drain))) {
         drain_samples(collector, time_ns, horizon_ns);
         samples_drained = true;
     } else {
         drain_sideband(collector->drain, horizon_ns);
     }
+    install_openings(collector);
     walk(collector, time_ns);
     bool drained = drain_held(collector->drain, time_ns) == 0;
     /* After a late round, too, what waited too long has found its time. */
@@ -398,21 +433,11 @@ static void await_first_walk(struct collector *collector)
     (void)pthread_mutex_unlock(&collector->mutex);
 }
 
-static int watch(const struct collector *collector, int fd, uint64_t tag)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
-    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
 static int watch_all(const struct collector *collector)
 {
-    const struct perf_source *source = collector->config.source;
     int r = watch(collector, collector->request_fd, WAKE_COLLECTOR);
-    for (size_t i = 0; r == 0 && i < source->sideband_count; i++) {
-        r = watch(collector, source->cpus[i].sideband_fd, 2 * i + 1);
-        if (r == 0 && i < source->cpu_count) {
-            r = watch(collector, source->cpus[i].sample_fd, 2 * i);
-        }
+    for (size_t i = 0; r == 0 && i < collector->config.source->sideband_count; i++) {
+        r = watch_cpu(collector, i);
     }
     return r;
 }
@@ -428,21 +453,13 @@ static struct collector *free_parts(struct collector *collector)
     free(collector->books_json);
     free(collector->finishing_json);
     free(collector->published_cpus);
-    free(collector->published_kernel);
-    free(collector->kernel);
-    free(collector->idle);
-    free(collector->idle_now);
+    free(collector->lost);
+    perf_opening_free_all(collector->openings);
+    perf_opening_free_all(collector->waiting);
+    perf_opening_free_all(collector->replaced);
+    (void)collector_cpus_free(collector->cpus);
     free(collector);
     return NULL;
-}
-
-static void prepare_idle(struct collector *collector)
-{
-    const struct perf_source *source = collector->config.source;
-    collector->published.idle_source = cpu_idle_source(CPU_IDLE_ROOT, source->cpus[0].cpu);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        collector->idle[i].cpu = source->cpus[i].cpu;
-    }
 }
 
 int collector_start(const struct drain_config *config, struct collector **ret)
@@ -451,30 +468,27 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     if (collector == NULL) {
         return -ENOMEM;
     }
-    size_t cpu_count = config->source->cpu_count;
+    const struct perf_source *source = config->source;
     collector->config = *config;
     (void)pthread_mutex_init(&collector->mutex, NULL);
     (void)pthread_cond_init(&collector->walked, NULL);
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    collector->published_cpus = calloc(cpu_count, sizeof *collector->published_cpus);
-    collector->published_kernel = calloc(cpu_count, sizeof *collector->published_kernel);
-    collector->kernel = calloc(cpu_count, sizeof *collector->kernel);
-    collector->idle = calloc(cpu_count, sizeof *collector->idle);
-    collector->idle_now = calloc(cpu_count, sizeof *collector->idle_now);
+    collector->published_cpus = calloc(source->cpu_count, sizeof *collector->published_cpus);
+    collector->lost = calloc(source->sideband_count, sizeof *collector->lost);
+    collector->cpus = collector_cpus_new(source);
     collector->drain = drain_new(config);
 
     int r = 0;
     beat(collector);
     if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
         r = -EMFILE;
-    } else if (collector->published_cpus == NULL || collector->published_kernel == NULL ||
-               collector->kernel == NULL || collector->idle == NULL ||
-               collector->idle_now == NULL || collector->drain == NULL) {
+    } else if (collector->published_cpus == NULL || collector->lost == NULL ||
+               collector->cpus == NULL || collector->drain == NULL) {
         r = -ENOMEM;
     } else {
-        prepare_idle(collector);
+        collector->published.idle_source = collector_cpus_idle_source(collector->cpus);
         r = watch_all(collector);
     }
     if (r == 0) {
@@ -529,6 +543,30 @@ void collector_finish(struct collector *collector, char *books_json, uint64_t na
     request(collector, REQUEST_FINISH, books_json);
 }
 
+void collector_lose_cpu(struct collector *collector, size_t index)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    collector->lost[index] = true;
+    (void)pthread_mutex_unlock(&collector->mutex);
+    signal_fd(collector->request_fd);
+}
+
+void collector_replace_cpu(struct collector *collector, struct perf_opening *opening)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    perf_opening_push(&collector->openings, opening);
+    (void)pthread_mutex_unlock(&collector->mutex);
+    signal_fd(collector->request_fd);
+}
+
+struct perf_opening *collector_take_replaced(struct collector *collector)
+{
+    (void)pthread_mutex_lock(&collector->mutex);
+    struct perf_opening *opening = perf_opening_pop(&collector->replaced);
+    (void)pthread_mutex_unlock(&collector->mutex);
+    return opening;
+}
+
 int collector_fd(const struct collector *collector)
 {
     return collector->event_fd;
@@ -538,8 +576,8 @@ enum collector_event collector_take_event(struct collector *collector)
 {
     /* A drain is told before its finish is asked for: where both are there, the finish is an older
      * one. */
-    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_FINISHED,
-                                                 COLLECTOR_DRAINED};
+    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_REPLACED,
+                                                 COLLECTOR_FINISHED, COLLECTOR_DRAINED};
     enum collector_event taken = COLLECTOR_NOTHING;
     uint64_t ignored = 0;
     (void)!read(collector->event_fd, &ignored, sizeof ignored);
@@ -560,13 +598,12 @@ uint64_t collector_beat_ns(const struct collector *collector)
 }
 
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct drain_cpu_counts *cpus, struct perf_count *kernel)
+                        struct collector_cpu *cpus)
 {
     size_t cpu_count = collector->config.source->cpu_count;
     (void)pthread_mutex_lock(&collector->mutex);
     *ret = collector->published;
     memcpy(cpus, collector->published_cpus, cpu_count * sizeof *cpus);
-    memcpy(kernel, collector->published_kernel, cpu_count * sizeof *kernel);
     (void)pthread_mutex_unlock(&collector->mutex);
 }
 

@@ -3,8 +3,9 @@
 
 /*
  * The sampling thread: drains the rings, keeps the process table, filters, writes the trace.
- * Everything that it is given belongs to it alone until collector_free(). What crosses between the
- * threads is in this header: three requests, three events, a snapshot of the counts, and the beat.
+ * Everything that it is given belongs to it alone until collector_free(), but for what
+ * perf_source.h says. What crosses between the threads is in this header: three requests, four
+ * events, CPUs that come and go, a snapshot of the counts, and the beat.
  */
 
 #include "drain.h"
@@ -33,12 +34,21 @@ void collector_drain(struct collector *collector);
  */
 void collector_finish(struct collector *collector, char *books_json, uint64_t names_limit_ns);
 
+/* The source's CPU at `index` is offline, or was, and its events are of no use any more. */
+void collector_lose_cpu(struct collector *collector, size_t index);
+/* What takes their place (taken), after that; one at a time for each CPU -> COLLECTOR_REPLACED when
+ * it is in use. */
+void collector_replace_cpu(struct collector *collector, struct perf_opening *opening);
+/* What was replaced, one after the other (returned: perf_opening_free()); NULL: none. */
+struct perf_opening *collector_take_replaced(struct collector *collector);
+
 /* To be taken until there is nothing. A resume ends a finish that is under way. */
 enum collector_event {
     COLLECTOR_NOTHING,
     COLLECTOR_DRAINED,
     COLLECTOR_FINISHED,
     COLLECTOR_HUNG, /* once: /proc of collector_hung_pid() keeps who reads it waiting */
+    COLLECTOR_REPLACED,
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);
@@ -53,10 +63,15 @@ struct collector_counts {
     uint64_t modules_unread; /* files whose functions stay without names */
 };
 
-/*
- * As of the last drain of samples; `cpus` and `kernel` (the kernel's own counts at the same moment)
- * have one element for each CPU of the source, in its order.
- */
+struct collector_cpu {
+    struct drain_cpu_counts drain;
+    struct perf_count kernel; /* its own counts at the same moment */
+    uint64_t offline_ns;      /* for which sampling was on, and the CPU was not */
+    bool known;               /* it was online at some time since the session was created */
+};
+
+/* As of the last drain of samples; `cpus` has one element for each sampled CPU of the source, in
+ * its order. */
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct drain_cpu_counts *cpus, struct perf_count *kernel);
+                        struct collector_cpu *cpus);
 int32_t collector_hung_pid(struct collector *collector);

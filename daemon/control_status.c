@@ -54,6 +54,7 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
     const struct session_owner *owner = session_owner(session);
     uint64_t age_s = session_age_ms(session) / 1000;
     struct session_memory memory = session_memory(session);
+    struct session_hotplug hotplug = session_hotplug(session);
     uint64_t restarts = module_cache_counts(control->params.cache).worker_restart_count -
                         control->worker_restarts_before;
     cJSON *object = cJSON_AddObjectToObject(status, "session");
@@ -72,7 +73,10 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
            cJSON_AddNumberToObject(object, "buffer_bytes", (double)memory.buffer_bytes) != NULL &&
            cJSON_AddNumberToObject(object, "buffer_used_bytes", (double)memory.buffer_used_bytes) !=
                NULL &&
-           cJSON_AddNumberToObject(object, "worker_restarts", (double)restarts) != NULL;
+           cJSON_AddNumberToObject(object, "worker_restarts", (double)restarts) != NULL &&
+           cJSON_AddNumberToObject(object, "cpus_returned", (double)hotplug.returned_count) !=
+               NULL &&
+           cJSON_AddNumberToObject(object, "cpus_refused", (double)hotplug.refused_count) != NULL;
 }
 
 cJSON *control_status(struct control *control, bool with_cpus)

@@ -378,6 +378,42 @@ void drain_suspended(struct drain *drain, uint64_t jump_ns)
     tick_accounts_suspended(drain->accounts, jump_ns);
 }
 
+void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
+{
+    if (cpu_index < drain->config.source->cpu_count) {
+        tick_accounts_lose(drain->accounts, cpu_index, time_ns);
+    }
+}
+
+bool drain_is_empty(struct drain *drain, size_t cpu_index)
+{
+    struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
+    struct perf_ring *rings[] = {&cpu->sample_ring, &cpu->sideband_ring};
+    bool empty = cpu_index >= drain->config.source->cpu_count ||
+                 tick_accounts_drained(drain->accounts, cpu_index);
+    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+        perf_ring_refresh(rings[i]);
+        empty = empty && rings[i]->head == rings[i]->tail;
+    }
+    return empty;
+}
+
+void drain_leave_cpu(struct drain *drain, size_t cpu_index)
+{
+    if (cpu_index < drain->config.source->cpu_count) {
+        tick_accounts_leave(drain->accounts, cpu_index);
+    }
+}
+
+void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
+                      uint64_t gap_to_ns)
+{
+    process_feed_gap(drain->feed, cpu_index, gap_from_ns, gap_to_ns);
+    if (enabled) {
+        tick_accounts_return(drain->accounts, cpu_index);
+    }
+}
+
 enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
     return tick_accounts_wish(drain->accounts, cpu_index, horizon_ns);

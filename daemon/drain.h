@@ -58,12 +58,25 @@ struct drain *drain_new(const struct drain_config *config);
 struct drain *drain_free(struct drain *drain);
 
 /*
- * Sampling was enabled, at each CPU's started_ns, or disabled, at its stopped_ns: then all that the
- * rings hold is worked off. In between, the clock jumped by what the machine was suspended for.
+ * Sampling was enabled, at the started_ns of each CPU that is not absent, or disabled, at its
+ * stopped_ns: then all that the rings hold is worked off. In between, the clock jumped by what the
+ * machine was suspended for.
  */
 void drain_start(struct drain *drain);
 void drain_stop(struct drain *drain);
 void drain_suspended(struct drain *drain, uint64_t jump_ns);
+
+/*
+ * A CPU (index into the source's) went offline, and has had no ticks since `time_ns`. When it comes
+ * back: once its rings are empty, which they are after some rounds, it is left; its events and
+ * rings are replaced; and it is there again, from its started_ns on if sampling was `enabled`. From
+ * `gap_from_ns` to `gap_to_ns` its sideband may be missing.
+ */
+void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns);
+bool drain_is_empty(struct drain *drain, size_t cpu_index);
+void drain_leave_cpu(struct drain *drain, size_t cpu_index);
+void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
+                      uint64_t gap_to_ns);
 
 /* Empties the sideband's rings, between the rounds that handle samples. Of what is up to the
  * horizon a bit is applied; the rest waits for the samples that lie before it. */

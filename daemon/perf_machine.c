@@ -49,18 +49,27 @@ long perf_machine_number(const char *path, long otherwise)
     return end == text ? otherwise : number;
 }
 
-int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
+static int read_cpus(const char *path, uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
 {
     char text[SMALL_FILE_BYTES];
-    int r = read_small_file(PERF_ONLINE_PATH, text);
+    int r = read_small_file(path, text);
     if (r >= 0) {
         r = cpu_list_parse(text, ret_cpus, ret_count);
     }
     if (r < 0) {
-        (void)fault_set(reterr, -r, "cannot read the CPUs from " PERF_ONLINE_PATH ": %s",
-                        strerror(-r));
+        (void)fault_set(reterr, -r, "cannot read the CPUs from %s: %s", path, strerror(-r));
     }
     return r;
+}
+
+int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
+{
+    return read_cpus(PERF_ONLINE_PATH, ret_cpus, ret_count, reterr);
+}
+
+int perf_machine_present(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
+{
+    return read_cpus(PERF_PRESENT_PATH, ret_cpus, ret_count, reterr);
 }
 
 bool perf_machine_sees_all_pids(void)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define PERF_ONLINE_PATH    "/sys/devices/system/cpu/online"
+#define PERF_PRESENT_PATH   "/sys/devices/system/cpu/present"
 #define PERF_MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 #define PERF_PARANOID_PATH  "/proc/sys/kernel/perf_event_paranoid"
 
@@ -19,6 +20,9 @@ long perf_machine_number(const char *path, long otherwise);
 /* The CPUs that are online (returned: free()), in rising order. Returns 0, or -errno with a fault.
  */
 int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr);
+
+/* The same of those that the machine has, online or not. */
+int perf_machine_present(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr);
 
 /*
  * Whether every task has a pid here. In a pid namespace of our own, records show tasks outside of

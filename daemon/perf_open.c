@@ -78,6 +78,7 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);
     attr.sample_type = ID_BITS;
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
     attr.mmap = 1;
     attr.mmap2 = 1;
     attr.build_id = features->build_id;

@@ -44,7 +44,9 @@ void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, c
 
 void perf_ring_refresh(struct perf_ring *ring)
 {
-    ring->head = __atomic_load_n(&ring->meta->data_head, __ATOMIC_ACQUIRE);
+    if (ring->meta != NULL) {
+        ring->head = __atomic_load_n(&ring->meta->data_head, __ATOMIC_ACQUIRE);
+    }
 }
 
 static int throw_away(struct perf_ring *ring)
@@ -106,5 +108,7 @@ void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)
 
 void perf_ring_publish(struct perf_ring *ring)
 {
-    __atomic_store_n(&ring->meta->data_tail, ring->tail, __ATOMIC_RELEASE);
+    if (ring->meta != NULL) {
+        __atomic_store_n(&ring->meta->data_tail, ring->tail, __ATOMIC_RELEASE);
+    }
 }

@@ -4,7 +4,7 @@
 /*
  * One mapped perf ring: the kernel writes and moves data_head, we read and move data_tail. Pure: it
  * works on any two pieces of memory, and trusts neither head nor record sizes. The data is ours to
- * read only: writing to it is a SIGBUS, however it is mapped.
+ * read only: writing to it is a SIGBUS, however it is mapped. A zeroed one is empty for ever.
  */
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct perf_event_mmap_page;
 #define PERF_RING_BOUNCE_BYTES ((size_t)65536)
 
 struct perf_ring {
-    struct perf_event_mmap_page *meta; /* borrowed */
+    struct perf_event_mmap_page *meta; /* borrowed; NULL: there is no ring */
     const uint8_t *data;               /* borrowed; data_bytes of it, a power of two */
     uint64_t data_bytes;
     uint64_t head; /* as of the last perf_ring_refresh() */

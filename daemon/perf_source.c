@@ -5,29 +5,31 @@
  * processes do; those that are sampled get cpu-clock as well, which samples, and another dummy,
  * which records switches; each has a ring of its own, so that a flood of the one cannot push out
  * the others. Invariants: a struct perf_cpu in the table has all its events open and their rings
- * mapped. A CPU that goes offline while we open is left out. Memory that can hold copied stacks,
- * the rings and what their records are put together in, is in no core dump.
+ * mapped, or none; the table has a place for every CPU of the machine, and no place changes its
+ * CPU. Memory that can hold copied stacks, the rings and what their records are put together in, is
+ * in no core dump.
  *
- * perf_open knows the events and perf_plan how large rings are; reading them is left to the
- * collector. A CPU that comes online later is not sampled.
+ * The kernel takes the events of a CPU that goes offline away from it for good: they can still be
+ * read, and nothing switches them on again. So a CPU that comes back gets new ones.
+ *
+ * perf_open knows the events, perf_cpu those of one CPU, and perf_plan how large rings are; reading
+ * them is left to the collector.
  */
 #include "perf_source.h"
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
 #include "perf_abi.h"
+#include "perf_cpu.h"
 #include "perf_machine.h"
 #include "perf_open.h"
-#include "perf_plan.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,21 +42,6 @@
 #define PHASE_WINDOW_MAX_NS ((uint64_t)1000000)
 
 #define RINGS_PER_CPU 3
-
-static int fault_map(int error, size_t bytes, struct fault *reterr)
-{
-    if (error == EPERM) {
-        struct rlimit limit = {0};
-        (void)getrlimit(RLIMIT_MEMLOCK, &limit);
-        return fault_set(reterr, error,
-                         "cannot lock %zu KiB for a ring: RLIMIT_MEMLOCK is %llu KiB and "
-                         "kernel.perf_event_mlock_kb is used up; CAP_IPC_LOCK or a higher "
-                         "LimitMEMLOCK= is needed",
-                         bytes >> 10, (unsigned long long)(limit.rlim_cur >> 10));
-    }
-    return fault_set(reterr, error, "cannot map %zu KiB for a ring: %s", bytes >> 10,
-                     strerror(error));
-}
 
 /* Probes on the first CPU that is still online. */
 static int probe_cpus(const uint32_t *cpus, size_t count, struct perf_features *ret,
@@ -75,138 +62,59 @@ int perf_source_probe(struct perf_features *ret, struct fault *reterr)
     return r < 0 ? r : probe_cpus(cpus, count, ret, reterr);
 }
 
-static void unmap_ring(void *map, size_t bytes)
-{
-    if (map != NULL) {
-        (void)munmap(map, bytes);
-    }
-}
-
-static void close_cpu(struct perf_cpu *cpu)
-{
-    unmap_ring(cpu->sample_map, cpu->sample_map_bytes);
-    unmap_ring(cpu->sideband_map, cpu->sideband_map_bytes);
-    unmap_ring(cpu->switch_map, cpu->switch_map_bytes);
-    cpu->sample_fd = close_fd(cpu->sample_fd);
-    cpu->sideband_fd = close_fd(cpu->sideband_fd);
-    cpu->switch_fd = close_fd(cpu->switch_fd);
-}
-
-/* Kernels do so to perf rings by themselves; it is asked for since it must hold. */
-static int hide_from_dumps(void *map, size_t bytes)
-{
-    return madvise(map, bytes, MADV_DONTDUMP) < 0 ? -errno : 0;
-}
-
-/*
- * Maps a ring with its control page. Returns 0 or -errno; `ret_map` is set when there is something
- * to unmap.
- */
-static int map_ring(int fd, uint64_t data_bytes, uint8_t *bounce, void **ret_map,
-                    struct perf_ring *ret_ring)
-{
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *map = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) {
-        return -errno;
-    }
-    perf_ring_init(ret_ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
-    *ret_map = map;
-    return hide_from_dumps(map, page_bytes + data_bytes);
-}
-
-static int map_rings(const struct perf_plan *plan, uint8_t *bounces, struct perf_cpu *cpu,
-                     struct fault *reterr)
-{
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    int r = 0;
-    cpu->sample_map_bytes = cpu->sample_fd < 0 ? 0 : page_bytes + plan->sample_ring_bytes;
-    cpu->sideband_map_bytes = page_bytes + plan->sideband_ring_bytes;
-    cpu->switch_map_bytes = cpu->switch_fd < 0 ? 0 : page_bytes + plan->switch_ring_bytes;
-    if (cpu->sample_fd >= 0) {
-        r = map_ring(cpu->sample_fd, plan->sample_ring_bytes, bounces, &cpu->sample_map,
-                     &cpu->sample_ring);
-    }
-    if (r < 0) {
-        return fault_map(-r, cpu->sample_map_bytes, reterr);
-    }
-    r = map_ring(cpu->sideband_fd, plan->sideband_ring_bytes, bounces + PERF_RING_BOUNCE_BYTES,
-                 &cpu->sideband_map, &cpu->sideband_ring);
-    if (r < 0) {
-        return fault_map(-r, cpu->sideband_map_bytes, reterr);
-    }
-    if (cpu->switch_fd >= 0) {
-        r = map_ring(cpu->switch_fd, plan->switch_ring_bytes, bounces + 2 * PERF_RING_BOUNCE_BYTES,
-                     &cpu->switch_map, &cpu->switch_ring);
-    }
-    return r < 0 ? fault_map(-r, cpu->switch_map_bytes, reterr) : 0;
-}
-
-/*
- * Opens and maps one CPU into `cpu`, which close_cpu() releases whether this succeeds or not.
- * Returns 0, or -errno with a fault.
- */
-static int open_cpu(const struct perf_source *source, const struct perf_plan *plan, bool sampled,
-                    uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr)
-{
-    if (sampled) {
-        cpu->sample_fd = perf_open_sampling(&source->config, &source->features, plan,
-                                            source->deferring, cpu->cpu);
-        if (cpu->sample_fd < 0) {
-            return perf_open_fault(-cpu->sample_fd, reterr);
-        }
-    }
-    cpu->sideband_fd = perf_open_sideband(&source->features, source->deferring, cpu->cpu);
-    if (cpu->sideband_fd < 0) {
-        return perf_open_fault(-cpu->sideband_fd, reterr);
-    }
-    if (sampled && source->has_switches) {
-        cpu->switch_fd = perf_open_switches(cpu->cpu);
-        if (cpu->switch_fd < 0) {
-            return perf_open_fault(-cpu->switch_fd, reterr);
-        }
-    }
-    return map_rings(plan, bounces, cpu, reterr);
-}
-
-static bool is_sampled(const struct perf_source_config *config, uint32_t cpu)
-{
-    bool found = config->cpus == NULL;
-    for (size_t i = 0; i < config->cpu_count && !found; i++) {
-        found = config->cpus[i] == cpu;
-    }
-    return found;
-}
-
-/* Opens those CPUs that are sampled, or those that are not. */
-static int open_cpus(struct perf_source *source, const struct perf_plan *plan, bool sampled,
-                     const uint32_t *cpus, size_t count, struct fault *reterr)
+static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t at = source->sideband_count;
-        struct perf_cpu *cpu = &source->cpus[at];
-        if (is_sampled(&source->config, cpus[i]) != sampled) {
+        if (cpus[i] == cpu) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lays out the table: those that are sampled, or those that are not. */
+static void add_places(struct perf_source *source, bool sampled, const uint32_t *cpus, size_t count)
+{
+    const struct perf_source_config *config = &source->config;
+    for (size_t i = 0; i < count; i++) {
+        if (sampled ==
+            (config->cpus == NULL || has_cpu(config->cpus, config->cpu_count, cpus[i]))) {
+            source->cpus[source->sideband_count++] = (struct perf_cpu){
+                .cpu = cpus[i],
+                .absent = true,
+                .sample_fd = -1,
+                .sideband_fd = -1,
+                .switch_fd = -1,
+            };
+            source->cpu_count += sampled;
+        }
+    }
+}
+
+static uint8_t *bounces_of(const struct perf_source *source, size_t index)
+{
+    return source->bounces + index * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES;
+}
+
+/* Opens what is online; a CPU that goes offline meanwhile is absent. */
+static int open_cpus(struct perf_source *source, const uint32_t *online, size_t online_count,
+                     struct fault *reterr)
+{
+    size_t sampled_count = 0;
+    for (size_t i = 0; i < source->sideband_count; i++) {
+        struct perf_cpu *cpu = &source->cpus[i];
+        bool sampled = i < source->cpu_count;
+        if (!has_cpu(online, online_count, cpu->cpu)) {
             continue;
         }
-        *cpu =
-            (struct perf_cpu){.cpu = cpus[i], .sample_fd = -1, .sideband_fd = -1, .switch_fd = -1};
-        int r =
-            open_cpu(source, plan, sampled,
-                     source->bounces + at * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES, cpu, reterr);
-        if (r < 0) {
-            close_cpu(cpu);
-        }
+        int r = perf_cpu_open(source, sampled, bounces_of(source, i), cpu, reterr);
         if (r < 0 && r != -ENODEV) {
             return r;
         }
-        if (r == 0) {
-            source->sideband_count++;
-            source->cpu_count += sampled;
-            source->ring_bytes +=
-                cpu->sample_map_bytes + cpu->sideband_map_bytes + cpu->switch_map_bytes;
-        }
+        sampled_count += sampled && r == 0;
+        source->ring_bytes += perf_cpu_ring_bytes(cpu);
     }
-    return source->cpu_count > 0 ? 0 : fault_set(reterr, ENODEV, "all CPUs went offline");
+    return sampled_count > 0 ? 0 : fault_set(reterr, ENODEV, "all CPUs went offline");
 }
 
 /* Whoever names a CPU wants its samples: one that is not there is a mistake. */
@@ -231,7 +139,7 @@ static int check_cpus(const struct perf_source_config *config, const uint32_t *o
     return 0;
 }
 
-static int make_plan(const struct perf_source_config *config, size_t online_count,
+static int make_plan(const struct perf_source_config *config, size_t place_count,
                      struct perf_plan *ret, struct fault *reterr)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -242,8 +150,8 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
         .user_regs_count = ARCH_PERF_REGS_COUNT,
         .kernel_stacks = config->kernel_stacks,
         .sysctl_max_stack = (uint32_t)perf_machine_number(PERF_MAX_STACK_PATH, MAX_STACK_DEFAULT),
-        .cpu_count = config->cpus == NULL ? online_count : config->cpu_count,
-        .sideband_count = online_count,
+        .cpu_count = config->cpus == NULL ? place_count : config->cpu_count,
+        .sideband_count = place_count,
         .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_bytes,
         .page_bytes = page_bytes,
     };
@@ -254,21 +162,23 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
 static uint8_t *map_bounces(size_t bytes)
 {
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map != MAP_FAILED && hide_from_dumps(map, bytes) < 0) {
+    if (map != MAP_FAILED && perf_cpu_hide(map, bytes) < 0) {
         (void)munmap(map, bytes);
         map = MAP_FAILED;
     }
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* Room for `count` CPUs, none of them opened yet; NULL when memory is out. */
-static struct perf_source *new_source(const struct perf_source_config *config, size_t count)
+/* Places for `count` CPUs, none of them opened yet; NULL when memory is out. */
+static struct perf_source *new_source(const struct perf_source_config *config, const uint32_t *cpus,
+                                      size_t count)
 {
     struct perf_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
         return NULL;
     }
     source->config = *config;
+    (void)pthread_mutex_init(&source->mutex, NULL);
     source->has_switches = perf_machine_sees_all_pids();
     source->layout = perf_open_layout(config);
     source->switch_layout = perf_open_switch_layout();
@@ -283,41 +193,80 @@ static struct perf_source *new_source(const struct perf_source_config *config, s
         free(source);
         return NULL;
     }
+    add_places(source, true, cpus, count);
+    add_places(source, false, cpus, count);
+    source->config.cpus = NULL; /* the caller's own */
     return source;
+}
+
+/* The CPUs of the machine, those that are offline as well; where nobody tells, the ones online. */
+static int find_places(const uint32_t *online, size_t online_count, uint32_t **ret_cpus,
+                       size_t *ret_count, struct fault *reterr)
+{
+    cleanup_(freep) uint32_t *cpus = NULL;
+    size_t count = 0;
+    struct fault ignored;
+    bool known = perf_machine_present(&cpus, &count, &ignored) >= 0;
+    for (size_t i = 0; i < online_count && known; i++) {
+        known = has_cpu(cpus, count, online[i]);
+    }
+    if (!known) {
+        free(cpus);
+        count = online_count;
+        cpus = calloc(count, sizeof *cpus);
+        if (cpus == NULL) {
+            return fault_set(reterr, ENOMEM, "no memory for a list of %zu CPUs", count);
+        }
+        memcpy(cpus, online, count * sizeof *cpus);
+    }
+    *ret_cpus = take_ptr(cpus);
+    *ret_count = count;
+    return 0;
+}
+
+/* Returns 0, or -errno with a fault. */
+static int open_source(struct perf_source *source, const uint32_t *online, size_t online_count,
+                       struct fault *reterr)
+{
+    int r = probe_cpus(online, online_count, &source->features, reterr);
+    if (r < 0) {
+        return r;
+    }
+    source->sample_max_stack = source->plan.sample_max_stack;
+    /* They are chains of frame pointers; beside a copied stack they would be of no use. */
+    source->deferring =
+        source->features.deferred_callchains && source->config.stack_copy_bytes == 0;
+    return open_cpus(source, online, online_count, reterr);
 }
 
 int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
                      struct fault *reterr)
 {
-    cleanup_(freep) uint32_t *cpus = NULL;
-    size_t count = 0;
+    cleanup_(freep) uint32_t *online = NULL;
+    cleanup_(freep) uint32_t *places = NULL;
+    size_t online_count = 0;
+    size_t place_count = 0;
     struct perf_plan plan = {0};
-    int r = perf_machine_online(&cpus, &count, reterr);
+    int r = perf_machine_online(&online, &online_count, reterr);
     if (r >= 0) {
-        r = check_cpus(config, cpus, count, reterr);
+        r = check_cpus(config, online, online_count, reterr);
     }
     if (r >= 0) {
-        r = make_plan(config, count, &plan, reterr);
+        r = find_places(online, online_count, &places, &place_count, reterr);
+    }
+    if (r >= 0) {
+        r = make_plan(config, place_count, &plan, reterr);
     }
     if (r < 0) {
         return r;
     }
 
-    struct perf_source *source = new_source(config, count);
+    struct perf_source *source = new_source(config, places, place_count);
     if (source == NULL) {
-        return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", count);
+        return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", place_count);
     }
-    source->sample_max_stack = plan.sample_max_stack;
-    r = probe_cpus(cpus, count, &source->features, reterr);
-    if (r == 0) {
-        /* They are chains of frame pointers; beside a copied stack they would be of no use. */
-        source->deferring = source->features.deferred_callchains && config->stack_copy_bytes == 0;
-        r = open_cpus(source, &plan, true, cpus, count, reterr);
-    }
-    if (r == 0) {
-        r = open_cpus(source, &plan, false, cpus, count, reterr);
-    }
-    source->config.cpus = NULL; /* the caller's own */
+    source->plan = plan;
+    r = open_source(source, online, online_count, reterr);
     if (r < 0) {
         (void)perf_source_free(source);
         return r;
@@ -332,23 +281,19 @@ struct perf_source *perf_source_free(struct perf_source *source)
         return NULL;
     }
     for (size_t i = 0; i < source->sideband_count; i++) {
-        close_cpu(&source->cpus[i]);
+        perf_cpu_close(&source->cpus[i]);
     }
     (void)munmap(source->bounces, source->bounces_bytes);
+    (void)pthread_mutex_destroy(&source->mutex);
     free(source->cpus);
     free(source);
     return NULL;
 }
 
-static int control_event(int fd, unsigned long request)
-{
-    return ioctl(fd, request, 0) < 0 ? -errno : 0;
-}
-
 int perf_source_enable_sideband(struct perf_source *source)
 {
     for (size_t i = 0; i < source->sideband_count; i++) {
-        int r = control_event(source->cpus[i].sideband_fd, PERF_EVENT_IOC_ENABLE);
+        int r = perf_cpu_control(source->cpus[i].sideband_fd, PERF_EVENT_IOC_ENABLE);
         if (r < 0) {
             return r;
         }
@@ -391,7 +336,7 @@ static int enable_at_random_phases(struct perf_source *source)
             return -errno;
         }
         sleep_until(start_ns + i * slice_ns + random % slice_ns);
-        int r = control_event(source->cpus[i].sample_fd, PERF_EVENT_IOC_ENABLE);
+        int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_ENABLE);
         if (r < 0) {
             return r;
         }
@@ -402,34 +347,149 @@ static int enable_at_random_phases(struct perf_source *source)
 
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
 {
-    int fd = source->cpus[index].switch_fd;
-    return fd < 0 ? 0 : control_event(fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+    return perf_cpu_control(source->cpus[index].switch_fd,
+                            enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
 }
 
-int perf_source_enable_sampling(struct perf_source *source)
-{
-    int r = 0;
-    for (size_t i = 0; i < source->cpu_count && r == 0; i++) {
-        r = perf_source_control_switches(source, i, true);
-    }
-    r = r < 0 ? r : enable_at_random_phases(source);
-    if (r < 0) {
-        (void)perf_source_disable_sampling(source);
-    }
-    return r;
-}
-
-int perf_source_disable_sampling(struct perf_source *source)
+static int disable_all(struct perf_source *source)
 {
     int result = 0;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        int r = control_event(source->cpus[i].sample_fd, PERF_EVENT_IOC_DISABLE);
+        int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_DISABLE);
         result = result < 0 ? result : r;
         source->cpus[i].stopped_ns = now_ns(CLOCK_BOOTTIME);
         r = perf_source_control_switches(source, i, false);
         result = result < 0 ? result : r;
     }
+    source->sampling = false;
     return result;
+}
+
+int perf_source_enable_sampling(struct perf_source *source)
+{
+    int r = 0;
+    (void)pthread_mutex_lock(&source->mutex);
+    source->sampling = true;
+    for (size_t i = 0; i < source->cpu_count && r == 0; i++) {
+        r = perf_source_control_switches(source, i, true);
+    }
+    r = r < 0 ? r : enable_at_random_phases(source);
+    if (r < 0) {
+        (void)disable_all(source);
+    }
+    (void)pthread_mutex_unlock(&source->mutex);
+    return r;
+}
+
+int perf_source_disable_sampling(struct perf_source *source)
+{
+    (void)pthread_mutex_lock(&source->mutex);
+    int r = source->sampling ? disable_all(source) : 0;
+    (void)pthread_mutex_unlock(&source->mutex);
+    return r;
+}
+
+static bool read_enabled_ns(int fd, uint64_t *ret)
+{
+    /* As the sideband's read_format lays it out. */
+    struct {
+        uint64_t value;
+        uint64_t time_enabled_ns;
+    } read_out = {0};
+    if (read(fd, &read_out, sizeof read_out) != (ssize_t)sizeof read_out) {
+        return false;
+    }
+    *ret = read_out.time_enabled_ns;
+    return true;
+}
+
+/* The time of an event that is on goes on from one reading to the next. */
+bool perf_source_is_alive(const struct perf_source *source, size_t index)
+{
+    int fd = source->cpus[index].sideband_fd;
+    uint64_t before_ns = 0;
+    uint64_t after_ns = 0;
+    return fd >= 0 && read_enabled_ns(fd, &before_ns) && read_enabled_ns(fd, &after_ns) &&
+           after_ns > before_ns;
+}
+
+int perf_source_reopen(const struct perf_source *source, size_t index, struct perf_opening **ret,
+                       struct fault *reterr)
+{
+    struct perf_opening *opening = calloc(1, sizeof *opening);
+    if (opening == NULL) {
+        return fault_set(reterr, ENOMEM, "no memory for the events of a CPU");
+    }
+    opening->index = index;
+    opening->cpu.cpu = source->cpus[index].cpu;
+    int r = perf_cpu_open(source, index < source->cpu_count, bounces_of(source, index),
+                          &opening->cpu, reterr);
+    if (r == 0) {
+        r = perf_cpu_control(opening->cpu.sideband_fd, PERF_EVENT_IOC_ENABLE);
+        opening->gap_to_ns = now_ns(CLOCK_BOOTTIME);
+    }
+    if (r < 0) {
+        (void)perf_opening_free(opening);
+        return r;
+    }
+    *ret = opening;
+    return 0;
+}
+
+struct perf_opening *perf_opening_free(struct perf_opening *opening)
+{
+    if (opening != NULL) {
+        perf_cpu_close(&opening->cpu);
+        free(opening);
+    }
+    return NULL;
+}
+
+void perf_opening_push(struct perf_opening **list, struct perf_opening *opening)
+{
+    opening->next = *list;
+    *list = opening;
+}
+
+struct perf_opening *perf_opening_pop(struct perf_opening **list)
+{
+    struct perf_opening *opening = *list;
+    if (opening != NULL) {
+        *list = opening->next;
+        opening->next = NULL;
+    }
+    return opening;
+}
+
+void perf_opening_free_all(struct perf_opening *list)
+{
+    while (list != NULL) {
+        (void)perf_opening_free(perf_opening_pop(&list));
+    }
+}
+
+bool perf_source_replace(struct perf_source *source, struct perf_opening *opening)
+{
+    size_t index = opening->index;
+    struct perf_cpu *cpu = &source->cpus[index];
+    bool sampled = index < source->cpu_count;
+    if (sampled && perf_source_read_count(source, index, &opening->cpu.before) < 0) {
+        opening->cpu.before = cpu->before;
+    }
+    (void)pthread_mutex_lock(&source->mutex);
+    struct perf_cpu old = *cpu;
+    opening->cpu.started_ns = old.started_ns;
+    opening->cpu.stopped_ns = old.stopped_ns;
+    *cpu = opening->cpu;
+    opening->cpu = old;
+    bool ticking = sampled && source->sampling;
+    if (ticking) {
+        (void)perf_source_control_switches(source, index, true);
+        (void)perf_cpu_control(cpu->sample_fd, PERF_EVENT_IOC_ENABLE);
+        cpu->started_ns = now_ns(CLOCK_BOOTTIME);
+    }
+    (void)pthread_mutex_unlock(&source->mutex);
+    return ticking;
 }
 
 int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret)
@@ -443,8 +503,13 @@ int perf_source_read_count(const struct perf_source *source, size_t index, struc
         uint64_t lost_count;
     } read_out = {0};
     size_t wanted_bytes = sizeof read_out - (source->features.format_lost ? 0 : sizeof(uint64_t));
+    const struct perf_cpu *cpu = &source->cpus[index];
     assert(index < source->cpu_count);
-    ssize_t size = read(source->cpus[index].sample_fd, &read_out, wanted_bytes);
+    if (cpu->sample_fd < 0) {
+        *ret = cpu->before;
+        return 0;
+    }
+    ssize_t size = read(cpu->sample_fd, &read_out, wanted_bytes);
     if (size < 0) {
         return -errno;
     }
@@ -452,9 +517,9 @@ int perf_source_read_count(const struct perf_source *source, size_t index, struc
         return -EIO;
     }
     *ret = (struct perf_count){
-        .time_enabled_ns = read_out.time_enabled_ns,
-        .time_running_ns = read_out.time_running_ns,
-        .lost_count = read_out.lost_count,
+        .time_enabled_ns = cpu->before.time_enabled_ns + read_out.time_enabled_ns,
+        .time_running_ns = cpu->before.time_running_ns + read_out.time_running_ns,
+        .lost_count = cpu->before.lost_count + read_out.lost_count,
     };
     return 0;
 }

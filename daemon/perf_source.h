@@ -5,19 +5,25 @@
  * The kernel's side of a session: a sideband event with a ring of its own for every online CPU, and
  * a sampling and a switch event with theirs for those that are sampled. Opens, maps, enables, reads
  * counts, closes; knows no loop and parses nothing.
+ *
+ * Two threads use it. What opens, closes, and switches sampling on and off is the main thread's;
+ * the rings and the rest of a struct perf_cpu are the collector's, which puts what was opened anew
+ * into its place.
  */
 
 #include "fault.h"
+#include "perf_plan.h"
 #include "perf_record.h"
 #include "perf_ring.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct perf_source_config {
     const uint32_t
-        *cpus; /* borrowed; those to sample, in rising order; NULL: all that are online */
+        *cpus; /* borrowed; those to sample, in rising order; NULL: all that the machine has */
     size_t cpu_count;
     uint64_t period_ns;
     uint16_t
@@ -35,11 +41,19 @@ struct perf_features {
     bool deferred_callchains; /* 6.19 */
 };
 
+struct perf_count {
+    uint64_t time_enabled_ns;
+    uint64_t time_running_ns;
+    uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
+};
+
+/* Without events the descriptors are -1, and the rings are empty. */
 struct perf_cpu {
     uint32_t cpu;
+    bool absent; /* it went offline since its events were opened, or never had any */
     int sample_fd;
     int sideband_fd;
-    int switch_fd; /* -1 without switches, and its ring is empty */
+    int switch_fd; /* -1 without switches as well */
     struct perf_ring sample_ring;
     struct perf_ring sideband_ring;
     struct perf_ring switch_ring;
@@ -49,14 +63,9 @@ struct perf_cpu {
     size_t sideband_map_bytes;
     void *switch_map;
     size_t switch_map_bytes;
-    uint64_t started_ns; /* when sampling had been enabled last, CLOCK_BOOTTIME */
-    uint64_t stopped_ns; /* and disabled */
-};
-
-struct perf_count {
-    uint64_t time_enabled_ns;
-    uint64_t time_running_ns;
-    uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
+    uint64_t started_ns;      /* when sampling had been enabled last, CLOCK_BOOTTIME */
+    uint64_t stopped_ns;      /* and disabled */
+    struct perf_count before; /* of the events that it had before these */
 };
 
 struct perf_source {
@@ -64,17 +73,21 @@ struct perf_source {
     struct perf_features features;
     struct perf_record_layout layout; /* of sampling's and sideband's records */
     struct perf_record_layout switch_layout;
-    bool has_switches;         /* else switch records would not tell the idle task from others */
-    struct perf_cpu *cpus;     /* first those that are sampled, then the others with sideband alone;
-                                * each     by rising cpu; ids may be sparse */
+    bool has_switches; /* else switch records would not tell the idle task from others */
+    struct perf_plan plan;
+    struct perf_cpu *cpus;     /* a place for each that the machine has: first those that are
+                                * sampled, then the others with sideband alone; each by rising cpu;
+                                * ids may be sparse */
     size_t cpu_count;          /* that are sampled */
     size_t sideband_count;     /* all */
     uint16_t sample_max_stack; /* frames of both kinds in one sample's chain, at most */
     bool deferring;      /* most user chains come in records of their own, in the sideband ring
                           * of the CPU on which the task returns to its program */
-    uint64_t ring_bytes; /* all rings together */
+    uint64_t ring_bytes; /* all rings together, as they were opened at first */
     uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
     size_t bounces_bytes;
+    pthread_mutex_t mutex; /* over `sampling`, and what switches it on and off */
+    bool sampling;         /* it is enabled: a CPU that comes back is sampled at once */
 };
 
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
@@ -103,10 +116,43 @@ int perf_source_enable_sampling(struct perf_source *source);
 int perf_source_disable_sampling(struct perf_source *source);
 
 /*
+ * Whether a CPU's sideband, which was enabled, is so still. A CPU that went offline took it along,
+ * even when it is back. Of the main thread, while nothing is under way to perf_source_replace().
+ */
+bool perf_source_is_alive(const struct perf_source *source, size_t index);
+
+/* What takes the place of a CPU's events, and then what had it before. */
+struct perf_opening {
+    struct perf_opening *next; /* of whoever has it */
+    size_t index;              /* into `cpus` */
+    struct perf_cpu cpu;
+    uint64_t gap_from_ns; /* from then on the CPU's sideband may be missing; the caller's to set */
+    uint64_t gap_to_ns;   /* from then on it comes */
+};
+/*
+ * Opens the events of a CPU that came back, or came at last: sideband enabled, sampling not.
+ * Returns 0 and an object to release with perf_opening_free(), or -errno as perf_source_open();
+ * -ENODEV: it is offline again.
+ */
+int perf_source_reopen(const struct perf_source *source, size_t index, struct perf_opening **ret,
+                       struct fault *reterr);
+struct perf_opening *perf_opening_free(struct perf_opening *opening);
+/* Lists of them, the last pushed first (the openings are taken, and returned; NULL: none). */
+void perf_opening_push(struct perf_opening **list, struct perf_opening *opening);
+struct perf_opening *perf_opening_pop(struct perf_opening **list);
+void perf_opening_free_all(struct perf_opening *list);
+/*
+ * Of the collector, when the old rings have been drained: the two change places. True: sampling is
+ * enabled, and has begun there at the new started_ns.
+ */
+bool perf_source_replace(struct perf_source *source, struct perf_opening *opening);
+
+/*
  * Switch records come while sampling is enabled, unless they are switched off for a CPU (index into
  * `cpus`). Returns 0, which it does without switches too, or -errno.
  */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
 
-/* The kernel's own counts of a CPU's sampling event (index into `cpus`). Returns 0 or -errno. */
+/* The kernel's own counts of a CPU's sampling event (index into `cpus`), and of those before it.
+ * Returns 0 or -errno. */
 int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret);

@@ -141,6 +141,12 @@ static void drop_record(struct process_feed *feed, uint64_t from_ns, uint64_t to
     feed->rescan = true;
 }
 
+void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
+{
+    drop_record(feed, from_ns, to_ns);
+    feed->told_ns[cpu_index] = to_ns;
+}
+
 /* Moves what a CPU's sideband ring holds into the queue; whether it held anything. */
 static bool empty_ring(struct process_feed *feed, size_t cpu_index)
 {

@@ -58,6 +58,10 @@ void process_feed_reread(struct process_feed *feed, struct process *process, uin
 bool process_feed_is_doubtful(const struct process_feed *feed, const struct process *process,
                               uint64_t time_ns);
 
+/* A CPU (index into the source's) has new rings, empty till now. From the one time to the other its
+ * sideband may be missing, as if it were lost. */
+void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from_ns,
+                      uint64_t to_ns);
 /* Whether sideband was lost since the last call, so that all processes must be read again. */
 bool process_feed_take_rescan(struct process_feed *feed);
 /* Has all of /proc read, unless that is under way. */

@@ -15,8 +15,9 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "cpu_list.h"
-#include "cpu_time.h"
 #include "log.h"
+#include "session_books.h"
+#include "session_cpus.h"
 #include "trace.h"
 #include "trace_reader.h"
 #include "utf8.h"
@@ -34,11 +35,6 @@
 #define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
-
-/* What one CPU's books need beside the collector's counts. */
-struct cpu_account {
-    uint64_t steal_ns; /* summed over the times that sampling ran */
-};
 
 struct session {
     char id[SESSION_ID_BYTES];
@@ -59,8 +55,8 @@ struct session {
     sd_event_source *collector_source;
     sd_event_source *duration_source;
 
-    struct cpu_account *accounts;   /* cpu_count of each */
-    struct cpu_time *running_since; /* /proc/stat as it was at the last start */
+    struct session_cpus *cpus;
+    struct session_books *accounts;
 
     bool finished; /* names and books are in the buffer */
 };
@@ -151,7 +147,6 @@ static void on_file_gone(struct mapped_file *file, void *userdata)
 /* Everything that only takes memory. */
 static int make_parts(struct session *session)
 {
-    size_t cpu_count = session->source->cpu_count;
     int r = make_trace(session);
     if (r == 0) {
         r = trace_reader_new(session->buffer, &session->reader);
@@ -159,10 +154,9 @@ static int make_parts(struct session *session)
     if (r < 0) {
         return r;
     }
-    session->accounts = calloc(cpu_count, sizeof *session->accounts);
-    session->running_since = calloc(cpu_count, sizeof *session->running_since);
+    session->accounts = session_books_new(session->source);
     session->processes = process_table_new(on_file_gone, session);
-    if (session->accounts == NULL || session->running_since == NULL || session->processes == NULL) {
+    if (session->accounts == NULL || session->processes == NULL) {
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
@@ -171,114 +165,13 @@ static int make_parts(struct session *session)
     if (session->config.unwind != SESSION_UNWIND_FP && session->code == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < cpu_count; i++) {
-        session->running_since[i].cpu = session->source->cpus[i].cpu;
-    }
     return make_filter(session);
-}
-
-/* The kernel's columns may go back by a tick; time does not. */
-static uint64_t difference(uint64_t now_ns, uint64_t since_ns)
-{
-    return now_ns > since_ns ? now_ns - since_ns : 0;
-}
-
-/* Adds what the CPUs did since the last start to `accounts`. */
-static void add_cpu_time(const struct session *session, struct cpu_account *accounts)
-{
-    size_t cpu_count = session->source->cpu_count;
-    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
-    if (now == NULL) {
-        return;
-    }
-    memcpy(now, session->running_since, cpu_count * sizeof *now);
-    if (cpu_time_read(now, cpu_count) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < cpu_count; i++) {
-        const struct cpu_time *since = &session->running_since[i];
-        accounts[i].steal_ns += difference(now[i].steal_ns, since->steal_ns);
-    }
-}
-
-/* Who tells of a CPU's idleness; static text. */
-static const char *name_idle_source(const struct session *session, const struct tick_counts *ticks,
-                                    const char *fallback)
-{
-    bool is_cpuidle = strcmp(fallback, "cpuidle") == 0;
-    if (!session->source->has_switches) {
-        return fallback;
-    }
-    if (ticks->blind == 0) {
-        return "switches";
-    }
-    return is_cpuidle ? "switches,cpuidle" : "switches,proc_stat";
-}
-
-/*
- * A LOST record is written when the next record fits, so what is lost last is never told of by one;
- * the kernel's own count knows that too, where it has one, and the records where it has none. The
- * larger of the two has every sample that was lost.
- */
-static struct books_cpu account_cpu(const struct session *session, size_t index,
-                                    const struct cpu_account *account,
-                                    const struct drain_cpu_counts *counts,
-                                    const struct perf_count *kernel, const char *fallback)
-{
-    const struct tick_counts *ticks = &counts->ticks;
-    return (struct books_cpu){
-        .cpu = session->source->cpus[index].cpu,
-        .running_ns = kernel->time_running_ns,
-        .received = counts->received,
-        .lost = kernel->lost_count > ticks->lost ? kernel->lost_count : ticks->lost,
-        .throttled = ticks->throttled,
-        .missed = ticks->missed,
-        .idle = ticks->idle,
-        .held = ticks->samples > counts->received ? ticks->samples - counts->received : 0,
-        .kept = counts->kept,
-        .filtered = counts->filtered,
-        .dropped = counts->dropped,
-        .steal_ns = account->steal_ns,
-        .idle_source = name_idle_source(session, ticks, fallback),
-    };
 }
 
 static char *print_books(struct session *session, bool totals_only)
 {
-    size_t cpu_count = session->source->cpu_count;
-    struct collector_counts counts;
-    cleanup_(freep) struct drain_cpu_counts *drained = calloc(cpu_count, sizeof *drained);
-    cleanup_(freep) struct perf_count *kernel = calloc(cpu_count, sizeof *kernel);
-    cleanup_(freep) struct books_cpu *cpus = calloc(cpu_count, sizeof *cpus);
-    cleanup_(freep) struct cpu_account *accounts = calloc(cpu_count, sizeof *accounts);
-    if (drained == NULL || kernel == NULL || cpus == NULL || accounts == NULL) {
-        return NULL;
-    }
-    memcpy(accounts, session->accounts, cpu_count * sizeof *accounts);
-    if (session->state == SESSION_RUNNING) {
-        add_cpu_time(session, accounts);
-    }
-    collector_snapshot(session->collector, &counts, drained, kernel);
-    for (size_t i = 0; i < cpu_count; i++) {
-        cpus[i] =
-            account_cpu(session, i, &accounts[i], &drained[i], &kernel[i], counts.idle_source);
-    }
-    return books_print(&(struct books){
-        .period_ns = session->config.period_ns,
-        .cpus = cpus,
-        .cpu_count = cpu_count,
-        .totals_only = totals_only,
-        .truncated_stacks = counts.drain.truncated_stacks,
-        .stitched_stacks = counts.drain.stitched_stacks,
-        .cold_stacks = counts.drain.cold_stacks,
-        .code_lookups = counts.drain.code.find_count,
-        .code_lookups_kept = counts.drain.code.hit_count,
-        .mapping_uncertain = counts.drain.mapping_uncertain,
-        .modules_unread = counts.modules_unread,
-        .proc_unread = counts.drain.proc_unread,
-        .orphan_partials = counts.drain.orphan_partials,
-        .orphan_completions = counts.drain.orphan_completions,
-    });
+    return session_books_print(session->accounts, session->collector, session->config.period_ns,
+                               totals_only);
 }
 
 static void finish_stop(struct session *session)
@@ -320,6 +213,10 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
                 0, "session %s: /proc/%" PRId32 "/maps does not answer; its mappings stay unknown",
                 session->id, collector_hung_pid(session->collector));
             break;
+        case COLLECTOR_REPLACED:
+            session_cpus_replaced(session->cpus);
+            session_books_look(session->accounts);
+            break;
         case COLLECTOR_NOTHING:
             return 0;
         }
@@ -350,7 +247,15 @@ static int begin_collecting(struct session *session)
     if (r < 0) {
         return r;
     }
-    return sd_event_source_set_description(session->collector_source, "collector");
+    (void)sd_event_source_set_description(session->collector_source, "collector");
+    return session_cpus_new(
+        &(struct session_cpus_params){
+            .event = session->params.event,
+            .source = session->source,
+            .collector = session->collector,
+            .session_id = session->id,
+        },
+        &session->cpus);
 }
 
 static int open_source(struct session *session, struct fault *reterr)
@@ -411,6 +316,7 @@ struct session *session_free(struct session *session)
     if (session == NULL) {
         return NULL;
     }
+    (void)session_cpus_free(session->cpus);
     (void)sd_event_source_disable_unref(session->collector_source);
     (void)sd_event_source_disable_unref(session->duration_source);
     if (session->source != NULL) {
@@ -424,16 +330,16 @@ struct session *session_free(struct session *session)
     (void)trace_reader_free(session->reader);
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
-    free(session->accounts);
-    free(session->running_since);
+    (void)session_books_free(session->accounts);
     free(session);
     return NULL;
 }
 
 static int begin_stop(struct session *session, const char *by)
 {
+    session_cpus_look(session->cpus);
     int r = perf_source_disable_sampling(session->source);
-    add_cpu_time(session, session->accounts);
+    session_books_stop(session->accounts);
     session->duration_source = sd_event_source_disable_unref(session->duration_source);
     session->state = SESSION_STOPPING;
     session->stopped_by = by;
@@ -458,7 +364,8 @@ int session_start(struct session *session, struct fault *reterr)
         return fault_set(reterr, EBADFD, "the session is %s already",
                          session_state_name(session->state));
     }
-    (void)cpu_time_read(session->running_since, session->source->cpu_count);
+    session_cpus_look(session->cpus);
+    session_books_start(session->accounts);
     int r = perf_source_enable_sampling(session->source);
     if (r == 0 && session->config.max_duration_s > 0) {
         r = sd_event_add_time_relative(
@@ -467,6 +374,7 @@ int session_start(struct session *session, struct fault *reterr)
     }
     if (r < 0) {
         (void)perf_source_disable_sampling(session->source);
+        session_books_stop(session->accounts);
         return fault_set(reterr, -r, "sampling cannot be switched on: %s", strerror(-r));
     }
     session->state = SESSION_RUNNING;
@@ -563,6 +471,15 @@ uint64_t session_holds_s(const struct session *session)
 {
     uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
     return samples * session->config.period_ns / SECOND_NS;
+}
+
+struct session_hotplug session_hotplug(const struct session *session)
+{
+    struct session_cpus_counts counts = session_cpus_counts(session->cpus);
+    return (struct session_hotplug){
+        .returned_count = counts.returned,
+        .refused_count = counts.refused,
+    };
 }
 
 void session_acknowledge(struct session *session)

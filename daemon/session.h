@@ -97,6 +97,12 @@ struct session_memory {
 };
 struct session_memory session_memory(const struct session *session);
 
+/* CPUs that came online while there was a session. */
+struct session_hotplug {
+    uint64_t returned_count; /* times that one was taken in */
+    uint64_t refused_count;  /* and that it could not be: the log says why */
+};
+struct session_hotplug session_hotplug(const struct session *session);
 /* What was handed out has arrived: the last reader says so, and wants no more. */
 void session_acknowledge(struct session *session);
 /* Samples that were kept, and that no reader has acknowledged. */

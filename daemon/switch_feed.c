@@ -101,6 +101,11 @@ void switch_feed_publish(struct switch_feed *feed)
     }
 }
 
+bool switch_feed_is_empty(const struct switch_feed *feed)
+{
+    return feed->ring == NULL || (!feed->has_next && feed->ring->head == feed->ring->tail);
+}
+
 enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
 {
     if (feed->ring == NULL || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {

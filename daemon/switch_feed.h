@@ -44,6 +44,8 @@ void switch_feed_start(struct switch_feed *feed, uint64_t time_ns);
 void switch_feed_refresh(struct switch_feed *feed);
 void switch_feed_until(struct switch_feed *feed, uint64_t time_ns);
 void switch_feed_publish(struct switch_feed *feed);
+/* Whether nothing is left of what it took note of. */
+bool switch_feed_is_empty(const struct switch_feed *feed);
 
 /* After a drain up to `time_ns`: what is to be done with the CPU's switch event. */
 enum switch_wish {

@@ -41,21 +41,47 @@ struct tick_accounts *tick_accounts_free(struct tick_accounts *accounts)
     return NULL;
 }
 
-void tick_accounts_start(struct tick_accounts *accounts)
+void tick_accounts_return(struct tick_accounts *accounts, size_t cpu_index)
 {
     const struct perf_source *source = accounts->source;
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        uint64_t started_ns = source->cpus[i].started_ns;
-        tick_ledger_start(&accounts->cpus[i].ledger, started_ns, source->has_switches);
-        switch_feed_start(&accounts->cpus[i].feed, started_ns);
+    uint64_t started_ns = source->cpus[cpu_index].started_ns;
+    tick_ledger_start(&accounts->cpus[cpu_index].ledger, started_ns, source->has_switches);
+    switch_feed_start(&accounts->cpus[cpu_index].feed, started_ns);
+}
+
+void tick_accounts_start(struct tick_accounts *accounts)
+{
+    for (size_t i = 0; i < accounts->source->cpu_count; i++) {
+        if (!accounts->source->cpus[i].absent) {
+            tick_accounts_return(accounts, i);
+        }
     }
+}
+
+void tick_accounts_lose(struct tick_accounts *accounts, size_t cpu_index, uint64_t time_ns)
+{
+    tick_ledger_end(&accounts->cpus[cpu_index].ledger, time_ns);
+}
+
+bool tick_accounts_drained(struct tick_accounts *accounts, size_t cpu_index)
+{
+    struct account *account = &accounts->cpus[cpu_index];
+    switch_feed_refresh(&account->feed);
+    return switch_feed_is_empty(&account->feed);
+}
+
+void tick_accounts_leave(struct tick_accounts *accounts, size_t cpu_index)
+{
+    tick_ledger_close(&accounts->cpus[cpu_index].ledger);
 }
 
 void tick_accounts_end(struct tick_accounts *accounts)
 {
     const struct perf_source *source = accounts->source;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_ledger_end(&accounts->cpus[i].ledger, source->cpus[i].stopped_ns);
+        if (!source->cpus[i].absent) {
+            tick_ledger_end(&accounts->cpus[i].ledger, source->cpus[i].stopped_ns);
+        }
     }
 }
 

@@ -16,11 +16,17 @@ struct tick_accounts;
 struct tick_accounts *tick_accounts_new(struct perf_source *source);
 struct tick_accounts *tick_accounts_free(struct tick_accounts *accounts);
 
-/* Sampling was enabled, at each CPU's started_ns; or disabled, at its stopped_ns: before what the
- * rings hold is worked off, and after. */
+/* Sampling was enabled, at the started_ns of each CPU that is not absent; or disabled, at its
+ * stopped_ns: before what the rings hold is worked off, and after. */
 void tick_accounts_start(struct tick_accounts *accounts);
 void tick_accounts_end(struct tick_accounts *accounts);
 void tick_accounts_close(struct tick_accounts *accounts);
+/* One CPU among them has had no ticks since `time_ns`; then its rings are worked off, which they
+ * are when both are empty; and from its started_ns on it has ticks again, in new rings. */
+void tick_accounts_lose(struct tick_accounts *accounts, size_t cpu_index, uint64_t time_ns);
+bool tick_accounts_drained(struct tick_accounts *accounts, size_t cpu_index);
+void tick_accounts_leave(struct tick_accounts *accounts, size_t cpu_index);
+void tick_accounts_return(struct tick_accounts *accounts, size_t cpu_index);
 void tick_accounts_suspended(struct tick_accounts *accounts, uint64_t jump_ns);
 
 /* A round: what there is of switches; each record of a CPU's ring of samples; then its horizon,

@@ -10,45 +10,15 @@
 #   scripts/proof-retention.sh           SECONDS_HELD=10 makes it shorter
 set -euo pipefail
 
-source_dir=$(cd "$(dirname "$0")/.." && pwd)
-bin=$source_dir/build/release/bin
+# shellcheck source=scripts/proof.sh
+. "$(dirname "$0")/proof.sh"
 seconds=${SECONDS_HELD:-60}
 hz=4000
-work=$(mktemp -d)
-loads=()
-
-# shellcheck source=scripts/daemon.sh
-. "$source_dir/scripts/daemon.sh"
-
-stop_loads() {
-    local load
-    touch "$work/enough"
-    for load in "${loads[@]}"; do
-        wait "$load" || true
-    done
-    loads=()
-}
-
-clean_up() {
-    stop_loads
-    daemon_stop || true
-    rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-die() {
-    echo "FAIL $*" >&2
-    exit 1
-}
 
 for program in gcc python3; do
     command -v "$program" >/dev/null || die "needs $program"
 done
-for program in cpu-profilerd profctl; do
-    [ -x "$bin/$program" ] || die "no $program in $bin: cmake --preset release && cmake --build --preset release"
-done
+need_built "$bin/cpu-profilerd" "$bin/profctl"
 
 # preprocess: some of our own sources, the larger ones.
 preprocess() {

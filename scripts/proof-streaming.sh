@@ -12,34 +12,12 @@
 #   scripts/proof-streaming.sh           SECONDS_STREAMED=60 makes it shorter
 set -euo pipefail
 
-source_dir=$(cd "$(dirname "$0")/.." && pwd)
-bin=$source_dir/build/release/bin
+# shellcheck source=scripts/proof.sh
+. "$(dirname "$0")/proof.sh"
 workloads=$source_dir/build/dev/bin/workloads
 seconds=${SECONDS_STREAMED:-600}
-work=$(mktemp -d)
-loads=()
 
-# shellcheck source=scripts/daemon.sh
-. "$source_dir/scripts/daemon.sh"
-
-clean_up() {
-    touch "$work/enough"
-    wait "${loads[@]}" || true
-    daemon_stop || true
-    rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-die() {
-    echo "FAIL $*" >&2
-    exit 1
-}
-
-for program in "$bin/cpu-profilerd" "$bin/profctl" "$workloads/turn" "$workloads/map_storm" "$workloads/threads"; do
-    [ -x "$program" ] || die "no $program: build the presets 'release' and 'dev'"
-done
+need_built "$bin/cpu-profilerd" "$bin/profctl" "$workloads/turn" "$workloads/map_storm" "$workloads/threads"
 
 # Processes of 1 ms, each a file of its own name; every 200th a new file.
 churn_processes() {

@@ -22,6 +22,7 @@ daemon/daemon.*               common config daemon log                | systemd 
 daemon/control*               common config daemon json log           | systemd cjson
 daemon/log_quota.*            log                                     |
 daemon/session.*              common config daemon log                | systemd
+daemon/session_cpus.*         common config daemon log                | systemd
 daemon/log.*                  common log                              | systemd
 daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
 daemon/perf_open.*            common daemon symbolize                 | perf_event kernel

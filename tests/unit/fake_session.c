@@ -206,6 +206,12 @@ struct session_memory session_memory(const struct session *session)
     return (struct session_memory){.buffer_bytes = 4096, .buffer_used_bytes = fake.ready_bytes};
 }
 
+struct session_hotplug session_hotplug(const struct session *session)
+{
+    (void)session;
+    return (struct session_hotplug){.returned_count = 8, .refused_count = 9};
+}
+
 char *session_books(struct session *session)
 {
     (void)session;

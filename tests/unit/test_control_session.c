@@ -305,6 +305,8 @@ static void reports_the_session_to_everybody(void **state)
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},
         {"session.worker_restarts", "3"}, /* since it was created */
+        {"session.cpus_returned", "8"},
+        {"session.cpus_refused", "9"},
     };
     struct client owner = dial();
     struct client other = dial();

@@ -174,6 +174,107 @@ static void every_term_of_one_run(void **state)
     assert_int_equal(unexplained, 0);
 }
 
+static void a_suspend_is_in_no_term(void **state)
+{
+    const uint64_t jump_ns = UINT64_C(8) * 3600 * 1000000000 + 12345;
+    struct ring_world *world = *state;
+    int64_t unexplained = 1;
+    for (uint64_t i = 1; i <= 10; i++) {
+        put_sample(world, START_NS + i * PERIOD_NS + 2000);
+    }
+    put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
+    drain_all(world->drain, START_NS + 15 * PERIOD_NS + 100000);
+    /* Five ticks into idleness the clock of the records jumps, and the timer waits. */
+    drain_suspended(world->drain, jump_ns);
+    put_switch(world, START_NS + 30 * PERIOD_NS + 100000 + jump_ns, 0, PID);
+    for (uint64_t i = 31; i <= 40; i++) {
+        put_sample(world, START_NS + i * PERIOD_NS + 2000 + jump_ns);
+    }
+    world->cpus[0].stopped_ns = START_NS + 40 * PERIOD_NS + 50000 + jump_ns;
+    drain_stop(world->drain);
+    struct books_cpu cpu = make_books(world, 40, &unexplained);
+    assert_int_equal(cpu.received, 20);
+    assert_int_equal(cpu.idle, 20);
+    assert_int_equal(cpu.missed, 0);
+    assert_int_equal(unexplained, 0);
+}
+
+/* New rings, in the memory of the old ones, as perf_source_replace() leaves them. */
+static void replace_rings(struct ring_world *world, uint64_t started_ns)
+{
+    struct perf_cpu *cpu = &world->cpus[0];
+    struct perf_ring *const rings[] = {&cpu->sample_ring, &cpu->sideband_ring, &cpu->switch_ring};
+    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+        world->pages[0][i] = (struct perf_event_mmap_page){0};
+        perf_ring_init(rings[i], &world->pages[0][i], rings[i]->data, RING_BYTES, rings[i]->bounce);
+    }
+    cpu->absent = false;
+    cpu->started_ns = started_ns;
+}
+
+static void a_cpu_that_was_away_has_no_ticks_meanwhile(void **state)
+{
+    const uint64_t back_ns = START_NS + 4000 * PERIOD_NS;
+    struct ring_world *world = *state;
+    int64_t unexplained = 1;
+    for (uint64_t i = 1; i <= 10; i++) {
+        put_sample(world, START_NS + i * PERIOD_NS + 2000);
+    }
+    put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
+    /* Idle for five ticks, and gone; word of it comes later. */
+    drain_lose_cpu(world->drain, 0, START_NS + 15 * PERIOD_NS + 100000);
+    world->cpus[0].absent = true;
+    assert_false(drain_is_empty(world->drain, 0));
+    drain_all(world->drain, START_NS + 3000 * PERIOD_NS);
+    assert_true(drain_is_empty(world->drain, 0));
+    drain_leave_cpu(world->drain, 0);
+    replace_rings(world, back_ns);
+    drain_return_cpu(world->drain, 0, true, back_ns - 100000, back_ns - 1000);
+    for (uint64_t i = 1; i <= 10; i++) {
+        put_sample(world, back_ns + i * PERIOD_NS + 2000);
+    }
+    world->cpus[0].stopped_ns = back_ns + 10 * PERIOD_NS + 50000;
+    drain_stop(world->drain);
+    struct books_cpu cpu = make_books(world, 25, &unexplained);
+    assert_int_equal(cpu.received, 20);
+    assert_int_equal(cpu.idle, 5);
+    assert_int_equal(cpu.missed, 0);
+    assert_int_equal(unexplained, 0);
+}
+
+static void a_cpu_that_stays_away_ends_when_it_went(void **state)
+{
+    struct ring_world *world = *state;
+    int64_t unexplained = 1;
+    for (uint64_t i = 1; i <= 10; i++) {
+        put_sample(world, START_NS + i * PERIOD_NS + 2000);
+    }
+    put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
+    drain_lose_cpu(world->drain, 0, START_NS + 15 * PERIOD_NS + 100000);
+    world->cpus[0].absent = true;
+    world->cpus[0].stopped_ns = START_NS + 9000 * PERIOD_NS;
+    drain_stop(world->drain);
+    struct books_cpu cpu = make_books(world, 15, &unexplained);
+    assert_int_equal(cpu.idle, 5);
+    assert_int_equal(unexplained, 0);
+    /* And is in no run that begins without it. */
+    world->cpus[0].started_ns = START_NS + 9500 * PERIOD_NS;
+    world->cpus[0].stopped_ns = START_NS + 9900 * PERIOD_NS;
+    drain_start(world->drain);
+    drain_stop(world->drain);
+    cpu = make_books(world, 15, &unexplained);
+    assert_int_equal(cpu.idle, 5);
+    assert_int_equal(unexplained, 0);
+}
+
+static void a_return_is_like_a_loss_of_sideband(void **state)
+{
+    struct ring_world *world = *state;
+    assert_false(drain_take_rescan(world->drain));
+    drain_return_cpu(world->drain, 0, false, START_NS, START_NS + 1000000);
+    assert_true(drain_take_rescan(world->drain));
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -182,6 +283,10 @@ int main(void)
         TEST(a_busy_cpu_is_received_whole),
         TEST(who_takes_one_sample_in_a_hundred_is_seen),
         TEST(every_term_of_one_run),
+        TEST(a_suspend_is_in_no_term),
+        TEST(a_cpu_that_was_away_has_no_ticks_meanwhile),
+        TEST(a_cpu_that_stays_away_ends_when_it_went),
+        TEST(a_return_is_like_a_loss_of_sideband),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
 
 #define RECORDING       TEST_DATA_DIR "/rings/deferred.rings"
 #define RECORDING_BYTES ((size_t)1 << 20) /* at most */
-#define CPU_COUNT       2
+#define RECORDED_CPUS   2
 #define DEPTH           6 /* less than the deepest of the recording */
 #define SAMPLES_MAX     2048
 #define CHAINS_MAX      1024
@@ -81,7 +81,7 @@ static void read_recording(struct world *world)
     assert_true(world->size_bytes > sizeof *head && world->size_bytes < RECORDING_BYTES);
     assert_int_equal(head->magic, RING_RECORDING_MAGIC);
     assert_int_equal(head->sample_type, RING_SAMPLE_TYPE);
-    assert_int_equal(head->cpu_count, CPU_COUNT);
+    assert_int_equal(head->cpu_count, RECORDED_CPUS);
 }
 
 static int set_up(void **state)
@@ -90,7 +90,7 @@ static int set_up(void **state)
     assert_non_null(world);
     read_recording(world);
     world->rings = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP,
-                                                               .cpu_count = CPU_COUNT,
+                                                               .cpu_count = RECORDED_CPUS,
                                                                .max_stack_depth = DEPTH,
                                                                .deferring = true});
     assert_non_null(world->rings);

@@ -278,6 +278,18 @@ static void starts_at_an_aligned_tail(void **state)
     end(fixture);
 }
 
+static void a_zeroed_one_is_empty_for_ever(void **state)
+{
+    struct perf_ring ring = {0};
+    const uint8_t *record = NULL;
+    size_t size_bytes = 0;
+    (void)state;
+    perf_ring_refresh(&ring);
+    assert_int_equal(perf_ring_peek(&ring, &record, &size_bytes), 0);
+    perf_ring_publish(&ring);
+    assert_int_equal(ring.bad_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +305,7 @@ int main(void)
         cmocka_unit_test(wipes_what_it_put_together),
         cmocka_unit_test(puts_the_largest_record_together),
         cmocka_unit_test(starts_at_an_aligned_tail),
+        cmocka_unit_test(a_zeroed_one_is_empty_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A CPU is taken to be gone when sysfs says that it is offline, or when its sideband, always on,
+ * has stopped: a CPU that went and came back unseen has no events either, and none of a suspended
+ * machine but the first has. So nothing depends on being told: the kernel's events make it fast,
+ * and where there are none one look a second does.
+ *
+ * here -gone-> away -opened-> coming -replaced-> here. What cannot be opened is tried again at
+ * every look, and logged once. Whatever the session's state is, the CPU's sideband is wanted;
+ * whether it is sampled is the source's to know.
+ */
+#include "session_cpus.h"
+
+#include "cleanup.h"
+#include "cpu_events.h"
+#include "log.h"
+#include "perf_machine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_USEC UINT64_C(1000000)
+
+/* A storm of events, of whatever devices, costs no more than so many looks. */
+#define EVENTS_SPAN_USEC UINT64_C(1000000)
+#define EVENTS_MAX       100
+
+enum place {
+    PLACE_HERE,
+    PLACE_AWAY,
+    PLACE_COMING, /* opened, and the collector's */
+};
+
+struct cpu {
+    uint32_t cpu; /* its number; while it is coming, the source's table is the collector's */
+    enum place place;
+    bool refused;      /* since it is away */
+    uint64_t known_ns; /* that nothing was missed before, CLOCK_BOOTTIME */
+};
+
+struct session_cpus {
+    struct session_cpus_params params;
+    struct session_cpus_counts counts;
+    sd_event_source *tick_source;
+    sd_event_source *events_source;
+    int events_fd;
+    struct cpu cpus[]; /* sideband_count of the source */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static bool is_online(const uint32_t *online, size_t count, uint32_t cpu)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (online[i] == cpu) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse(struct session_cpus *cpus, size_t index, int error, const struct fault *fault)
+{
+    struct cpu *cpu = &cpus->cpus[index];
+    if (error == -ENODEV || cpu->refused) {
+        return;
+    }
+    cpu->refused = true;
+    cpus->counts.refused++;
+    log_warning(0, "session %s: CPU %u is online, and goes without: %s", cpus->params.session_id,
+                cpu->cpu, fault->text);
+}
+
+static void open_again(struct session_cpus *cpus, size_t index)
+{
+    struct perf_opening *opening = NULL;
+    struct fault fault = {0};
+    int r = perf_source_reopen(cpus->params.source, index, &opening, &fault);
+    if (r < 0) {
+        refuse(cpus, index, r, &fault);
+        return;
+    }
+    opening->gap_from_ns = cpus->cpus[index].known_ns;
+    cpus->cpus[index].place = PLACE_COMING;
+    collector_replace_cpu(cpus->params.collector, opening);
+}
+
+static void look_at(struct session_cpus *cpus, size_t index, bool online, uint64_t time_ns)
+{
+    const struct perf_source *source = cpus->params.source;
+    struct cpu *cpu = &cpus->cpus[index];
+    if (cpu->place == PLACE_COMING) {
+        return;
+    }
+    if (cpu->place == PLACE_HERE && online && perf_source_is_alive(source, index)) {
+        cpu->known_ns = time_ns;
+        return;
+    }
+    if (cpu->place == PLACE_HERE) {
+        cpu->place = PLACE_AWAY;
+        cpu->refused = false;
+        log_info("session %s: CPU %u went offline", cpus->params.session_id, cpu->cpu);
+        collector_lose_cpu(cpus->params.collector, index);
+    }
+    if (online) {
+        open_again(cpus, index);
+    } else {
+        cpu->known_ns = time_ns;
+    }
+}
+
+void session_cpus_look(struct session_cpus *cpus)
+{
+    const struct perf_source *source = cpus->params.source;
+    cleanup_(freep) uint32_t *online = NULL;
+    size_t count = 0;
+    struct fault ignored;
+    uint64_t time_ns = now_ns();
+    /* Where sysfs cannot be read, whoever opens a CPU's events is told whether it is there. */
+    bool told = perf_machine_online(&online, &count, &ignored) >= 0;
+    for (size_t i = 0; i < source->sideband_count; i++) {
+        bool is_off = told && !is_online(online, count, cpus->cpus[i].cpu);
+        look_at(cpus, i, !is_off, time_ns);
+    }
+}
+
+void session_cpus_replaced(struct session_cpus *cpus)
+{
+    for (;;) {
+        struct perf_opening *old = collector_take_replaced(cpus->params.collector);
+        if (old == NULL) {
+            return;
+        }
+        cpus->cpus[old->index].place = PLACE_HERE;
+        cpus->cpus[old->index].known_ns = old->gap_to_ns;
+        cpus->counts.returned++;
+        log_info("session %s: CPU %u is online, and taken in", cpus->params.session_id,
+                 old->cpu.cpu);
+        (void)perf_opening_free(old);
+    }
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    (void)usec;
+    session_cpus_look(userdata);
+    int r = sd_event_source_set_time_relative(source, LOOK_USEC);
+    return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    (void)source;
+    (void)revents;
+    if (cpu_events_take(fd)) {
+        session_cpus_look(userdata);
+    }
+    return 0;
+}
+
+/* Without them a look a second is what there is. */
+static void listen_for_events(struct session_cpus *cpus)
+{
+    cpus->events_fd = cpu_events_open();
+    int r = cpus->events_fd;
+    if (r >= 0) {
+        r = sd_event_add_io(cpus->params.event, &cpus->events_source, cpus->events_fd, EPOLLIN,
+                            on_events, cpus);
+    }
+    if (r >= 0) {
+        (void)sd_event_source_set_description(cpus->events_source, "cpu-events");
+        r = sd_event_source_set_ratelimit(cpus->events_source, EVENTS_SPAN_USEC, EVENTS_MAX);
+    }
+    if (r < 0) {
+        log_debug("session %s: no word from the kernel of CPUs that come and go: %s",
+                  cpus->params.session_id, strerror(-r));
+    }
+}
+
+int session_cpus_new(const struct session_cpus_params *params, struct session_cpus **ret)
+{
+    const struct perf_source *source = params->source;
+    struct session_cpus *cpus =
+        calloc(1, sizeof *cpus + source->sideband_count * sizeof cpus->cpus[0]);
+    if (cpus == NULL) {
+        return -ENOMEM;
+    }
+    cpus->params = *params;
+    cpus->events_fd = -1;
+    for (size_t i = 0; i < source->sideband_count; i++) {
+        cpus->cpus[i].cpu = source->cpus[i].cpu;
+        cpus->cpus[i].place = source->cpus[i].absent ? PLACE_AWAY : PLACE_HERE;
+        cpus->cpus[i].known_ns = now_ns();
+    }
+    /* By this clock it is late after a suspend, and so comes at once. */
+    int r = sd_event_add_time_relative(params->event, &cpus->tick_source, CLOCK_BOOTTIME, LOOK_USEC,
+                                       0, on_tick, cpus);
+    if (r < 0) {
+        (void)session_cpus_free(cpus);
+        return r;
+    }
+    (void)sd_event_source_set_description(cpus->tick_source, "cpus");
+    listen_for_events(cpus);
+    session_cpus_look(cpus);
+    *ret = cpus;
+    return 0;
+}
+
+struct session_cpus *session_cpus_free(struct session_cpus *cpus)
+{
+    if (cpus != NULL) {
+        (void)sd_event_source_disable_unref(cpus->tick_source);
+        (void)sd_event_source_disable_unref(cpus->events_source);
+        (void)close_fd(cpus->events_fd);
+        free(cpus);
+    }
+    return NULL;
+}
+
+struct session_cpus_counts session_cpus_counts(const struct session_cpus *cpus)
+{
+    return cpus->counts;
+}

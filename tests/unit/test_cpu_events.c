@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which of the kernel's uevents are of CPUs. */
+#include "cpu_events.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void tells_those_of_cpus_from_others(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size_bytes;
+        bool concerned;
+    } cases[] = {
+#define EVENT(text, concerned) {text, sizeof(text) - 1, concerned}
+        EVENT("online@/devices/system/cpu/cpu1\0ACTION=online\0SUBSYSTEM=cpu", true),
+        EVENT("offline@/devices/system/cpu/cpu127\0ACTION=offline", true),
+        EVENT("add@/devices/system/cpu/cpu3", true),
+        EVENT("add@/devices/virtual/cpuid/cpu1\0ACTION=add\0SUBSYSTEM=cpuid", false),
+        EVENT("change@/devices/virtual/block/loop0\0X=@/devices/system/cpu/cpu1", false),
+        EVENT("libudev\0\xfe\xed\xca\xfe", false),
+        EVENT("online@/devices/system/cp", false),
+        EVENT("\0", false),
+        {"", 0, false},
+#undef EVENT
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(cpu_events_concern(cases[i].bytes, cases[i].size_bytes),
+                         cases[i].concerned);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_those_of_cpus_from_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
