@@ -177,6 +177,7 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .code_lookups_kept = counts.drain.code.hit_count,
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
+        .proc_unread = counts.drain.proc_unread,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,
     });

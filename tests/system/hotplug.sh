@@ -37,6 +37,7 @@ for ((i = 0; i <= $(nproc); i++)); do
     run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
 done
 play returns
+play states
 
 echo "== names"
 for program in chain_a chain_b; do
@@ -60,8 +61,8 @@ python3 "$SOURCE_DIR/tests/system/timeline.py" programs "$WORK/chain.log" <"$WOR
 
 kill "${background_pids[@]}" 2>/dev/null
 wait "${background_pids[@]}" 2>/dev/null
+# One alone: what it is not on is idle.
 run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
-play states
 play others
 play storm
 play refused
