@@ -16,6 +16,7 @@
 #include "proc_reader.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "limit_clock.h"
 
 #include <pthread.h>
@@ -348,9 +349,7 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     if (reader == NULL) {
         return NULL;
     }
-    const uint64_t deadline_ns = limit_clock_ns() + FREE_WAIT_NS;
-    const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
-                                      .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+    const struct timespec deadline = clock_timespec(limit_clock_ns() + FREE_WAIT_NS);
     int r = 0;
     (void)pthread_mutex_lock(&reader->lock);
     reader->ending = true;
@@ -404,7 +403,7 @@ static struct proc_reading *give_up(struct proc_reader *reader)
         }
         struct proc_reading *reading = take_ptr(slot->answer);
         reading->error = -ETIMEDOUT;
-        reading->scan.end_ns = proc_scan_now_ns();
+        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
         reader->counts.hung_count++;
         reader->counts.unread_count++;
@@ -429,7 +428,7 @@ static struct proc_reading *refuse(struct proc_reader *reader)
     }
     if (reading != NULL) {
         reading->error = -EBUSY;
-        reading->scan.end_ns = proc_scan_now_ns();
+        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         reader->counts.unread_count++;
     }
     return reading;

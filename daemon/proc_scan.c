@@ -13,6 +13,7 @@
 #include "proc_scan.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "proc_text.h"
 
 #include <dirent.h>
@@ -20,11 +21,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define TEXT_BYTES_MIN ((size_t)4096)
 #define BYTES_KEPT     ((size_t)256 << 10) /* a larger buffer does not outlive its process */
-#define NS_PER_SECOND  UINT64_C(1000000000)
 
 struct text {
     char *bytes; /* size, and a NUL; owned */
@@ -45,13 +44,6 @@ struct proc_scan {
     int32_t *pids;
     size_t pid_capacity;
 };
-
-uint64_t proc_scan_now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
 
 struct proc_scan *proc_scan_new(void)
 {
@@ -430,7 +422,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
     struct proc_reading reading = {
         .part = request->part,
         .urgency = request->urgency,
-        .scan = {.pid = request->pid, .begin_ns = proc_scan_now_ns()},
+        .scan = {.pid = request->pid, .begin_ns = clock_ns(CLOCK_BOOTTIME)},
     };
     scan->maps.cut = false;
     scan->cgroups.size = 0;
@@ -440,7 +432,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
     } else if (request->pid > 0) {
         r = read_process(scan, request, guard, userdata, &reading);
     }
-    reading.scan.end_ns = proc_scan_now_ns();
+    reading.scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *packed = NULL;
     if (r == 0) {
         packed = pack(scan, &reading);
@@ -458,7 +450,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
 struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency)
 {
     struct proc_reading *reading = malloc(sizeof *reading);
-    const uint64_t time_ns = proc_scan_now_ns();
+    const uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
     if (reading != NULL) {
         *reading = (struct proc_reading){
             .bytes = sizeof *reading,
