@@ -63,6 +63,7 @@ struct proc_reader {
     uint32_t holder_count; /* threads, and the owner */
     bool ending;
     bool cgroups;
+    uint64_t hang_ns;
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
@@ -305,7 +306,7 @@ static int init_lock(struct proc_reader *reader)
     return r;
 }
 
-int proc_reader_new(bool cgroups, struct proc_reader **ret)
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
 {
     struct proc_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
@@ -318,6 +319,7 @@ int proc_reader_new(bool cgroups, struct proc_reader **ret)
     }
     reader->holder_count = 1;
     reader->cgroups = cgroups;
+    reader->hang_ns = hang_ns;
     for (size_t i = 0; i < PROC_READER_THREADS && r == 0; i++) {
         (void)pthread_mutex_lock(&reader->lock);
         reader->slots[i].reader = reader;
@@ -398,7 +400,7 @@ static struct proc_reading *give_up(struct proc_reader *reader)
     const uint64_t now_ns = limit_clock_ns();
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || now_ns - slot->begin_ns < PROC_READER_HANG_NS) {
+        if (slot->answer == NULL || now_ns - slot->begin_ns < reader->hang_ns) {
             continue;
         }
         struct proc_reading *reading = take_ptr(slot->answer);
