@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "grow.h"
 #include "proc_text.h"
 
 #include <dirent.h>
@@ -73,20 +74,9 @@ struct proc_scan *proc_scan_free(struct proc_scan *scan)
 /* Room for at least one byte more and a NUL, unless the bound is reached. */
 static int grow_text(struct text *text)
 {
-    if (text->size + 1 < text->capacity) {
-        return 0;
-    }
-    size_t capacity = text->capacity == 0 ? TEXT_BYTES_MIN : text->capacity * 2;
-    if (capacity > PROC_SCAN_MAPS_BYTES_MAX) {
-        return -E2BIG;
-    }
-    char *bytes = realloc(text->bytes, capacity);
-    if (bytes == NULL) {
-        return -ENOMEM;
-    }
-    text->bytes = bytes;
-    text->capacity = capacity;
-    return 0;
+    return text->size + 2 > PROC_SCAN_MAPS_BYTES_MAX
+               ? -E2BIG
+               : grow_from(text->bytes, text->capacity, text->size + 2, TEXT_BYTES_MIN);
 }
 
 /* Reads a whole file; what is beyond the bound is cut away, with the line that it cuts in two. */
@@ -121,21 +111,6 @@ static int read_text(int folder_fd, const char *name, struct text *text)
     }
 }
 
-/* The array with room for one more item, which may have moved; NULL, and the old one stays, when
- * there is no memory. */
-static void *with_room(void *array, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    size_t grown_capacity = *capacity == 0 ? 64 : *capacity * 2;
-    void *grown = reallocarray(array, grown_capacity, item_bytes);
-    if (grown != NULL) {
-        *capacity = grown_capacity;
-    }
-    return grown;
-}
-
 /* Whether what hangs on the pid is gone for the rest of the world. */
 static bool is_dead(const struct proc_stat *stat)
 {
@@ -159,13 +134,10 @@ static int add_thread(struct proc_scan *scan, int pid_fd, int32_t tid, struct pr
     if (read_text(pid_fd, name, &scan->line) < 0) {
         return 0; /* it has exited meanwhile */
     }
-    struct scanned_thread *threads = with_room(scan->threads, reading->thread_count,
-                                               &scan->thread_capacity, sizeof *scan->threads);
-    if (threads == NULL) {
+    if (grow(scan->threads, scan->thread_capacity, reading->thread_count + 1) < 0) {
         return -ENOMEM;
     }
-    scan->threads = threads;
-    struct scanned_thread *thread = &threads[reading->thread_count];
+    struct scanned_thread *thread = &scan->threads[reading->thread_count];
     *thread = (struct scanned_thread){.tid = tid};
     size_t size = scan->line.size;
     size -= size > 0 && scan->line.bytes[size - 1] == '\n' ? 1 : 0;
@@ -218,14 +190,10 @@ static int parse_maps(struct proc_scan *scan, struct process_scan *reading)
         char *line_end = strchrnul(line, '\n');
         char *next = *line_end == '\0' ? line_end : line_end + 1;
         *line_end = '\0';
-        struct mapping_description *mappings =
-            with_room(scan->mappings, reading->mapping_count, &scan->mapping_capacity,
-                      sizeof *scan->mappings);
-        if (mappings == NULL) {
-            return -ENOMEM;
+        int r = grow(scan->mappings, scan->mapping_capacity, reading->mapping_count + 1);
+        if (r == 0) {
+            r = proc_text_maps_line(line, &scan->mappings[reading->mapping_count]);
         }
-        scan->mappings = mappings;
-        int r = proc_text_maps_line(line, &mappings[reading->mapping_count]);
         if (r < 0) {
             return r;
         }
@@ -336,16 +304,12 @@ static int read_pids(struct proc_scan *scan, struct proc_reading *reading)
     errno = 0;
     while (r == 0 && !reading->cut && (entry = readdir(folder)) != NULL) {
         int32_t pid = proc_text_id(entry->d_name);
-        int32_t *pids =
-            with_room(scan->pids, reading->pid_count, &scan->pid_capacity, sizeof *scan->pids);
-        if (pids == NULL) {
-            r = -ENOMEM;
-            break;
-        }
-        scan->pids = pids;
         reading->cut = reading->pid_count >= PROC_SCAN_PIDS_MAX;
         if (pid > 0 && !reading->cut) {
-            pids[reading->pid_count++] = pid;
+            r = grow(scan->pids, scan->pid_capacity, reading->pid_count + 1);
+            if (r == 0) {
+                scan->pids[reading->pid_count++] = pid;
+            }
         }
         errno = 0;
     }
