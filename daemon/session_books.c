@@ -178,6 +178,9 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .mapping_uncertain = counts.drain.mapping_uncertain,
         .modules_unread = counts.modules_unread,
         .proc_unread = counts.drain.proc_unread,
+        .sideband_lost = counts.drain.sideband_lost,
+        .bad_records = counts.drain.bad_records,
+        .table_refused = counts.drain.table_refused,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,
     });

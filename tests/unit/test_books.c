@@ -82,6 +82,9 @@ static void prints_each_cpu_and_the_total(void **state)
         .mapping_uncertain = 3,
         .modules_unread = 4,
         .proc_unread = 6,
+        .sideband_lost = 7,
+        .bad_records = 10,
+        .table_refused = 11,
     };
     (void)state;
     char *text = books_print(&books);
@@ -100,7 +103,8 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
         "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
         "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
-        "\"modules_unread\":4,\"proc_unread\":6}");
+        "\"modules_unread\":4,\"proc_unread\":6,"
+        "\"sideband_lost\":7,\"bad_records\":10,\"table_refused\":11}");
     free(text);
     books.totals_only = true;
     text = books_print(&books);
