@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,8 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
-#define WORKER_FD 3
+#define WORKER_FD            3
+#define MMAP_THRESHOLD_BYTES (128 * 1024) /* what it is at first */
 
 enum {
     EXIT_USAGE = 2,
@@ -234,6 +236,9 @@ static int run(const struct arguments *arguments)
     /* Memory holds what other users' programs run: no core file, no debugger but root's. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)signal(SIGPIPE, SIG_IGN);
+    /* A session's tables go back to the machine when it ends. Left to itself, glibc takes them from
+     * where they stay with it as soon as the first ones have been freed. */
+    (void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
     raise_descriptor_limit();
 
     struct daemon_params params = {.config = &config};

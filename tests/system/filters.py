@@ -15,8 +15,8 @@ import os
 import sys
 import time
 
-PHASE_S = 3.5  # of uid and cgroup, which are read once a second ...
-NOTICED_S = 2  # ... and so must have been noticed after this
+PHASE_S = 4  # of uid and cgroup, which are read once a second, by a thread that has other work as well ...
+NOTICED_S = 2.5  # ... so with one reading that fails or comes late, a change is noticed after two and a round
 PERIOD_NS = 1001001
 PR_SET_NAME = 15
 
