@@ -93,12 +93,12 @@ static void beat(struct collector *collector)
 static void publish(struct collector *collector)
 {
     const struct perf_source *source = collector->config.source;
-    uint64_t modules_unread = trace_counts(collector->config.trace).modules_unread;
+    const struct trace_counts traced = trace_counts(collector->config.trace);
     uint64_t monotonic_ns = collector_cpus_now().monotonic_ns;
     const struct drain_cpu_counts *drained = drain_cpu_counts(collector->drain);
     (void)pthread_mutex_lock(&collector->mutex);
     collector->published.drain = *drain_counts(collector->drain);
-    collector->published.modules_unread = modules_unread;
+    collector->published.trace = traced;
     for (size_t i = 0; i < source->cpu_count; i++) {
         collector->published_cpus[i] = (struct collector_cpu){
             .drain = drained[i],

@@ -14,9 +14,8 @@
 #define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
 #define NOTES_BEGIN        16
 
-bool trace_definition_write(struct trace_buffer *buffer, const struct shown_mapping *shown,
-                            uint64_t vaddr, const char *name, const uint8_t *build_id,
-                            size_t build_id_bytes)
+bool trace_definition_write(struct trace_log *log, const struct shown_mapping *shown,
+                            const struct definition *definition)
 {
     uint64_t group[128];
     struct fxt_writer writer;
@@ -25,10 +24,10 @@ bool trace_definition_write(struct trace_buffer *buffer, const struct shown_mapp
                                   .time_ns = shown->from_ns,
                                   .pid = (uint64_t)shown->pid,
                                   .module_id = shown->module_id,
-                                  .name = name,
-                                  .name_bytes = strlen(name),
-                                  .build_id = build_id,
-                                  .build_id_bytes = build_id_bytes,
+                                  .name = definition->name,
+                                  .name_bytes = strlen(definition->name),
+                                  .build_id = definition->build_id,
+                                  .build_id_bytes = definition->build_id_bytes,
                               });
     fxt_write_mmap(&writer, &(struct fxt_mmap){
                                 .time_ns = shown->from_ns,
@@ -37,10 +36,10 @@ bool trace_definition_write(struct trace_buffer *buffer, const struct shown_mapp
                                 .flags = FLAGS_READ_EXECUTE,
                                 .start = shown->start,
                                 .size_bytes = shown->size_bytes,
-                                .vaddr = vaddr,
+                                .vaddr = definition->vaddr,
                             });
     return fxt_writer_ok(&writer) &&
-           trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
+           trace_log_put(log, definition->owner, definition->kind, group, writer.used_bytes);
 }
 
 bool trace_notes_grow(void **array, size_t *capacity, size_t count, size_t max,

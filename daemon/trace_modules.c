@@ -43,6 +43,7 @@ struct trace_file {
     struct trace_file *next; /* trace_modules::pending */
     enum trace_file_state state;
     uint64_t number; /* from 0, in the order of being met */
+    uint32_t owner;  /* whose process met it */
     bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
     struct module_ticket *ticket; /* owned while pending */
@@ -56,36 +57,36 @@ struct trace_file {
 };
 
 struct trace_modules {
-    struct trace_buffer *buffer;
+    struct trace_log *log;
     struct module_cache *cache;
     struct trace_symbols *symbols;
     struct trace_file *pending;
     struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
     struct trace_jits *jits;   /* owned */
-    uint32_t log;
+    uint32_t log_number;
     uint32_t kernel_log;    /* the one in which the kernel is defined */
     uint64_t met_count;     /* of files */
     uint64_t settled_count; /* of the first files, as far as none is pending */
     uint64_t unread_count;
 };
 
-struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct module_cache *cache,
+struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
                                         struct trace_symbols *symbols)
 {
     struct trace_modules *modules = calloc(1, sizeof *modules);
     if (modules == NULL) {
         return NULL;
     }
-    modules->buffer = buffer;
+    modules->log = log;
     modules->cache = cache;
     modules->symbols = symbols;
-    modules->jits = trace_jits_new(buffer, cache, symbols);
+    modules->jits = trace_jits_new(log, cache, symbols);
     return modules->jits == NULL ? trace_modules_free(modules) : modules;
 }
 
-void trace_modules_begin(struct trace_modules *modules, uint32_t log)
+void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
 {
-    modules->log = log;
+    modules->log_number = log_number;
     for (struct trace_file *file = modules->pending; file != NULL; file = file->next) {
         file->shown_count = 0;
     }
@@ -162,7 +163,7 @@ static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_off
     return file_offset;
 }
 
-static struct trace_file *new_file(struct trace_modules *modules, const char *name,
+static struct trace_file *new_file(struct trace_modules *modules, const char *name, uint32_t owner,
                                    struct module_ticket *ticket)
 {
     struct trace_file *file = calloc(1, sizeof *file);
@@ -173,6 +174,7 @@ static struct trace_file *new_file(struct trace_modules *modules, const char *na
     /* Room is left for the number that a second file of this name gets. */
     (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
     file->number = modules->met_count++;
+    file->owner = owner;
     file->ticket = ticket;
     if (ticket == NULL) {
         file->state = TRACE_FILE_FAILED;
@@ -189,33 +191,63 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
 {
     struct mapped_file *mapped = mapping->file;
     struct trace_file *file =
-        new_file(modules, mapped->path,
+        new_file(modules, mapped->path, process->owner,
                  mapping_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, process, mapping));
     mapped->trace_file = file;
     return file;
 }
 
-static bool define_known(struct trace_modules *modules, const struct trace_file *file,
-                         struct trace_jit *jit, const struct shown_mapping *shown, const char *path)
+/* What is known of it by now is written of the mapping. */
+static bool define_scope(struct trace_modules *modules, const struct symbol_scope *scope,
+                         uint32_t owner, const struct shown_mapping *shown)
 {
+    const struct symbol_table *table = &scope->module->symbols;
+    return trace_definition_write(
+        modules->log, shown,
+        &(struct definition){
+            .owner = owner,
+            .kind = TRACE_LOG_MAPPING,
+            .vaddr = mapped_vaddr(table, shown->file_offset, shown->size_bytes),
+            .name = scope->name,
+            .build_id = scope->build_id,
+            .build_id_bytes = scope->build_id_bytes,
+        });
+}
+
+static bool define_known(struct trace_modules *modules, const struct trace_file *file,
+                         struct trace_jit *jit, uint32_t owner, const struct shown_mapping *shown,
+                         const char *path)
+{
+    struct definition definition = {.owner = owner, .kind = TRACE_LOG_MAPPING};
     if (file != NULL && file->state == TRACE_FILE_READY) {
-        const struct symbol_scope *scope = file->scope;
-        return trace_definition_write(
-            modules->buffer, shown,
-            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes),
-            scope->name, scope->build_id, scope->build_id_bytes);
+        return define_scope(modules, file->scope, owner, shown);
     }
     if (file != NULL) {
         /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
-        return trace_definition_write(modules->buffer, shown, shown->file_offset, file->name, NULL,
-                                      0);
+        definition.name = file->name;
+        definition.vaddr = shown->file_offset;
+        return trace_definition_write(modules->log, shown, &definition);
     }
     /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
     (void)utf8_clean(name, sizeof name, path, strlen(path));
-    uint64_t vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
-    return jit == NULL ? trace_definition_write(modules->buffer, shown, vaddr, name, NULL, 0)
-                       : trace_jit_define(modules->jits, jit, shown, vaddr, name);
+    definition.name = name;
+    definition.vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
+    return jit == NULL ? trace_definition_write(modules->log, shown, &definition)
+                       : trace_jit_define(modules->jits, jit, shown, definition.vaddr, name);
+}
+
+/* That nobody knows what is there. */
+static bool write_unknown(struct trace_modules *modules, uint32_t owner, enum trace_log_kind kind,
+                          const struct shown_mapping *shown)
+{
+    return trace_definition_write(modules->log, shown,
+                                  &(struct definition){
+                                      .owner = owner,
+                                      .kind = kind,
+                                      .vaddr = shown->start,
+                                      .name = UNKNOWN_NAME,
+                                  });
 }
 
 /*
@@ -226,8 +258,8 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
 bool trace_modules_process(struct trace_modules *modules, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
-    if (process->written_log != modules->log) {
-        process->written_log = modules->log;
+    if (process->written_log != modules->log_number) {
+        process->written_log = modules->log_number;
         process->next_module_id = 0;
     }
     if (process->next_module_id != 0 && process->defined_ns == image_ns) {
@@ -240,7 +272,7 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
-    if (!trace_definition_write(modules->buffer, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
+    if (!write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown)) {
         return false;
     }
     process->next_module_id = full ? process->next_module_id : shown.module_id;
@@ -251,15 +283,15 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
 static void set_module(const struct trace_modules *modules, struct mapping *mapping, uint16_t id)
 {
     mapping->module_id = id;
-    mapping->module_log = modules->log;
+    mapping->module_log = modules->log_number;
 }
 
 static bool is_defined(const struct trace_modules *modules, const struct mapping *mapping)
 {
-    return mapping->module_id != 0 && mapping->module_log == modules->log;
+    return mapping->module_id != 0 && mapping->module_log == modules->log_number;
 }
 
-/* The first sample in a mapping. False: no room. */
+/* The first sample in a mapping. False: refused. */
 static bool define_mapping(struct trace_modules *modules, struct process *process,
                            struct mapping *mapping, struct trace_jit *jit)
 {
@@ -278,14 +310,14 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     if (process->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
         shown.module_id = LAST_MODULE_ID;
-        if (!trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0)) {
+        if (!write_unknown(modules, process->owner, TRACE_LOG_MAPPING, &shown)) {
             return false;
         }
         modules->unread_count++;
         set_module(modules, mapping, LAST_MODULE_ID);
         return true;
     }
-    if (!define_known(modules, file, jit, &shown, mapping->file->path)) {
+    if (!define_known(modules, file, jit, process->owner, &shown, mapping->file->path)) {
         return false;
     }
     process->next_module_id = shown.module_id;
@@ -297,7 +329,8 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
 }
 
 /* Names the function at an address, or notes that it wants a name. False: no room. */
-static bool name_address(struct trace_modules *modules, struct trace_file *file, uint64_t address)
+static bool name_address(struct trace_modules *modules, struct trace_file *file, uint32_t owner,
+                         uint64_t address)
 {
     uint64_t vaddr = 0;
     switch (file->state) {
@@ -306,10 +339,10 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
         return true;
     case TRACE_FILE_READY:
         if (file == modules->kernel) {
-            return trace_symbols_write(modules->symbols, file->scope, address);
+            return trace_symbols_write(modules->symbols, file->scope, owner, address);
         }
         return !symbol_table_vaddr(&file->scope->module->symbols, address, &vaddr) ||
-               trace_symbols_write(modules->symbols, file->scope, vaddr);
+               trace_symbols_write(modules->symbols, file->scope, owner, vaddr);
     case TRACE_FILE_FAILED:
         return true;
     }
@@ -326,7 +359,7 @@ static bool may_show_through(const struct process *process, uint64_t time_ns)
     return time_ns < process->exec_ns || process->has_gaps;
 }
 
-/* Nobody knows what was mapped at an address at a time. False: no room. */
+/* Nobody is to know what was mapped at an address at a time. False: refused. */
 static bool define_unknown(struct trace_modules *modules, const struct process *process,
                            uint64_t address, uint64_t time_ns)
 {
@@ -337,7 +370,24 @@ static bool define_unknown(struct trace_modules *modules, const struct process *
         .size_bytes = PAGE_BYTES,
         .from_ns = time_ns,
     };
-    return trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+    return write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown);
+}
+
+/*
+ * A mapping whose definition was refused is what the process is as a whole: unknown. Unless
+ * something else that was there is written.
+ */
+static enum frame_outcome leave_undefined(struct trace_modules *modules,
+                                          const struct process *process,
+                                          const struct mapping *mapping, uint64_t address,
+                                          uint64_t time_ns, uint64_t *ret_from_ns)
+{
+    bool hides = process->remapped || may_show_through(process, time_ns);
+    if (hides && !define_unknown(modules, process, address, time_ns)) {
+        return FRAME_RETRY;
+    }
+    *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? time_ns : TIME_OPEN_NS;
+    return FRAME_DEFINED;
 }
 
 static enum frame_outcome find_unmapped(struct trace_modules *modules, struct process *process,
@@ -365,14 +415,14 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     struct trace_jit *jit =
         mapping_is_made_code(mapping) ? trace_jits_find(modules->jits, process) : NULL;
     if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping, jit)) {
-        return FRAME_RETRY;
+        return leave_undefined(modules, process, mapping, address, time_ns, ret_from_ns);
     }
     if (jit != NULL && !trace_jit_name(modules->jits, jit, address)) {
         return FRAME_RETRY;
     }
     struct trace_file *file = mapping->file->trace_file;
     uint64_t file_offset = address - mapping->start + mapping->file_offset;
-    if (file != NULL && !name_address(modules, file, file_offset)) {
+    if (file != NULL && !name_address(modules, file, process->owner, file_offset)) {
         return FRAME_RETRY;
     }
     *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? mapping->from_ns : TIME_OPEN_NS;
@@ -381,43 +431,39 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
 {
-    if (modules->kernel_log != modules->log) {
+    if (modules->kernel_log != modules->log_number) {
         struct shown_mapping shown = {
             .pid = 0,
             .module_id = KERNEL_MODULE_ID,
             .start = KERNEL_START,
             .size_bytes = UINT64_MAX - KERNEL_START,
         };
-        if (!trace_definition_write(modules->buffer, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
+        const struct definition definition = {.owner = TRACE_OWNER_KERNEL,
+                                              .kind = TRACE_LOG_TASK,
+                                              .vaddr = KERNEL_START,
+                                              .name = KERNEL_NAME};
+        if (!trace_definition_write(modules->log, &shown, &definition)) {
             return FRAME_RETRY;
         }
-        modules->kernel_log = modules->log;
+        modules->kernel_log = modules->log_number;
     }
     if (modules->kernel == NULL) {
-        modules->kernel =
-            new_file(modules, KERNEL_NAME, module_cache_request_kernel(modules->cache));
+        modules->kernel = new_file(modules, KERNEL_NAME, TRACE_OWNER_KERNEL,
+                                   module_cache_request_kernel(modules->cache));
     }
     if (modules->kernel == NULL) {
         return FRAME_RETRY;
     }
-    return name_address(modules, modules->kernel, address) ? FRAME_DEFINED : FRAME_RETRY;
+    return name_address(modules, modules->kernel, TRACE_OWNER_KERNEL, address) ? FRAME_DEFINED
+                                                                               : FRAME_RETRY;
 }
 
-/* Writes again, with what is known now, what was written before. False: no room, go on later. */
-static bool correct_definitions(struct trace_modules *modules, struct trace_file *file)
+/* Writes again, with what is known now, what was written before; what is refused stays as it is. */
+static void correct_definitions(struct trace_modules *modules, struct trace_file *file)
 {
-    const struct symbol_scope *scope = file->scope;
-    while (file->shown_count > 0) {
-        const struct shown_mapping *shown = &file->shown[file->shown_count - 1];
-        uint64_t vaddr =
-            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes);
-        if (!trace_definition_write(modules->buffer, shown, vaddr, scope->name, scope->build_id,
-                                    scope->build_id_bytes)) {
-            return false;
-        }
-        file->shown_count--;
+    for (; file->shown_count > 0; file->shown_count--) {
+        (void)define_scope(modules, file->scope, file->owner, &file->shown[file->shown_count - 1]);
     }
-    return true;
 }
 
 /*
@@ -464,12 +510,10 @@ static bool settle(struct trace_modules *modules, struct trace_file *file)
             return true;
         }
     }
-    if (!correct_definitions(modules, file)) {
-        return false;
-    }
+    correct_definitions(modules, file);
     file->state = TRACE_FILE_READY;
     while (file->address_count > 0) {
-        if (!name_address(modules, file, file->addresses[file->address_count - 1])) {
+        if (!name_address(modules, file, file->owner, file->addresses[file->address_count - 1])) {
             file->state = TRACE_FILE_PENDING;
             return false;
         }

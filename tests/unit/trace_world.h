@@ -33,6 +33,9 @@ extern size_t ticket_count;
  * 0x400000. Made anew by set_up(). */
 extern struct module test_modules[2];
 
+/* Whose processes are. As set_up() leaves it, each process is a user's who has no other. */
+extern uint32_t (*owner_of)(int32_t pid);
+
 struct world {
     struct trace_buffer *buffer;
     struct trace *trace;
@@ -44,6 +47,7 @@ struct world {
 
 /* For cmocka. */
 int set_up(void **state);
+int set_up_wide(void **state); /* with more room for samples */
 int tear_down(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
