@@ -180,6 +180,7 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .mappings_refused = counts.trace.mappings_refused,
         .names_refused = counts.trace.names_refused,
         .tasks_refused = counts.trace.tasks_refused,
+        .addresses_refused = counts.trace.addresses_refused,
         .proc_unread = counts.drain.proc_unread,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,

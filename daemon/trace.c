@@ -397,8 +397,8 @@ bool trace_finish(struct trace *trace, const char *books_json)
 
 void trace_file_gone(struct mapped_file *file, void *userdata)
 {
-    (void)userdata;
-    trace_modules_file_gone(file);
+    struct trace *trace = userdata;
+    trace_modules_file_gone(trace->modules, file);
 }
 
 struct trace_counts trace_counts(const struct trace *trace)
@@ -408,6 +408,7 @@ struct trace_counts trace_counts(const struct trace *trace)
         .modules_unread = trace_modules_unread_count(trace->modules),
         .mappings_refused = trace_log_refused_count(log, TRACE_LOG_MAPPING),
         .names_refused = trace_log_refused_count(log, TRACE_LOG_NAME),
+        .addresses_refused = trace_modules_refused_count(trace->modules),
         .tasks_refused = trace_log_refused_count(log, TRACE_LOG_TASK),
     };
 }

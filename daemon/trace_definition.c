@@ -42,6 +42,37 @@ bool trace_definition_write(struct trace_log *log, const struct shown_mapping *s
            trace_log_put(log, definition->owner, definition->kind, group, writer.used_bytes);
 }
 
+/* What the module's segments say of the place where file_offset is mapped; else the offset itself.
+ */
+static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_offset,
+                             uint64_t size_bytes)
+{
+    for (size_t i = 0; i < table->segment_count; i++) {
+        const struct symbol_segment *segment = &table->segments[i];
+        if (segment->offset < file_offset + size_bytes &&
+            file_offset < segment->offset + segment->size_bytes) {
+            return file_offset + (segment->vaddr - segment->offset);
+        }
+    }
+    return file_offset;
+}
+
+bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapping *shown,
+                                  uint32_t owner, const struct symbol_scope *scope)
+{
+    const struct symbol_table *table = &scope->module->symbols;
+    return trace_definition_write(
+        log, shown,
+        &(struct definition){
+            .owner = owner,
+            .kind = TRACE_LOG_MAPPING,
+            .vaddr = mapped_vaddr(table, shown->file_offset, shown->size_bytes),
+            .name = scope->name,
+            .build_id = scope->build_id,
+            .build_id_bytes = scope->build_id_bytes,
+        });
+}
+
 bool trace_notes_grow(void **array, size_t *capacity, size_t count, size_t max,
                       size_t element_bytes)
 {

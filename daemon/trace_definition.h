@@ -6,6 +6,7 @@
  */
 
 #include "trace_log.h"
+#include "trace_symbols.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +35,10 @@ struct definition {
 /* The two records that define a mapping, in one group. False: refused. */
 bool trace_definition_write(struct trace_log *log, const struct shown_mapping *shown,
                             const struct definition *definition);
+
+/* The same, of a mapping whose file has been read. */
+bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapping *shown,
+                                  uint32_t owner, const struct symbol_scope *scope);
 
 /* Makes room for one more element; false when there is no memory or `max` is reached. */
 bool trace_notes_grow(void **array, size_t *capacity, size_t count, size_t max,

@@ -17,13 +17,13 @@
 #include "mapping_query.h"
 #include "trace_definition.h"
 #include "trace_jit.h"
+#include "trace_wants.h"
 #include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PENDING_MAX      ((size_t)65536)
 #define SHOWN_MAX        ((size_t)65536)
 #define KERNEL_START     UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID 1
@@ -43,14 +43,12 @@ struct trace_file {
     struct trace_file *next; /* trace_modules::pending */
     enum trace_file_state state;
     uint64_t number; /* from 0, in the order of being met */
-    uint32_t owner;  /* whose process met it */
     bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
-    struct module_ticket *ticket; /* owned while pending */
-    struct symbol_scope *scope;   /* once ready; this is a user of it */
-    uint64_t *addresses;          /* file offsets (the kernel: addresses) that want a name */
-    size_t address_count;
-    size_t address_capacity;
+    struct module_ticket *ticket;   /* owned while pending */
+    struct symbol_scope *scope;     /* once ready; this is a user of it */
+    struct wanted_addresses wanted; /* file offsets (the kernel: addresses); of whose process met it
+                                     */
     struct shown_mapping *shown;
     size_t shown_count;
     size_t shown_capacity;
@@ -62,7 +60,8 @@ struct trace_modules {
     struct trace_symbols *symbols;
     struct trace_file *pending;
     struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
-    struct trace_jits *jits;   /* owned */
+    struct trace_jits *jits;   /* owned, as the next */
+    struct trace_wants *wants;
     uint32_t log_number;
     uint32_t kernel_log;    /* the one in which the kernel is defined */
     uint64_t met_count;     /* of files */
@@ -81,7 +80,8 @@ struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cac
     modules->cache = cache;
     modules->symbols = symbols;
     modules->jits = trace_jits_new(log, cache, symbols);
-    return modules->jits == NULL ? trace_modules_free(modules) : modules;
+    modules->wants = trace_wants_new();
+    return modules->jits == NULL || modules->wants == NULL ? trace_modules_free(modules) : modules;
 }
 
 void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
@@ -93,22 +93,21 @@ void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
     trace_jits_begin(modules->jits);
 }
 
-static void drop_notes(struct trace_file *file)
+static void drop_notes(struct trace_modules *modules, struct trace_file *file)
 {
-    free(take_ptr(file->addresses));
+    trace_wants_clear(modules->wants, &file->wanted);
     free(take_ptr(file->shown));
-    file->address_count = file->address_capacity = 0;
     file->shown_count = file->shown_capacity = 0;
 }
 
-static struct trace_file *free_file(struct trace_file *file)
+static struct trace_file *free_file(struct trace_modules *modules, struct trace_file *file)
 {
     if (file != NULL) {
         if (file->scope != NULL) {
             trace_symbols_leave(file->scope);
         }
         module_ticket_release(file->ticket);
-        drop_notes(file);
+        drop_notes(modules, file);
         free(file);
     }
     return NULL;
@@ -123,21 +122,14 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
         struct trace_file *file = modules->pending;
         modules->pending = file->next;
         if (file != modules->kernel) {
-            (void)free_file(file);
+            (void)free_file(modules, file);
         }
     }
-    (void)free_file(modules->kernel);
+    (void)free_file(modules, modules->kernel);
+    (void)trace_wants_free(modules->wants);
     (void)trace_jits_free(modules->jits);
     free(modules);
     return NULL;
-}
-
-static void note_address(struct trace_file *file, uint64_t address)
-{
-    if (trace_notes_grow((void **)&file->addresses, &file->address_capacity, file->address_count,
-                         PENDING_MAX, sizeof file->addresses[0])) {
-        file->addresses[file->address_count++] = address;
-    }
 }
 
 static void note_shown(struct trace_file *file, const struct shown_mapping *shown)
@@ -146,21 +138,6 @@ static void note_shown(struct trace_file *file, const struct shown_mapping *show
                          sizeof file->shown[0])) {
         file->shown[file->shown_count++] = *shown;
     }
-}
-
-/* What the module's segments say of the place where file_offset is mapped; else the offset itself.
- */
-static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_offset,
-                             uint64_t size_bytes)
-{
-    for (size_t i = 0; i < table->segment_count; i++) {
-        const struct symbol_segment *segment = &table->segments[i];
-        if (segment->offset < file_offset + size_bytes &&
-            file_offset < segment->offset + segment->size_bytes) {
-            return file_offset + (segment->vaddr - segment->offset);
-        }
-    }
-    return file_offset;
 }
 
 static struct trace_file *new_file(struct trace_modules *modules, const char *name, uint32_t owner,
@@ -174,7 +151,7 @@ static struct trace_file *new_file(struct trace_modules *modules, const char *na
     /* Room is left for the number that a second file of this name gets. */
     (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
     file->number = modules->met_count++;
-    file->owner = owner;
+    file->wanted.owner = owner;
     file->ticket = ticket;
     if (ticket == NULL) {
         file->state = TRACE_FILE_FAILED;
@@ -197,30 +174,13 @@ static struct trace_file *meet_file(struct trace_modules *modules, const struct 
     return file;
 }
 
-/* What is known of it by now is written of the mapping. */
-static bool define_scope(struct trace_modules *modules, const struct symbol_scope *scope,
-                         uint32_t owner, const struct shown_mapping *shown)
-{
-    const struct symbol_table *table = &scope->module->symbols;
-    return trace_definition_write(
-        modules->log, shown,
-        &(struct definition){
-            .owner = owner,
-            .kind = TRACE_LOG_MAPPING,
-            .vaddr = mapped_vaddr(table, shown->file_offset, shown->size_bytes),
-            .name = scope->name,
-            .build_id = scope->build_id,
-            .build_id_bytes = scope->build_id_bytes,
-        });
-}
-
 static bool define_known(struct trace_modules *modules, const struct trace_file *file,
                          struct trace_jit *jit, uint32_t owner, const struct shown_mapping *shown,
                          const char *path)
 {
     struct definition definition = {.owner = owner, .kind = TRACE_LOG_MAPPING};
     if (file != NULL && file->state == TRACE_FILE_READY) {
-        return define_scope(modules, file->scope, owner, shown);
+        return trace_definition_write_scope(modules->log, shown, owner, file->scope);
     }
     if (file != NULL) {
         /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
@@ -335,7 +295,7 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
     uint64_t vaddr = 0;
     switch (file->state) {
     case TRACE_FILE_PENDING:
-        note_address(file, address);
+        trace_wants_note(modules->wants, &file->wanted, address);
         return true;
     case TRACE_FILE_READY:
         if (file == modules->kernel) {
@@ -462,7 +422,8 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
 static void correct_definitions(struct trace_modules *modules, struct trace_file *file)
 {
     for (; file->shown_count > 0; file->shown_count--) {
-        (void)define_scope(modules, file->scope, file->owner, &file->shown[file->shown_count - 1]);
+        (void)trace_definition_write_scope(modules->log, &file->shown[file->shown_count - 1],
+                                           file->wanted.owner, file->scope);
     }
 }
 
@@ -512,12 +473,13 @@ static bool settle(struct trace_modules *modules, struct trace_file *file)
     }
     correct_definitions(modules, file);
     file->state = TRACE_FILE_READY;
-    while (file->address_count > 0) {
-        if (!name_address(modules, file, file->owner, file->addresses[file->address_count - 1])) {
+    while (file->wanted.count > 0) {
+        uint64_t address = file->wanted.items[file->wanted.count - 1];
+        if (!name_address(modules, file, file->wanted.owner, address)) {
             file->state = TRACE_FILE_PENDING;
             return false;
         }
-        file->address_count--;
+        trace_wants_pop(modules->wants, &file->wanted);
     }
     return true;
 }
@@ -536,9 +498,9 @@ bool trace_modules_poll(struct trace_modules *modules)
             continue;
         }
         *link = file->next;
-        drop_notes(file);
+        drop_notes(modules, file);
         if (file->orphan) {
-            (void)free_file(file);
+            (void)free_file(modules, file);
         }
     }
     bool named = trace_jits_poll(modules->jits);
@@ -570,7 +532,12 @@ uint64_t trace_modules_unread_count(const struct trace_modules *modules)
     return modules->unread_count;
 }
 
-void trace_modules_file_gone(struct mapped_file *mapped)
+uint64_t trace_modules_refused_count(const struct trace_modules *modules)
+{
+    return trace_wants_refused_count(modules->wants);
+}
+
+void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *mapped)
 {
     struct trace_file *file = mapped->trace_file;
     mapped->trace_file = NULL;
@@ -581,5 +548,5 @@ void trace_modules_file_gone(struct mapped_file *mapped)
         file->orphan = true;
         return;
     }
-    (void)free_file(file);
+    (void)free_file(modules, file);
 }

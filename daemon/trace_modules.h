@@ -57,6 +57,8 @@ uint64_t trace_modules_met_count(const struct trace_modules *modules);
 /* Whether the last poll found none of the first `met_count` pending. */
 bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count);
 uint64_t trace_modules_unread_count(const struct trace_modules *modules);
+/* Addresses for which there was no room while their file was being read. */
+uint64_t trace_modules_refused_count(const struct trace_modules *modules);
 
 /* The process table lets go of a file; what is pending for it stays here. */
-void trace_modules_file_gone(struct mapped_file *file);
+void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *file);
