@@ -4,16 +4,18 @@
  * One trace_file for each mapped_file in which a sample fell. Its life: pending (a ticket is out;
  * sampled addresses are noted, definitions that were written are remembered) -> ready (a scope
  * names its functions) or failed (its frames stay module+0xHEX). A pending one outlives its
- * mapped_file, so that a process of a few milliseconds still gets its names.
+ * mapped_file, so that a process of a few milliseconds still gets its names. One that was refused,
+ * since the cache had too much to do, is pending but for the ticket, and asked for once a second.
  *
- * Invariants: a file is in the list of pending ones exactly while its state says so; a mapping's
- * module_id is not 0 and its module_log the present one exactly when its definition is in the log;
- * a definition that was written there while pending is in `shown`. Memory is taken when a mapping
- * is met for the first time, never for an ordinary sample.
+ * Invariants: a file is in the list of pending ones exactly while it is pending or refused; a
+ * mapping's module_id is not 0 and its module_log the present one exactly when its definition is in
+ * the log; a definition that was written there while pending is in `shown`. Memory is taken when a
+ * mapping is met for the first time, never for an ordinary sample.
  */
 #include "trace_modules.h"
 
 #include "cleanup.h"
+#include "limit_clock.h"
 #include "mapping_query.h"
 #include "trace_definition.h"
 #include "trace_jit.h"
@@ -25,6 +27,8 @@
 #include <string.h>
 
 #define SHOWN_MAX        ((size_t)65536)
+#define RETRY_NS         NS_PER_S
+#define RETRY_MAX        64 /* in one poll */
 #define KERNEL_START     UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID 1
 #define LAST_MODULE_ID   UINT16_MAX
@@ -35,6 +39,7 @@
 
 enum trace_file_state {
     TRACE_FILE_PENDING,
+    TRACE_FILE_REFUSED,
     TRACE_FILE_READY,
     TRACE_FILE_FAILED,
 };
@@ -45,6 +50,8 @@ struct trace_file {
     uint64_t number; /* from 0, in the order of being met */
     bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
+    struct module_query query;      /* its path is the mapped_file's; NULL: the kernel */
+    uint64_t retry_ns;              /* refused, it is not asked for again before this */
     struct module_ticket *ticket;   /* owned while pending */
     struct symbol_scope *scope;     /* once ready; this is a user of it */
     struct wanted_addresses wanted; /* file offsets (the kernel: addresses); of whose process met it
@@ -67,6 +74,7 @@ struct trace_modules {
     uint64_t met_count;     /* of files */
     uint64_t settled_count; /* of the first files, as far as none is pending */
     uint64_t unread_count;
+    uint64_t refused_count; /* of files that are refused now */
 };
 
 struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
@@ -140,24 +148,39 @@ static void note_shown(struct trace_file *file, const struct shown_mapping *show
     }
 }
 
+static void refuse(struct trace_modules *modules, struct trace_file *file)
+{
+    modules->refused_count += file->state != TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_REFUSED;
+    file->retry_ns = limit_clock_ns() + RETRY_NS;
+}
+
+static void ask(struct trace_modules *modules, struct trace_file *file)
+{
+    file->ticket = file->query.path == NULL
+                       ? module_cache_request_kernel(modules->cache)
+                       : mapping_ask(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &file->query);
+    if (file->ticket == NULL) {
+        refuse(modules, file);
+        return;
+    }
+    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_PENDING;
+}
+
 static struct trace_file *new_file(struct trace_modules *modules, const char *name, uint32_t owner,
-                                   struct module_ticket *ticket)
+                                   const struct module_query *query)
 {
     struct trace_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
-        module_ticket_release(ticket);
         return NULL;
     }
     /* Room is left for the number that a second file of this name gets. */
     (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
     file->number = modules->met_count++;
     file->wanted.owner = owner;
-    file->ticket = ticket;
-    if (ticket == NULL) {
-        file->state = TRACE_FILE_FAILED;
-        modules->unread_count++;
-        return file;
-    }
+    file->query = *query;
+    ask(modules, file);
     file->next = modules->pending;
     modules->pending = file;
     return file;
@@ -166,11 +189,9 @@ static struct trace_file *new_file(struct trace_modules *modules, const char *na
 static struct trace_file *meet_file(struct trace_modules *modules, const struct process *process,
                                     const struct mapping *mapping)
 {
-    struct mapped_file *mapped = mapping->file;
-    struct trace_file *file =
-        new_file(modules, mapped->path, process->owner,
-                 mapping_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, process, mapping));
-    mapped->trace_file = file;
+    const struct module_query query = mapping_query(process, mapping);
+    struct trace_file *file = new_file(modules, query.path, process->owner, &query);
+    mapping->file->trace_file = file;
     return file;
 }
 
@@ -183,7 +204,8 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
         return trace_definition_write_scope(modules->log, shown, owner, file->scope);
     }
     if (file != NULL) {
-        /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
+        /* Until the file itself has been read, under no build-id: see
+         * trace_symbols_name_by_inode(). */
         definition.name = file->name;
         definition.vaddr = shown->file_offset;
         return trace_definition_write(modules->log, shown, &definition);
@@ -282,7 +304,7 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     }
     process->next_module_id = shown.module_id;
     set_module(modules, mapping, shown.module_id);
-    if (file != NULL && file->state == TRACE_FILE_PENDING) {
+    if (file != NULL && (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED)) {
         note_shown(file, &shown);
     }
     return true;
@@ -295,6 +317,7 @@ static bool name_address(struct trace_modules *modules, struct trace_file *file,
     uint64_t vaddr = 0;
     switch (file->state) {
     case TRACE_FILE_PENDING:
+    case TRACE_FILE_REFUSED:
         trace_wants_note(modules->wants, &file->wanted, address);
         return true;
     case TRACE_FILE_READY:
@@ -408,8 +431,8 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
         modules->kernel_log = modules->log_number;
     }
     if (modules->kernel == NULL) {
-        modules->kernel = new_file(modules, KERNEL_NAME, TRACE_OWNER_KERNEL,
-                                   module_cache_request_kernel(modules->cache));
+        modules->kernel =
+            new_file(modules, KERNEL_NAME, TRACE_OWNER_KERNEL, &(struct module_query){0});
     }
     if (modules->kernel == NULL) {
         return FRAME_RETRY;
@@ -427,18 +450,6 @@ static void correct_definitions(struct trace_modules *modules, struct trace_file
     }
 }
 
-/*
- * A definition whose file was never read stands under its path and no build-id. So that no other
- * file's functions can be taken for that one's, a file that has no build-id is known by its inode
- * instead.
- */
-static void name_without_build_id(char ret[MODULE_NAME_BYTES], const char *name,
-                                  const struct module *module)
-{
-    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
-                   module->identity.device, module->identity.inode);
-}
-
 /* The file has been read: the scope under which its functions stand. */
 static void take_scope(struct trace_modules *modules, struct trace_file *file)
 {
@@ -447,28 +458,44 @@ static void take_scope(struct trace_modules *modules, struct trace_file *file)
     char name[MODULE_NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s", file->name);
     if (table->build_id_bytes == 0 && file != modules->kernel) {
-        name_without_build_id(name, file->name, module);
+        trace_symbols_name_by_inode(name, file->name, module);
     }
     file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), name,
                                       table->build_id, table->build_id_bytes);
 }
 
+/* There is no table of it: for now, or for good. True: for good. */
+static bool give_up(struct trace_modules *modules, struct trace_file *file, bool for_now)
+{
+    module_ticket_release(take_ptr(file->ticket));
+    if (for_now && !file->orphan) {
+        refuse(modules, file);
+        return false;
+    }
+    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_FAILED;
+    modules->unread_count++;
+    return true;
+}
+
 /* Takes a pending file as far as it goes. True: it is not pending any more. */
 static bool settle(struct trace_modules *modules, struct trace_file *file)
 {
+    if (file->state == TRACE_FILE_REFUSED) {
+        return file->orphan && give_up(modules, file, false);
+    }
     if (file->scope == NULL) {
         enum module_state state = module_ticket_state(file->ticket);
         if (state == MODULE_PENDING) {
             return false;
         }
+        bool limited =
+            state == MODULE_FAILED && module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;
         if (state == MODULE_READY) {
             take_scope(modules, file);
         }
         if (file->scope == NULL) {
-            module_ticket_release(take_ptr(file->ticket));
-            file->state = TRACE_FILE_FAILED;
-            modules->unread_count++;
-            return true;
+            return give_up(modules, file, limited);
         }
     }
     correct_definitions(modules, file);
@@ -484,6 +511,20 @@ static bool settle(struct trace_modules *modules, struct trace_file *file)
     return true;
 }
 
+/* Asks again for some of what was refused. */
+static void ask_refused(struct trace_modules *modules)
+{
+    uint64_t now_ns = limit_clock_ns();
+    size_t asked_count = 0;
+    for (struct trace_file *file = modules->pending; file != NULL && asked_count < RETRY_MAX;
+         file = file->next) {
+        if (file->state == TRACE_FILE_REFUSED && !file->orphan && file->retry_ns <= now_ns) {
+            ask(modules, file);
+            asked_count++;
+        }
+    }
+}
+
 bool trace_modules_poll(struct trace_modules *modules)
 {
     modules->settled_count = modules->met_count;
@@ -491,7 +532,7 @@ bool trace_modules_poll(struct trace_modules *modules)
     while (*link != NULL) {
         struct trace_file *file = *link;
         if (!settle(modules, file)) {
-            if (file->number < modules->settled_count) {
+            if (file->state == TRACE_FILE_PENDING && file->number < modules->settled_count) {
                 modules->settled_count = file->number;
             }
             link = &file->next;
@@ -503,13 +544,20 @@ bool trace_modules_poll(struct trace_modules *modules)
             (void)free_file(modules, file);
         }
     }
+    if (modules->refused_count > 0) {
+        ask_refused(modules);
+    }
     bool named = trace_jits_poll(modules->jits);
     return trace_symbols_flush(modules->symbols) && named;
 }
 
 bool trace_modules_pending(const struct trace_modules *modules)
 {
-    return modules->pending != NULL || trace_jits_pending(modules->jits);
+    const struct trace_file *file = modules->pending;
+    while (file != NULL && file->state == TRACE_FILE_REFUSED) {
+        file = file->next;
+    }
+    return file != NULL || trace_jits_pending(modules->jits);
 }
 
 void trace_modules_ask_again(struct trace_modules *modules)
@@ -529,7 +577,7 @@ bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_cou
 
 uint64_t trace_modules_unread_count(const struct trace_modules *modules)
 {
-    return modules->unread_count;
+    return modules->unread_count + modules->refused_count;
 }
 
 uint64_t trace_modules_refused_count(const struct trace_modules *modules)
@@ -544,7 +592,7 @@ void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *
     if (file == NULL) {
         return;
     }
-    if (file->state == TRACE_FILE_PENDING) {
+    if (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED) {
         file->orphan = true;
         return;
     }

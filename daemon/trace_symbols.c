@@ -217,6 +217,13 @@ void trace_symbols_begin(struct trace_symbols *symbols)
     }
 }
 
+void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
+                                 const struct module *module)
+{
+    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
+                   module->identity.device, module->identity.inode);
+}
+
 bool trace_symbols_flush(struct trace_symbols *symbols)
 {
     struct fxt_writer writer;

@@ -40,6 +40,14 @@ struct trace_symbols *trace_symbols_new(struct trace_log *log);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
 
 /*
+ * A definition whose file was never read stands under its path and no build-id. So that no other
+ * file's functions can be taken for that one's, a file that has no build-id is known by its inode
+ * instead.
+ */
+void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
+                                 const struct module *module);
+
+/*
  * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`,
  * with one more user that trace_symbols_leave() takes away again. NULL when there is no memory or
  * too many scopes; borrowed.

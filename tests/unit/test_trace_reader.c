@@ -97,6 +97,12 @@ enum module_state module_ticket_state(const struct module_ticket *ticket)
     return ticket->state;
 }
 
+enum module_failure module_ticket_failure(const struct module_ticket *ticket)
+{
+    (void)ticket;
+    return MODULE_FAILURE_UNREADABLE;
+}
+
 const struct module *module_ticket_module(const struct module_ticket *ticket)
 {
     return &modules[ticket->path];

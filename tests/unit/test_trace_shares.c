@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One user has all the names in the world; what the trace writes of the others all the same. */
+/* One user has all the names in the world, or keeps everybody busy; what the trace writes of the
+ * others all the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include "trace_world.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +189,80 @@ static void names_of_tasks_of_one_user_leave_room_for_others(void **state)
     assert_true(trace_finish(world->trace, "{}"));
 }
 
+/* Polls until there is another ticket. */
+static void await_ticket(struct world *world, size_t count)
+{
+    for (size_t i = 0; i < 400 && ticket_count < count; i++) {
+        (void)poll(NULL, 0, 10);
+        trace_poll(world->trace);
+    }
+    assert_int_equal(ticket_count, count);
+}
+
+/* Whoever it was that kept the cache so busy. */
+static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    refuses_requests = true;
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    trace_poll(world->trace);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_false(trace_names_pending(world->trace));
+    assert_null(strstr(read_all(world), "\"name\":"));
+    refuses_requests = false;
+    await_ticket(world, 1);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+    tickets[0].failure = MODULE_FAILURE_LIMIT;
+    tickets[0].state = MODULE_FAILED;
+    trace_poll(world->trace);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(ticket_count, 1); /* not at once */
+    await_ticket(world, 2);
+    tickets[1].module = &test_modules[0];
+    tickets[1].state = MODULE_READY;
+    trace_poll(world->trace);
+    const char *text = read_all(world);
+    assert_non_null(strstr(text, "module 42:2 /bin/prog build-id 4 bytes\n"));
+    assert_non_null(strstr(text, "\"name\":\"low\""));
+    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+}
+
+static void what_cannot_be_read_is_not_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    tickets[0].failure = MODULE_FAILURE_UNREADABLE;
+    tickets[0].state = MODULE_FAILED;
+    for (size_t i = 0; i < 120; i++) {
+        trace_poll(world->trace);
+        (void)poll(NULL, 0, 10);
+    }
+    assert_int_equal(ticket_count, 1);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+}
+
+static void what_was_refused_and_is_gone_is_forgotten(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    refuses_requests = true;
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    process_table_exit(world->processes, 42, 42, 200);
+    process_table_prune(world->processes, 10000);
+    refuses_requests = false;
+    for (size_t i = 0; i < 120; i++) {
+        trace_poll(world->trace);
+        (void)poll(NULL, 0, 10);
+    }
+    assert_int_equal(ticket_count, 0);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+}
+
 #define WIDE(function) cmocka_unit_test_setup_teardown(function, set_up_wide, tear_down)
 
 int main(void)
@@ -197,6 +273,9 @@ int main(void)
         WIDE(unknown_pages_of_one_user_leave_room_for_others),
         WIDE(what_is_refused_does_not_show_what_was_there_before),
         WIDE(names_of_tasks_of_one_user_leave_room_for_others),
+        WIDE(what_was_refused_for_want_of_room_is_asked_for_again),
+        WIDE(what_cannot_be_read_is_not_asked_for_again),
+        WIDE(what_was_refused_and_is_gone_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 
 struct module_ticket tickets[TICKETS_MAX];
 size_t ticket_count;
+bool refuses_requests;
 
 uint32_t (*owner_of)(int32_t pid);
 
@@ -47,7 +48,7 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     (void)table;
     (void)urgency;
     (void)cache;
-    return make_ticket(query->path);
+    return refuses_requests ? NULL : make_ticket(query->path);
 }
 
 struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
@@ -75,6 +76,11 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;
+}
+
+enum module_failure module_ticket_failure(const struct module_ticket *ticket)
+{
+    return ticket->failure;
 }
 
 const struct module *module_ticket_module(const struct module_ticket *ticket)
@@ -115,6 +121,7 @@ static int set_up_lanes(void **state, size_t lane_bytes)
     struct world *world = calloc(1, sizeof *world);
     ticket_count = 0;
     owner_of = own_user;
+    refuses_requests = false;
     test_modules[0] = test_modules[1] = make_module();
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, lane_bytes);
     world->reader = fxt_reader_new();

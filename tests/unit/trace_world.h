@@ -22,12 +22,14 @@
 struct module_ticket {
     char path[64];
     enum module_state state;
+    enum module_failure failure;
     const struct module *module;
     int released;
 };
 
 extern struct module_ticket tickets[TICKETS_MAX]; /* in the order of the requests */
 extern size_t ticket_count;
+extern bool refuses_requests;
 
 /* Functions low [0x1000,0x1100), high [0x1200,0x1210), and a kernel-sized one; offset 0 is vaddr
  * 0x400000. Made anew by set_up(). */
