@@ -2,6 +2,7 @@
 unit_test(perf_plan perf)
 unit_test(perf_record perf)
 unit_test(perf_ring perf)
+unit_test(perf_source perf)
 unit_test(books recording)
 unit_test(process_readings recording)
 unit_test(cpu_events recording)
