@@ -12,8 +12,8 @@ use_build release
 limit_mib=64
 group=
 find_group() {
-    local device folder type options
-    while read -r device folder type options _; do
+    local folder type options
+    while read -r _ folder type options _; do
         if [ "$type" = cgroup2 ] && grep -qsw memory "$folder/cgroup.subtree_control"; then
             group=$folder/memory-limit.$$ limit=memory.max
         elif [ "$type" = cgroup ] && [[ ,$options, == *,memory,* ]]; then

@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -154,30 +153,6 @@ static void answers_that_a_file_is_none_of_its_kind_and_goes_on(void **state)
     (void)close(text);
     (void)close(kernel);
     (void)close(libc);
-    elf_worker_free(worker);
-}
-
-static void says_when_there_is_no_room_for_its_table(void **state)
-{
-    (void)state;
-    struct elf_worker *worker = start(&honest);
-    struct elf_worker_table table = {.map = NULL};
-    struct rlimit limit;
-    int fd = open_libc();
-    assert_int_equal(ask_symbols(worker, fd), 0);
-    struct pollfd answer = {.fd = elf_worker_fd(worker), .events = POLLIN};
-    assert_int_equal(poll(&answer, 1, 30000), 1);
-    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
-    const struct rlimit none = {.rlim_cur = 1, .rlim_max = limit.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-    int r = elf_worker_receive(worker, &table);
-    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-    assert_int_equal(r, -ENOBUFS);
-
-    assert_int_equal(ask_symbols(worker, fd), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    (void)munmap(table.map, table.map_bytes);
-    (void)close(fd);
     elf_worker_free(worker);
 }
 
@@ -606,7 +581,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(gives_the_call_frames_that_this_process_would_build),
         cmocka_unit_test(takes_no_symbols_for_call_frames),
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
-        cmocka_unit_test(says_when_there_is_no_room_for_its_table),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
         cmocka_unit_test(sees_no_path),
         cmocka_unit_test(has_no_rights),
