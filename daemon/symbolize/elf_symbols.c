@@ -2,7 +2,8 @@
 
 /*
  * Chooses which symbols are functions: those of the file, of the file without code that was split
- * off it (mini debug info inside it, or one that the caller found), and of its linkage tables. Only
+ * off it (mini debug info inside it, or one that the caller found), of Go's own table where symbols
+ * were stripped, and of its linkage tables. Only
  * addresses in executable segments of the file itself become symbols: nothing else can be in a
  * stack. Debugging information is left alone; how a foreign file is read without harm is
  * elf_file.c's.
@@ -11,12 +12,15 @@
 
 #include "cleanup.h"
 #include "elf_file.h"
+#include "elf_go.h"
 #include "elf_plt.h"
 #include "mini_debug.h"
 #include "segments.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define RANK_GO 3 /* whatever else is there has the better name */
 
 struct reading {
     struct elf_file file;           /* the one whose code it is */
@@ -157,6 +161,18 @@ static int add_debug_file(struct reading *reading, int debug_fd)
     return tolerate(r);
 }
 
+static int on_go_function(const struct go_function *function, void *userdata)
+{
+    const struct reading *reading = userdata;
+    const struct symbol_segment *segment =
+        segments_find(reading->file.segments, reading->file.segment_count, function->start);
+    if (segment == NULL || function->end - segment->vaddr > segment->size_bytes) {
+        return 0;
+    }
+    return symbol_builder_add(reading->builder, function->start, function->end - function->start,
+                              RANK_GO, function->name);
+}
+
 static int add_functions(struct reading *reading, int debug_fd)
 {
     int r = add_symbols(reading, &reading->file);
@@ -165,6 +181,9 @@ static int add_functions(struct reading *reading, int debug_fd)
     }
     if (r == 0 && debug_fd >= 0) {
         r = add_debug_file(reading, debug_fd);
+    }
+    if (r == 0) {
+        r = elf_go_functions(&reading->file, on_go_function, reading);
     }
     return r == 0 ? elf_plt_add(&reading->file, reading->builder) : r;
 }
