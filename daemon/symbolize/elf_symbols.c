@@ -10,6 +10,7 @@
  */
 #include "elf_symbols.h"
 
+#include "arch_x86_64.h"
 #include "cleanup.h"
 #include "elf_file.h"
 #include "elf_go.h"
@@ -20,7 +21,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define RANK_GO 3 /* whatever else is there has the better name */
+#define RANK_GO           3 /* whatever else is there has the better name */
+#define PADDING_BYTES_MAX 64
 
 struct reading {
     struct elf_file file;           /* the one whose code it is */
@@ -161,16 +163,37 @@ static int add_debug_file(struct reading *reading, int debug_fd)
     return tolerate(r);
 }
 
+/*
+ * Where the code of a function ends that reaches to the next one. What returns to the first byte of
+ * a function is looked for in the byte before it, which must not have the name of another then.
+ * A jump whose last byte looks like padding loses that byte, where no instruction begins.
+ */
+static uint64_t skip_padding(const struct elf_file *file, const struct symbol_segment *segment,
+                             const struct go_function *function)
+{
+    uint8_t code[PADDING_BYTES_MAX];
+    uint64_t bytes = function->end - function->start;
+    size_t wanted = bytes < sizeof code ? (size_t)bytes : sizeof code;
+    uint64_t offset = segment->offset + (function->end - segment->vaddr) - wanted;
+    size_t left = elf_file_read(file, offset, code, wanted) == wanted ? wanted : 0;
+    while (left > 0 && code[left - 1] == ARCH_PADDING) {
+        left--;
+    }
+    return left == 0 ? function->end : function->end - (wanted - left);
+}
+
 static int on_go_function(const struct go_function *function, void *userdata)
 {
     const struct reading *reading = userdata;
+    const struct elf_file *file = &reading->file;
     const struct symbol_segment *segment =
-        segments_find(reading->file.segments, reading->file.segment_count, function->start);
+        segments_find(file->segments, file->segment_count, function->start);
     if (segment == NULL || function->end - segment->vaddr > segment->size_bytes) {
         return 0;
     }
-    return symbol_builder_add(reading->builder, function->start, function->end - function->start,
-                              RANK_GO, function->name);
+    uint64_t end = skip_padding(file, segment, function);
+    return symbol_builder_add(reading->builder, function->start, end - function->start, RANK_GO,
+                              function->name);
 }
 
 static int add_functions(struct reading *reading, int debug_fd)

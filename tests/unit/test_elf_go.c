@@ -241,6 +241,20 @@ static void put_dynsym(struct program *program, Elf64_Sym symbols[2], const char
     program->image.section_count = 7;
 }
 
+/* The file's table of symbols, a view of the returned bytes: release with free(). */
+static void *read_symbols(const struct program *program, struct symbol_table *ret)
+{
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    struct symbol_builder *builder = symbol_builder_new();
+    cleanup_(closep) int fd = elf_image_make(&program->image);
+    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, ret), 0);
+    symbol_builder_free(builder);
+    return bytes;
+}
+
 static const char *name_at(const struct symbol_table *table, uint64_t address)
 {
     ptrdiff_t index = symbol_table_find(table, address);
@@ -251,19 +265,13 @@ static void names_code_of_go_and_of_c_and_nothing_between(void **state)
 {
     (void)state;
     Elf64_Sym symbols[2] = {{0}};
-    cleanup_(freep) void *bytes = NULL;
-    size_t size_bytes = 0;
     struct symbol_table table;
-    struct symbol_builder *builder = symbol_builder_new();
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     put_dynsym(program, symbols, "c_function", 0, 0x20);
     uint64_t text = text_of(program);
     symbols[1].st_value = text + END + 0x40;
     put_table(program, GO_1_20, text, 0);
-    cleanup_(closep) int fd = elf_image_make(&program->image);
-    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = read_symbols(program, &table);
     assert_string_equal(name_at(&table, text - 1), "");
     assert_string_equal(name_at(&table, text), "main.work");
     assert_string_equal(name_at(&table, text + 0x3f), "main.work");
@@ -271,7 +279,27 @@ static void names_code_of_go_and_of_c_and_nothing_between(void **state)
     assert_string_equal(name_at(&table, text + END), "");
     assert_string_equal(name_at(&table, text + END + 0x40), "c_function");
     assert_string_equal(name_at(&table, text + END + 0x60), "");
-    symbol_builder_free(builder);
+}
+
+static void ends_a_function_before_the_padding(void **state)
+{
+    (void)state;
+    uint8_t code[CODE_BYTES] = {0};
+    struct symbol_table table;
+    cleanup_(freep) struct program *program = make_program(".gopclntab");
+    uint64_t text = text_of(program);
+    program->image.sections[0].bytes = code;
+    memset(code + 0x30, 0xcc, 0x10);  /* ends the first one */
+    memset(code + 0x40, 0xcc, 0x40);  /* nothing but padding: that is no way to know */
+    memset(code + 0x1e0, 0xcc, 0x40); /* the last one's, and what is behind it */
+    put_table(program, GO_1_20, text, 0);
+    cleanup_(freep) void *bytes = read_symbols(program, &table);
+    assert_string_equal(name_at(&table, text + 0x2f), "main.work");
+    assert_string_equal(name_at(&table, text + 0x30), "");
+    assert_string_equal(name_at(&table, text + 0x40), "runtime.goexit");
+    assert_string_equal(name_at(&table, text + 0x7f), "runtime.goexit");
+    assert_string_equal(name_at(&table, text + 0x1df), "main.main");
+    assert_string_equal(name_at(&table, text + 0x1e0), "");
 }
 
 static void leaves_out_what_is_in_no_code(void **state)
@@ -279,18 +307,11 @@ static void leaves_out_what_is_in_no_code(void **state)
     (void)state;
     static const uint64_t texts[] = {UINT64_C(0x10000000), UINT64_MAX - 0x1000};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        cleanup_(freep) void *bytes = NULL;
-        size_t size_bytes = 0;
         struct symbol_table table;
-        struct symbol_builder *builder = symbol_builder_new();
         cleanup_(freep) struct program *program = make_program(".gopclntab");
         put_table(program, GO_1_20, texts[i], 0);
-        cleanup_(closep) int fd = elf_image_make(&program->image);
-        assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-        assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+        cleanup_(freep) void *bytes = read_symbols(program, &table);
         assert_int_equal(table.symbol_count, 0);
-        symbol_builder_free(builder);
     }
 }
 
@@ -326,6 +347,7 @@ int main(void)
         cmocka_unit_test(applies_the_relocations_of_the_table),
         cmocka_unit_test(asks_the_module_for_the_text_of_a_table_that_has_none),
         cmocka_unit_test(names_code_of_go_and_of_c_and_nothing_between),
+        cmocka_unit_test(ends_a_function_before_the_padding),
         cmocka_unit_test(leaves_out_what_is_in_no_code),
         cmocka_unit_test(knows_roots_and_changes_of_stack_by_their_names),
     };
