@@ -304,12 +304,14 @@ def main():
     for argument in arguments[len(modules):]:
         recording = Recording(argument.split("=")[1])
         for module in sorted(recording.addresses):
-            if not os.path.isfile(module[1]) or build_id(module[1]) != module[0]:
-                print(f"{'*' + module[1]}: {len(recording.addresses[module])} addresses without the file that they are of")
+            path = re.sub(r" \(inode .*\)$", "", module[1])
+            if not os.path.isfile(path) or build_id(path) != module[0]:
+                print(f"{'*' + module[1]}: {len(recording.addresses[module])} addresses of what the recording has no "
+                      "build-id of, or no file")
             else:
                 split = f"/usr/lib/debug/.build-id/{module[0][:2]}/{module[0][2:]}.debug"
-                files = [module[1]] + [split] * os.path.exists(split)
-                name = "*" + os.path.basename(module[1])
+                files = [path] + [split] * (module[0] != "" and os.path.exists(split))
+                name = "*" + os.path.basename(path)
                 table.judge(name, files, sections(files[0]), recording.names(module), False)
     print(f"{table.total} addresses ({table.total - drawn} of samples, with *), {table.failed} unexplained; "
           f"{table.unreadable} names are not readable as they should be")
