@@ -35,7 +35,7 @@ bench_need() {
     local program
     for program in "$@"; do
         if ! command -v "$program" >/dev/null; then
-            echo "$0 needs $program (scripts/install-deps.sh --test; cmake --build --preset release)" >&2
+            echo "$0 needs $program (scripts/install-deps.sh --bench; cmake --build --preset release)" >&2
             exit 1
         fi
     done

@@ -1,76 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The thread around drain.c: when a round is due, what the main thread asked for, and what it is
- * told. Sideband is drained every 10 ms while some comes, so that short processes are known while
- * they live, else every 25 ms, since a round costs about 50 us; samples every 100 ms, or as soon as
- * a ring is a quarter full.
+ * The thread around drain.c: when a round is due, and what becomes of what the main thread asked
+ * for. All that both threads touch is in the mailbox, the rest is this thread's alone. Sideband is
+ * drained every 10 ms while some comes, so that short processes are known while they live, else
+ * every 25 ms, since a round costs about 50 us; samples every 100 ms, or as soon as a ring is a
+ * quarter full.
  */
 #include "collector.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "collector_cpus.h"
+#include "collector_mailbox.h"
 #include "drain.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 
-#define MILLISECOND_NS       UINT64_C(1000000)
 #define SIDEBAND_PERIOD_MS   10
 #define QUIET_PERIOD_MS      25
 #define IDLE_PERIOD_MS       100
 #define FIRST_WALK_PERIOD_MS 1 /* the first one is waited for */
-#define SAMPLE_PERIOD_NS     (100 * MILLISECOND_NS)
-#define HORIZON_LAG_NS       MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS           (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
-#define SUSPEND_LEAST_NS                                                                           \
-    MILLISECOND_NS /* clocks that are read one after the other differ by less */
-#define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
-#define FIRST_WALK_LIMIT_MS 100
-#define WAKE_COLLECTOR      UINT64_MAX
-
-enum request {
-    REQUEST_RESUME = 1,
-    REQUEST_DRAIN = 2,
-    REQUEST_FINISH = 4,
-    REQUEST_QUIT = 8,
-};
+#define SAMPLE_PERIOD_NS     (100 * NS_PER_MS)
+#define HORIZON_LAG_NS       NS_PER_MS /* between a record's time stamp and its being visible */
+#define HISTORY_NS           (NS_PER_S + DRAIN_HELD_NS)
+#define SUSPEND_LEAST_NS     NS_PER_MS /* clocks that are read one after the other differ by less */
+#define WALK_PERIOD_NS       (500 * NS_PER_MS)
+#define FIRST_WALK_LIMIT_NS  (100 * NS_PER_MS)
+#define WAKE_COLLECTOR       UINT64_MAX
 
 struct collector {
     struct drain_config config;
     pthread_t thread;
-    int epoll_fd;
-    int request_fd; /* eventfd: main -> collector */
-    int event_fd;   /* eventfd: collector -> main */
-    _Atomic uint64_t beat_ns;
-
-    pthread_mutex_t mutex; /* over what both threads touch: the block below */
-    pthread_cond_t walked;
-    bool first_walk_done; /* set by the thread */
-    unsigned requests;
-    char *books_json;
-    uint64_t names_limit_ns;
-    unsigned events; /* a bit for each enum collector_event */
-    struct collector_counts published;
-    struct collector_cpu *published_cpus;
-    bool *lost; /* sideband_count of the source; told, and not taken yet */
-    struct perf_opening *openings;
-    struct perf_opening *replaced;
+    struct collector_mailbox *mailbox;
 
     /* The thread's own from here on. */
+    int epoll_fd;
     struct drain *drain;
     struct collector_cpus *cpus;
-    struct perf_opening *waiting; /* until the rings that they replace are empty */
-    char *finishing_json;         /* not NULL: finishing */
+    struct collector_cpu *counted; /* a draft of what is published */
+    struct perf_opening *waiting;  /* until the rings that they replace are empty */
+    char *finishing_json;          /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
+    bool first_walk_done;
     bool running;
     bool stopping; /* drained, but for samples that are held */
     bool walk_due; /* sideband was lost since the last walk began */
@@ -78,50 +55,31 @@ struct collector {
     uint64_t next_walk_ns;
 };
 
-static uint64_t now_ns(void)
-{
-    return collector_cpus_now().boottime_ns;
-}
-
 /* Tells the main thread that this one lives. */
 static void beat(struct collector *collector)
 {
-    atomic_store_explicit(&collector->beat_ns, collector_cpus_now().monotonic_ns,
-                          memory_order_relaxed);
+    collector_mailbox_beat(collector->mailbox, collector_cpus_now().monotonic_ns);
 }
 
 static void publish(struct collector *collector)
 {
     const struct perf_source *source = collector->config.source;
-    uint64_t modules_unread = trace_counts(collector->config.trace).modules_unread;
     uint64_t monotonic_ns = collector_cpus_now().monotonic_ns;
     const struct drain_cpu_counts *drained = drain_cpu_counts(collector->drain);
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->published.drain = *drain_counts(collector->drain);
-    collector->published.modules_unread = modules_unread;
+    struct collector_counts counts = {
+        .drain = *drain_counts(collector->drain),
+        .idle_source = collector_cpus_idle_source(collector->cpus),
+        .trace = trace_counts(collector->config.trace),
+    };
     for (size_t i = 0; i < source->cpu_count; i++) {
-        collector->published_cpus[i] = (struct collector_cpu){
+        collector->counted[i] = (struct collector_cpu){
             .drain = drained[i],
             .kernel = collector_cpus_count(collector->cpus, i),
             .offline_ns = collector_cpus_offline_ns(collector->cpus, i, monotonic_ns),
             .known = source->cpus[i].sample_fd >= 0,
         };
     }
-    (void)pthread_mutex_unlock(&collector->mutex);
-}
-
-static void signal_fd(int fd)
-{
-    uint64_t one = 1;
-    (void)!write(fd, &one, sizeof one);
-}
-
-static void post_event(struct collector *collector, enum collector_event event)
-{
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->events |= 1U << event;
-    (void)pthread_mutex_unlock(&collector->mutex);
-    signal_fd(collector->event_fd);
+    collector_mailbox_publish(collector->mailbox, &counts, collector->counted);
 }
 
 static int next_round_ms(const struct collector *collector)
@@ -147,10 +105,7 @@ static bool wait_for_work(struct collector *collector)
                            next_round_ms(collector));
     bool sample_ring = false;
     for (int i = 0; i < count; i++) {
-        uint64_t ignored = 0;
-        if (events[i].data.u64 == WAKE_COLLECTOR) {
-            (void)!read(collector->request_fd, &ignored, sizeof ignored);
-        } else if (events[i].data.u64 % 2 == 0) {
+        if (events[i].data.u64 != WAKE_COLLECTOR && events[i].data.u64 % 2 == 0) {
             sample_ring = true;
         }
     }
@@ -169,26 +124,21 @@ static void lose_cpu(struct collector *collector, size_t index)
 
 static unsigned take_requests(struct collector *collector)
 {
-    size_t count = collector->config.source->sideband_count;
-    (void)pthread_mutex_lock(&collector->mutex);
-    unsigned requests = collector->requests;
-    collector->requests = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (collector->lost[i]) {
-            collector->lost[i] = false;
+    struct collector_mail mail = collector_mailbox_take(collector->mailbox);
+    for (size_t i = 0; i < collector->config.source->sideband_count; i++) {
+        if (mail.lost[i]) {
             lose_cpu(collector, i);
         }
     }
-    while (collector->openings != NULL) {
-        perf_opening_push(&collector->waiting, perf_opening_pop(&collector->openings));
+    while (mail.openings != NULL) {
+        perf_opening_push(&collector->waiting, perf_opening_pop(&mail.openings));
     }
-    if ((requests & REQUEST_FINISH) != 0) {
+    if ((mail.requests & COLLECTOR_FINISH) != 0) {
         free(collector->finishing_json);
-        collector->finishing_json = take_ptr(collector->books_json);
-        collector->finish_limit_ns = now_ns() + collector->names_limit_ns;
+        collector->finishing_json = mail.books_json;
+        collector->finish_limit_ns = clock_ns(CLOCK_BOOTTIME) + mail.names_limit_ns;
     }
-    (void)pthread_mutex_unlock(&collector->mutex);
-    return requests;
+    return mail.requests;
 }
 
 /* The end of a recording: names that are on their way, for a while, then the books, however long it
@@ -200,7 +150,7 @@ static void try_finish(struct collector *collector, uint64_t time_ns)
     }
     if (trace_finish(collector->config.trace, collector->finishing_json)) {
         free(take_ptr(collector->finishing_json));
-        post_event(collector, COLLECTOR_FINISHED);
+        collector_mailbox_post(collector->mailbox, COLLECTOR_FINISHED);
     }
 }
 
@@ -208,10 +158,8 @@ static void try_finish(struct collector *collector, uint64_t time_ns)
 static void end_first_walk(struct collector *collector)
 {
     drain_prefetch(collector->drain);
-    (void)pthread_mutex_lock(&collector->mutex);
     collector->first_walk_done = true;
-    (void)pthread_cond_signal(&collector->walked);
-    (void)pthread_mutex_unlock(&collector->mutex);
+    collector_mailbox_end_walk(collector->mailbox);
 }
 
 /* Begins a walk of /proc, if one is due. What is lost during a walk needs another one; but they do
@@ -235,7 +183,7 @@ static void tell_of_hang(struct collector *collector)
 {
     if (!collector->told_of_hang && drain_counts(collector->drain)->proc_hung_pid != 0) {
         collector->told_of_hang = true;
-        post_event(collector, COLLECTOR_HUNG);
+        collector_mailbox_post(collector->mailbox, COLLECTOR_HUNG);
     }
 }
 
@@ -320,10 +268,7 @@ static void install(struct collector *collector, struct perf_opening *opening)
         collector_cpus_return(collector->cpus, index);
     }
     drain_return_cpu(collector->drain, index, enabled, opening->gap_from_ns, opening->gap_to_ns);
-    (void)pthread_mutex_lock(&collector->mutex);
-    perf_opening_push(&collector->replaced, opening);
-    (void)pthread_mutex_unlock(&collector->mutex);
-    post_event(collector, COLLECTOR_REPLACED);
+    collector_mailbox_post_replaced(collector->mailbox, opening);
 }
 
 /* New rings take the place of those that are empty for good; the others have another round. */
@@ -349,11 +294,11 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     bool samples_drained = false;
 
     watch_for_suspend(collector, now);
-    if ((requests & REQUEST_RESUME) != 0) {
+    if ((requests & COLLECTOR_RESUME) != 0) {
         start_sampling(collector, time_ns);
         free(take_ptr(collector->finishing_json)); /* the recording has not ended after all */
     }
-    if ((requests & REQUEST_DRAIN) != 0) {
+    if ((requests & COLLECTOR_DRAIN) != 0) {
         stop_sampling(collector);
     } else if (collector->running &&
                (sample_ring || time_ns >= collector->next_samples_ns ||
@@ -376,9 +321,9 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     tell_of_hang(collector);
     if (collector->stopping && drained) {
         collector->stopping = false;
-        post_event(collector, COLLECTOR_DRAINED);
+        collector_mailbox_post(collector->mailbox, COLLECTOR_DRAINED);
     }
-    if ((requests & REQUEST_FINISH) != 0) {
+    if ((requests & COLLECTOR_FINISH) != 0) {
         trace_ask_again(collector->config.trace);
     }
     if (collector->finishing_json != NULL) {
@@ -410,32 +355,16 @@ static void *run_thread(void *userdata)
         beat(collector);
         bool sample_ring = wait_for_work(collector);
         unsigned requests = take_requests(collector);
-        if ((requests & REQUEST_QUIT) != 0) {
+        if ((requests & COLLECTOR_QUIT) != 0) {
             return NULL;
         }
         run_round(collector, requests, sample_ring);
     }
 }
 
-static void await_first_walk(struct collector *collector)
-{
-    struct timespec limit;
-    (void)clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_nsec += (long)(FIRST_WALK_LIMIT_MS * MILLISECOND_NS);
-    limit.tv_sec += limit.tv_nsec / 1000000000;
-    limit.tv_nsec %= 1000000000;
-    (void)pthread_mutex_lock(&collector->mutex);
-    while (!collector->first_walk_done) {
-        if (pthread_cond_timedwait(&collector->walked, &collector->mutex, &limit) != 0) {
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&collector->mutex);
-}
-
 static int watch_all(const struct collector *collector)
 {
-    int r = watch(collector, collector->request_fd, WAKE_COLLECTOR);
+    int r = watch(collector, collector_mailbox_request_fd(collector->mailbox), WAKE_COLLECTOR);
     for (size_t i = 0; r == 0 && i < collector->config.source->sideband_count; i++) {
         r = watch_cpu(collector, i);
     }
@@ -445,21 +374,31 @@ static int watch_all(const struct collector *collector)
 static struct collector *free_parts(struct collector *collector)
 {
     (void)close_fd(collector->epoll_fd);
-    (void)close_fd(collector->request_fd);
-    (void)close_fd(collector->event_fd);
-    (void)pthread_cond_destroy(&collector->walked);
-    (void)pthread_mutex_destroy(&collector->mutex);
     (void)drain_free(collector->drain);
-    free(collector->books_json);
-    free(collector->finishing_json);
-    free(collector->published_cpus);
-    free(collector->lost);
-    perf_opening_free_all(collector->openings);
-    perf_opening_free_all(collector->waiting);
-    perf_opening_free_all(collector->replaced);
     (void)collector_cpus_free(collector->cpus);
+    (void)collector_mailbox_free(collector->mailbox);
+    free(collector->counted);
+    free(collector->finishing_json);
+    perf_opening_free_all(collector->waiting);
     free(collector);
     return NULL;
+}
+
+static int make_parts(struct collector *collector)
+{
+    const struct perf_source *source = collector->config.source;
+    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (collector->epoll_fd < 0) {
+        return -errno;
+    }
+    collector->counted = calloc(source->cpu_count, sizeof *collector->counted);
+    collector->cpus = collector_cpus_new(source);
+    collector->drain = drain_new(&collector->config);
+    if (collector->counted == NULL || collector->cpus == NULL || collector->drain == NULL) {
+        return -ENOMEM;
+    }
+    int r = collector_mailbox_new(source->cpu_count, source->sideband_count, &collector->mailbox);
+    return r < 0 ? r : watch_all(collector);
 }
 
 int collector_start(const struct drain_config *config, struct collector **ret)
@@ -468,51 +407,20 @@ int collector_start(const struct drain_config *config, struct collector **ret)
     if (collector == NULL) {
         return -ENOMEM;
     }
-    const struct perf_source *source = config->source;
     collector->config = *config;
-    (void)pthread_mutex_init(&collector->mutex, NULL);
-    (void)pthread_cond_init(&collector->walked, NULL);
-    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    collector->published_cpus = calloc(source->cpu_count, sizeof *collector->published_cpus);
-    collector->lost = calloc(source->sideband_count, sizeof *collector->lost);
-    collector->cpus = collector_cpus_new(source);
-    collector->drain = drain_new(config);
-
-    int r = 0;
-    beat(collector);
-    if (collector->epoll_fd < 0 || collector->request_fd < 0 || collector->event_fd < 0) {
-        r = -EMFILE;
-    } else if (collector->published_cpus == NULL || collector->lost == NULL ||
-               collector->cpus == NULL || collector->drain == NULL) {
-        r = -ENOMEM;
-    } else {
-        collector->published.idle_source = collector_cpus_idle_source(collector->cpus);
-        r = watch_all(collector);
-    }
+    int r = make_parts(collector);
     if (r == 0) {
+        beat(collector);
+        publish(collector);
         r = -pthread_create(&collector->thread, NULL, run_thread, collector);
     }
     if (r < 0) {
         (void)free_parts(collector);
         return r;
     }
-    await_first_walk(collector);
+    collector_mailbox_await_walk(collector->mailbox, FIRST_WALK_LIMIT_NS);
     *ret = collector;
     return 0;
-}
-
-static void request(struct collector *collector, enum request what, char *books_json)
-{
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->requests |= what;
-    if (what == REQUEST_FINISH) {
-        free(collector->books_json);
-        collector->books_json = books_json;
-    }
-    (void)pthread_mutex_unlock(&collector->mutex);
-    signal_fd(collector->request_fd);
 }
 
 struct collector *collector_free(struct collector *collector)
@@ -520,97 +428,63 @@ struct collector *collector_free(struct collector *collector)
     if (collector == NULL) {
         return NULL;
     }
-    request(collector, REQUEST_QUIT, NULL);
+    collector_mailbox_request(collector->mailbox, COLLECTOR_QUIT);
     (void)pthread_join(collector->thread, NULL);
     return free_parts(collector);
 }
 
 void collector_resume(struct collector *collector)
 {
-    request(collector, REQUEST_RESUME, NULL);
+    collector_mailbox_request(collector->mailbox, COLLECTOR_RESUME);
 }
 
 void collector_drain(struct collector *collector)
 {
-    request(collector, REQUEST_DRAIN, NULL);
+    collector_mailbox_request(collector->mailbox, COLLECTOR_DRAIN);
 }
 
 void collector_finish(struct collector *collector, char *books_json, uint64_t names_limit_ns)
 {
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->names_limit_ns = names_limit_ns;
-    (void)pthread_mutex_unlock(&collector->mutex);
-    request(collector, REQUEST_FINISH, books_json);
+    collector_mailbox_finish(collector->mailbox, books_json, names_limit_ns);
 }
 
 void collector_lose_cpu(struct collector *collector, size_t index)
 {
-    (void)pthread_mutex_lock(&collector->mutex);
-    collector->lost[index] = true;
-    (void)pthread_mutex_unlock(&collector->mutex);
-    signal_fd(collector->request_fd);
+    collector_mailbox_lose_cpu(collector->mailbox, index);
 }
 
 void collector_replace_cpu(struct collector *collector, struct perf_opening *opening)
 {
-    (void)pthread_mutex_lock(&collector->mutex);
-    perf_opening_push(&collector->openings, opening);
-    (void)pthread_mutex_unlock(&collector->mutex);
-    signal_fd(collector->request_fd);
+    collector_mailbox_replace_cpu(collector->mailbox, opening);
 }
 
 struct perf_opening *collector_take_replaced(struct collector *collector)
 {
-    (void)pthread_mutex_lock(&collector->mutex);
-    struct perf_opening *opening = perf_opening_pop(&collector->replaced);
-    (void)pthread_mutex_unlock(&collector->mutex);
-    return opening;
+    return collector_mailbox_take_replaced(collector->mailbox);
 }
 
 int collector_fd(const struct collector *collector)
 {
-    return collector->event_fd;
+    return collector_mailbox_event_fd(collector->mailbox);
 }
 
 enum collector_event collector_take_event(struct collector *collector)
 {
-    /* A drain is told before its finish is asked for: where both are there, the finish is an older
-     * one. */
-    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_REPLACED,
-                                                 COLLECTOR_FINISHED, COLLECTOR_DRAINED};
-    enum collector_event taken = COLLECTOR_NOTHING;
-    uint64_t ignored = 0;
-    (void)!read(collector->event_fd, &ignored, sizeof ignored);
-    (void)pthread_mutex_lock(&collector->mutex);
-    for (size_t i = 0; i < sizeof order / sizeof order[0] && taken == COLLECTOR_NOTHING; i++) {
-        if ((collector->events & 1U << order[i]) != 0) {
-            collector->events &= ~(1U << order[i]);
-            taken = order[i];
-        }
-    }
-    (void)pthread_mutex_unlock(&collector->mutex);
-    return taken;
+    return collector_mailbox_take_event(collector->mailbox);
 }
 
 uint64_t collector_beat_ns(const struct collector *collector)
 {
-    return atomic_load_explicit(&collector->beat_ns, memory_order_relaxed);
+    return collector_mailbox_beat_ns(collector->mailbox);
 }
 
 void collector_snapshot(struct collector *collector, struct collector_counts *ret,
                         struct collector_cpu *cpus)
 {
-    size_t cpu_count = collector->config.source->cpu_count;
-    (void)pthread_mutex_lock(&collector->mutex);
-    *ret = collector->published;
-    memcpy(cpus, collector->published_cpus, cpu_count * sizeof *cpus);
-    (void)pthread_mutex_unlock(&collector->mutex);
+    collector_mailbox_snapshot(collector->mailbox, ret, cpus);
 }
 
 int32_t collector_hung_pid(struct collector *collector)
 {
-    (void)pthread_mutex_lock(&collector->mutex);
-    int32_t pid = collector->published.drain.proc_hung_pid;
-    (void)pthread_mutex_unlock(&collector->mutex);
-    return pid;
+    return collector_mailbox_hung_pid(collector->mailbox);
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what the build needs on Debian 12, with --test also what the tests need, with --vm what
-# scripts/test-vm.sh needs. Installs only what is missing, says nothing when nothing is, and shows apt's
+# Installs what the build needs on Debian 12, with --test also what the tests need, with --bench also what the
+# benches measure, with --vm what scripts/test-vm.sh needs. Installs only what is missing, says nothing when nothing is, and shows apt's
 # output only when it fails. The lists here are the only ones.
 set -euo pipefail
 
@@ -34,6 +34,11 @@ test_packages=(
     linux-perf                         # what the benches compare with
 )
 
+bench_packages=(
+    apache2-utils default-jdk-headless golang-go nginx nodejs
+    postgresql postgresql-contrib redis-server redis-tools rustc sqlite3 xz-utils zstd
+)
+
 vm_packages=(
     qemu-system-x86 qemu-system-common # the machine, and virtiofsd
     busybox-static cpio                # its initrd
@@ -43,9 +48,10 @@ vm_packages=(
 case "${1:-}" in
 "") ;;
 --test) packages+=("${test_packages[@]}") ;;
+--bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
 --vm) packages=("${vm_packages[@]}") ;;
 *)
-    echo "usage: $0 [--test|--vm]" >&2
+    echo "usage: $0 [--test|--bench|--vm]" >&2
     exit 2
     ;;
 esac
