@@ -107,6 +107,7 @@ if "$is_long"; then
     # shellcheck source=scripts/daemon.sh
     . scripts/daemon.sh
     release=${RELEASE_DIR:-$SOURCE_DIR/build/release}/bin
+    [ -x "$release/cpu-profilerd" ] || { echo "the release build is missing"; exit 1; }
     daemon_start "$release" "$WORK" || exit 1
     trap 'daemon_stop; rm -rf "$WORK"' EXIT
     cp "$programs/mixed.py" "$programs/mixed.js" "$WORK"
