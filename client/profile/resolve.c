@@ -9,7 +9,8 @@
  * the name that the recording has for it.
  *
  * Stacks repeat, and addresses repeat in stacks, so the answer for each is kept, with the times
- * between which no Mmap record changes it: of stacks in `chains`, of addresses in `cache`.
+ * between which no Mmap record changes it: of stacks in `chains`, of what they share in `rests`,
+ * of addresses in `cache`.
  */
 #include "resolve.h"
 
@@ -57,6 +58,8 @@ struct chain_key {
     uint32_t kernel_stack;
     uint32_t segment;
     uint32_t is_lost; /* the user stack is empty because the task was gone */
+    uint32_t rest_stack;
+    uint32_t zero;
 };
 
 struct resolver {
@@ -66,7 +69,8 @@ struct resolver {
     size_t chain_capacity;
     struct intern owners;     /* struct owner_key */
     struct frame_cache cache; /* owners' addresses: a frame, or an item of `runs` */
-    struct intern runs;       /* arrays of frames: what one address becomes if they are several */
+    struct frame_cache rests; /* owners' stacks, by their number: items of `runs` */
+    struct intern runs;       /* arrays of frames */
     uint32_t *building;       /* owned; frames of the chain at hand */
     size_t building_capacity;
     uint32_t *run; /* owned; frames of the address at hand */
@@ -79,6 +83,7 @@ static void resolver_done(struct resolver *resolver)
     free(resolver->chains);
     intern_done(&resolver->owners);
     frame_cache_done(&resolver->cache);
+    frame_cache_done(&resolver->rests);
     intern_done(&resolver->runs);
     free(resolver->building);
     free(resolver->run);
@@ -225,17 +230,25 @@ static int add_to_chain(struct resolver *resolver, uint32_t frame, size_t *count
     return r;
 }
 
-/* Appends the frames of a run to the chain at hand. */
-static int append_run(struct resolver *resolver, uint32_t run, size_t *count)
+/* Appends the frames of a run, or its last one alone, to the chain at hand. */
+static int append_run(struct resolver *resolver, uint32_t run, bool only_last, size_t *count)
 {
     size_t run_bytes = 0;
     const uint32_t *frames = intern_bytes(&resolver->runs, run, &run_bytes);
     size_t run_count = run_bytes / sizeof *frames;
-    int r = 0;
-    for (size_t i = *count > CHAIN_COUNT_MAX ? run_count - 1 : 0; i < run_count && r == 0; i++) {
-        r = add_to_chain(resolver, frames[i], count);
+    size_t from = only_last ? run_count - 1 : 0;
+    int r = grow(resolver->building, resolver->building_capacity, *count + run_count);
+    if (r == 0) {
+        memcpy(resolver->building + *count, frames + from, (run_count - from) * sizeof *frames);
+        *count += run_count - from;
     }
     return r;
+}
+
+static void narrow(struct mapping_validity *validity, const struct mapping_validity *by)
+{
+    validity->from_ns = by->from_ns > validity->from_ns ? by->from_ns : validity->from_ns;
+    validity->until_ns = by->until_ns < validity->until_ns ? by->until_ns : validity->until_ns;
 }
 
 /* Appends the frames of an owner's address to the chain at hand. */
@@ -250,13 +263,8 @@ static int append_place(struct resolver *resolver, uint32_t owner, const struct 
     if (r < 0) {
         return r;
     }
-    if (entry->validity.from_ns > validity->from_ns) {
-        validity->from_ns = entry->validity.from_ns;
-    }
-    if (entry->validity.until_ns < validity->until_ns) {
-        validity->until_ns = entry->validity.until_ns;
-    }
-    return entry->is_run ? append_run(resolver, entry->answer, count)
+    narrow(validity, &entry->validity);
+    return entry->is_run ? append_run(resolver, entry->answer, *count > CHAIN_COUNT_MAX, count)
                          : add_to_chain(resolver, entry->answer, count);
 }
 
@@ -272,30 +280,77 @@ static int find_owner(struct resolver *resolver, const struct place *place, uint
     return intern_add(&resolver->owners, &key, sizeof key, ret_owner);
 }
 
-/* Appends a stack's frames to the chain at hand. */
-static int append_stack(struct resolver *resolver, const struct profile_sample *sample,
-                        bool is_kernel, size_t *count, struct mapping_validity *validity)
+/* Appends a stack's frames to the chain at hand. `place` says whose it is, and whether the first of
+ * its addresses is a caller's as all others are. */
+static int append_stack(struct resolver *resolver, uint32_t stack_item, struct place place,
+                        size_t *count, struct mapping_validity *validity)
 {
-    struct profile *profile = resolver->profile;
     size_t stack_bytes = 0;
-    const uint64_t *stack = intern_bytes(
-        &profile->stacks, is_kernel ? sample->kernel_stack : sample->user_stack, &stack_bytes);
+    const uint64_t *stack = intern_bytes(&resolver->profile->stacks, stack_item, &stack_bytes);
     size_t stack_count = stack_bytes / sizeof *stack;
-    struct place place = {
-        .segment = sample->segment,
-        .pid = is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
-        .time_ns = sample->time_ns,
-        .is_kernel = is_kernel,
-    };
     uint32_t owner = 0;
     int r = 0;
     for (size_t i = 0; i < stack_count && r == 0; i++) {
         place.address = stack[i];
-        place.is_caller = i > 0;
+        place.is_caller = place.is_caller || i > 0;
         r = i > 1 ? 0 : find_owner(resolver, &place, &owner);
         if (r == 0) {
             r = append_place(resolver, owner, &place, validity, count);
         }
+    }
+    return r;
+}
+
+/* Appends what a stack goes on with, which many do: its frames are found once. */
+static int append_rest(struct resolver *resolver, uint32_t stack_item, const struct place *place,
+                       size_t *count, struct mapping_validity *validity)
+{
+    struct frame_cache_entry *entry = NULL;
+    uint32_t owner = 0;
+    int r = find_owner(resolver, place, &owner);
+    if (r == 0) {
+        r = frame_cache_find(&resolver->rests, owner, stack_item, &entry);
+    }
+    if (r < 0) {
+        return r;
+    }
+    if (!holds_at(&entry->validity, place->time_ns)) {
+        struct mapping_validity found = {0, UINT64_MAX};
+        size_t first = *count;
+        r = append_stack(resolver, stack_item, *place, count, &found);
+        if (r == 0) {
+            r = intern_add(&resolver->runs, resolver->building + first,
+                           (*count - first) * sizeof *resolver->building, &entry->answer);
+        }
+        if (r == 0) {
+            entry->validity = found;
+        }
+    } else {
+        r = append_run(resolver, entry->answer, false, count);
+    }
+    narrow(validity, &entry->validity);
+    return r;
+}
+
+/* Appends the frames of a sample's kernel and user stacks to the chain at hand. */
+static int append_stacks(struct resolver *resolver, const struct profile_sample *sample,
+                         size_t *count, struct mapping_validity *validity)
+{
+    struct place place = {
+        .segment = sample->segment,
+        .pid = PROFILE_PID_OUTSIDE,
+        .time_ns = sample->time_ns,
+        .is_kernel = true,
+    };
+    int r = append_stack(resolver, sample->kernel_stack, place, count, validity);
+    place.pid = sample->pid;
+    place.is_kernel = false;
+    if (r == 0) {
+        r = append_stack(resolver, sample->user_stack, place, count, validity);
+    }
+    place.is_caller = true;
+    if (r == 0 && sample->rest_stack != 0) {
+        r = append_rest(resolver, sample->rest_stack, &place, count, validity);
     }
     return r;
 }
@@ -327,10 +382,7 @@ static int build_chain(struct resolver *resolver, const struct profile_sample *s
     size_t user_bytes = 0;
     *ret = (struct known_chain){.validity = {0, UINT64_MAX}};
     (void)intern_bytes(&profile->stacks, sample->user_stack, &user_bytes);
-    int r = append_stack(resolver, sample, true, &count, &ret->validity);
-    if (r == 0) {
-        r = append_stack(resolver, sample, false, &count, &ret->validity);
-    }
+    int r = append_stacks(resolver, sample, &count, &ret->validity);
     if (r == 0 && user_bytes == 0) {
         r = append_marker(resolver, key, &count);
     }
@@ -346,6 +398,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
     struct chain_key key = {
         .pid = sample->pid,
         .user_stack = sample->user_stack,
+        .rest_stack = sample->rest_stack,
         .kernel_stack = sample->kernel_stack,
         .segment = sample->segment,
         .is_lost = sample->closed != 0,

@@ -2,8 +2,8 @@
 """Compares names_probe with eu-addr2line on addresses of modules:
 names_oracle.py PROBE COUNT NAME=FILE[=DEBUG_FILE]... [RECORDING=DUMP]
 
-DUMP is what `profctl dump --json` prints of a recording: its samples' addresses, and its names for them, are judged too.
-Judged is the name that eu-addr2line has for the symbol at the address (-S), and for equal names their readable form
+DUMP is what `profctl dump --json` prints of a recording: its samples' addresses, and its names for them, are judged
+too. Judged is the name that eu-addr2line has for the symbol at the address (-S), and for equal names their readable form
 (-S -C). What may differ, counted by its reason; everything else is a failure. What decides is readelf's and objdump's
 to say, which read the files by themselves:
 
@@ -21,7 +21,6 @@ import bisect, collections, json, lzma, os, random, re, subprocess, sys, tempfil
 NONE = "??"
 REASONS = ("plt", "alias", "label", "nested", "version", None)
 FUNCTIONS = ("FUNC", "IFUNC")
-SIZELESS_MAX = 65536
 
 
 def run(command, text=""):
@@ -161,7 +160,8 @@ def reason(address, mine, eu, symbols, linkage):
         return "version"
     if mine.endswith("@plt"):
         index = bisect.bisect_right(linkage, (address, chr(0x10ffff))) - 1
-        return "plt" if eu == NONE and index >= 0 and linkage[index][1] == mine and address - linkage[index][0] < 16 else None
+        is_entry = index >= 0 and linkage[index][1] == mine and address - linkage[index][0] < 16
+        return "plt" if eu == NONE and is_entry else None
     holders = symbols.holders(address)
     last = max(holders, default=None)
     if last is None:
@@ -184,7 +184,8 @@ def decode_rust(name):
     if name[:3] != "_ZN" or not parts or not re.fullmatch("h[0-9a-f]{16}", parts[-1]) or name[at:at + 1] != "E":
         return None
     text = "::".join(part[1:] if part.startswith("_$") else part for part in parts[:-1])
-    for spelt, sign in (("LT", "<"), ("GT", ">"), ("RF", "&"), ("BP", "*"), ("LP", "("), ("RP", ")"), ("C", ","), ("SP", "@")):
+    signs = {"LT": "<", "GT": ">", "RF": "&", "BP": "*", "LP": "(", "RP": ")", "C": ",", "SP": "@"}
+    for spelt, sign in signs.items():
         text = text.replace(f"${spelt}$", sign)
     return re.sub(r"\$u([0-9a-f]+)\$", lambda code: chr(int(code[1], 16)), text).replace("..", "::")
 
@@ -304,12 +305,14 @@ def main():
     for argument in arguments[len(modules):]:
         recording = Recording(argument.split("=")[1])
         for module in sorted(recording.addresses):
-            if not os.path.isfile(module[1]) or build_id(module[1]) != module[0]:
-                print(f"{'*' + module[1]}: {len(recording.addresses[module])} addresses without the file that they are of")
+            path = re.sub(r" \(inode .*\)$", "", module[1])
+            if not os.path.isfile(path) or build_id(path) != module[0]:
+                print(f"{'*' + module[1]}: {len(recording.addresses[module])} addresses of what the recording has no "
+                      "build-id of, or no file")
             else:
                 split = f"/usr/lib/debug/.build-id/{module[0][:2]}/{module[0][2:]}.debug"
-                files = [module[1]] + [split] * os.path.exists(split)
-                name = "*" + os.path.basename(module[1])
+                files = [path] + [split] * (module[0] != "" and os.path.exists(split))
+                name = "*" + os.path.basename(path)
                 table.judge(name, files, sections(files[0]), recording.names(module), False)
     print(f"{table.total} addresses ({table.total - drawn} of samples, with *), {table.failed} unexplained; "
           f"{table.unreadable} names are not readable as they should be")

@@ -106,19 +106,25 @@ fi
 if "$is_long"; then
     # shellcheck source=scripts/daemon.sh
     . scripts/daemon.sh
-    daemon_start "$BUILD_DIR/bin" "$WORK" || exit 1
+    release=${RELEASE_DIR:-$SOURCE_DIR/build/release}/bin
+    [ -x "$release/cpu-profilerd" ] || { echo "the release build is missing"; exit 1; }
+    daemon_start "$release" "$WORK" || exit 1
     trap 'daemon_stop; rm -rf "$WORK"' EXIT
     cp "$programs/mixed.py" "$programs/mixed.js" "$WORK"
-    for command in "$WORK/plain_cxx 1000000" "python3 $WORK/mixed.py" "/usr/bin/python3 $WORK/mixed.py" "node $WORK/mixed.js" \
-        "$WORK/go_program" "clang++ -O2 -c $programs/templates.cc -o $WORK/templates.o" "openssl speed -seconds 5 sha256"; do
-        # shellcheck disable=SC2086
-        timeout 8 $command >/dev/null 2>&1 &
-    done
-    "$BUILD_DIR/bin/profctl" record -F 1000 -d 5 -o "$WORK/recording.fxt" >"$WORK/record.log" 2>&1 ||
-        { cat "$WORK/record.log"; exit 1; }
-    "$BUILD_DIR/bin/profctl" dump --json "$WORK/recording.fxt" >"$WORK/recording.json" || exit 1
+    cat >"$WORK/run" <<COMMANDS
+$WORK/plain_cxx 1000000
+$WORK/rust
+$WORK/go_program
+python3 $WORK/mixed.py
+/usr/bin/python3 $WORK/mixed.py
+node $WORK/mixed.js
+clang++ -O2 -c $SOURCE_DIR/$programs/templates.cc -o $WORK/templates.o
+openssl speed -seconds 5 sha256
+COMMANDS
+    "$release/profctl" record -F 1000 -o "$WORK/recording.fxt" -- \
+        xargs -P 8 -a "$WORK/run" -d '\n' -n 1 timeout 6 sh -c >"$WORK/record.log" 2>&1
+    "$release/profctl" dump --json "$WORK/recording.fxt" >"$WORK/recording.json" || exit 1
     daemon_stop || exit 1
-    wait
     modules+=("RECORDING=$WORK/recording.json")
 fi
 python3 tests/system/names_oracle.py "$BUILD_DIR/bin/names_probe" "$address_count" "${modules[@]}"
