@@ -33,6 +33,7 @@
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
 #define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
 #define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
+#define SHORT_LOG_NS         (5 * NS_PER_S)     /* one user can have a new log no more often */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 #define LEAST_BUFFER_KIB     256 /* as in a config */
@@ -145,6 +146,7 @@ static int make_trace(struct session *session)
             .cpu_count = cpu_count,
             .session_json = json,
             .hold_ns = NAMES_HOLD_NS,
+            .short_ns = SHORT_LOG_NS,
             .max_stack_depth = session->config.max_stack_depth,
         },
         &session->trace);
