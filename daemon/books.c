@@ -97,6 +97,10 @@ static void print_all(FILE *out, const struct books *books)
         {"code_lookups_kept", books->code_lookups_kept},
         {"mapping_uncertain", books->mapping_uncertain},
         {"modules_unread", books->modules_unread},
+        {"mappings_refused", books->mappings_refused},
+        {"names_refused", books->names_refused},
+        {"tasks_refused", books->tasks_refused},
+        {"addresses_refused", books->addresses_refused},
         {"proc_unread", books->proc_unread},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

@@ -60,8 +60,12 @@ static bool is_wanted(const struct reading *reading, const GElf_Sym *symbol, con
     }
 }
 
+/* A mark where a section begins is mostly global: it does not take a function's name. */
 static int rank_of(const GElf_Sym *symbol)
 {
+    if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE) {
+        return 3;
+    }
     switch (GELF_ST_BIND(symbol->st_info)) {
     case STB_GLOBAL:
     case STB_GNU_UNIQUE:
