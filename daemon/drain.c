@@ -9,7 +9,7 @@
  * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
  * ever waits.
  *
- * A sample allocates nothing here and logs nothing; what goes wrong is counted.
+ * A sample of what was met before allocates nothing, and none logs: what goes wrong is counted.
  */
 #include "drain.h"
 

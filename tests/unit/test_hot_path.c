@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A sample of what was met before allocates nothing, from the ring to the trace buffer. The linker
+ * leads all calls of our own code that allocate through here (--wrap).
+ */
+#include "drain_world.h"
+
+#define ROUNDS           64
+#define SAMPLES_OF_ROUND 32
+#define ROUND_NS         UINT64_C(1000000)
+#define STACK_BYTES      512
+#define WARM_ROUNDS      4
+#define INODE            77 /* of put_mmap() */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *pointer, size_t bytes);
+void *__real_reallocarray(void *pointer, size_t count, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *pointer, size_t bytes);
+void *__wrap_reallocarray(void *pointer, size_t count, size_t bytes);
+
+static size_t allocation_count;
+
+void *__wrap_malloc(size_t bytes)
+{
+    allocation_count++;
+    return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    allocation_count++;
+    return __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *pointer, size_t bytes)
+{
+    allocation_count++;
+    return __real_realloc(pointer, bytes);
+}
+
+void *__wrap_reallocarray(void *pointer, size_t count, size_t bytes)
+{
+    allocation_count++;
+    return __real_reallocarray(pointer, count, bytes);
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, NULL, SESSION_UNWIND_FP);
+}
+
+static int set_up_stacks(void **state)
+{
+    return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
+}
+
+/* A round as the collector has it: two CPUs, whose samples fall into the same few addresses. */
+static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
+{
+    for (uint64_t i = 0; i < SAMPLES_OF_ROUND; i++) {
+        uint64_t time_ns = begin_ns + i * 1000;
+        if (stacks) {
+            put_stack(world, i % 2, PID, time_ns, STACK_BYTES);
+        } else {
+            put_sample(world, i % 2, PID, time_ns, 0x5010 + i % 8 * 0x10);
+        }
+    }
+    drain_all(world->drain, begin_ns + ROUND_NS / 2);
+    (void)drain_held(world->drain, begin_ns + ROUND_NS / 2);
+    (void)trace_poll(world->trace);
+}
+
+static void expect_no_allocations(struct ring_world *world, bool stacks)
+{
+    put_exec(world, 0, PID, 100, "prog");
+    put_mmap(world, 0, PID, 200, 0x5000, "/prog");
+    drain_all(world->drain, 1000);
+    drain_prefetch(world->drain);
+    fake_module_ready(&world->cache, INODE, fake_module_table());
+    uint64_t time_ns = 2 * ROUND_NS;
+    allocation_count = 0;
+    for (size_t i = 0; i < WARM_ROUNDS; i++, time_ns += ROUND_NS) {
+        run_round(world, time_ns, stacks);
+    }
+    assert_int_not_equal(allocation_count, 0);
+    const uint64_t received = drain_cpu_counts(world->drain)[0].received;
+    allocation_count = 0;
+    for (size_t i = 0; i < ROUNDS; i++, time_ns += ROUND_NS) {
+        run_round(world, time_ns, stacks);
+    }
+    assert_int_equal(allocation_count, 0);
+    assert_int_equal(drain_cpu_counts(world->drain)[0].received - received,
+                     ROUNDS * SAMPLES_OF_ROUND / 2);
+    assert_int_equal(drain_held(world->drain, time_ns), 0);
+}
+
+static void a_sample_of_what_was_met_allocates_nothing(void **state)
+{
+    expect_no_allocations(*state, false);
+}
+
+static void a_stack_of_what_was_met_allocates_nothing(void **state)
+{
+    expect_no_allocations(*state, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_sample_of_what_was_met_allocates_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_stack_of_what_was_met_allocates_nothing, set_up_stacks,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
