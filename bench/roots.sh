@@ -167,7 +167,7 @@ bench_machine
 daemon_start "$BIN" "$BENCH_WORK"
 python3 "$judge" --head
 programs=("$@")
-[ $# -gt 0 ] || programs=(c_fp c cxx python3 rust go go_stripped node java zstd cc1 clang rustc redis nginx postgres)
+[ $# -gt 0 ] || programs=(c_fp c cxx python3 rust go node java zstd cc1 clang rustc redis nginx postgres)
 for program in "${programs[@]}"; do
     goal=99.5
     case $program in node | java) goal=98 ;; esac

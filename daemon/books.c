@@ -102,6 +102,9 @@ static void print_all(FILE *out, const struct books *books)
         {"tasks_refused", books->tasks_refused},
         {"addresses_refused", books->addresses_refused},
         {"proc_unread", books->proc_unread},
+        {"sideband_lost", books->sideband_lost},
+        {"bad_records", books->bad_records},
+        {"table_refused", books->table_refused},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);

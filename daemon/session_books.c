@@ -182,6 +182,9 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .tasks_refused = counts.trace.tasks_refused,
         .addresses_refused = counts.trace.addresses_refused,
         .proc_unread = counts.drain.proc_unread,
+        .sideband_lost = counts.drain.sideband_lost,
+        .bad_records = counts.drain.bad_records,
+        .table_refused = counts.drain.table_refused,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,
     });

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         cleanup_(closep) int fd = open(argv[i], O_RDONLY | O_CLOEXEC);
         cleanup_(freep) void *bytes = NULL;
-        struct symbol_table table;
+        struct symbol_table table = {0};
         int r = fd < 0 ? -errno : read_table(fd, &bytes, &table);
         if (r < 0) {
             (void)fprintf(stderr, "%s: %s\n", argv[i], strerror(-r));

@@ -70,7 +70,7 @@ static inline void go_table_header(struct go_table *table, enum go_version versi
     for (int i = 0; i < 3; i++) {
         go_table_put(table, at += 8, 0, 8); /* units, files, lines */
     }
-    go_table_put(table, at += 8, table->records, 8);
+    go_table_put(table, at + 8, table->records, 8);
 }
 
 /* A table of functions by rising address; the last one ends at `end`. */

@@ -110,41 +110,44 @@ static void asks_for_the_text_where_the_table_has_none(void **state)
     }
 }
 
+/* Each costs one function its name. */
+static const struct lie {
+    const char *what;
+    bool is_in_record; /* of the second function; else in the index */
+    size_t field;      /* by its number, in fields of the version */
+    uint64_t value;
+} lies[] = {
+    {"the record has another address", true, 0, 0x41},
+    {"the name is past the end", true, 1, 0x7fffffff},
+    {"the name is the last NUL", true, 1, 0},
+    {"the record is past the end", false, 3, 0x7fffffff},
+    {"the record is another's", false, 3, 0},
+    {"the address is the next one's", false, 2, 0x80},
+    {"the next address is before it", false, 4, 0x30},
+    {"the first one begins behind the second", false, 0, 0x41},
+};
+
+static void put_lie(struct go_table *made, const struct lie *lie)
+{
+    size_t at = lie->is_in_record ? made->first_record + made->record_bytes : made->index;
+    bool is_name = lie->is_in_record && lie->field == 1;
+    uint64_t value = lie->value;
+    if (is_name && value == 0) {
+        const uint8_t *last = memrchr(made->bytes, '\0', made->size_bytes);
+        value = (uint64_t)(last - made->bytes) - made->names;
+    }
+    go_table_put(made, at + lie->field * made->field_bytes, value, is_name ? 4 : made->field_bytes);
+}
+
 static void leaves_out_what_is_not_true_of_itself(void **state)
 {
     (void)state;
-    static const struct {
-        const char *what;
-        bool is_in_record;
-        size_t field; /* by its number, in fields of the version */
-        uint64_t value;
-        size_t lost; /* functions */
-    } cases[] = {
-        {"the record has another address", true, 0, 0x41, 1},
-        {"the name is past the end", true, 1, 0x7fffffff, 1},
-        {"the name is the last NUL", true, 1, 0, 1},
-        {"the record is past the end", false, 3, 0x7fffffff, 1},
-        {"the record is another's", false, 3, 0, 1},
-        {"the address is the next one's", false, 2, 0x80, 1},
-        {"the next address is before it", false, 4, 0x30, 1},
-        {"the first one begins behind the second", false, 0, 0x41, 1},
-    };
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
             struct go_table made = go_table_make(version, functions, COUNT, END, 0);
-            size_t at = cases[i].is_in_record ? made.first_record + made.record_bytes : made.index;
-            uint64_t value = cases[i].value;
-            if (strcmp(cases[i].what, "the name is the last NUL") == 0) {
-                const uint8_t *last = memrchr(made.bytes, '\0', made.size_bytes);
-                value = (uint64_t)(last - made.bytes) - made.names;
-            }
-            bool is_name = cases[i].is_in_record && cases[i].field == 1;
-            go_table_put(&made, at + cases[i].field * made.field_bytes, value,
-                         is_name ? 4 : made.field_bytes);
+            put_lie(&made, &lies[i]);
             struct found found = read_good(&made);
-            if (found.count != COUNT - 1 - cases[i].lost) {
-                fail_msg("%s, version %d: %zu functions", cases[i].what, (int)version, found.count);
-            }
+            assert_string_equal(found.count == COUNT - 2 ? "" : lies[i].what, "");
         }
     }
 }
