@@ -308,9 +308,10 @@ static int append_rest(struct resolver *resolver, uint32_t stack_item, const str
     struct frame_cache_entry *entry = NULL;
     uint32_t owner = 0;
     int r = find_owner(resolver, place, &owner);
-    if (r == 0) {
-        r = frame_cache_find(&resolver->rests, owner, stack_item, &entry);
+    if (r < 0) {
+        return r;
     }
+    r = frame_cache_find(&resolver->rests, owner, stack_item, &entry);
     if (r < 0) {
         return r;
     }
