@@ -64,6 +64,10 @@ begin_rust() {
 begin_go() {
     need go && GOCACHE=$work/go_cache go build -o "$work/go" "$sources/mixed.go" && launch "$work/go"
 }
+begin_go_stripped() {
+    need go && GOCACHE=$work/go_cache go build -ldflags='-s -w' -o "$work/go_stripped" "$sources/mixed.go" &&
+        launch "$work/go_stripped"
+}
 begin_node() { need node && launch node "$sources/mixed.js"; }
 begin_java() { need java && launch java -XX:+PreserveFramePointer "$sources/Mixed.java"; }
 begin_zstd() {
@@ -163,7 +167,7 @@ bench_machine
 daemon_start "$BIN" "$BENCH_WORK"
 python3 "$judge" --head
 programs=("$@")
-[ $# -gt 0 ] || programs=(c_fp c cxx python3 rust go node java zstd cc1 clang rustc redis nginx postgres)
+[ $# -gt 0 ] || programs=(c_fp c cxx python3 rust go go_stripped node java zstd cc1 clang rustc redis nginx postgres)
 for program in "${programs[@]}"; do
     goal=99.5
     case $program in node | java) goal=98 ;; esac

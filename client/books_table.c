@@ -64,7 +64,7 @@ static const struct {
      "something else; what ran then is not in the profile",
      0},
     {"unexplained",
-     "nothing that is measured says where they went; docs/books.md says what can be "
+     "nothing that is measured says where they went; THE BOOKS in profctl(1) says what can be "
      "in it",
      2},
     {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu", 0},

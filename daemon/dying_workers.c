@@ -14,6 +14,7 @@ bool dying_workers_have_room(struct dying_workers *dying)
     for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
         struct dying_worker *place = &dying->places[i];
         if (place->worker != NULL && elf_worker_end(place->worker)) {
+            dying->troubles |= 1U << elf_worker_trouble(place->worker);
             place->worker = elf_worker_free(place->worker);
         }
         room = room || place->worker == NULL;

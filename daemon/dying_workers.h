@@ -22,6 +22,7 @@ struct dying_workers {
         bool was_reading;
         uid_t uid; /* for whom */
     } places[DYING_WORKERS_MAX];
+    unsigned troubles; /* a bit for each enum elf_worker_trouble of those that are gone */
 };
 
 /* Whether there is a place for one more. Releases those that can be. */

@@ -134,11 +134,8 @@ static void drop_worker(struct module_cache *cache, uint64_t now_ns)
     dying_workers_add(&cache->dying, take_ptr(cache->worker),
                       cache->current == NULL ? NULL : &cache->current->uid);
     cache->restart_ns = now_ns + cache->restart_delay_ns;
-    cache->restart_delay_ns =
-        cache->restart_delay_ns == 0 ? RESTART_DELAY_NS : 2 * cache->restart_delay_ns;
-    if (cache->restart_delay_ns > RESTART_DELAY_MAX) {
-        cache->restart_delay_ns = RESTART_DELAY_MAX;
-    }
+    uint64_t longer_ns = 2 * cache->restart_delay_ns + RESTART_DELAY_NS;
+    cache->restart_delay_ns = longer_ns < RESTART_DELAY_MAX ? longer_ns : RESTART_DELAY_MAX;
 }
 
 static void replace_worker(struct module_cache *cache, uint64_t now_ns)
@@ -176,8 +173,8 @@ static void keep_first_table(struct module_cache *cache, struct module_load *loa
     keep_table(cache, load, &first);
 }
 
-/* The load under way has no table, or no other than it had: remembered, except for the kernel,
- * which has no identity. */
+/* The load under way has no table, or no other than it had: remembered, where it is the file's
+ * doing, but for the kernel, which has no identity. */
 static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
 {
     struct module_load *load = take_current(cache);
@@ -185,7 +182,7 @@ static void fail_current(struct module_cache *cache, enum module_failure failure
         keep_first_table(cache, load);
         return;
     }
-    if (load->request.source != MODULE_KERNEL) {
+    if (load->request.source != MODULE_KERNEL && failure != MODULE_FAILURE_LIMIT) {
         module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
     }
     end_load(cache, load, NULL, failure);
@@ -255,11 +252,12 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
         return;
     }
     cache->restart_delay_ns = 0;
-    if (r < 0) {
-        fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
-    } else {
+    if (r == 0) {
         take_table(cache, &table);
+        return;
     }
+    bool no_room = r == -ENOBUFS;
+    fail_current(cache, no_room ? MODULE_FAILURE_LIMIT : MODULE_FAILURE_UNREADABLE, now_ns);
 }
 
 /* Whether the worker has not read the file of a user other than the load's author. */
@@ -528,6 +526,7 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
         .worker_restart_count = cache->worker_restart_count,
         .worker_renewal_count = cache->worker_renewal_count,
         .hung_refused_count = cache->hung_refused_count,
+        .worker_troubles = cache->dying.troubles,
         .hang_count = opener_hang_count(cache->opener),
     };
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {

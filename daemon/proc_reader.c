@@ -16,6 +16,7 @@
 #include "proc_reader.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "limit_clock.h"
 
 #include <pthread.h>
@@ -62,6 +63,7 @@ struct proc_reader {
     uint32_t holder_count; /* threads, and the owner */
     bool ending;
     bool cgroups;
+    uint64_t hang_ns;
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
@@ -304,7 +306,7 @@ static int init_lock(struct proc_reader *reader)
     return r;
 }
 
-int proc_reader_new(bool cgroups, struct proc_reader **ret)
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
 {
     struct proc_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
@@ -317,6 +319,7 @@ int proc_reader_new(bool cgroups, struct proc_reader **ret)
     }
     reader->holder_count = 1;
     reader->cgroups = cgroups;
+    reader->hang_ns = hang_ns;
     for (size_t i = 0; i < PROC_READER_THREADS && r == 0; i++) {
         (void)pthread_mutex_lock(&reader->lock);
         reader->slots[i].reader = reader;
@@ -348,9 +351,7 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     if (reader == NULL) {
         return NULL;
     }
-    const uint64_t deadline_ns = limit_clock_ns() + FREE_WAIT_NS;
-    const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
-                                      .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+    const struct timespec deadline = clock_timespec(limit_clock_ns() + FREE_WAIT_NS);
     int r = 0;
     (void)pthread_mutex_lock(&reader->lock);
     reader->ending = true;
@@ -399,12 +400,12 @@ static struct proc_reading *give_up(struct proc_reader *reader)
     const uint64_t now_ns = limit_clock_ns();
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || now_ns - slot->begin_ns < PROC_READER_HANG_NS) {
+        if (slot->answer == NULL || now_ns - slot->begin_ns < reader->hang_ns) {
             continue;
         }
         struct proc_reading *reading = take_ptr(slot->answer);
         reading->error = -ETIMEDOUT;
-        reading->scan.end_ns = proc_scan_now_ns();
+        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
         reader->counts.hung_count++;
         reader->counts.unread_count++;
@@ -429,7 +430,7 @@ static struct proc_reading *refuse(struct proc_reader *reader)
     }
     if (reading != NULL) {
         reading->error = -EBUSY;
-        reading->scan.end_ns = proc_scan_now_ns();
+        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         reader->counts.unread_count++;
     }
     return reading;

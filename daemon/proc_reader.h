@@ -3,7 +3,7 @@
 
 /*
  * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. A reading that takes longer than PROC_READER_HANG_NS is given up: it has
+ * as long as it likes. A reading that takes longer than a limit is given up: it has
  * failed, its thread is lost until it comes back, and another one goes on. Mappings of that process
  * are not read again, nor any of a uid that has lost PROC_READER_UID_LOST_MAX threads; when
  * PROC_READER_THREADS are lost, those of former readers included, everything fails at once.
@@ -16,9 +16,9 @@
 
 #define PROC_READER_THREADS      4 /* one works, the others are for when it is lost */
 #define PROC_READER_UID_LOST_MAX 2
-#define PROC_READER_HANG_NS      UINT64_C(2000000000)
-#define PROC_READER_REQUESTS_MAX 256                /* that are not answered, of each urgency */
-#define PROC_READER_BYTES_MAX    ((size_t)16 << 20) /* with so much unread, nothing is begun */
+#define PROC_READER_HANG_NS      UINT64_C(2000000000) /* the limit of the daemon */
+#define PROC_READER_REQUESTS_MAX 256                  /* that are not answered, of each urgency */
+#define PROC_READER_BYTES_MAX    ((size_t)16 << 20)   /* with so much unread, nothing is begun */
 
 enum proc_urgency {
     PROC_SAMPLED, /* samples wait for it */
@@ -29,9 +29,9 @@ enum proc_urgency {
 
 struct proc_reader;
 
-/* Starts the threads; with `cgroups` readings have them. Returns 0 and an object to release with
- * proc_reader_free(), or -errno. */
-int proc_reader_new(bool cgroups, struct proc_reader **ret);
+/* Starts the threads; with `cgroups` readings have them. After `hang_ns` one is given up. Returns 0
+ * and an object to release with proc_reader_free(), or -errno. */
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret);
 
 /* Returns 0, 1 when the same is asked already and not yet begun (then one answer is for both), or
  * -EAGAIN when there are too many. */

@@ -13,9 +13,11 @@
 #include "session.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "cpu_list.h"
 #include "log.h"
+#include "memory_limit.h"
 #include "session_books.h"
 #include "session_cpus.h"
 #include "trace.h"
@@ -27,15 +29,15 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
-#include <time.h>
 
-#define SECOND_NS            UINT64_C(1000000000)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
-#define NAMES_LIMIT_NS       (5 * SECOND_NS)    /* and the end of a recording */
-#define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
-#define SHORT_LOG_NS         (5 * SECOND_NS)    /* one user can have a new log no more often */
+#define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
+#define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
+#define SHORT_LOG_NS         (5 * NS_PER_S)     /* one user can have a new log no more often */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
+#define LEAST_BUFFER_KIB     256 /* as in a config */
+#define RESERVE_BYTES        ((size_t)1 << 20)
 
 struct session {
     char id[SESSION_ID_BYTES];
@@ -58,16 +60,10 @@ struct session {
 
     struct session_cpus *cpus;
     struct session_books *accounts;
+    void *reserve; /* memory for the books, should there be none left when sampling stops */
 
     bool finished; /* names and books are in the buffer */
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* What the file says of the recording: one line of JSON. Returned: free(). */
 static char *print_session(const struct session *session)
@@ -87,7 +83,7 @@ static char *print_session(const struct session *session)
                      "\"created_boot_ns\":%" PRIu64 ",\"created_realtime_ns\":\"%" PRIu64
                      "\",\"config\":%s}",
                      session->id, CPU_PROFILERD_VERSION, name, release, session->created_ns,
-                     now_ns(CLOCK_REALTIME), config);
+                     clock_ns(CLOCK_REALTIME), config);
     return r < 0 ? NULL : text;
 }
 
@@ -108,6 +104,23 @@ static int make_filter(struct session *session)
         return -ENOMEM;
     }
     return 0;
+}
+
+/*
+ * The buffers get half of the memory that this process may use, since it would be killed for more,
+ * whatever was asked for: what does not fit then is dropped, and counted.
+ */
+static void fit_buffers(struct session *session)
+{
+    uint64_t memory_bytes = memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT);
+    uint64_t kib = memory_bytes / 2 / 1024 / session->source->cpu_count;
+    kib = kib < LEAST_BUFFER_KIB ? LEAST_BUFFER_KIB : kib;
+    if (session->config.buffer_kib_per_cpu > kib) {
+        log_info("session %s: the buffer of each CPU has %" PRIu64 " KiB instead of %u: all of "
+                 "them take at most half of the %" PRIu64 " MiB that the daemon may use",
+                 session->id, kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
+        session->config.buffer_kib_per_cpu = (uint32_t)kib;
+    }
 }
 
 static int make_trace(struct session *session)
@@ -158,7 +171,8 @@ static int make_parts(struct session *session)
     }
     session->accounts = session_books_new(session->source);
     session->processes = process_table_new(on_file_gone, session);
-    if (session->accounts == NULL || session->processes == NULL) {
+    session->reserve = malloc(RESERVE_BYTES);
+    if (session->accounts == NULL || session->processes == NULL || session->reserve == NULL) {
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
@@ -179,6 +193,7 @@ static char *print_books(struct session *session, bool totals_only)
 static void finish_stop(struct session *session)
 {
     session->state = SESSION_STOPPED;
+    free(take_ptr(session->reserve));
     char *books = print_books(session, false);
     if (books != NULL && strlen(books) > TRACE_JSON_BYTES_MAX) {
         free(books);
@@ -189,7 +204,7 @@ static void finish_stop(struct session *session)
         session->finished = true;
     } else {
         bool is_shutdown = strcmp(session->stopped_by, SESSION_SHUTDOWN) == 0;
-        collector_finish(session->collector, books, is_shutdown ? SECOND_NS : NAMES_LIMIT_NS);
+        collector_finish(session->collector, books, is_shutdown ? NS_PER_S : NAMES_LIMIT_NS);
     }
     session->params.callbacks.on_stopped(session, session->stopped_by,
                                          session->params.callbacks.userdata);
@@ -293,16 +308,18 @@ int session_new(const struct session_params *params, const struct session_config
     (void)snprintf(session->id, sizeof session->id, "%016" PRIx64, id);
     session->config = *config;
     session->params = *params;
-    session->created_ns = now_ns(CLOCK_BOOTTIME);
+    session->created_ns = clock_ns(CLOCK_BOOTTIME);
 
     int r = open_source(session, reterr);
     if (r == 0) {
+        fit_buffers(session);
         r = make_parts(session);
         if (r == 0) {
             r = begin_collecting(session);
         }
         if (r < 0) {
-            (void)fault_set(reterr, -r, "the session cannot be set up: %s", strerror(-r));
+            (void)fault_set(reterr, -r, "the session cannot be set up: %s",
+                            r == -EAGAIN ? "no thread can be started" : strerror(-r));
         }
     }
     if (r < 0) {
@@ -333,6 +350,7 @@ struct session *session_free(struct session *session)
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
     (void)session_books_free(session->accounts);
+    free(session->reserve);
     free(session);
     return NULL;
 }
@@ -378,6 +396,9 @@ int session_start(struct session *session, struct fault *reterr)
         (void)perf_source_disable_sampling(session->source);
         session_books_stop(session->accounts);
         return fault_set(reterr, -r, "sampling cannot be switched on: %s", strerror(-r));
+    }
+    if (session->reserve == NULL) {
+        session->reserve = malloc(RESERVE_BYTES);
     }
     session->state = SESSION_RUNNING;
     session->finished = false;
@@ -466,13 +487,13 @@ const struct session_config *session_config(const struct session *session)
 
 uint64_t session_age_ms(const struct session *session)
 {
-    return (now_ns(CLOCK_BOOTTIME) - session->created_ns) / 1000000;
+    return (clock_ns(CLOCK_BOOTTIME) - session->created_ns) / NS_PER_MS;
 }
 
 uint64_t session_holds_s(const struct session *session)
 {
     uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
-    return samples * session->config.period_ns / SECOND_NS;
+    return samples * session->config.period_ns / NS_PER_S;
 }
 
 struct session_hotplug session_hotplug(const struct session *session)
@@ -502,7 +523,7 @@ bool session_is_read(const struct session *session)
 uint64_t session_silent_ns(const struct session *session)
 {
     uint64_t beat_ns = collector_beat_ns(session->collector);
-    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
     return time_ns > beat_ns ? time_ns - beat_ns : 0;
 }
 

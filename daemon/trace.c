@@ -21,6 +21,7 @@
 #include "trace.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "fxt_writer.h"
 #include "process_owner.h"
 #include "trace_groups.h"
@@ -30,11 +31,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define SEEN_COUNT        ((size_t)65536) /* a power of two */
 #define KERNEL_GENERATION UINT64_MAX
-#define SECOND_NS         UINT64_C(1000000000)
 
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
@@ -65,13 +64,6 @@ struct trace {
     struct seen seen[SEEN_COUNT];
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* A JSON text as a Data blob of one line. */
 static bool write_json(struct trace *trace, enum fxt_known_string name, const char *json)
 {
@@ -95,7 +87,7 @@ static bool begin_log(struct trace *trace)
     if (trace->log++ > 0) {
         memset(trace->seen, 0, sizeof trace->seen);
     }
-    trace->log_begin_ns = now_ns();
+    trace->log_begin_ns = clock_ns(CLOCK_MONOTONIC);
     trace_log_begin(trace->definitions);
     trace_symbols_begin(trace->symbols);
     trace_modules_begin(trace->modules, trace->log);
@@ -139,7 +131,7 @@ static void keep_room(struct trace *trace, size_t room_bytes)
 static void keep_shares(struct trace *trace)
 {
     if (trace_log_is_short(trace->definitions) &&
-        now_ns() - trace->log_begin_ns >= trace->config.short_ns) {
+        clock_ns(CLOCK_MONOTONIC) - trace->log_begin_ns >= trace->config.short_ns) {
         change_log(trace);
     }
 }
@@ -347,7 +339,7 @@ struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu
 static bool show_marked(struct trace *trace, bool written)
 {
     bool settled = written && trace_modules_settled(trace->modules, trace->marked_met_count);
-    if (settled || now_ns() - trace->marked_ns >= trace->config.hold_ns) {
+    if (settled || clock_ns(CLOCK_MONOTONIC) - trace->marked_ns >= trace->config.hold_ns) {
         trace_buffer_show(trace->config.buffer);
         return true;
     }
@@ -358,7 +350,7 @@ static void mark(struct trace *trace)
 {
     trace_buffer_mark(trace->config.buffer);
     trace->marked_met_count = trace_modules_met_count(trace->modules);
-    trace->marked_ns = now_ns();
+    trace->marked_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void trace_poll(struct trace *trace)
