@@ -59,6 +59,12 @@ struct elf_worker *elf_worker_free(struct elf_worker *worker)
     return NULL;
 }
 
+enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker)
+{
+    (void)worker;
+    return ELF_WORKER_NO_TROUBLE;
+}
+
 int elf_worker_fd(const struct elf_worker *worker)
 {
     return worker->fd;
