@@ -223,10 +223,6 @@ static void drop_holder(struct proc_reader *reader)
     (void)pthread_cond_broadcast(&reader->changed);
     (void)pthread_mutex_unlock(&reader->lock);
     if (last) {
-        for (size_t i = 0; i < PROC_URGENCIES; i++) {
-            free_all(&reader->queues[i]);
-        }
-        free_all(&reader->done);
         (void)pthread_cond_destroy(&reader->changed);
         (void)pthread_mutex_destroy(&reader->lock);
         free(reader);
@@ -343,6 +339,28 @@ static bool has_company(const struct proc_reader *reader)
     return reader->holder_count > 1 + lost_count;
 }
 
+/* Returns the request of a thread that hangs: the thread is lost. */
+static struct proc_reading *give_up_slot(struct slot *slot)
+{
+    struct proc_reading *reading = take_ptr(slot->answer);
+    slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
+    return reading;
+}
+
+/* What nobody asks for any more; nor is a lost thread to keep it until it comes back. */
+static void drop_requests(struct proc_reader *reader)
+{
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        if (reader->slots[i].answer != NULL) {
+            free(give_up_slot(&reader->slots[i]));
+        }
+    }
+    for (size_t i = 0; i < PROC_URGENCIES; i++) {
+        free_all(&reader->queues[i]);
+    }
+    free_all(&reader->done);
+}
+
 struct proc_reader *proc_reader_free(struct proc_reader *reader)
 {
     if (reader == NULL) {
@@ -358,6 +376,7 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     while (has_company(reader) && r == 0) {
         r = pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
     }
+    drop_requests(reader);
     drop_holder(reader);
     return NULL;
 }
@@ -402,10 +421,9 @@ static struct proc_reading *give_up(struct proc_reader *reader)
         if (slot->answer == NULL || now_ns - slot->begin_ns < PROC_READER_HANG_NS) {
             continue;
         }
-        struct proc_reading *reading = take_ptr(slot->answer);
+        struct proc_reading *reading = give_up_slot(slot);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = proc_scan_now_ns();
-        slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
         reader->counts.hung_count++;
         reader->counts.unread_count++;
         if (reader->counts.hung_pid == 0) {

@@ -42,7 +42,8 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
  * -EBUSY for what nobody is left to read. */
 struct proc_reading *proc_reader_next(struct proc_reader *reader);
 
-/* Threads at work are waited for, for 100 ms at the most; one that is lost never is. */
+/* Threads at work are waited for, for 100 ms at the most; one that is still at work then is lost,
+ * and its process hangs, as if it had been given up. One that is lost is never waited for. */
 struct proc_reader *proc_reader_free(struct proc_reader *reader);
 
 struct proc_reader_counts {

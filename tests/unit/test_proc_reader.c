@@ -46,6 +46,7 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
     }
     (void)pthread_mutex_lock(&lock);
     hanging_count += pid >= HANGS_FROM;
+    (void)pthread_cond_broadcast(&changed);
     while (pid >= HANGS_FROM && !let_go) {
         (void)pthread_cond_wait(&changed, &lock);
     }
@@ -172,6 +173,36 @@ static void asks_once_for_the_same_and_bounds_its_queues(void **state)
     assert_int_equal(answer(reader, 5, false), 0);
 }
 
+/* Begins a reading that hangs, and lets it hang in another reader's time. */
+static void hang_and_free(void **state, int32_t pid)
+{
+    struct proc_reader *reader = *state;
+    size_t before_count = 0;
+    (void)pthread_mutex_lock(&lock);
+    before_count = hanging_count;
+    (void)pthread_mutex_unlock(&lock);
+    ask(reader, pid);
+    (void)pthread_mutex_lock(&lock);
+    while (hanging_count == before_count) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    assert_null(proc_reader_free(reader));
+    *state = NULL;
+    assert_int_equal(proc_reader_new(false, &reader), 0);
+    *state = reader;
+}
+
+static void remembers_what_hung_when_it_was_freed(void **state)
+{
+    hang_and_free(state, HANGS_FROM);
+    ask(*state, HANGS_FROM);
+    assert_int_equal(answer(*state, HANGS_FROM, true), 0);
+    hang_and_free(state, HANGS_FROM + 1);
+    ask(*state, HANGS_FROM + 2);
+    assert_int_equal(answer(*state, HANGS_FROM + 2, true), 0);
+}
+
 static void reads_nothing_while_too_much_is_not_taken(void **state)
 {
     struct proc_reader *reader = *state;
@@ -221,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(gives_up_what_hangs_and_goes_on),
         TEST(asks_once_for_the_same_and_bounds_its_queues),
+        TEST(remembers_what_hung_when_it_was_freed),
         TEST(reads_nothing_while_too_much_is_not_taken),
         TEST(refuses_everything_when_all_threads_are_lost),
     };
