@@ -41,6 +41,7 @@ struct drain {
     struct tick_accounts *accounts;
     struct process_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
+    bool sampling;      /* else there are no samples that sideband could get ahead of */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held;
@@ -111,6 +112,9 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
     drain->quiet = !process_feed_queue(drain->feed);
     size_t room = drain->ahead_count < MERGED_MAX ? MERGED_MAX - drain->ahead_count : 0;
+    if (!drain->sampling) {
+        room = SIZE_MAX;
+    }
     (void)process_feed_apply(drain->feed, horizon_ns, room, &drain->ahead_count);
 }
 
@@ -364,6 +368,8 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
 void drain_start(struct drain *drain)
 {
     tick_accounts_start(drain->accounts);
+    drain->sampling = true;
+    drain->ahead_count = 0;
 }
 
 void drain_stop(struct drain *drain)
@@ -371,6 +377,7 @@ void drain_stop(struct drain *drain)
     tick_accounts_end(drain->accounts);
     drain_all(drain, UINT64_MAX);
     tick_accounts_close(drain->accounts);
+    drain->sampling = false;
 }
 
 void drain_suspended(struct drain *drain, uint64_t jump_ns)

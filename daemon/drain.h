@@ -78,8 +78,9 @@ void drain_leave_cpu(struct drain *drain, size_t cpu_index);
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
                       uint64_t gap_to_ns);
 
-/* Empties the sideband's rings, between the rounds that handle samples. Of what is up to the
- * horizon a bit is applied; the rest waits for the samples that lie before it. */
+/* Empties the sideband's rings, between the rounds that handle samples. While there are any, only a
+ * bit of what is up to the horizon is applied; the rest waits for the samples that lie before it.
+ */
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
 /* Whether so much of it waits that drain_all() is due. */
 bool drain_is_pressed(const struct drain *drain);

@@ -185,17 +185,17 @@ static bool empty_ring(struct process_feed *feed, size_t cpu_index)
 uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size_t max,
                             size_t *applied_count)
 {
+    const struct perf_record_layout *layout = &feed->config.source->layout;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     uint64_t reached_ns = horizon_ns;
-    for (size_t i = 0; i < max; i++) {
+    for (size_t i = 0;
+         i < max && (bytes = sideband_next(feed->sideband, horizon_ns, &size_bytes)) != NULL; i++) {
         struct perf_record record;
-        bytes = sideband_next(feed->sideband, horizon_ns, &size_bytes);
-        if (bytes != NULL &&
-            perf_record_parse(&feed->config.source->layout, bytes, size_bytes, &record) == 0) {
+        if (perf_record_parse(layout, bytes, size_bytes, &record) == 0) {
             apply_sideband(feed, &record);
         }
-        *applied_count += bytes != NULL;
+        *applied_count += 1;
     }
     if (process_feed_has_more(feed, horizon_ns)) {
         uint64_t next_ns = sideband_next_ns(feed->sideband);

@@ -5,6 +5,8 @@
  * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
  * often.
  *
+ * While too much waits to be told, nothing is taken from the threads, which then stop as well.
+ *
  * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
  */
 #include "process_readings.h"
@@ -34,6 +36,7 @@ struct process_readings {
     } places[PLACE_COUNT];
     struct proc_reading *waiting; /* until sideband has come as far; oldest first */
     struct proc_reading **waiting_end;
+    size_t waiting_bytes;
 
     bool listing;              /* a walk has begun */
     struct proc_reading *list; /* of a walk */
@@ -234,6 +237,7 @@ static bool tell_waiting(struct process_readings *readings, uint64_t reached_ns)
         if (readings->waiting == NULL) {
             readings->waiting_end = &readings->waiting;
         }
+        readings->waiting_bytes -= reading->bytes;
         tell(readings, reading);
         free(reading);
         any = true;
@@ -277,6 +281,7 @@ static void take_process(struct process_readings *readings, struct proc_reading 
         reading->next = NULL;
         *readings->waiting_end = reading;
         readings->waiting_end = &reading->next;
+        readings->waiting_bytes += reading->bytes;
     } else {
         tell(readings, reading);
         free(reading);
@@ -286,8 +291,9 @@ static void take_process(struct process_readings *readings, struct proc_reading 
 bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns)
 {
     struct proc_reading *reading;
-    bool any = false;
-    while ((reading = proc_reader_next(readings->reader)) != NULL) {
+    bool any = tell_waiting(readings, reached_ns);
+    while (readings->waiting_bytes < PROC_READER_BYTES_MAX &&
+           (reading = proc_reader_next(readings->reader)) != NULL) {
         if (reading->part == PROC_PART_PIDS) {
             take_list(readings, reading);
         } else {

@@ -18,6 +18,7 @@ static struct {
     fake_proc_read_fn read;
     void *userdata;
     uint32_t uid;
+    size_t bytes;
     bool delayed;
 } proc;
 
@@ -26,11 +27,17 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata)
     proc.read = read;
     proc.userdata = userdata;
     proc.delayed = false;
+    proc.bytes = 0;
 }
 
 void fake_proc_set_uid(uint32_t uid)
 {
     proc.uid = uid;
+}
+
+void fake_proc_set_bytes(size_t bytes)
+{
+    proc.bytes = bytes;
 }
 
 void fake_proc_delay(bool delayed)
@@ -81,7 +88,8 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
     if (reading == NULL) {
         return -EAGAIN;
     }
-    *reading = (struct proc_reading){.part = part,
+    *reading = (struct proc_reading){.bytes = proc.bytes,
+                                     .part = part,
                                      .urgency = (int)urgency,
                                      .error = error,
                                      .uid = proc.uid,

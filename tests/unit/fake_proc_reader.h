@@ -16,5 +16,8 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata);
 /* Whose every process is. */
 void fake_proc_set_uid(uint32_t uid);
 
+/* How much memory each reading is said to take; 0 at first. */
+void fake_proc_set_bytes(size_t bytes);
+
 /* While it is delayed, what is read is not handed out. */
 void fake_proc_delay(bool delayed);

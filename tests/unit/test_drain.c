@@ -90,6 +90,26 @@ static void tells_whether_sideband_came(void **state)
     assert_false(drain_is_quiet(world->drain));
 }
 
+/* Between a session's creation and its start, and after its stop, nobody drains samples. */
+static void sideband_waits_for_nothing_while_there_are_no_samples(void **state)
+{
+    struct ring_world *world = *state;
+    drain_stop(world->drain);
+    for (uint64_t time_ns = 1000; time_ns < 11000; time_ns++) {
+        put_comm(world, PID, PID, time_ns, time_ns == 10999 ? "last" : "name");
+        if (time_ns % 1000 == 999) {
+            drain_sideband(world->drain, time_ns);
+            assert_false(drain_is_pressed(world->drain));
+        }
+    }
+    drain_start(world->drain);
+    put_sample(world, 0, PID, 12000, 0x5010);
+    put_comm(world, PID, PID, 12001, "later");
+    drain_sideband(world->drain, 12002);
+    drain_all(world->drain, 12002);
+    assert_int_equal(kept(world), 1);
+}
+
 static void losses_are_counted_where_they_happen(void **state)
 {
     struct ring_world *world = *state;
@@ -269,6 +289,7 @@ int main(void)
         TEST(what_is_newer_than_the_horizon_waits_for_the_next_round),
         TEST(sideband_alone_moves_no_sample),
         TEST(tells_whether_sideband_came),
+        TEST(sideband_waits_for_nothing_while_there_are_no_samples),
         TEST(losses_are_counted_where_they_happen),
         TEST(a_record_that_makes_no_sense_is_counted_and_passed),
         TEST(a_full_depth_is_a_cut_stack),

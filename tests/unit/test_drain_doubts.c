@@ -267,6 +267,30 @@ static void a_sample_does_not_wait_for_ever(void **state)
     expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
 }
 
+static int read_anybody(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    (void)read_late(pid, reading, userdata);
+    return 0;
+}
+
+/* A process that is known is told of when sideband has come as far: not without a bound. */
+static void readings_that_wait_for_sideband_hold_up_the_next_ones(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_anybody, NULL);
+    fake_proc_set_bytes(PROC_READER_BYTES_MAX);
+    process_table_exit(world->processes, PID, PID, 160);
+    process_table_comm(world->processes, PID, PID, "new", true, 170);
+    put_sample(world, 300, false); /* in no mapping */
+    drain_all(world->drain, 310);
+    put_sample_of(world, PID + 1, 320);
+    drain_all(world->drain, 330);
+    drain_sideband(world->drain, 400);
+    assert_int_equal(drain_held(world->drain, 400), 1);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+}
+
 /* Each reading of what is in no mapping is made twice as long after the one before. */
 static int count_readings(int32_t pid, struct process_scan *reading, void *userdata)
 {
@@ -307,6 +331,7 @@ int main(void)
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
         TEST(a_sample_waits_for_the_reading_of_its_process),
         TEST(a_sample_does_not_wait_for_ever),
+        TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
         TEST(what_is_read_in_vain_is_read_ever_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
