@@ -7,8 +7,10 @@
  * comes back is thrown away. So a thread may outlive proc_reader_free(), and the object goes with
  * its last holder.
  *
- * Who hung, and the threads that are lost, are remembered for the whole program: sessions come and
- * go, and what hangs stays.
+ * Who hung is remembered for the whole program, and so are the places of threads at work: sessions
+ * come and go, and what hangs stays. A thread that is slow is not given up yet, but others work
+ * beside it, and to them it is as good as lost: who answers just in time must not keep everybody
+ * waiting.
  *
  * The asker may have a higher priority than the threads, so whoever holds the lock inherits it, and
  * does little under it.
@@ -22,18 +24,18 @@
 #include <signal.h>
 #include <string.h>
 
+#define SLOW_NS       (100 * NS_PER_MS)
 #define HUNG_MAX      64 /* processes that are remembered: the last ones */
 #define FREE_WAIT_NS  (100 * NS_PER_MS)
 #define UID_NOT_KNOWN UINT32_MAX
 
 struct slot {
     struct proc_reader *reader;
-    bool busy;
-    struct lost *lost;           /* once it is given up */
+    struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
     uint64_t begin_ns;           /* as the next ones, while busy */
     uint64_t start_time_ns;      /* of its process; 0: not known yet */
-    uint32_t uid;
+    bool slow;                   /* and so is its place */
 };
 
 struct queue {
@@ -50,10 +52,11 @@ static struct {
         uint64_t start_time_ns;
     } hung[HUNG_MAX];
     size_t hung_count;
-    struct lost {
-        bool lost;
-        uint32_t uid;
-    } threads[PROC_READER_THREADS];
+    struct place {
+        bool taken;
+        bool slow;
+        uint32_t uid; /* of the process */
+    } places[PROC_READER_THREADS];
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct proc_reader {
@@ -107,28 +110,30 @@ static struct proc_reading *take_request(struct proc_reader *reader)
 }
 
 /* Under the memory's lock. */
-static size_t count_lost(bool any, uint32_t uid)
+static size_t count_slow(bool any, uint32_t uid)
 {
     size_t count = 0;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        count += memory.threads[i].lost && (any || memory.threads[i].uid == uid);
+        count += memory.places[i].slow && (any || memory.places[i].uid == uid);
     }
     return count;
 }
 
 /* Whether there is nobody left to read. */
-static bool is_everything_lost(void)
+static bool is_everything_slow(void)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool lost = count_lost(true, 0) == PROC_READER_THREADS;
+    bool slow = count_slow(true, 0) == PROC_READER_THREADS;
     (void)pthread_mutex_unlock(&memory.lock);
-    return lost;
+    return slow;
 }
 
-static bool may_hang(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+/* Whether the process of a place may hang as well. */
+static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t uid)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool hangs = count_lost(false, uid) >= PROC_READER_UID_LOST_MAX;
+    bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX;
+    place->uid = uid;
     for (size_t i = 0; i < HUNG_MAX; i++) {
         const struct hung *hung = &memory.hung[i];
         hangs = hangs || (hung->pid == pid && hung->start_time_ns == start_time_ns);
@@ -137,29 +142,39 @@ static bool may_hang(int32_t pid, uint64_t start_time_ns, uint32_t uid)
     return hangs;
 }
 
-/* Remembers a process that hangs. Returns the place of the thread that it has; NULL: all are lost
- * already. */
-static struct lost *lose(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+static void remember(int32_t pid, uint64_t start_time_ns)
 {
-    struct lost *place = NULL;
     (void)pthread_mutex_lock(&memory.lock);
     memory.hung[memory.hung_count++ % HUNG_MAX] = (struct hung){pid, start_time_ns};
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+/* NULL: others have them all. */
+static struct place *take_place(void)
+{
+    struct place *place = NULL;
+    (void)pthread_mutex_lock(&memory.lock);
     for (size_t i = 0; i < PROC_READER_THREADS && place == NULL; i++) {
-        place = memory.threads[i].lost ? NULL : &memory.threads[i];
+        place = memory.places[i].taken ? NULL : &memory.places[i];
     }
     if (place != NULL) {
-        *place = (struct lost){true, uid};
+        *place = (struct place){.taken = true, .uid = UID_NOT_KNOWN};
     }
     (void)pthread_mutex_unlock(&memory.lock);
     return place;
 }
 
-static void come_back(struct lost *place)
+static void leave_place(struct place *place)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    if (place != NULL) {
-        place->lost = false;
-    }
+    *place = (struct place){0};
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+static void mark_slow(struct slot *slot)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    slot->slow = slot->place->slow = true;
     (void)pthread_mutex_unlock(&memory.lock);
 }
 
@@ -172,11 +187,13 @@ static bool has_requests(const struct proc_reader *reader)
     return any;
 }
 
+/* Whether somebody is at work who is waited for. */
 static bool is_working(const struct proc_reader *reader)
 {
     bool working = false;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        working = working || reader->slots[i].answer != NULL;
+        const struct slot *slot = &reader->slots[i];
+        working = working || (slot->answer != NULL && !slot->slow);
     }
     return working;
 }
@@ -188,19 +205,16 @@ static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *us
     struct proc_reader *reader = slot->reader;
     (void)pthread_mutex_lock(&reader->lock);
     slot->start_time_ns = start_time_ns;
-    slot->uid = uid;
     (void)pthread_mutex_unlock(&reader->lock);
-    return !may_hang(pid, start_time_ns, uid);
+    return !may_hang(slot->place, pid, start_time_ns, uid);
 }
 
 /* Takes what the thread of a slot has read; NULL: there was no memory for it. */
 static void finish(struct proc_reader *reader, struct slot *slot, struct proc_reading *reading)
 {
     struct proc_reading *failed = take_ptr(slot->answer);
-    bool given_up = failed == NULL;
-    slot->busy = false;
-    if (given_up) {
-        come_back(take_ptr(slot->lost));
+    leave_place(take_ptr(slot->place));
+    if (failed == NULL) { /* it was given up */
         free(reading);
         return;
     }
@@ -229,6 +243,24 @@ static void drop_holder(struct proc_reader *reader)
     }
 }
 
+/* Takes the next request, unless others are at work or nothing may be begun. */
+static bool begin(struct proc_reader *reader, struct slot *slot)
+{
+    if (is_working(reader) || !has_requests(reader) ||
+        reader->done_bytes >= PROC_READER_BYTES_MAX) {
+        return false;
+    }
+    slot->place = take_place();
+    if (slot->place == NULL) {
+        return false;
+    }
+    slot->answer = take_request(reader);
+    slot->begin_ns = limit_clock_ns();
+    slot->start_time_ns = 0;
+    slot->slow = false;
+    return true;
+}
+
 static void *run_thread(void *userdata)
 {
     struct slot *slot = userdata;
@@ -237,10 +269,7 @@ static void *run_thread(void *userdata)
     (void)pthread_setname_np(pthread_self(), "proc-reader");
     (void)pthread_mutex_lock(&reader->lock);
     while (!reader->ending) {
-        bool may_begin = !is_working(reader) && !is_everything_lost() &&
-                         reader->done_bytes < PROC_READER_BYTES_MAX;
-        slot->answer = may_begin ? take_request(reader) : NULL;
-        if (slot->answer == NULL) {
+        if (!begin(reader, slot)) {
             (void)pthread_cond_wait(&reader->changed, &reader->lock);
             continue;
         }
@@ -250,10 +279,6 @@ static void *run_thread(void *userdata)
             .pid = slot->answer->scan.pid,
             .cgroups = reader->cgroups,
         };
-        slot->busy = true;
-        slot->begin_ns = limit_clock_ns();
-        slot->start_time_ns = 0;
-        slot->uid = UID_NOT_KNOWN;
         (void)pthread_mutex_unlock(&reader->lock);
         struct proc_reading *reading =
             scan == NULL ? NULL : proc_scan_read(scan, &request, may_read, slot);
@@ -334,7 +359,7 @@ static bool has_company(const struct proc_reader *reader)
 {
     size_t lost_count = 0;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        lost_count += reader->slots[i].busy && reader->slots[i].answer == NULL;
+        lost_count += reader->slots[i].place != NULL && reader->slots[i].answer == NULL;
     }
     return reader->holder_count > 1 + lost_count;
 }
@@ -343,7 +368,8 @@ static bool has_company(const struct proc_reader *reader)
 static struct proc_reading *give_up_slot(struct slot *slot)
 {
     struct proc_reading *reading = take_ptr(slot->answer);
-    slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
+    remember(reading->scan.pid, slot->start_time_ns);
+    mark_slow(slot);
     return reading;
 }
 
@@ -418,7 +444,11 @@ static struct proc_reading *give_up(struct proc_reader *reader)
     const uint64_t now_ns = limit_clock_ns();
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || now_ns - slot->begin_ns < PROC_READER_HANG_NS) {
+        uint64_t busy_ns = slot->answer == NULL ? 0 : now_ns - slot->begin_ns;
+        if (busy_ns >= SLOW_NS && !slot->slow) {
+            mark_slow(slot);
+        }
+        if (busy_ns < PROC_READER_HANG_NS) {
             continue;
         }
         struct proc_reading *reading = give_up_slot(slot);
@@ -429,7 +459,6 @@ static struct proc_reading *give_up(struct proc_reader *reader)
         if (reader->counts.hung_pid == 0) {
             reader->counts.hung_pid = reading->scan.pid;
         }
-        (void)pthread_cond_signal(&reader->changed);
         return reading;
     }
     return NULL;
@@ -438,18 +467,18 @@ static struct proc_reading *give_up(struct proc_reader *reader)
 /* The answer to what nobody is left to read, or NULL. */
 static struct proc_reading *refuse(struct proc_reader *reader)
 {
-    struct proc_reading *reading = NULL;
-    if (is_everything_lost()) {
-        reading = take_request(reader);
-    } else if (!is_working(reader) && has_requests(reader)) {
-        /* One that was lost may have come back. */
+    if (is_working(reader) || !has_requests(reader)) {
+        return NULL;
+    }
+    if (!is_everything_slow()) {
+        /* Who was at work is slow now, or one that was lost has come back. */
         (void)pthread_cond_signal(&reader->changed);
+        return NULL;
     }
-    if (reading != NULL) {
-        reading->error = -EBUSY;
-        reading->scan.end_ns = proc_scan_now_ns();
-        reader->counts.unread_count++;
-    }
+    struct proc_reading *reading = take_request(reader);
+    reading->error = -EBUSY;
+    reading->scan.end_ns = proc_scan_now_ns();
+    reader->counts.unread_count++;
     return reading;
 }
 

@@ -3,10 +3,11 @@
 
 /*
  * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. A reading that takes longer than PROC_READER_HANG_NS is given up: it has
- * failed, its thread is lost until it comes back, and another one goes on. Mappings of that process
- * are not read again, nor any of a uid that has lost PROC_READER_UID_LOST_MAX threads; when
- * PROC_READER_THREADS are lost, those of former readers included, everything fails at once.
+ * as long as it likes. After 100 ms a thread is slow, and another one goes on beside it; a reading
+ * that takes longer than PROC_READER_HANG_NS is given up: it has failed, and its thread is lost
+ * until it comes back. Mappings of that process are not read again, nor, for the time being, any of
+ * a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost; when PROC_READER_THREADS are,
+ * those of former readers included, everything fails at once.
  *
  * What samples wait for comes first, then a walk, then what is read once more. Each request has
  * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().
@@ -14,7 +15,7 @@
 
 #include "proc_scan.h"
 
-#define PROC_READER_THREADS      4 /* one works, the others are for when it is lost */
+#define PROC_READER_THREADS      4 /* one works, the others are for when it is slow or lost */
 #define PROC_READER_UID_LOST_MAX 2
 #define PROC_READER_HANG_NS      UINT64_C(2000000000)
 #define PROC_READER_REQUESTS_MAX 256                /* that are not answered, of each urgency */

@@ -117,8 +117,8 @@ static void gives_up_what_hangs_and_goes_on(void **state)
     struct proc_reader *reader = *state;
     ask(reader, HANGS_FROM);
     ask(reader, 7);
-    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
     assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
     /* It is not tried again, but for what does not hang. */
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
@@ -138,6 +138,33 @@ static void gives_up_what_hangs_and_goes_on(void **state)
     for (int ms = 0; ms < 20; ms++) {
         (void)poll(NULL, 0, 1);
         assert_null(proc_reader_next(reader));
+    }
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+/* Each of them for less than it takes to be given up, one after the other if they may. */
+static void waits_for_none_of_those_who_are_slow(void **state)
+{
+    struct proc_reader *reader = *state;
+    for (int32_t i = 0; i < 4; i++) {
+        ask(reader, HANGS_FROM + i);
+    }
+    ask(reader, 7);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    assert_int_equal(answer(reader, HANGS_FROM + 3, true), 0);
+    assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(proc_reader_counts(reader).hung_count, 0);
+    set(&let_go, true);
+    for (int32_t i = 0; i < 2; i++) {
+        struct proc_reading *reading = NULL;
+        for (int ms = 0; (reading = proc_reader_next(reader)) == NULL; ms++) {
+            assert_true(ms < WAIT_MS);
+            (void)poll(NULL, 0, 1);
+        }
+        assert_int_equal(reading->error, 0);
+        assert_false(reading->scan.mappings_missing);
+        free(reading);
     }
     ask(reader, HANGS_FROM + 2);
     assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
@@ -251,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gives_up_what_hangs_and_goes_on),
+        TEST(waits_for_none_of_those_who_are_slow),
         TEST(asks_once_for_the_same_and_bounds_its_queues),
         TEST(remembers_what_hung_when_it_was_freed),
         TEST(reads_nothing_while_too_much_is_not_taken),
