@@ -8,9 +8,11 @@
  * its last holder.
  *
  * Who hung is remembered for the whole program, and so are the places of threads at work: sessions
- * come and go, and what hangs stays. A thread that is slow is not given up yet, but others work
- * beside it, and to them it is as good as lost: who answers just in time must not keep everybody
- * waiting.
+ * come and go, and what hangs stays. Who has many uids can hold three threads; the last one reads
+ * what does not hang.
+ *
+ * A thread that is slow is not given up yet, but others work beside it, and to them it is as good
+ * as lost: who answers just in time must not keep everybody waiting.
  *
  * The asker may have a higher priority than the threads, so whoever holds the lock inherits it, and
  * does little under it.
@@ -132,7 +134,8 @@ static bool is_everything_slow(void)
 static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t uid)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX;
+    bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX ||
+                 count_slow(true, 0) >= PROC_READER_THREADS - 1;
     place->uid = uid;
     for (size_t i = 0; i < HUNG_MAX; i++) {
         const struct hung *hung = &memory.hung[i];

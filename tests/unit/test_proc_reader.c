@@ -14,9 +14,10 @@
 
 #include <cmocka.h>
 
-#define WAIT_MS    10000
-#define HANGS_FROM 1000 /* pids of processes that hang; each has its uid in the hundreds */
-#define BIG_PID    900  /* whose reading takes much memory */
+#define WAIT_MS        10000
+#define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
+#define IDENTITY_HANGS 9999
+#define BIG_PID        900 /* whose reading takes much memory */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -35,6 +36,8 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
                      struct proc_reading *reading)
 {
     const int32_t pid = request->pid;
+    const bool hangs =
+        pid >= HANGS_FROM && (request->part != PROC_PART_IDENTITY || pid == IDENTITY_HANGS);
     (void)pthread_mutex_lock(&lock);
     while (closed) {
         (void)pthread_cond_wait(&changed, &lock);
@@ -45,12 +48,12 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
         return 0;
     }
     (void)pthread_mutex_lock(&lock);
-    hanging_count += pid >= HANGS_FROM;
+    hanging_count += hangs;
     (void)pthread_cond_broadcast(&changed);
-    while (pid >= HANGS_FROM && !let_go) {
+    while (hangs && !let_go) {
         (void)pthread_cond_wait(&changed, &lock);
     }
-    hanging_count -= pid >= HANGS_FROM;
+    hanging_count -= hangs;
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);
     reading->bytes = pid == BIG_PID ? PROC_READER_BYTES_MAX : reading->bytes;
@@ -94,6 +97,11 @@ static int tear_down(void **state)
 static void ask(struct proc_reader *reader, int32_t pid)
 {
     assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
+}
+
+static void identify(struct proc_reader *reader, int32_t pid)
+{
+    assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
 }
 
 /* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
@@ -257,9 +265,14 @@ static void refuses_everything_when_all_threads_are_lost(void **state)
     *state = reader;
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
-    /* One thread was left, and is now lost. */
+    /* One thread is left, and is not lent to anybody's mappings. */
     ask(reader, HANGS_FROM + 300);
-    assert_int_equal(answer(reader, HANGS_FROM + 300, false), -ETIMEDOUT);
+    assert_int_equal(answer(reader, HANGS_FROM + 300, true), 0);
+    identify(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    /* What should not hang does. */
+    identify(reader, IDENTITY_HANGS);
+    assert_int_equal(answer(reader, IDENTITY_HANGS, false), -ETIMEDOUT);
     ask(reader, 7);
     assert_int_equal(answer(reader, 7, false), -EBUSY);
     set(&let_go, true);
