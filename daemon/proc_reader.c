@@ -11,6 +11,9 @@
  * come and go, and what hangs stays. Who has many uids can hold three threads; the last one reads
  * what does not hang.
  *
+ * What counts is for how long a thread was seen asleep, look by look: one that waits for its turn
+ * on a busy machine does not hang, and when all of the daemon stood still nobody looked.
+ *
  * A thread that is slow is not given up yet, but others work beside it, and to them it is as good
  * as lost: who answers just in time must not keep everybody waiting.
  *
@@ -22,12 +25,14 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
 #define SLOW_NS       (100 * NS_PER_MS)
-#define HUNG_MAX      64 /* processes that are remembered: the last ones */
+#define LOOK_MAX_NS   (200 * NS_PER_MS) /* between two looks at a thread, that counts */
+#define HUNG_MAX      64                /* processes that are remembered: the last ones */
 #define FREE_WAIT_NS  (100 * NS_PER_MS)
 #define UID_NOT_KNOWN UINT32_MAX
 
@@ -35,9 +40,11 @@ struct slot {
     struct proc_reader *reader;
     struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
-    uint64_t begin_ns;           /* as the next ones, while busy */
-    uint64_t start_time_ns;      /* of its process; 0: not known yet */
-    bool slow;                   /* and so is its place */
+    uint64_t look_ns;            /* of the last look; as the next ones, while busy */
+    uint64_t asleep_ns;
+    uint64_t start_time_ns; /* of its process; 0: not known yet */
+    bool slow;              /* and so is its place */
+    int stat_fd;            /* of the thread itself; -1: it counts as asleep */
 };
 
 struct queue {
@@ -152,6 +159,19 @@ static void remember(int32_t pid, uint64_t start_time_ns)
     (void)pthread_mutex_unlock(&memory.lock);
 }
 
+/* It has come back whole after all. */
+static void forget(int32_t pid, uint64_t start_time_ns)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    for (size_t i = 0; i < HUNG_MAX; i++) {
+        struct hung *hung = &memory.hung[i];
+        if (hung->pid == pid && hung->start_time_ns == start_time_ns) {
+            *hung = (struct hung){0};
+        }
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
 /* NULL: others have them all. */
 static struct place *take_place(void)
 {
@@ -218,6 +238,9 @@ static void finish(struct proc_reader *reader, struct slot *slot, struct proc_re
     struct proc_reading *failed = take_ptr(slot->answer);
     leave_place(take_ptr(slot->place));
     if (failed == NULL) { /* it was given up */
+        if (reading != NULL && reading->error == 0 && !reading->scan.mappings_missing) {
+            forget(reading->scan.pid, slot->start_time_ns);
+        }
         free(reading);
         return;
     }
@@ -258,7 +281,8 @@ static bool begin(struct proc_reader *reader, struct slot *slot)
         return false;
     }
     slot->answer = take_request(reader);
-    slot->begin_ns = limit_clock_ns();
+    slot->look_ns = limit_clock_ns();
+    slot->asleep_ns = 0;
     slot->start_time_ns = 0;
     slot->slow = false;
     return true;
@@ -271,6 +295,7 @@ static void *run_thread(void *userdata)
     struct proc_scan *scan = proc_scan_new();
     (void)pthread_setname_np(pthread_self(), "proc-reader");
     (void)pthread_mutex_lock(&reader->lock);
+    slot->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
     while (!reader->ending) {
         if (!begin(reader, slot)) {
             (void)pthread_cond_wait(&reader->changed, &reader->lock);
@@ -289,6 +314,7 @@ static void *run_thread(void *userdata)
         finish(reader, slot, reading);
     }
     (void)proc_scan_free(scan);
+    slot->stat_fd = close_fd(slot->stat_fd);
     drop_holder(reader);
     return NULL;
 }
@@ -367,22 +393,48 @@ static bool has_company(const struct proc_reader *reader)
     return reader->holder_count > 1 + lost_count;
 }
 
-/* Returns the request of a thread that hangs: the thread is lost. */
-static struct proc_reading *give_up_slot(struct slot *slot)
+/* Whether a thread sleeps; else it runs, or would if it could. */
+static bool is_asleep(const struct slot *slot)
 {
-    struct proc_reading *reading = take_ptr(slot->answer);
-    remember(reading->scan.pid, slot->start_time_ns);
-    mark_slow(slot);
-    return reading;
+    char text[256];
+    ssize_t size = pread(slot->stat_fd, text, sizeof text - 1, 0);
+    text[size > 0 ? size : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    return state == NULL || state[1] == '\0' || strchr("SD", state[2]) != NULL;
+}
+
+static void look_at_all(struct proc_reader *reader)
+{
+    const uint64_t now_ns = limit_clock_ns();
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        struct slot *slot = &reader->slots[i];
+        if (slot->answer == NULL) {
+            continue;
+        }
+        const uint64_t since_ns = now_ns - slot->look_ns;
+        slot->look_ns = now_ns;
+        if (is_asleep(slot)) {
+            slot->asleep_ns += since_ns < LOOK_MAX_NS ? since_ns : LOOK_MAX_NS;
+        }
+        if (slot->asleep_ns >= SLOW_NS && !slot->slow) {
+            mark_slow(slot);
+        }
+    }
 }
 
 /* What nobody asks for any more; nor is a lost thread to keep it until it comes back. */
 static void drop_requests(struct proc_reader *reader)
 {
+    look_at_all(reader);
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        if (reader->slots[i].answer != NULL) {
-            free(give_up_slot(&reader->slots[i]));
+        struct slot *slot = &reader->slots[i];
+        struct proc_reading *request = take_ptr(slot->answer);
+        if (request != NULL && slot->slow) {
+            remember(request->scan.pid, slot->start_time_ns);
+        } else if (request != NULL) {
+            mark_slow(slot);
         }
+        free(request);
     }
     for (size_t i = 0; i < PROC_URGENCIES; i++) {
         free_all(&reader->queues[i]);
@@ -444,17 +496,14 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
 /* The answer of a thread that hangs, or NULL. */
 static struct proc_reading *give_up(struct proc_reader *reader)
 {
-    const uint64_t now_ns = limit_clock_ns();
+    look_at_all(reader);
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        uint64_t busy_ns = slot->answer == NULL ? 0 : now_ns - slot->begin_ns;
-        if (busy_ns >= SLOW_NS && !slot->slow) {
-            mark_slow(slot);
-        }
-        if (busy_ns < PROC_READER_HANG_NS) {
+        if (slot->answer == NULL || slot->asleep_ns < PROC_READER_HANG_NS) {
             continue;
         }
-        struct proc_reading *reading = give_up_slot(slot);
+        struct proc_reading *reading = take_ptr(slot->answer);
+        remember(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = proc_scan_now_ns();
         reader->counts.hung_count++;

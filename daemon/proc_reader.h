@@ -3,12 +3,14 @@
 
 /*
  * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. After 100 ms a thread is slow, and another one goes on beside it; a reading
- * that takes longer than PROC_READER_HANG_NS is given up: it has failed, and its thread is lost
- * until it comes back. Mappings of that process are not read again, nor, for the time being, any of
- * a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost, or of anybody when all but one
- * of PROC_READER_THREADS are; when all are, everything fails at once. Threads of former readers
- * count as well.
+ * as long as it likes. After 100 ms asleep a thread is slow, and another one goes on beside it; a
+ * reading that sleeps longer than PROC_READER_HANG_NS is given up: it has failed, and its thread is
+ * lost until it comes back.
+ *
+ * Mappings of that process are not read again, unless what the thread brings is whole after all;
+ * nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost,
+ * or of anybody when all but one of PROC_READER_THREADS are. When all are, everything fails at
+ * once. Threads of former readers count as well.
  *
  * What samples wait for comes first, then a walk, then what is read once more. Each request has
  * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().

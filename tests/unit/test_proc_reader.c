@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -17,11 +18,13 @@
 #define WAIT_MS        10000
 #define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
 #define IDENTITY_HANGS 9999
+#define SPINS_PID      901
 #define BIG_PID        900 /* whose reading takes much memory */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool let_go;
+static atomic_bool spun;
 static size_t hanging_count;
 static bool closed; /* nobody reads before it is opened */
 static uint64_t
@@ -47,6 +50,8 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
         reading->scan.mappings_missing = true;
         return 0;
     }
+    while (pid == SPINS_PID && !atomic_load(&spun)) {
+    }
     (void)pthread_mutex_lock(&lock);
     hanging_count += hangs;
     (void)pthread_cond_broadcast(&changed);
@@ -64,6 +69,7 @@ static int set_up(void **state)
 {
     struct proc_reader *reader = NULL;
     let_go = closed = false;
+    atomic_store(&spun, false);
     start_time_ns++;
     fake_proc_scan_set(read_fake);
     assert_int_equal(proc_reader_new(false, &reader), 0);
@@ -83,6 +89,7 @@ static void set(bool *flag, bool value)
 static int tear_down(void **state)
 {
     set(&closed, false);
+    atomic_store(&spun, true);
     (void)proc_reader_free(*state);
     (void)pthread_mutex_lock(&lock);
     let_go = true;
@@ -147,6 +154,9 @@ static void gives_up_what_hangs_and_goes_on(void **state)
         (void)poll(NULL, 0, 1);
         assert_null(proc_reader_next(reader));
     }
+    /* But it was whole: they may be tried again. */
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
     ask(reader, HANGS_FROM + 2);
     assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
 }
@@ -238,6 +248,28 @@ static void remembers_what_hung_when_it_was_freed(void **state)
     assert_int_equal(answer(*state, HANGS_FROM + 2, true), 0);
 }
 
+static struct proc_reading *next_after(struct proc_reader *reader, int ms)
+{
+    (void)poll(NULL, 0, ms);
+    return proc_reader_next(reader);
+}
+
+static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
+{
+    struct proc_reader *reader = *state;
+    ask(reader, SPINS_PID);
+    for (int i = 0; i < 25; i++) {
+        assert_null(next_after(reader, 100));
+    }
+    atomic_store(&spun, true);
+    assert_int_equal(answer(reader, SPINS_PID, false), 0);
+    ask(reader, HANGS_FROM);
+    assert_null(next_after(reader, 2500));
+    set(&let_go, true);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    assert_int_equal(proc_reader_counts(reader).hung_count, 0);
+}
+
 static void reads_nothing_while_too_much_is_not_taken(void **state)
 {
     struct proc_reader *reader = *state;
@@ -294,6 +326,7 @@ int main(void)
         TEST(waits_for_none_of_those_who_are_slow),
         TEST(asks_once_for_the_same_and_bounds_its_queues),
         TEST(remembers_what_hung_when_it_was_freed),
+        TEST(gives_up_nobody_who_works_or_when_nobody_looked),
         TEST(reads_nothing_while_too_much_is_not_taken),
         TEST(refuses_everything_when_all_threads_are_lost),
     };
