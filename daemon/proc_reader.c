@@ -66,7 +66,9 @@ static struct {
         bool slow;
         uint32_t uid; /* of the process */
     } places[PROC_READER_THREADS];
-} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} memory;
+static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
+static int memory_error;
 
 struct proc_reader {
     pthread_mutex_t lock;
@@ -332,25 +334,41 @@ static int start_thread(struct slot *slot)
     return r < 0 ? r : -pthread_detach(thread);
 }
 
-static int init_lock(struct proc_reader *reader)
+/* A lock whose holder inherits the priority of who waits for it. */
+static int init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t inheriting;
-    pthread_condattr_t monotonic;
     int r = -pthread_mutexattr_init(&inheriting);
+    if (r == 0) {
+        r = -pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
+        r = r < 0 ? r : -pthread_mutex_init(lock, &inheriting);
+        (void)pthread_mutexattr_destroy(&inheriting);
+    }
+    return r;
+}
+
+static void init_memory(void)
+{
+    memory_error = init_lock(&memory.lock);
+}
+
+static int init_locks(struct proc_reader *reader)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_once(&memory_once, init_memory);
+    int r = memory_error < 0 ? memory_error : init_lock(&reader->lock);
     if (r < 0) {
         return r;
     }
     r = -pthread_condattr_init(&monotonic);
     if (r == 0) {
-        (void)pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
         (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        r = -pthread_mutex_init(&reader->lock, &inheriting);
-        if (r == 0) {
-            r = -pthread_cond_init(&reader->changed, &monotonic);
-        }
+        r = -pthread_cond_init(&reader->changed, &monotonic);
         (void)pthread_condattr_destroy(&monotonic);
     }
-    (void)pthread_mutexattr_destroy(&inheriting);
+    if (r < 0) {
+        (void)pthread_mutex_destroy(&reader->lock);
+    }
     return r;
 }
 
@@ -360,7 +378,7 @@ int proc_reader_new(bool cgroups, struct proc_reader **ret)
     if (reader == NULL) {
         return -ENOMEM;
     }
-    int r = init_lock(reader);
+    int r = init_locks(reader);
     if (r < 0) {
         free(reader);
         return r;
