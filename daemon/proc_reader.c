@@ -12,7 +12,8 @@
  * what does not hang.
  *
  * What counts is for how long a thread was seen asleep, look by look: one that waits for its turn
- * on a busy machine does not hang, and when all of the daemon stood still nobody looked.
+ * on a busy machine does not hang, and when all of the daemon stood still nobody looked. Others
+ * begin beside that one, too, when it has been at work for as long.
  *
  * A thread that is slow is not given up yet, but others work beside it, and to them it is as good
  * as lost: who answers just in time must not keep everybody waiting.
@@ -40,7 +41,8 @@ struct slot {
     struct proc_reader *reader;
     struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
-    uint64_t look_ns;            /* of the last look; as the next ones, while busy */
+    uint64_t begin_ns;           /* as the next ones, while busy */
+    uint64_t look_ns;            /* of the last look */
     uint64_t asleep_ns;
     uint64_t start_time_ns; /* of its process; 0: not known yet */
     bool slow;              /* and so is its place */
@@ -283,7 +285,7 @@ static bool begin(struct proc_reader *reader, struct slot *slot)
         return false;
     }
     slot->answer = take_request(reader);
-    slot->look_ns = limit_clock_ns();
+    slot->begin_ns = slot->look_ns = limit_clock_ns();
     slot->asleep_ns = 0;
     slot->start_time_ns = 0;
     slot->slow = false;
@@ -434,7 +436,8 @@ static void look_at_all(struct proc_reader *reader)
         if (is_asleep(slot)) {
             slot->asleep_ns += since_ns < LOOK_MAX_NS ? since_ns : LOOK_MAX_NS;
         }
-        if (slot->asleep_ns >= SLOW_NS && !slot->slow) {
+        bool slow = slot->asleep_ns >= SLOW_NS || now_ns - slot->begin_ns >= PROC_READER_HANG_NS;
+        if (slow && !slot->slow) {
             mark_slow(slot);
         }
     }
