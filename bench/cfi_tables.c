@@ -8,6 +8,7 @@
  */
 #include "cfi_table.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "eh_frame.h"
 
 #include <fcntl.h>
@@ -15,17 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define FINDS     ((size_t)4 << 20)
 #define HOT_COUNT ((size_t)512)
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t draw(uint64_t *state)
 {
@@ -68,11 +61,11 @@ static bool draw_addresses(const struct cfi_table *table, uint64_t *ret, size_t 
 static double time_finds(const struct cfi_table *table, const uint64_t *addresses, size_t count)
 {
     uint64_t found = 0;
-    uint64_t begin_ns = cpu_ns();
+    uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (size_t i = 0; i < FINDS; i++) {
         found += cfi_table_find(table, addresses[i % count] + (found >> 63))->kind;
     }
-    uint64_t taken_ns = cpu_ns() - begin_ns;
+    uint64_t taken_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
     return found == 0 ? 0 : (double)taken_ns / FINDS;
 }
 
@@ -82,13 +75,13 @@ int main(int argc, char **argv)
     cleanup_(freep) uint64_t *addresses = calloc(FINDS, sizeof *addresses);
     size_t size_bytes = 0;
     struct cfi_table table = {0};
-    uint64_t begin_ns = cpu_ns();
+    uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     int r = argc == 2 ? build(argv[1], &bytes, &size_bytes) : -EINVAL;
-    uint64_t built_ns = cpu_ns();
+    uint64_t built_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (r == 0) {
         r = cfi_table_open(bytes, size_bytes, &table);
     }
-    uint64_t opened_ns = cpu_ns();
+    uint64_t opened_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (r < 0 || addresses == NULL || table.segment_count == 0) {
         (void)fprintf(stderr, "%s FILE: %s\n", argv[0], strerror(-r));
         return 1;

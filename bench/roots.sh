@@ -48,11 +48,11 @@ need() {
 # Each begin_NAME starts a program, or returns 1 where it is missing.
 begin_c_fp() {
     need gcc && gcc -O2 -D_GNU_SOURCE -fno-omit-frame-pointer -o "$work/c_fp" "$workloads/libc_user.c" &&
-        launch again "$work/c_fp"
+        launch "$work/c_fp" --seconds 600
 }
 begin_c() {
     need gcc && gcc -O2 -D_GNU_SOURCE -fomit-frame-pointer -o "$work/c_nofp" "$workloads/libc_user.c" &&
-        launch again "$work/c_nofp"
+        launch "$work/c_nofp" --seconds 600
 }
 begin_cxx() {
     need g++ && g++ -O2 -o "$work/cxx" "$sources/exceptions.cc" && launch "$work/cxx"

@@ -8,6 +8,7 @@
 #include "rpc.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "json.h"
 #include "sampler.h"
 
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 int rpc_fail(struct profctl_fault *fault, int code, const char *format, ...)
 {
@@ -47,9 +47,7 @@ static int break_off(struct profctl *conn, struct profctl_fault *fault, int code
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(clock_ns(CLOCK_MONOTONIC) / NS_PER_MS);
 }
 
 /* Waits for `events`, to `deadline_ms` of now_ms() or RPC_FOREVER. Returns 0, -ETIMEDOUT or -errno.

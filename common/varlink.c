@@ -9,6 +9,8 @@
  */
 #include "varlink.h"
 
+#include "grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +38,9 @@ int varlink_input_space(struct varlink_input *input, char **ret_space, size_t *r
     if (input->used_bytes == VARLINK_MESSAGE_BYTES_MAX) {
         return -EMSGSIZE;
     }
-    if (input->used_bytes == input->capacity_bytes) {
-        size_t wanted =
-            input->capacity_bytes == 0 ? FIRST_CAPACITY_BYTES : input->capacity_bytes * 2;
-        char *grown = realloc(input->bytes, wanted);
-        if (grown == NULL) {
-            return -ENOMEM;
-        }
-        input->bytes = grown;
-        input->capacity_bytes = wanted;
+    if (grow_from(input->bytes, input->capacity_bytes, input->used_bytes + 1,
+                  FIRST_CAPACITY_BYTES) < 0) {
+        return -ENOMEM;
     }
     *ret_space = input->bytes + input->used_bytes;
     *ret_bytes = input->capacity_bytes - input->used_bytes;

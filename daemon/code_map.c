@@ -12,13 +12,14 @@
 #include "code_map.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "mapping_query.h"
 
 #include <string.h>
 
 #define PLACES_COUNT ((size_t)16384) /* a power of two */
 #define PREFETCH_MAX ((size_t)4096)
-#define RETRY_NS     UINT64_C(1000000000)
+#define RETRY_NS     NS_PER_S
 
 /* In a cache line of its own: a lookup waits for one. */
 struct place {

@@ -10,6 +10,7 @@
 #include "collector.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "collector_cpus.h"
 #include "collector_mailbox.h"
 #include "drain.h"
@@ -19,19 +20,17 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
-#define MILLISECOND_NS       UINT64_C(1000000)
 #define SIDEBAND_PERIOD_MS   10
 #define QUIET_PERIOD_MS      25
 #define IDLE_PERIOD_MS       100
 #define FIRST_WALK_PERIOD_MS 1 /* while the first one is waited for */
-#define SAMPLE_PERIOD_NS     (100 * MILLISECOND_NS)
-#define HORIZON_LAG_NS       MILLISECOND_NS /* between a record's time stamp and its being visible */
-#define HISTORY_NS           (1000 * MILLISECOND_NS + DRAIN_HELD_NS)
-#define SUSPEND_LEAST_NS                                                                           \
-    MILLISECOND_NS /* clocks that are read one after the other differ by less */
-#define WALK_PERIOD_NS      (500 * MILLISECOND_NS)
-#define FIRST_WALK_LIMIT_NS (100 * MILLISECOND_NS)
-#define WAKE_COLLECTOR      UINT64_MAX
+#define SAMPLE_PERIOD_NS     (100 * NS_PER_MS)
+#define HORIZON_LAG_NS       NS_PER_MS /* between a record's time stamp and its being visible */
+#define HISTORY_NS           (NS_PER_S + DRAIN_HELD_NS)
+#define SUSPEND_LEAST_NS     NS_PER_MS /* clocks that are read one after the other differ by less */
+#define WALK_PERIOD_NS       (500 * NS_PER_MS)
+#define FIRST_WALK_LIMIT_NS  (100 * NS_PER_MS)
+#define WAKE_COLLECTOR       UINT64_MAX
 
 struct collector {
     struct drain_config config;
@@ -56,11 +55,6 @@ struct collector {
     bool told_of_hang;
     uint64_t next_walk_ns;
 };
-
-static uint64_t now_ns(void)
-{
-    return collector_cpus_now().boottime_ns;
-}
 
 /* Tells the main thread that this one lives. */
 static void beat(struct collector *collector)
@@ -91,7 +85,7 @@ static void publish(struct collector *collector)
 
 static int next_round_ms(const struct collector *collector)
 {
-    if (!collector->first_walk_done && now_ns() < collector->first_walk_limit_ns) {
+    if (!collector->first_walk_done && clock_ns(CLOCK_BOOTTIME) < collector->first_walk_limit_ns) {
         return FIRST_WALK_PERIOD_MS;
     }
     if (collector->stopping || drain_is_walking(collector->drain) ||
@@ -143,7 +137,7 @@ static unsigned take_requests(struct collector *collector)
     if ((mail.requests & COLLECTOR_FINISH) != 0) {
         free(collector->finishing_json);
         collector->finishing_json = mail.books_json;
-        collector->finish_limit_ns = now_ns() + mail.names_limit_ns;
+        collector->finish_limit_ns = clock_ns(CLOCK_BOOTTIME) + mail.names_limit_ns;
     }
     return mail.requests;
 }
@@ -357,7 +351,7 @@ static void *run_thread(void *userdata)
     (void)pthread_setname_np(pthread_self(), "collector");
     go_first();
 
-    collector->first_walk_limit_ns = now_ns() + FIRST_WALK_LIMIT_NS;
+    collector->first_walk_limit_ns = clock_ns(CLOCK_BOOTTIME) + FIRST_WALK_LIMIT_NS;
     drain_walk(collector->drain);
     for (;;) {
         beat(collector);

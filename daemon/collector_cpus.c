@@ -7,13 +7,13 @@
  */
 #include "collector_cpus.h"
 
+#include "clock.h"
 #include "cpu_idle.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define IDLE_TELL_NS UINT64_C(1000000000)
+#define IDLE_TELL_NS NS_PER_S
 
 struct collector_cpus {
     const struct perf_source *source;
@@ -24,13 +24,6 @@ struct collector_cpus {
     struct cpu_time *idle_now;
     uint64_t next_idle_ns;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* In this order: an interruption between the two must not look like a suspend. */
 struct cpu_moment collector_cpus_now(void)

@@ -8,12 +8,12 @@
 #include "collector_mailbox.h"
 
 #include "cleanup.h"
+#include "clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 struct collector_mailbox {
     size_t cpu_count;
@@ -141,16 +141,11 @@ void collector_mailbox_replace_cpu(struct collector_mailbox *mailbox, struct per
 
 void collector_mailbox_await_walk(struct collector_mailbox *mailbox, uint64_t limit_ns)
 {
-    struct timespec limit;
-    (void)clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_nsec += (long)limit_ns;
-    limit.tv_sec += limit.tv_nsec / 1000000000;
-    limit.tv_nsec %= 1000000000;
+    const struct timespec limit = clock_timespec(clock_ns(CLOCK_MONOTONIC) + limit_ns);
+    int r = 0;
     lock(mailbox);
-    while (!mailbox->first_walk_done) {
-        if (pthread_cond_timedwait(&mailbox->walked, &mailbox->mutex, &limit) != 0) {
-            break;
-        }
+    while (!mailbox->first_walk_done && r == 0) {
+        r = pthread_cond_clockwait(&mailbox->walked, &mailbox->mutex, CLOCK_MONOTONIC, &limit);
     }
     unlock(mailbox);
 }

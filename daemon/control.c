@@ -7,6 +7,7 @@
  * that holds it are control_session.c's.
  */
 #include "cleanup.h"
+#include "clock.h"
 #include "control_peer.h"
 #include "log.h"
 
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #define ACCEPTS_PER_EVENT   32
 #define ACCEPT_EVENTS_PER_S 1000 /* so that a failing accept() cannot take the CPU */
@@ -106,13 +106,6 @@ static void control_freep(struct control **control)
     *control = control_free(*control);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void control_tick(struct control *control)
 {
     control_tell_left_out(control);
@@ -130,7 +123,7 @@ uint64_t control_silent_ns(const struct control *control)
 
 uint64_t control_uptime_s(const struct control *control)
 {
-    return (now_ns() - control->started_ns) / 1000000000;
+    return (clock_ns(CLOCK_BOOTTIME) - control->started_ns) / NS_PER_S;
 }
 
 static int watch_listener(struct control *control, int listen_fd)
@@ -161,7 +154,7 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
     control->params = *params;
     control->listen_fd = -1; /* not taken yet */
     control->pipes_fd = take_fd(pipes_fd);
-    control->started_ns = now_ns();
+    control->started_ns = clock_ns(CLOCK_BOOTTIME);
     control_init_quotas(control);
     int r = control_add_lease(control);
     if (r >= 0) {

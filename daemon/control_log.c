@@ -5,6 +5,7 @@
  * reason, each as an entry that says who in fields of its own. All of it is within the quota of its
  * user, so no client fills the log or keeps another one's lines out of it.
  */
+#include "clock.h"
 #include "control_peer.h"
 #include "log.h"
 #include "sampler.h"
@@ -13,7 +14,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define LINE_BYTES 512
 
@@ -36,13 +36,6 @@ static const struct {
     [CONTROL_DENIED] = {"a998d8712eab4310b5488e28122a499e", LOG_LEVEL_WARNING},
     [CONTROL_LEFT_OUT] = {"a4c9ede461ce46cba218ac864e638a34", LOG_LEVEL_WARNING},
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void write_event(enum control_event event, const struct control_subject *subject,
                         const char *line)
@@ -74,7 +67,7 @@ static struct log_quota *find_quota(struct control *control, enum control_event 
 static void write_within_quota(struct control *control, enum control_event event,
                                const struct control_subject *subject, const char *line)
 {
-    if (log_quota_take(find_quota(control, event), subject->uid, now_ns())) {
+    if (log_quota_take(find_quota(control, event), subject->uid, clock_ns(CLOCK_MONOTONIC))) {
         write_event(event, subject, line);
     }
 }
@@ -115,7 +108,7 @@ static void tell_left_out(struct log_quota *quota, const char *what)
 {
     struct control_subject subject = {0};
     uint64_t count = 0;
-    while (log_quota_tell(quota, now_ns(), &subject.uid, &count)) {
+    while (log_quota_tell(quota, clock_ns(CLOCK_MONOTONIC), &subject.uid, &count)) {
         char line[LINE_BYTES];
         if (subject.uid == (uid_t)-1) {
             (void)snprintf(line, sizeof line,

@@ -12,6 +12,7 @@
  *     is through the connection counts as one of its user's.
  */
 #include "cleanup.h"
+#include "clock.h"
 #include "control_peer.h"
 
 #include <errno.h>
@@ -112,12 +113,12 @@ void socket_close(struct control *control, int fd, uid_t uid)
 
 void control_end_lingering(struct control *control)
 {
-    struct timespec limit;
-    (void)clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += END_LIMIT_S;
+    const struct timespec limit =
+        clock_timespec(clock_ns(CLOCK_MONOTONIC) + END_LIMIT_S * NS_PER_S);
     for (size_t i = 0; i < CONTROL_LINGERING_MAX; i++) {
         struct lingering *slot = &control->lingering[i];
-        if (slot->used && slot->started && pthread_timedjoin_np(slot->thread, NULL, &limit) == 0) {
+        if (slot->used && slot->started &&
+            pthread_clockjoin_np(slot->thread, NULL, CLOCK_MONOTONIC, &limit) == 0) {
             slot->used = false;
         }
     }

@@ -5,6 +5,8 @@
  * nothing.
  */
 #include "cleanup.h"
+
+#include "clock.h"
 #include "control_peer.h"
 #include "json.h"
 
@@ -114,7 +116,7 @@ struct control_line control_describe(const struct control *control)
         (void)strftime(since, sizeof since, "%F %T UTC", &started);
         (void)snprintf(line.text, sizeof line.text,
                        "%srecording at %" PRIu64 " Hz for uid %u since %s", ending,
-                       (1000000000 + period_ns / 2) / period_ns, uid, since);
+                       (NS_PER_S + period_ns / 2) / period_ns, uid, since);
         break;
     }
     case SESSION_STOPPED:

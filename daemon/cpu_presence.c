@@ -9,7 +9,9 @@
  */
 #include "cpu_presence.h"
 
-#define READING_NS_MAX UINT64_C(1000000)
+#include "clock.h"
+
+#define READING_NS_MAX NS_PER_MS
 
 /* The clocks differ by less than one in so many: 500 ppm, by which one of them may be steered, and
  * as much again. */

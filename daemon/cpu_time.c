@@ -8,6 +8,7 @@
 #include "cpu_time.h"
 
 #include "cleanup.h"
+#include "clock.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -74,6 +75,6 @@ int cpu_time_read(struct cpu_time *times, size_t count)
         used += (size_t)got;
     }
     text[used] = '\0';
-    cpu_time_parse(text, UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK), times, count);
+    cpu_time_parse(text, NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), times, count);
     return 0;
 }

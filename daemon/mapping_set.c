@@ -9,6 +9,7 @@
 #include "mapping_set.h"
 
 #include "cleanup.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <string.h>
@@ -75,15 +76,8 @@ struct mapping *mapping_set_at(const struct mapping_set *set, struct mapping_pla
 /* A new chunk at `index`, still without items: the caller puts some in, or closes it. */
 static int open_chunk(struct mapping_set *set, size_t index, size_t capacity)
 {
-    if (set->chunk_count == set->chunk_capacity) {
-        size_t chunk_capacity = set->chunk_capacity == 0 ? 1 : set->chunk_capacity * 2;
-        struct mapping_chunk *chunks =
-            reallocarray(set->chunks, chunk_capacity, sizeof *set->chunks);
-        if (chunks == NULL) {
-            return -ENOMEM;
-        }
-        set->chunks = chunks;
-        set->chunk_capacity = chunk_capacity;
+    if (grow_from(set->chunks, set->chunk_capacity, set->chunk_count + 1, 1) < 0) {
+        return -ENOMEM;
     }
     struct mapping *items = calloc(capacity, sizeof *items);
     if (items == NULL) {
@@ -93,18 +87,6 @@ static int open_chunk(struct mapping_set *set, size_t index, size_t capacity)
             (set->chunk_count - index) * sizeof *set->chunks);
     set->chunks[index] = (struct mapping_chunk){.items = items, .capacity = capacity};
     set->chunk_count++;
-    return 0;
-}
-
-static int grow_chunk(struct mapping_chunk *chunk)
-{
-    size_t capacity = chunk->capacity * 2;
-    struct mapping *items = reallocarray(chunk->items, capacity, sizeof *items);
-    if (items == NULL) {
-        return -ENOMEM;
-    }
-    chunk->items = items;
-    chunk->capacity = capacity;
     return 0;
 }
 
@@ -142,7 +124,9 @@ static int make_room(struct mapping_set *set, struct mapping_place *place)
     if (chunk->count < chunk->capacity) {
         return 0;
     }
-    return chunk->capacity < CHUNK_ITEMS_MAX ? grow_chunk(chunk) : split_chunk(set, place);
+    return chunk->capacity < CHUNK_ITEMS_MAX
+               ? grow_from(chunk->items, chunk->capacity, chunk->count + 1, CHUNK_ITEMS_MIN)
+               : split_chunk(set, place);
 }
 
 int mapping_set_insert(struct mapping_set *set, struct mapping_place place,

@@ -10,6 +10,8 @@
  */
 #include "perf_plan.h"
 
+#include "clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +57,6 @@
 #define SAMPLE_BYTES_MAX ((uint64_t)UINT16_MAX / 8 * 8)
 
 #define STACK_COPY_BYTES_MIN 512 /* less helps nobody */
-#define NS_PER_SECOND        ((uint64_t)1000000000)
 #define MIB                  ((uint64_t)1 << 20)
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -160,7 +161,7 @@ static uint64_t largest_copy_bytes(const struct perf_plan_input *input, uint16_t
 static uint64_t highest_rate_hz(const struct perf_plan_input *input, uint16_t sample_max_stack)
 {
     uint64_t samples = largest_ring_bytes(input) / sample_bytes(input, sample_max_stack);
-    return samples == 0 ? 0 : NS_PER_SECOND / (RING_TIME_MIN_NS / samples + 1);
+    return samples == 0 ? 0 : NS_PER_S / (RING_TIME_MIN_NS / samples + 1);
 }
 
 static int refuse_rings(const struct perf_plan_input *input, const struct perf_plan *plan,
@@ -181,7 +182,7 @@ static int refuse_rings(const struct perf_plan_input *input, const struct perf_p
         reterr, copy_bytes > 0 ? "stack_copy_bytes" : "frequency_hz",
         "%llu Hz x %llu bytes x %zu CPUs need %llu MiB of rings for 50 ms (%llu KiB of samples, "
         "%llu KiB of sideband, %llu KiB of switches each); allowed are %llu MiB (1/32 of the memory, at most 512 MiB): %s",
-        (unsigned long long)((NS_PER_SECOND + input->period_ns / 2) / input->period_ns),
+        (unsigned long long)((NS_PER_S + input->period_ns / 2) / input->period_ns),
         (unsigned long long)sample_bytes(input, plan->sample_max_stack), input->cpu_count,
         (unsigned long long)((plan->total_bytes + MIB - 1) / MIB),
         (unsigned long long)(plan->sample_ring_bytes >> 10),

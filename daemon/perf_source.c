@@ -19,6 +19,7 @@
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "perf_abi.h"
 #include "perf_cpu.h"
 #include "perf_machine.h"
@@ -30,10 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
-
-#define NS_PER_SECOND ((uint64_t)1000000000)
 
 /* The kernel's own default, for kernels that have no such sysctl. */
 #define MAX_STACK_DEFAULT 127
@@ -303,19 +301,9 @@ int perf_source_enable_sideband(struct perf_source *source)
 
 static void sleep_until(uint64_t monotonic_ns)
 {
-    struct timespec at = {
-        .tv_sec = (time_t)(monotonic_ns / NS_PER_SECOND),
-        .tv_nsec = (long)(monotonic_ns % NS_PER_SECOND),
-    };
+    const struct timespec at = clock_timespec(monotonic_ns);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
     }
-}
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
 /*
@@ -329,7 +317,7 @@ static int enable_at_random_phases(struct perf_source *source)
     window_ns = window_ns < PHASE_WINDOW_MAX_NS ? window_ns : PHASE_WINDOW_MAX_NS;
     assert(source->cpu_count > 0);
     uint64_t slice_ns = window_ns / source->cpu_count + 1;
-    uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < source->cpu_count; i++) {
         uint32_t random;
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
@@ -340,7 +328,7 @@ static int enable_at_random_phases(struct perf_source *source)
         if (r < 0) {
             return r;
         }
-        source->cpus[i].started_ns = now_ns(CLOCK_BOOTTIME);
+        source->cpus[i].started_ns = clock_ns(CLOCK_BOOTTIME);
     }
     return 0;
 }
@@ -357,7 +345,7 @@ static int disable_all(struct perf_source *source)
     for (size_t i = 0; i < source->cpu_count; i++) {
         int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_DISABLE);
         result = result < 0 ? result : r;
-        source->cpus[i].stopped_ns = now_ns(CLOCK_BOOTTIME);
+        source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
         r = perf_source_control_switches(source, i, false);
         result = result < 0 ? result : r;
     }
@@ -426,7 +414,7 @@ int perf_source_reopen(const struct perf_source *source, size_t index, struct pe
                           &opening->cpu, reterr);
     if (r == 0) {
         r = perf_cpu_control(opening->cpu.sideband_fd, PERF_EVENT_IOC_ENABLE);
-        opening->gap_to_ns = now_ns(CLOCK_BOOTTIME);
+        opening->gap_to_ns = clock_ns(CLOCK_BOOTTIME);
     }
     if (r < 0) {
         (void)perf_opening_free(opening);
@@ -486,7 +474,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     if (ticking) {
         (void)perf_source_control_switches(source, index, true);
         (void)perf_cpu_control(cpu->sample_fd, PERF_EVENT_IOC_ENABLE);
-        cpu->started_ns = now_ns(CLOCK_BOOTTIME);
+        cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
     }
     (void)pthread_mutex_unlock(&source->mutex);
     return ticking;

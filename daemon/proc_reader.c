@@ -24,6 +24,7 @@
 #include "proc_reader.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "limit_clock.h"
 
 #include <fcntl.h>
@@ -31,9 +32,9 @@
 #include <signal.h>
 #include <string.h>
 
-#define SLOW_NS       (100 * NS_PER_MS)
-#define LOOK_MAX_NS   (200 * NS_PER_MS) /* between two looks at a thread, that counts */
-#define HUNG_MAX      64                /* processes that are remembered: the last ones */
+#define SLOW_PART     20 /* of the time after which a reading is given up: a thread is slow */
+#define LOOK_PART     8  /* this much of it counts between two looks, at the most */
+#define HUNG_MAX      64 /* processes that are remembered: the last ones */
 #define FREE_WAIT_NS  (100 * NS_PER_MS)
 #define UID_NOT_KNOWN UINT32_MAX
 
@@ -78,6 +79,7 @@ struct proc_reader {
     uint32_t holder_count; /* threads, and the owner */
     bool ending;
     bool cgroups;
+    uint64_t hang_ns;
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
@@ -374,7 +376,7 @@ static int init_locks(struct proc_reader *reader)
     return r;
 }
 
-int proc_reader_new(bool cgroups, struct proc_reader **ret)
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
 {
     struct proc_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
@@ -387,6 +389,7 @@ int proc_reader_new(bool cgroups, struct proc_reader **ret)
     }
     reader->holder_count = 1;
     reader->cgroups = cgroups;
+    reader->hang_ns = hang_ns;
     for (size_t i = 0; i < PROC_READER_THREADS && r == 0; i++) {
         (void)pthread_mutex_lock(&reader->lock);
         reader->slots[i].reader = reader;
@@ -426,6 +429,7 @@ static bool is_asleep(const struct slot *slot)
 static void look_at_all(struct proc_reader *reader)
 {
     const uint64_t now_ns = limit_clock_ns();
+    const uint64_t look_max_ns = reader->hang_ns / LOOK_PART;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
         if (slot->answer == NULL) {
@@ -434,9 +438,10 @@ static void look_at_all(struct proc_reader *reader)
         const uint64_t since_ns = now_ns - slot->look_ns;
         slot->look_ns = now_ns;
         if (is_asleep(slot)) {
-            slot->asleep_ns += since_ns < LOOK_MAX_NS ? since_ns : LOOK_MAX_NS;
+            slot->asleep_ns += since_ns < look_max_ns ? since_ns : look_max_ns;
         }
-        bool slow = slot->asleep_ns >= SLOW_NS || now_ns - slot->begin_ns >= PROC_READER_HANG_NS;
+        bool slow = slot->asleep_ns >= reader->hang_ns / SLOW_PART ||
+                    now_ns - slot->begin_ns >= reader->hang_ns;
         if (slow && !slot->slow) {
             mark_slow(slot);
         }
@@ -468,9 +473,7 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     if (reader == NULL) {
         return NULL;
     }
-    const uint64_t deadline_ns = limit_clock_ns() + FREE_WAIT_NS;
-    const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
-                                      .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+    const struct timespec deadline = clock_timespec(limit_clock_ns() + FREE_WAIT_NS);
     int r = 0;
     (void)pthread_mutex_lock(&reader->lock);
     reader->ending = true;
@@ -520,13 +523,13 @@ static struct proc_reading *give_up(struct proc_reader *reader)
     look_at_all(reader);
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || slot->asleep_ns < PROC_READER_HANG_NS) {
+        if (slot->answer == NULL || slot->asleep_ns < reader->hang_ns) {
             continue;
         }
         struct proc_reading *reading = take_ptr(slot->answer);
         remember(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
-        reading->scan.end_ns = proc_scan_now_ns();
+        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         reader->counts.hung_count++;
         reader->counts.unread_count++;
         if (reader->counts.hung_pid == 0) {
@@ -550,7 +553,7 @@ static struct proc_reading *refuse(struct proc_reader *reader)
     }
     struct proc_reading *reading = take_request(reader);
     reading->error = -EBUSY;
-    reading->scan.end_ns = proc_scan_now_ns();
+    reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     reader->counts.unread_count++;
     return reading;
 }

@@ -3,9 +3,9 @@
 
 /*
  * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. After 100 ms asleep a thread is slow, and another one goes on beside it; a
- * reading that sleeps longer than PROC_READER_HANG_NS is given up: it has failed, and its thread is
- * lost until it comes back.
+ * as long as it likes. After a while asleep a thread is slow, and another one goes on beside it; a
+ * reading that sleeps longer than a limit is given up: it has failed, and its thread is lost until
+ * it comes back.
  *
  * Mappings of that process are not read again, unless what the thread brings is whole after all;
  * nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost,
@@ -20,9 +20,9 @@
 
 #define PROC_READER_THREADS      4 /* one works, the others are for when it is slow or lost */
 #define PROC_READER_UID_LOST_MAX 2
-#define PROC_READER_HANG_NS      UINT64_C(2000000000)
-#define PROC_READER_REQUESTS_MAX 256                /* that are not answered, of each urgency */
-#define PROC_READER_BYTES_MAX    ((size_t)16 << 20) /* with so much unread, nothing is begun */
+#define PROC_READER_HANG_NS      UINT64_C(2000000000) /* the limit of the daemon */
+#define PROC_READER_REQUESTS_MAX 256                  /* that are not answered, of each urgency */
+#define PROC_READER_BYTES_MAX    ((size_t)16 << 20)   /* with so much unread, nothing is begun */
 
 enum proc_urgency {
     PROC_SAMPLED, /* samples wait for it */
@@ -33,9 +33,10 @@ enum proc_urgency {
 
 struct proc_reader;
 
-/* Starts the threads; with `cgroups` readings have them. Returns 0 and an object to release with
+/* Starts the threads; with `cgroups` readings have them. After `hang_ns` one is given up, and a
+ * thread is slow after a twentieth of it. Returns 0 and an object to release with
  * proc_reader_free(), or -errno. */
-int proc_reader_new(bool cgroups, struct proc_reader **ret);
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret);
 
 /* Returns 0, 1 when the same is asked already and not yet begun (then one answer is for both), or
  * -EAGAIN when there are too many. */

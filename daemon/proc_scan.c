@@ -13,6 +13,8 @@
 #include "proc_scan.h"
 
 #include "cleanup.h"
+#include "clock.h"
+#include "grow.h"
 #include "proc_text.h"
 
 #include <dirent.h>
@@ -20,11 +22,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define TEXT_BYTES_MIN ((size_t)4096)
 #define BYTES_KEPT     ((size_t)256 << 10) /* a larger buffer does not outlive its process */
-#define NS_PER_SECOND  UINT64_C(1000000000)
 
 struct text {
     char *bytes; /* size, and a NUL; owned */
@@ -45,13 +45,6 @@ struct proc_scan {
     int32_t *pids;
     size_t pid_capacity;
 };
-
-uint64_t proc_scan_now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
 
 struct proc_scan *proc_scan_new(void)
 {
@@ -81,20 +74,9 @@ struct proc_scan *proc_scan_free(struct proc_scan *scan)
 /* Room for at least one byte more and a NUL, unless the bound is reached. */
 static int grow_text(struct text *text)
 {
-    if (text->size + 1 < text->capacity) {
-        return 0;
-    }
-    size_t capacity = text->capacity == 0 ? TEXT_BYTES_MIN : text->capacity * 2;
-    if (capacity > PROC_SCAN_MAPS_BYTES_MAX) {
-        return -E2BIG;
-    }
-    char *bytes = realloc(text->bytes, capacity);
-    if (bytes == NULL) {
-        return -ENOMEM;
-    }
-    text->bytes = bytes;
-    text->capacity = capacity;
-    return 0;
+    return text->size + 2 > PROC_SCAN_MAPS_BYTES_MAX
+               ? -E2BIG
+               : grow_from(text->bytes, text->capacity, text->size + 2, TEXT_BYTES_MIN);
 }
 
 /* Reads a whole file; what is beyond the bound is cut away, with the line that it cuts in two. */
@@ -129,21 +111,6 @@ static int read_text(int folder_fd, const char *name, struct text *text)
     }
 }
 
-/* The array with room for one more item, which may have moved; NULL, and the old one stays, when
- * there is no memory. */
-static void *with_room(void *array, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    size_t grown_capacity = *capacity == 0 ? 64 : *capacity * 2;
-    void *grown = reallocarray(array, grown_capacity, item_bytes);
-    if (grown != NULL) {
-        *capacity = grown_capacity;
-    }
-    return grown;
-}
-
 /* Whether what hangs on the pid is gone for the rest of the world. */
 static bool is_dead(const struct proc_stat *stat)
 {
@@ -167,13 +134,10 @@ static int add_thread(struct proc_scan *scan, int pid_fd, int32_t tid, struct pr
     if (read_text(pid_fd, name, &scan->line) < 0) {
         return 0; /* it has exited meanwhile */
     }
-    struct scanned_thread *threads = with_room(scan->threads, reading->thread_count,
-                                               &scan->thread_capacity, sizeof *scan->threads);
-    if (threads == NULL) {
+    if (grow(scan->threads, scan->thread_capacity, reading->thread_count + 1) < 0) {
         return -ENOMEM;
     }
-    scan->threads = threads;
-    struct scanned_thread *thread = &threads[reading->thread_count];
+    struct scanned_thread *thread = &scan->threads[reading->thread_count];
     *thread = (struct scanned_thread){.tid = tid};
     size_t size = scan->line.size;
     size -= size > 0 && scan->line.bytes[size - 1] == '\n' ? 1 : 0;
@@ -226,14 +190,10 @@ static int parse_maps(struct proc_scan *scan, struct process_scan *reading)
         char *line_end = strchrnul(line, '\n');
         char *next = *line_end == '\0' ? line_end : line_end + 1;
         *line_end = '\0';
-        struct mapping_description *mappings =
-            with_room(scan->mappings, reading->mapping_count, &scan->mapping_capacity,
-                      sizeof *scan->mappings);
-        if (mappings == NULL) {
-            return -ENOMEM;
+        int r = grow(scan->mappings, scan->mapping_capacity, reading->mapping_count + 1);
+        if (r == 0) {
+            r = proc_text_maps_line(line, &scan->mappings[reading->mapping_count]);
         }
-        scan->mappings = mappings;
-        int r = proc_text_maps_line(line, &mappings[reading->mapping_count]);
         if (r < 0) {
             return r;
         }
@@ -344,16 +304,12 @@ static int read_pids(struct proc_scan *scan, struct proc_reading *reading)
     errno = 0;
     while (r == 0 && !reading->cut && (entry = readdir(folder)) != NULL) {
         int32_t pid = proc_text_id(entry->d_name);
-        int32_t *pids =
-            with_room(scan->pids, reading->pid_count, &scan->pid_capacity, sizeof *scan->pids);
-        if (pids == NULL) {
-            r = -ENOMEM;
-            break;
-        }
-        scan->pids = pids;
         reading->cut = reading->pid_count >= PROC_SCAN_PIDS_MAX;
         if (pid > 0 && !reading->cut) {
-            pids[reading->pid_count++] = pid;
+            r = grow(scan->pids, scan->pid_capacity, reading->pid_count + 1);
+            if (r == 0) {
+                scan->pids[reading->pid_count++] = pid;
+            }
         }
         errno = 0;
     }
@@ -430,7 +386,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
     struct proc_reading reading = {
         .part = request->part,
         .urgency = request->urgency,
-        .scan = {.pid = request->pid, .begin_ns = proc_scan_now_ns()},
+        .scan = {.pid = request->pid, .begin_ns = clock_ns(CLOCK_BOOTTIME)},
     };
     scan->maps.cut = false;
     scan->cgroups.size = 0;
@@ -440,7 +396,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
     } else if (request->pid > 0) {
         r = read_process(scan, request, guard, userdata, &reading);
     }
-    reading.scan.end_ns = proc_scan_now_ns();
+    reading.scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *packed = NULL;
     if (r == 0) {
         packed = pack(scan, &reading);
@@ -458,7 +414,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
 struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency)
 {
     struct proc_reading *reading = malloc(sizeof *reading);
-    const uint64_t time_ns = proc_scan_now_ns();
+    const uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
     if (reading != NULL) {
         *reading = (struct proc_reading){
             .bytes = sizeof *reading,

@@ -66,6 +66,3 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
 
 /* A reading that has failed, with -ENOMEM and as of now. Returned; NULL when there is no memory. */
 struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency);
-
-/* The time of readings: CLOCK_BOOTTIME. */
-uint64_t proc_scan_now_ns(void);

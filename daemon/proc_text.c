@@ -6,7 +6,7 @@
  */
 #include "proc_text.h"
 
-#include "limit_clock.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <string.h>

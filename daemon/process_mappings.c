@@ -13,6 +13,7 @@
 
 #include "cleanup.h"
 #include "fair_share.h"
+#include "grow.h"
 #include "mapping_set.h"
 
 #include <limits.h>
@@ -137,22 +138,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool grow_history(struct process *process)
-{
-    if (process->history_count < process->history_capacity) {
-        return true;
-    }
-    size_t capacity =
-        process->history_capacity == 0 ? HISTORY_CAPACITY_MIN : process->history_capacity * 2;
-    struct mapping *history = reallocarray(process->history, capacity, sizeof *history);
-    if (history == NULL) {
-        return false;
-    }
-    process->history = history;
-    process->history_capacity = capacity;
-    return true;
-}
-
 /* Forgets the first of the ended mappings, which ended before the others. */
 static void forget(struct process_account *account, struct process *process, size_t count)
 {
@@ -178,7 +163,8 @@ static void remember(struct process_account *account, struct process *process,
         refuse(account, process, PROCESS_HISTORY_MAX / 2);
         forget(account, process, PROCESS_HISTORY_MAX / 2);
     }
-    if (!grow_history(process)) {
+    if (grow_from(process->history, process->history_capacity, process->history_count + 1,
+                  HISTORY_CAPACITY_MIN) < 0) {
         refuse(account, process, 1);
         return;
     }

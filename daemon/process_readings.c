@@ -55,7 +55,7 @@ struct process_readings *process_readings_new(struct process_table *processes,
     readings->filter = filter;
     readings->wants_identity = filter_wants_identity(filter);
     readings->waiting_end = &readings->waiting;
-    return proc_reader_new(readings->wants_identity, &readings->reader) < 0
+    return proc_reader_new(readings->wants_identity, PROC_READER_HANG_NS, &readings->reader) < 0
                ? process_readings_free(readings)
                : readings;
 }

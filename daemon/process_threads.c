@@ -12,11 +12,13 @@
 
 #include "cleanup.h"
 #include "fair_share.h"
+#include "grow.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define THREADS_CAPACITY_MIN ((size_t)1)
+#define NAMES_CAPACITY_MIN   ((size_t)1)
 #define SHARE_PARTS          8
 
 /* The index of the first thread whose (tid, from_ns) is above the one asked for. */
@@ -55,27 +57,13 @@ struct thread *process_threads_find(struct process *process, int32_t tid, uint64
     return thread != NULL && time_ns < thread->to_ns ? thread : NULL;
 }
 
-static bool grow(struct process *process)
-{
-    if (process->thread_count < process->thread_capacity) {
-        return true;
-    }
-    size_t capacity =
-        process->thread_capacity == 0 ? THREADS_CAPACITY_MIN : process->thread_capacity * 2;
-    struct thread **threads = reallocarray(process->threads, capacity, sizeof(struct thread *));
-    if (threads == NULL) {
-        return false;
-    }
-    process->threads = threads;
-    process->thread_capacity = capacity;
-    return true;
-}
-
 static struct thread *add(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t from_ns, uint64_t known_ns)
 {
     struct thread *thread = NULL;
-    if (account->counts.thread_count < PROCESS_TABLE_THREADS_MAX && grow(process)) {
+    if (account->counts.thread_count < PROCESS_TABLE_THREADS_MAX &&
+        grow_from(process->threads, process->thread_capacity, process->thread_count + 1,
+                  THREADS_CAPACITY_MIN) == 0) {
         thread = calloc(1, sizeof *thread);
     }
     if (thread == NULL) {
@@ -158,21 +146,6 @@ static void forget_names(struct process_account *account, struct process *proces
     drop_names(account, process, thread, 1, count);
 }
 
-static bool grow_names(struct thread *thread)
-{
-    if (thread->name_count < thread->name_capacity) {
-        return true;
-    }
-    uint32_t capacity = thread->name_capacity == 0 ? 1 : thread->name_capacity * 2;
-    struct name *names = reallocarray(thread->names, capacity, sizeof *names);
-    if (names == NULL) {
-        return false;
-    }
-    thread->names = names;
-    thread->name_capacity = capacity;
-    return true;
-}
-
 /* How many names begin at or before a time. */
 static uint32_t count_names_until(const struct thread *thread, uint64_t time_ns)
 {
@@ -195,7 +168,8 @@ static void add_name(struct process_account *account, struct process *process,
     if (!has_place(account, process, thread)) {
         forget_names(account, process, thread);
     }
-    if (!grow_names(thread)) {
+    if (grow_from(thread->names, thread->name_capacity, thread->name_count + 1,
+                  NAMES_CAPACITY_MIN) < 0) {
         account->counts.refused_count++;
         struct name *newest = process_thread_name(thread, UINT64_MAX);
         if (newest != NULL) {

@@ -13,6 +13,7 @@
 #include "session.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "cpu_list.h"
 #include "log.h"
@@ -27,12 +28,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
-#include <time.h>
 
-#define SECOND_NS            UINT64_C(1000000000)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
-#define NAMES_LIMIT_NS       (5 * SECOND_NS)    /* and the end of a recording */
-#define NAMES_HOLD_NS        (2 * SECOND_NS)    /* a reader waits so long for names */
+#define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
+#define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 
@@ -61,13 +60,6 @@ struct session {
     bool finished; /* names and books are in the buffer */
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* What the file says of the recording: one line of JSON. Returned: free(). */
 static char *print_session(const struct session *session)
 {
@@ -86,7 +78,7 @@ static char *print_session(const struct session *session)
                      "\"created_boot_ns\":%" PRIu64 ",\"created_realtime_ns\":\"%" PRIu64
                      "\",\"config\":%s}",
                      session->id, CPU_PROFILERD_VERSION, name, release, session->created_ns,
-                     now_ns(CLOCK_REALTIME), config);
+                     clock_ns(CLOCK_REALTIME), config);
     return r < 0 ? NULL : text;
 }
 
@@ -187,7 +179,7 @@ static void finish_stop(struct session *session)
         session->finished = true;
     } else {
         bool is_shutdown = strcmp(session->stopped_by, SESSION_SHUTDOWN) == 0;
-        collector_finish(session->collector, books, is_shutdown ? SECOND_NS : NAMES_LIMIT_NS);
+        collector_finish(session->collector, books, is_shutdown ? NS_PER_S : NAMES_LIMIT_NS);
     }
     session->params.callbacks.on_stopped(session, session->stopped_by,
                                          session->params.callbacks.userdata);
@@ -291,7 +283,7 @@ int session_new(const struct session_params *params, const struct session_config
     (void)snprintf(session->id, sizeof session->id, "%016" PRIx64, id);
     session->config = *config;
     session->params = *params;
-    session->created_ns = now_ns(CLOCK_BOOTTIME);
+    session->created_ns = clock_ns(CLOCK_BOOTTIME);
 
     int r = open_source(session, reterr);
     if (r == 0) {
@@ -464,13 +456,13 @@ const struct session_config *session_config(const struct session *session)
 
 uint64_t session_age_ms(const struct session *session)
 {
-    return (now_ns(CLOCK_BOOTTIME) - session->created_ns) / 1000000;
+    return (clock_ns(CLOCK_BOOTTIME) - session->created_ns) / NS_PER_MS;
 }
 
 uint64_t session_holds_s(const struct session *session)
 {
     uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
-    return samples * session->config.period_ns / SECOND_NS;
+    return samples * session->config.period_ns / NS_PER_S;
 }
 
 struct session_hotplug session_hotplug(const struct session *session)
@@ -500,7 +492,7 @@ bool session_is_read(const struct session *session)
 uint64_t session_silent_ns(const struct session *session)
 {
     uint64_t beat_ns = collector_beat_ns(session->collector);
-    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
     return time_ns > beat_ns ? time_ns - beat_ns : 0;
 }
 

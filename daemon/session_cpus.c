@@ -13,13 +13,13 @@
 #include "session_cpus.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "cpu_events.h"
 #include "log.h"
 #include "perf_machine.h"
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #define LOOK_USEC UINT64_C(1000000)
 
@@ -48,13 +48,6 @@ struct session_cpus {
     int events_fd;
     struct cpu cpus[]; /* sideband_count of the source */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static bool is_online(const uint32_t *online, size_t count, uint32_t cpu)
 {
@@ -122,7 +115,7 @@ void session_cpus_look(struct session_cpus *cpus)
     cleanup_(freep) uint32_t *online = NULL;
     size_t count = 0;
     struct fault ignored;
-    uint64_t time_ns = now_ns();
+    uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
     /* Where sysfs cannot be read, whoever opens a CPU's events is told whether it is there. */
     bool told = perf_machine_online(&online, &count, &ignored) >= 0;
     for (size_t i = 0; i < source->sideband_count; i++) {
@@ -197,7 +190,7 @@ int session_cpus_new(const struct session_cpus_params *params, struct session_cp
     for (size_t i = 0; i < source->sideband_count; i++) {
         cpus->cpus[i].cpu = source->cpus[i].cpu;
         cpus->cpus[i].place = source->cpus[i].absent ? PLACE_AWAY : PLACE_HERE;
-        cpus->cpus[i].known_ns = now_ns();
+        cpus->cpus[i].known_ns = clock_ns(CLOCK_BOOTTIME);
     }
     /* By this clock it is late after a suspend, and so comes at once. */
     int r = sd_event_add_time_relative(params->event, &cpus->tick_source, CLOCK_BOOTTIME, LOOK_USEC,

@@ -8,11 +8,13 @@
 #include "sideband.h"
 
 #include "cleanup.h"
+#include "grow.h"
 
 #include <string.h>
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define ARENA_BYTES_MIN ((size_t)64 << 10)
+#define ENTRIES_MIN     ((size_t)1024)
 
 struct entry {
     uint64_t time_ns;
@@ -47,29 +49,11 @@ struct sideband *sideband_free(struct sideband *sideband)
 
 static bool reserve(struct sideband *sideband, size_t bytes)
 {
-    if (sideband->arena_capacity - sideband->arena_used < bytes) {
-        size_t capacity =
-            sideband->arena_capacity == 0 ? ARENA_BYTES_MIN : sideband->arena_capacity;
-        while (capacity - sideband->arena_used < bytes) {
-            capacity *= 2;
-        }
-        uint8_t *arena = capacity > ARENA_BYTES_MAX ? NULL : realloc(sideband->arena, capacity);
-        if (arena == NULL) {
-            return false;
-        }
-        sideband->arena = arena;
-        sideband->arena_capacity = capacity;
-    }
-    if (sideband->entry_count == sideband->entry_capacity) {
-        size_t capacity = sideband->entry_capacity == 0 ? 1024 : sideband->entry_capacity * 2;
-        struct entry *entries = reallocarray(sideband->entries, capacity, sizeof *entries);
-        if (entries == NULL) {
-            return false;
-        }
-        sideband->entries = entries;
-        sideband->entry_capacity = capacity;
-    }
-    return true;
+    return bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
+           grow_from(sideband->arena, sideband->arena_capacity, sideband->arena_used + bytes,
+                     ARENA_BYTES_MIN) == 0 &&
+           grow_from(sideband->entries, sideband->entry_capacity, sideband->entry_count + 1,
+                     ENTRIES_MIN) == 0;
 }
 
 bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *record,

@@ -9,6 +9,8 @@
  */
 #include "switch_feed.h"
 
+#include "clock.h"
+
 /* A switch record with a LOST before it does not fit in less. */
 #define ROOM_BYTES 128
 
@@ -116,7 +118,7 @@ enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
     uint64_t span_ns = time_ns - feed->rate_since_ns;
     feed->rate_since_ns = time_ns;
     feed->rate_count = 0;
-    if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / UINT64_C(1000000000)) {
+    if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / NS_PER_S) {
         feed->off = true;
         feed->retry_ns = time_ns + SWITCH_FEED_RETRY_NS;
         tick_ledger_use_switches(feed->ledger, time_ns, false);

@@ -20,6 +20,7 @@
 #include "trace.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "fxt_writer.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
@@ -28,11 +29,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define SEEN_COUNT        ((size_t)65536) /* a power of two */
 #define KERNEL_GENERATION UINT64_MAX
-#define SECOND_NS         UINT64_C(1000000000)
 
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
@@ -288,18 +287,11 @@ struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu
     return trace_lanes_counts(trace->lanes, cpu_index);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* Shows the samples up to the last mark when their names are written or have taken too long. */
 static bool show_marked(struct trace *trace, bool written)
 {
     bool settled = written && trace_modules_settled(trace->modules, trace->marked_met_count);
-    if (settled || now_ns() - trace->marked_ns >= trace->config.hold_ns) {
+    if (settled || clock_ns(CLOCK_MONOTONIC) - trace->marked_ns >= trace->config.hold_ns) {
         trace_buffer_show(trace->config.buffer);
         return true;
     }
@@ -310,7 +302,7 @@ static void mark(struct trace *trace)
 {
     trace_buffer_mark(trace->config.buffer);
     trace->marked_met_count = trace_modules_met_count(trace->modules);
-    trace->marked_ns = now_ns();
+    trace->marked_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void trace_poll(struct trace *trace)

@@ -7,6 +7,7 @@
 #include "trace_definition.h"
 
 #include "fxt_writer.h"
+#include "grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,18 +47,11 @@ bool trace_definition_write(struct trace_buffer *buffer, const struct shown_mapp
 bool trace_notes_grow(void **array, size_t *capacity, size_t count, size_t max,
                       size_t element_bytes)
 {
-    if (count < *capacity) {
-        return true;
+    void *grown = count < *capacity || count < max
+                      ? grow_array(*array, element_bytes, capacity, count + 1, NOTES_BEGIN)
+                      : NULL;
+    if (grown != NULL) {
+        *array = grown;
     }
-    size_t wanted = *capacity == 0 ? NOTES_BEGIN : *capacity * 2;
-    if (count >= max) {
-        return false;
-    }
-    void *grown = reallocarray(*array, wanted, element_bytes);
-    if (grown == NULL) {
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
+    return grown != NULL;
 }

@@ -9,6 +9,7 @@
 #include "lines_remote.h"
 
 #include "cleanup.h"
+#include "clock.h"
 
 #include <elfutils/debuginfod.h>
 
@@ -16,7 +17,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define TIMEOUT_S_DEFAULT 10
 #define TIMEOUT_S_MAX     3600
@@ -34,13 +34,6 @@ struct lines_remote {
     char fault[128];
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t read_timeout_ns(void)
 {
     const char *text = getenv(DEBUGINFOD_TIMEOUT_ENV_VAR);
@@ -48,7 +41,7 @@ static uint64_t read_timeout_ns(void)
     unsigned long seconds = text == NULL ? 0 : strtoul(text, &end, 10);
     bool is_number = end != NULL && end != text && *end == '\0' && seconds > 0;
     seconds = is_number ? seconds : TIMEOUT_S_DEFAULT;
-    return (seconds < TIMEOUT_S_MAX ? seconds : TIMEOUT_S_MAX) * UINT64_C(1000000000);
+    return (seconds < TIMEOUT_S_MAX ? seconds : TIMEOUT_S_MAX) * NS_PER_S;
 }
 
 static void draw_progress(struct lines_remote *remote, long done_bytes, long size_bytes)
@@ -76,7 +69,7 @@ static int on_progress(debuginfod_client *client, long done, long size_bytes)
         return 1;
     }
     struct lines_remote *remote = get_user_data(client);
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (size_bytes > 0 && done > remote->received_bytes) {
         remote->received_bytes = done;
         remote->moved_ns = now;
@@ -157,7 +150,7 @@ int lines_remote_find(struct lines_remote *remote, const uint8_t *build_id, size
     if (remote->fault[0] != '\0') {
         return -ENOENT;
     }
-    remote->moved_ns = now_ns();
+    remote->moved_ns = clock_ns(CLOCK_MONOTONIC);
     remote->received_bytes = 0;
     int fd = remote->find(remote->client, build_id, (int)build_id_bytes, &path);
     if (remote->has_drawn) {

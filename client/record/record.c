@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "books_table.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "connection.h"
 #include "options.h"
 #include "output.h"
@@ -24,9 +25,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define NS_PER_S            UINT64_C(1000000000)
 #define CHUNKS_AT_ONCE      16 /* between two looks at the signals */
 #define WATCHED_PIDS_MAX    1024
 #define FETCH_INTERVAL_MS   200
@@ -62,23 +61,16 @@ static void recording_done(struct recording *recording)
     free(recording->last_words);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static void show_progress(struct recording *recording)
 {
     char size[32];
     /* A command may write to the same terminal. */
     if (recording->request->command == NULL && isatty(STDERR_FILENO)) {
         recording->has_progress = true;
-        (void)fprintf(stderr, "\r%.1f s  %" PRIu64 " samples  %s\033[K",
-                      (double)(now_ns() - recording->started_ns) / (double)NS_PER_S,
-                      recording->scan.sample_count,
-                      text_size(output_size_bytes(recording->output), size));
+        (void)fprintf(
+            stderr, "\r%.1f s  %" PRIu64 " samples  %s\033[K",
+            (double)(clock_ns(CLOCK_MONOTONIC) - recording->started_ns) / (double)NS_PER_S,
+            recording->scan.sample_count, text_size(output_size_bytes(recording->output), size));
     }
 }
 
@@ -138,7 +130,7 @@ static int begin(struct recording *recording)
     if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);
     }
-    recording->started_ns = now_ns();
+    recording->started_ns = clock_ns(CLOCK_MONOTONIC);
     if (recording->request->command != NULL) {
         int r = record_child_release(&recording->child);
         if (r < 0) {
@@ -217,11 +209,11 @@ static int sample(struct recording *recording)
     bool is_over = false;
     size_t count = 0;
     while (!is_over && !recording->has_ended) {
-        uint64_t at_ns = now_ns();
+        uint64_t at_ns = clock_ns(CLOCK_MONOTONIC);
         uint64_t left_ms = at_ns >= end_ns ? 0 : (end_ns - at_ns + 999999) / 1000000;
         uint64_t wait_ms = count == CHUNKS_AT_ONCE ? 0 : FETCH_INTERVAL_MS;
-        is_over =
-            wait_for_end(recording, left_ms < wait_ms ? left_ms : wait_ms) || now_ns() >= end_ns;
+        is_over = wait_for_end(recording, left_ms < wait_ms ? left_ms : wait_ms) ||
+                  clock_ns(CLOCK_MONOTONIC) >= end_ns;
         if (!is_over) {
             int status = fetch(recording, &count);
             if (status != EXIT_DONE) {
@@ -241,7 +233,7 @@ static int finish(struct recording *recording)
     if (!recording->has_ended && profctl_stop(recording->conn, &fault) < 0) {
         return fail_half_way(recording, fault.text);
     }
-    recording->stopped_ns = now_ns();
+    recording->stopped_ns = clock_ns(CLOCK_MONOTONIC);
     while (!recording->has_ended) {
         size_t count = 0;
         int status = fetch(recording, &count);

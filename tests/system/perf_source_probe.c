@@ -5,6 +5,7 @@
  * CPU and a child that execs `true`, and checks what the rings say against the kernel's own counts.
  * Prints a line a CPU. Exit status 0: all true, 1: something is not, 77: the kernel refuses.
  */
+#include "clock.h"
 #include "perf_source.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PERIOD_NS     ((uint64_t)250000)
@@ -52,13 +52,6 @@ static void expect(bool truth, const char *claim)
         printf("not true: %s\n", claim);
         failures++;
     }
-}
-
-static uint64_t boottime_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* What the hypervisor has taken from a CPU so far; 0 where that is not known. */
@@ -115,7 +108,7 @@ static void on_sample(struct story *story, struct tally *tally, const struct per
     tally->sample_count++;
     tally->kernel_chain_count += record->sample.kernel_chain != NULL ? 1 : 0;
     if (record->cpu != tally->cpu || record->time_ns < story->begin_ns ||
-        record->time_ns > boottime_now_ns()) {
+        record->time_ns > clock_ns(CLOCK_BOOTTIME)) {
         story->misplaced_count++;
     }
     if (record->pid == tally->busy_pid) {
@@ -235,7 +228,7 @@ int main(void)
     static struct tally tallies[CPU_MAX];
     const struct perf_source_config config = {.period_ns = PERIOD_NS, .max_stack_depth = 127};
     struct fault fault = {0};
-    struct story story = {.tallies = tallies, .begin_ns = boottime_now_ns()};
+    struct story story = {.tallies = tallies, .begin_ns = clock_ns(CLOCK_BOOTTIME)};
     int r = perf_source_open(&config, &story.source, &fault);
     if (r < 0) {
         printf("cannot open: %s\n", fault.text);

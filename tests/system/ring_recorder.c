@@ -5,6 +5,7 @@
  * chains by frame pointers alone, so that tests can play it again. Arguments: the file to write,
  * the period in nanoseconds, how many rounds, and their length in milliseconds.
  */
+#include "clock.h"
 #include "perf_source.h"
 
 #include "ring_recording.h"
@@ -13,16 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define HORIZON_LAG_NS 1000000
-
-static uint64_t boottime_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void write_block(FILE *file, struct ring_block block, const void *bytes)
 {
@@ -75,7 +68,7 @@ static int record(FILE *file, struct perf_source *source, long round_count, long
     }
     for (long i = 0; i < round_count; i++) {
         (void)nanosleep(&wait, NULL);
-        keep_round(file, source, boottime_now_ns() - HORIZON_LAG_NS);
+        keep_round(file, source, clock_ns(CLOCK_BOOTTIME) - HORIZON_LAG_NS);
     }
     if (perf_source_disable_sampling(source) < 0) {
         perror("cannot end");

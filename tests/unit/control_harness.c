@@ -3,13 +3,14 @@
 /* See control_harness.h. Nothing waits for longer than HEAR_ROUNDS_MAX x 10 ms. */
 #include "control_harness.h"
 
+#include "clock.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 
 #define HEAR_ROUNDS_MAX 500
 
@@ -192,14 +193,9 @@ void hear_nothing(struct client *client)
 
 void pump_for_ms(unsigned milliseconds)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + milliseconds;
-    int64_t left_ms = milliseconds;
-    while (left_ms > 0) {
-        (void)sd_event_run(harness.event, (uint64_t)left_ms * 1000);
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        left_ms = end_ms - (now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + milliseconds * NS_PER_MS;
+    for (uint64_t now_ns; (now_ns = clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
+        (void)sd_event_run(harness.event, (end_ns - now_ns) / 1000);
     }
 }
 

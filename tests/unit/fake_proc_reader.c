@@ -45,9 +45,10 @@ void fake_proc_delay(bool delayed)
     proc.delayed = delayed;
 }
 
-int proc_reader_new(bool cgroups, struct proc_reader **ret)
+int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
 {
     (void)cgroups;
+    (void)hang_ns;
     *ret = calloc(1, sizeof **ret);
     if (*ret == NULL) {
         return -ENOMEM;

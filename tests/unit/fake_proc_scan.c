@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct proc_scan {
     size_t read_count;
@@ -27,13 +26,6 @@ struct proc_scan *proc_scan_free(struct proc_scan *scan)
 {
     free(scan);
     return NULL;
-}
-
-uint64_t proc_scan_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency)

@@ -4,12 +4,12 @@
  * Clients that send descriptors. The ones sent here are TCP sockets whose last close waits for
  * LINGER_S, unless the test resets their connection: a main thread that closes one is late.
  */
+#include "clock.h"
 #include "control_harness.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define LINGER_S   20
 #define PROMPT_S   5
@@ -75,11 +75,9 @@ static void say_with_fd(struct client *client, const char *bytes, size_t size, i
     assert_int_equal(close(sent_fd), 0);
 }
 
-static time_t now_s(void)
+static uint64_t now_s(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return clock_ns(CLOCK_MONOTONIC) / NS_PER_S;
 }
 
 /* Until what lingers has ended. */
@@ -136,7 +134,7 @@ static void cuts_off_a_peer_that_sends_a_descriptor(void **state)
         struct tcp_pair pair = make_slow_pair();
         struct client client = dial();
         struct client other = dial();
-        time_t began_s = now_s();
+        uint64_t began_s = now_s();
         send_fd_in_a_way(&client, way, pair.near_fd);
         const char *heard = hear(&client);
         for (unsigned i = 0; heard != NULL && i < 2; i++) {
@@ -161,7 +159,7 @@ static void closes_a_connection_whose_client_has_left_a_descriptor(void **state)
     struct tcp_pair pair = make_slow_pair();
     struct client client = dial();
     struct client other = dial();
-    time_t began_s = now_s();
+    uint64_t began_s = now_s();
     (void)state;
     ask(&client, CREATE, CREATED);
     ask(&client, CALL("Start"), EMPTY);
@@ -180,7 +178,7 @@ static void counts_a_connection_until_its_descriptors_are_closed(void **state)
 {
     struct tcp_pair pairs[PAIRS_MAX];
     unsigned fd_count = count_fds();
-    time_t began_s = now_s();
+    uint64_t began_s = now_s();
     (void)state;
     /* Two more than a user may have: those are refused, with what they brought along. */
     for (size_t i = 0; i < PAIRS_MAX; i++) {

@@ -30,6 +30,10 @@ static bool closed; /* nobody reads before it is opened */
 static uint64_t
     start_time_ns; /* of all processes of a test: those of the last one are remembered */
 
+/* After which a reading is given up: soon, or as the daemon does where nothing may be. */
+static uint64_t short_ns = UINT64_C(200000000);
+static uint64_t shipping_ns = PROC_READER_HANG_NS;
+
 static uint32_t uid_of(int32_t pid)
 {
     return (uint32_t)pid / 100;
@@ -67,12 +71,13 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
 
 static int set_up(void **state)
 {
+    const uint64_t *hang_ns = *state;
     struct proc_reader *reader = NULL;
     let_go = closed = false;
     atomic_store(&spun, false);
     start_time_ns++;
     fake_proc_scan_set(read_fake);
-    assert_int_equal(proc_reader_new(false, &reader), 0);
+    assert_int_equal(proc_reader_new(false, *hang_ns, &reader), 0);
     *state = reader;
     return 0;
 }
@@ -234,7 +239,7 @@ static void hang_and_free(void **state, int32_t pid)
     (void)pthread_mutex_unlock(&lock);
     assert_null(proc_reader_free(reader));
     *state = NULL;
-    assert_int_equal(proc_reader_new(false, &reader), 0);
+    assert_int_equal(proc_reader_new(false, short_ns, &reader), 0);
     *state = reader;
 }
 
@@ -258,13 +263,13 @@ static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
 {
     struct proc_reader *reader = *state;
     ask(reader, SPINS_PID);
-    for (int i = 0; i < 25; i++) {
-        assert_null(next_after(reader, 100));
+    for (int i = 0; i < 30; i++) {
+        assert_null(next_after(reader, 10));
     }
     atomic_store(&spun, true);
     assert_int_equal(answer(reader, SPINS_PID, false), 0);
     ask(reader, HANGS_FROM);
-    assert_null(next_after(reader, 2500));
+    assert_null(next_after(reader, 300));
     set(&let_go, true);
     assert_int_equal(answer(reader, HANGS_FROM, false), 0);
     assert_int_equal(proc_reader_counts(reader).hung_count, 0);
@@ -293,7 +298,7 @@ static void refuses_everything_when_all_threads_are_lost(void **state)
     /* Another reader is no better off. */
     assert_null(proc_reader_free(reader));
     *state = NULL;
-    assert_int_equal(proc_reader_new(false, &reader), 0);
+    assert_int_equal(proc_reader_new(false, short_ns, &reader), 0);
     *state = reader;
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
@@ -317,18 +322,19 @@ static void refuses_everything_when_all_threads_are_lost(void **state)
     assert_int_equal(error, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name, hang_ns)                                                                        \
+    cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, (hang_ns))
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(gives_up_what_hangs_and_goes_on),
-        TEST(waits_for_none_of_those_who_are_slow),
-        TEST(asks_once_for_the_same_and_bounds_its_queues),
-        TEST(remembers_what_hung_when_it_was_freed),
-        TEST(gives_up_nobody_who_works_or_when_nobody_looked),
-        TEST(reads_nothing_while_too_much_is_not_taken),
-        TEST(refuses_everything_when_all_threads_are_lost),
+        TEST(gives_up_what_hangs_and_goes_on, &short_ns),
+        TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
+        TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
+        TEST(remembers_what_hung_when_it_was_freed, &short_ns),
+        TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),
+        TEST(reads_nothing_while_too_much_is_not_taken, &short_ns),
+        TEST(refuses_everything_when_all_threads_are_lost, &short_ns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Readings of this very process and of its children. */
+#include "clock.h"
 #include "proc_scan.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static struct proc_reading *read_part(enum proc_part part, int32_t pid, proc_sca
     struct proc_scan *scan = proc_scan_new();
     size_t asked_count = 0;
     assert_non_null(scan);
-    const uint64_t before_ns = proc_scan_now_ns();
+    const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *reading = proc_scan_read(scan, &request, guard, &asked_count);
     assert_null(proc_scan_free(scan));
     assert_non_null(reading);
@@ -119,7 +120,7 @@ static void finds_its_own_code_and_threads(void **state)
     assert_int_equal(pthread_create(&thread, NULL, wait_with_a_name, &barrier), 0);
     (void)pthread_barrier_wait(&barrier);
 
-    uint64_t begin_ns = proc_scan_now_ns();
+    uint64_t begin_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), allow);
     struct process_table *table = table_of(reading);
     assert_false(reading->cut);
@@ -159,7 +160,7 @@ static void leaves_out_mappings_that_it_may_not_read(void **state)
     struct process_table *table = table_of(reading);
     assert_true(reading->scan.mappings_missing);
     assert_int_equal(reading->scan.mapping_count, 0);
-    const struct process *self = process_table_find(table, getpid(), proc_scan_now_ns());
+    const struct process *self = process_table_find(table, getpid(), clock_ns(CLOCK_BOOTTIME));
     assert_int_equal(self->thread_count, 1);
     assert_false(self->scanned);
     assert_int_equal(self->scan_ns, 0);
@@ -241,7 +242,7 @@ static void reads_a_process_with_very_many_mappings(void **state)
     }
     struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), allow);
     struct process_table *table = table_of(reading);
-    const uint64_t now_ns = proc_scan_now_ns();
+    const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
     struct process *self = process_table_find(table, getpid(), now_ns);
     for (size_t i = 0; i < PAGES; i++) {
         uint64_t pc = (uint64_t)(uintptr_t)pages + i * PAGE_BYTES;

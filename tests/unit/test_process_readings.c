@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What comes of /proc as it is, through the threads that read it. */
+#include "clock.h"
 #include "process_readings.h"
 
 #include <poll.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,13 +23,6 @@ struct world {
     struct filter *filter;
     struct process_readings *readings;
 };
-
-static uint64_t boot_ns(void)
-{
-    struct timespec now;
-    assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct world begin(const struct session_targets *targets)
 {
@@ -71,7 +64,7 @@ static int walk(struct world *world)
 /* Asks for a process and waits for what comes of it. */
 static enum reading_state ask(struct world *world, int32_t pid)
 {
-    const uint64_t time_ns = boot_ns();
+    const uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
     enum reading_state state = READING_COMES;
     for (int ms = 0; state == READING_COMES; ms++) {
         assert_true(ms < WAIT_MS);
@@ -102,7 +95,7 @@ static void a_walk_finds_everybody_and_ends_who_is_gone(void **state)
         assert_int_equal(kill(children[i], SIGKILL), 0);
         assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
     }
-    const uint64_t begin_ns = boot_ns();
+    const uint64_t begin_ns = clock_ns(CLOCK_BOOTTIME);
     process_readings_walk(world.readings);
     /* Not in /proc, but its first word came during the walk, whatever its time is. */
     process_table_comm(world.processes, INT32_MAX, INT32_MAX, "new", false, begin_ns - 1);
@@ -111,19 +104,20 @@ static void a_walk_finds_everybody_and_ends_who_is_gone(void **state)
     }
     const int32_t alive[] = {1, children[0], getpid(), INT32_MAX};
     for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
-        const struct process *process = process_table_find(world.processes, alive[i], boot_ns());
+        const struct process *process =
+            process_table_find(world.processes, alive[i], clock_ns(CLOCK_BOOTTIME));
         assert_non_null(process);
         assert_int_equal(process->to_ns, TIME_OPEN_NS);
         assert_int_equal(process->scanned, alive[i] != INT32_MAX);
     }
     for (size_t i = 1; i < CHILD_COUNT; i++) {
         const struct process *gone = process_table_find(world.processes, children[i], begin_ns);
-        assert_in_range(gone->to_ns, begin_ns, boot_ns());
+        assert_in_range(gone->to_ns, begin_ns, clock_ns(CLOCK_BOOTTIME));
         assert_int_equal(gone->live_thread_count, 0);
     }
     (void)walk(&world);
     assert_in_range(process_table_find(world.processes, INT32_MAX, begin_ns)->to_ns, begin_ns,
-                    boot_ns());
+                    clock_ns(CLOCK_BOOTTIME));
     assert_int_equal(kill(children[0], SIGKILL), 0);
     assert_int_equal(waitpid(children[0], NULL, 0), children[0]);
     end(&world);
@@ -134,9 +128,9 @@ static void knows_that_a_process_is_gone(void **state)
     (void)state;
     struct world world = begin(NULL);
     assert_int_equal(ask(&world, INT32_MAX), READING_GONE);
-    assert_null(process_table_find(world.processes, INT32_MAX, boot_ns()));
+    assert_null(process_table_find(world.processes, INT32_MAX, clock_ns(CLOCK_BOOTTIME)));
     /* Until somebody else may have its pid. */
-    const uint64_t now_ns = boot_ns();
+    const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
     assert_int_equal(process_readings_ask(world.readings, INT32_MAX, now_ns, now_ns),
                      READING_COMES);
     end(&world);
@@ -147,12 +141,12 @@ static bool is_target(const struct session_targets *targets, bool wants_identity
 {
     struct world world = begin(targets);
     assert_int_equal(ask(&world, getpid()), READING_CAME);
-    struct process *self = process_table_find(world.processes, getpid(), boot_ns());
+    struct process *self = process_table_find(world.processes, getpid(), clock_ns(CLOCK_BOOTTIME));
     assert_int_equal(self->identity_ns != 0, wants_identity);
     bool matches = self->identity_matches;
     self->identity_matches = !matches;
     self->identity_ns = 0;
-    process_readings_identify(world.readings, self, boot_ns());
+    process_readings_identify(world.readings, self, clock_ns(CLOCK_BOOTTIME));
     for (int ms = 0; wants_identity && self->identity_ns == 0; ms++) {
         assert_true(ms < WAIT_MS);
         apply(&world);
