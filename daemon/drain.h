@@ -103,7 +103,8 @@ enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64
 /* Another source says for how long that CPU idled since the last call, or the start. */
 void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
 
-/* Whether sideband was lost since the last call, so that all processes must be read again. */
+/* Whether sideband was lost since the last call, so that all processes must be read again, or a
+ * walk could not read them. */
 bool drain_take_rescan(struct drain *drain);
 /* Has all of /proc read while rounds go on, unless that is under way. */
 void drain_walk(struct drain *drain);

@@ -304,7 +304,7 @@ size_t process_feed_waiting(const struct process_feed *feed)
 
 bool process_feed_take_rescan(struct process_feed *feed)
 {
-    bool rescan = feed->rescan;
+    bool rescan = process_readings_take_failure(feed->readings) || feed->rescan;
     feed->rescan = false;
     return rescan;
 }

@@ -42,6 +42,7 @@ struct process_readings {
     struct proc_reading *list; /* of a walk */
     size_t asked_count;        /* of its pids */
     size_t answered_count;
+    bool walk_failed;
 };
 
 struct process_readings *process_readings_new(struct process_table *processes,
@@ -133,6 +134,7 @@ void process_readings_walk(struct process_readings *readings)
 {
     if (!process_readings_is_walking(readings)) {
         readings->listing = proc_reader_ask(readings->reader, PROC_LISTED, PROC_PART_PIDS, 0) >= 0;
+        readings->walk_failed = readings->walk_failed || !readings->listing;
         process_table_walk_begin(readings->processes);
     }
 }
@@ -142,11 +144,19 @@ bool process_readings_is_walking(const struct process_readings *readings)
     return readings->listing || readings->list != NULL;
 }
 
+bool process_readings_take_failure(struct process_readings *readings)
+{
+    bool failed = readings->walk_failed;
+    readings->walk_failed = false;
+    return failed;
+}
+
 /* Takes what a walk met. */
 static void take_list(struct process_readings *readings, struct proc_reading *list)
 {
     readings->listing = false;
     if (list->error != 0) {
+        readings->walk_failed = true;
         free(list);
         return;
     }
@@ -263,6 +273,11 @@ static void take_process(struct process_readings *readings, struct proc_reading 
     bool known = reading->part == PROC_PART_MAPPINGS ||
                  (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
     readings->answered_count += reading->urgency == PROC_LISTED;
+    /* What was given up is not tried again, and what has another error is gone or says so itself.
+     */
+    readings->walk_failed =
+        readings->walk_failed || (reading->urgency == PROC_LISTED &&
+                                  (reading->error == -EBUSY || reading->error == -ENOMEM));
     judge(readings, reading);
     if (reading->part == PROC_PART_IDENTITY) {
         tell_identity(readings, reading);

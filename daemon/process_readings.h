@@ -41,6 +41,8 @@ void process_readings_identify(struct process_readings *readings, struct process
  * ended. Nothing while a walk is under way. */
 void process_readings_walk(struct process_readings *readings);
 bool process_readings_is_walking(const struct process_readings *readings);
+/* Whether a walk since the last call has not told all that it could have: another one is due. */
+bool process_readings_take_failure(struct process_readings *readings);
 
 /*
  * Tells the table what has come. A process that is known already is told of when all sideband up

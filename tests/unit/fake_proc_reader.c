@@ -19,6 +19,8 @@ static struct {
     void *userdata;
     uint32_t uid;
     size_t bytes;
+    int list_error;
+    int32_t list_pid;
     bool delayed;
 } proc;
 
@@ -28,6 +30,7 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata)
     proc.userdata = userdata;
     proc.delayed = false;
     proc.bytes = 0;
+    proc.list_error = -ESRCH;
 }
 
 void fake_proc_set_uid(uint32_t uid)
@@ -38,6 +41,12 @@ void fake_proc_set_uid(uint32_t uid)
 void fake_proc_set_bytes(size_t bytes)
 {
     proc.bytes = bytes;
+}
+
+void fake_proc_set_list(int error, int32_t pid)
+{
+    proc.list_error = error;
+    proc.list_pid = pid;
 }
 
 void fake_proc_delay(bool delayed)
@@ -96,6 +105,11 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
                                      .uid = proc.uid,
                                      .cgroups = "",
                                      .scan = scan};
+    if (part == PROC_PART_PIDS) {
+        reading->error = proc.list_error;
+        reading->pids = &proc.list_pid;
+        reading->pid_count = 1;
+    }
     struct mapping_description *kept_mappings = (void *)(reading + 1);
     struct scanned_thread *kept_threads = (void *)(kept_mappings + mappings);
     if (mappings > 0) {

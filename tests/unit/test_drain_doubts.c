@@ -267,6 +267,40 @@ static void a_sample_does_not_wait_for_ever(void **state)
     expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
 }
 
+static int given_error;
+
+static int read_given(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    const int *error = userdata;
+    (void)read_changed(pid, reading, NULL);
+    return *error;
+}
+
+static void a_walk_that_fails_is_due_again(void **state)
+{
+    struct ring_world *world = *state;
+    const struct {
+        int list_error;
+        int process_error;
+        bool again;
+    } cases[] = {
+        {-EBUSY, 0, true},      {-ETIMEDOUT, 0, true}, {0, -EBUSY, true},
+        {0, -ETIMEDOUT, false}, {0, -ESRCH, false},    {0, 0, false},
+    };
+    fake_proc_set(read_given, &given_error);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        given_error = cases[i].process_error;
+        fake_proc_set_list(cases[i].list_error, PID);
+        drain_walk(world->drain);
+        for (int round = 0; drain_is_walking(world->drain); round++) {
+            assert_true(round < 10);
+            drain_sideband(world->drain, 1000);
+        }
+        assert_int_equal(drain_take_rescan(world->drain), cases[i].again);
+        assert_false(drain_take_rescan(world->drain));
+    }
+}
+
 static int read_anybody(int32_t pid, struct process_scan *reading, void *userdata)
 {
     (void)read_late(pid, reading, userdata);
@@ -331,6 +365,7 @@ int main(void)
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
         TEST(a_sample_waits_for_the_reading_of_its_process),
         TEST(a_sample_does_not_wait_for_ever),
+        TEST(a_walk_that_fails_is_due_again),
         TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
         TEST(what_is_read_in_vain_is_read_ever_less),
     };
