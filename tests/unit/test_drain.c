@@ -245,6 +245,30 @@ static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
     assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
 }
 
+static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
+{
+    struct ring_world *world = *state;
+    const size_t count = 3000;
+    fake_proc_delay(true);
+    put_program(world);
+    for (size_t i = 0; i < count; i++) {
+        put_stack(world, 0, PID, 300 + i, 16);
+        drain_all(world->drain, 1000000);
+    }
+    put_stack(world, 0, PID + 1, 900000, 16);
+    drain_all(world->drain, 1000000);
+    assert_int_equal(drain_held(world->drain, 1000000), count + 1);
+    fake_proc_delay(false);
+    drain_sideband(world->drain, 1000001);
+    /* None of the many is tried again on its way. */
+    assert_int_equal(drain_held(world->drain, 1000001), count);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    for (size_t rounds = 0; drain_held(world->drain, 1000001) > 0; rounds++) {
+        assert_true(rounds < 3);
+    }
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+}
+
 static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
 {
     struct ring_world *world = *state;
@@ -298,6 +322,7 @@ int main(void)
         STACK_TEST(who_waited_too_long_is_taken_as_it_is),
         STACK_TEST(a_full_memory_loses_tables_and_no_samples),
         STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time),
+        STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables),
         STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires),
         cmocka_unit_test_setup_teardown(a_task_amid_an_exec_has_no_stack, set_up_stacks, tear_down),
     };
