@@ -9,7 +9,8 @@
  * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
  * ever waits.
  *
- * A sample allocates nothing here and logs nothing; what goes wrong is counted.
+ * A sample logs nothing here, and allocates nothing but what asks for a process that is not known,
+ * once a second; what goes wrong is counted.
  */
 #include "drain.h"
 

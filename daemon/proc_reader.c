@@ -486,23 +486,24 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     return NULL;
 }
 
-int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
-                    int32_t pid)
+/* Whether there is room for a request: 0, 1 when it is there already, or -EAGAIN. */
+static int find_room(const struct queue *queue, enum proc_part part, int32_t pid)
 {
-    struct proc_reading *request = proc_reading_failed(part, pid, urgency);
-    if (request == NULL) {
-        return -EAGAIN;
-    }
-    struct queue *queue = &reader->queues[urgency];
-    int r = 0;
-    (void)pthread_mutex_lock(&reader->lock);
+    int r = queue->unanswered_count < PROC_READER_REQUESTS_MAX ? 0 : -EAGAIN;
     for (const struct proc_reading *other = queue->first; other != NULL; other = other->next) {
         r = other->scan.pid == pid && other->part == part ? 1 : r;
     }
-    if (r == 0 && queue->unanswered_count >= PROC_READER_REQUESTS_MAX) {
-        r = -EAGAIN;
-    }
-    if (r == 0) {
+    return r;
+}
+
+int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
+                    int32_t pid)
+{
+    struct queue *queue = &reader->queues[urgency];
+    (void)pthread_mutex_lock(&reader->lock);
+    int r = find_room(queue, part, pid);
+    struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, urgency) : NULL;
+    if (request != NULL) {
         queue->unanswered_count++;
         append(queue, request);
         /* Who is at work goes on with it. */
@@ -511,10 +512,7 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
         }
     }
     (void)pthread_mutex_unlock(&reader->lock);
-    if (r != 0) {
-        free(request);
-    }
-    return r;
+    return r == 0 && request == NULL ? -EAGAIN : r;
 }
 
 /* The answer of a thread that hangs, or NULL. */

@@ -233,18 +233,19 @@ static bool can_be_of(const struct process *process, const struct sample *sample
     return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
 }
 
-/* What is there already is told at once. `process` may be NULL. */
+/* What is there already is told at once; but not for every sample of a process that is awaited.
+ * `process` may be NULL. */
 static enum reading_state ask(struct process_feed *feed, const struct process *process,
                               const struct sample *sample)
 {
     const uint64_t from_ns = process == NULL ? 0 : process->from_ns;
     enum reading_state state =
         process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
-    if (state == READING_COMES && process_readings_apply(feed->readings, feed->reached_ns)) {
+    if (state == READING_ASKED && process_readings_apply(feed->readings, feed->reached_ns)) {
         feed->news = true;
         state = process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
     }
-    return state;
+    return state == READING_ASKED ? READING_COMES : state;
 }
 
 struct process *process_feed_find(struct process_feed *feed, const struct sample *sample,

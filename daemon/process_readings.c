@@ -96,6 +96,7 @@ enum reading_state process_readings_ask(struct process_readings *readings, int32
     if (!known) {
         readings->places[place].pid = pid;
         readings->places[place].news = NEWS_ASKED;
+        return READING_ASKED;
     }
     switch (readings->places[place].news) {
     case NEWS_ASKED:
@@ -124,8 +125,9 @@ void process_readings_identify(struct process_readings *readings, struct process
     bool due =
         process->identity_ns == 0 || process->identity_ns + PROCESS_READINGS_PERIOD_NS <= time_ns;
     if (readings->wants_identity && due && process->to_ns == TIME_OPEN_NS &&
-        process->identity_asked_ns + PROCESS_READINGS_PERIOD_NS <= time_ns &&
-        proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid) >= 0) {
+        process->identity_asked_ns + PROCESS_READINGS_PERIOD_NS <= time_ns) {
+        /* When there are too many it is not tried for each sample, either. */
+        (void)proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid);
         process->identity_asked_ns = time_ns;
     }
 }

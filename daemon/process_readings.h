@@ -22,7 +22,8 @@ struct process_readings *process_readings_new(struct process_table *processes,
 struct process_readings *process_readings_free(struct process_readings *readings);
 
 enum reading_state {
-    READING_COMES, /* asked for, now or before */
+    READING_ASKED, /* now */
+    READING_COMES, /* asked for before */
     READING_CAME,  /* a moment ago, whatever it said; or it cannot be had */
     READING_GONE,  /* /proc did not know the process a moment ago */
 };

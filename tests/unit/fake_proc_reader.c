@@ -19,6 +19,7 @@ static struct {
     void *userdata;
     uint32_t uid;
     size_t bytes;
+    size_t looked_count;
     int list_error;
     int32_t list_pid;
     bool delayed;
@@ -47,6 +48,11 @@ void fake_proc_set_list(int error, int32_t pid)
 {
     proc.list_error = error;
     proc.list_pid = pid;
+}
+
+size_t fake_proc_looked_count(void)
+{
+    return proc.looked_count;
 }
 
 void fake_proc_delay(bool delayed)
@@ -127,6 +133,7 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
 
 struct proc_reading *proc_reader_next(struct proc_reader *reader)
 {
+    proc.looked_count++;
     return proc.delayed ? NULL : take(reader);
 }
 

@@ -254,6 +254,20 @@ static void a_sample_waits_for_the_reading_of_its_process(void **state)
                           "520 prog a+0x10 ; ");
 }
 
+static void who_waits_does_not_look_for_the_answer_with_each_sample(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_late, NULL);
+    fake_proc_delay(true);
+    for (uint64_t i = 0; i < 100; i++) {
+        put_sample_of(world, PID + 1, 500 + i);
+    }
+    const size_t before_count = fake_proc_looked_count();
+    drain_all(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 100);
+    assert_in_range(fake_proc_looked_count() - before_count, 1, 4);
+}
+
 static void a_sample_does_not_wait_for_ever(void **state)
 {
     struct ring_world *world = *state;
@@ -364,6 +378,7 @@ int main(void)
         TEST(after_a_loss_all_is_uncertain_until_it_is_read_anew),
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
         TEST(a_sample_waits_for_the_reading_of_its_process),
+        TEST(who_waits_does_not_look_for_the_answer_with_each_sample),
         TEST(a_sample_does_not_wait_for_ever),
         TEST(a_walk_that_fails_is_due_again),
         TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
