@@ -64,6 +64,10 @@ begin_rust() {
 begin_go() {
     need go && GOCACHE=$work/go_cache go build -o "$work/go" "$sources/mixed.go" && launch "$work/go"
 }
+begin_go_stripped() {
+    need go && GOCACHE=$work/go_cache go build -ldflags='-s -w' -o "$work/go_stripped" "$sources/mixed.go" &&
+        launch "$work/go_stripped"
+}
 begin_node() { need node && launch node "$sources/mixed.js"; }
 begin_java() { need java && launch java -XX:+PreserveFramePointer "$sources/Mixed.java"; }
 begin_zstd() {

@@ -40,6 +40,11 @@ static const struct {
      "modules could not be read, so their functions have no names"},
     {"proc_unread", "time /proc could not be read, or not whole, for some process",
      "times /proc could not be read, or not whole, for some process"},
+    {"sideband_lost", "record of what processes do was lost; all were read again",
+     "records of what processes do were lost; all were read again"},
+    {"bad_records", "record of the kernel made no sense", "records of the kernel made no sense"},
+    {"table_refused", "process, thread, mapping or name found no place in the daemon's table",
+     "processes, threads, mappings and names found no place in the daemon's table"},
     {"orphan_partials", "sample has no stack, since it never came",
      "samples have no stack, since it never came"},
     {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},
@@ -64,7 +69,7 @@ static const struct {
      "something else; what ran then is not in the profile",
      0},
     {"unexplained",
-     "nothing that is measured says where they went; docs/books.md says what can be "
+     "nothing that is measured says where they went; THE BOOKS in profctl(1) says what can be "
      "in it",
      2},
     {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu", 0},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Character by character through the decoder. Widths count characters, not columns: names of
- * programs and functions are hardly ever wider.
+ * Runs of plain ASCII as they are, the rest character by character through the decoder. Widths
+ * count characters, not columns: names of programs and functions are hardly ever wider.
  */
 #include "text_out.h"
 
@@ -19,11 +19,24 @@ static bool is_control(uint32_t character)
            (character >= 0x2066 && character <= 0x2069);
 }
 
+/* How many bytes from the front are ASCII that may be printed. */
+static size_t count_ascii(const char *text, size_t text_bytes)
+{
+    size_t count = 0;
+    while (count < text_bytes && text[count] >= 0x20 && text[count] < 0x7f) {
+        count++;
+    }
+    return count;
+}
+
 void text_print_bytes(FILE *file, const char *text, size_t text_bytes)
 {
     while (text_bytes > 0) {
-        uint32_t character = 0;
-        size_t length = utf8_character(text, text_bytes, &character);
+        uint32_t character = 'a';
+        size_t length = count_ascii(text, text_bytes);
+        if (length == 0) {
+            length = utf8_character(text, text_bytes, &character);
+        }
         if (length == 0 || is_control(character)) {
             (void)fputc('?', file);
         } else {
@@ -71,11 +84,12 @@ size_t text_width(const char *text)
     size_t width = 0;
     size_t text_bytes = strlen(text);
     while (text_bytes > 0) {
-        size_t length = utf8_character(text, text_bytes, NULL);
+        size_t ascii_count = count_ascii(text, text_bytes);
+        size_t length = ascii_count > 0 ? ascii_count : utf8_character(text, text_bytes, NULL);
         length = length == 0 ? 1 : length;
         text += length;
         text_bytes -= length;
-        width++;
+        width += ascii_count > 0 ? ascii_count : 1;
     }
     return width;
 }

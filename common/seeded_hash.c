@@ -6,6 +6,7 @@
  */
 #include "seeded_hash.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -15,12 +16,15 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* The seed is kept, since the kernel's list is searched from its front every time. */
 static uint64_t process_seed(void)
 {
-    const void *random = (const void *)getauxval(AT_RANDOM);
-    uint64_t seed = 0;
+    static _Atomic uint64_t kept; /* 0: not yet */
+    uint64_t seed = atomic_load_explicit(&kept, memory_order_relaxed);
+    const void *random = seed == 0 ? (const void *)getauxval(AT_RANDOM) : NULL;
     if (random != NULL) {
         memcpy(&seed, random, sizeof seed);
+        atomic_store_explicit(&kept, seed, memory_order_relaxed);
     }
     return seed;
 }

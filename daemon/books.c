@@ -97,7 +97,14 @@ static void print_all(FILE *out, const struct books *books)
         {"code_lookups_kept", books->code_lookups_kept},
         {"mapping_uncertain", books->mapping_uncertain},
         {"modules_unread", books->modules_unread},
+        {"mappings_refused", books->mappings_refused},
+        {"names_refused", books->names_refused},
+        {"tasks_refused", books->tasks_refused},
+        {"addresses_refused", books->addresses_refused},
         {"proc_unread", books->proc_unread},
+        {"sideband_lost", books->sideband_lost},
+        {"bad_records", books->bad_records},
+        {"table_refused", books->table_refused},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);

@@ -44,7 +44,14 @@ struct books {
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */
     uint64_t mapping_uncertain;
     uint64_t modules_unread;
-    uint64_t proc_unread; /* readings of /proc that did not come, or not whole */
+    uint64_t mappings_refused; /* beyond a user's share of the log, as the next two */
+    uint64_t names_refused;
+    uint64_t tasks_refused;
+    uint64_t addresses_refused; /* not noted while their file was being read */
+    uint64_t proc_unread;       /* readings of /proc that did not come, or not whole */
+    uint64_t sideband_lost;     /* records of what processes do that were lost */
+    uint64_t bad_records;       /* of the kernel, of any kind, that made no sense */
+    uint64_t table_refused;     /* processes, threads, mappings and names that found no place */
 };
 
 /* running_ns / period_ns, rounded to the nearest tick, less what is held. */

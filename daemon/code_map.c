@@ -192,7 +192,6 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
     }
     struct mapping *mapping = process_find_mapping(process, pc, time_ns);
     if (mapping == NULL) {
-        map->counts.unmapped_count++;
         return UNWIND_CODE_NONE;
     }
     struct cfi_rule rule = {.kind = CFI_NONE};

@@ -35,9 +35,8 @@ bool code_map_poll(struct code_map *map);
 void code_map_file_gone(struct mapped_file *file);
 
 struct code_map_counts {
-    uint64_t find_count;     /* addresses asked for */
-    uint64_t hit_count;      /* that were remembered */
-    uint64_t unready_count;  /* that were settled before their table came, or could be asked for */
-    uint64_t unmapped_count; /* in no mapping that is known */
+    uint64_t find_count;    /* addresses asked for */
+    uint64_t hit_count;     /* that were remembered */
+    uint64_t unready_count; /* that were settled before their table came, or could be asked for */
 };
 struct code_map_counts code_map_counts(const struct code_map *map);

@@ -70,7 +70,7 @@ static void publish(struct collector *collector)
     struct collector_counts counts = {
         .drain = *drain_counts(collector->drain),
         .idle_source = collector_cpus_idle_source(collector->cpus),
-        .modules_unread = trace_counts(collector->config.trace).modules_unread,
+        .trace = trace_counts(collector->config.trace),
     };
     for (size_t i = 0; i < source->cpu_count; i++) {
         collector->counted[i] = (struct collector_cpu){

@@ -60,7 +60,7 @@ uint64_t collector_beat_ns(const struct collector *collector);
 struct collector_counts {
     struct drain_counts drain;
     const char *idle_source; /* that is asked where switch records do not tell */
-    uint64_t modules_unread; /* files whose functions stay without names */
+    struct trace_counts trace;
 };
 
 struct collector_cpu {

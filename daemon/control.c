@@ -51,7 +51,6 @@ static void serve(struct control *control, int fd)
                 : admit(control, fd, &cred);
     }
     if (r >= 0) {
-        log_debug("peer pid %d uid %u: connected", (int)cred.pid, cred.uid);
         return;
     }
     const struct control_subject subject = {.uid = cred.uid, .pid = cred.pid};

@@ -92,7 +92,6 @@ void control_log_error(struct peer *peer, const char *error, const cJSON *parame
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(parameters, "member"));
     if (strncmp(error, SAMPLER_INTERFACE ".", sizeof SAMPLER_INTERFACE) != 0 ||
         strcmp(name, "BadState") == 0) {
-        log_debug("peer pid %d uid %u: %s", (int)subject.pid, subject.uid, name);
         return;
     }
     char line[LINE_BYTES];

@@ -244,9 +244,8 @@ void peer_continue(struct peer *peer, int r)
     if (r >= 0) {
         r = advance(peer);
     }
-    if (r == -ENOTCONN || r == -EPIPE || r == -ECONNRESET) {
-        log_debug("peer pid %d uid %u: gone", (int)peer->cred.pid, peer->cred.uid);
-    } else if (r < 0) {
+    bool gone = r == -ENOTCONN || r == -EPIPE || r == -ECONNRESET;
+    if (r < 0 && !gone) {
         const struct control_subject subject = {.uid = peer->cred.uid, .pid = peer->cred.pid};
         control_log(peer->control, CONTROL_REFUSED, &subject, "peer pid %d uid %u: cut off: %s",
                     (int)subject.pid, subject.uid, strerror(-r));

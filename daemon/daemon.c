@@ -51,7 +51,8 @@ struct daemon {
     sd_event_source *served_source;
     struct control_line told; /* to the service manager */
     uint64_t watchdog_usec;
-    bool is_silent; /* the collector, and the log says so */
+    bool is_silent;         /* the collector, and the log says so */
+    unsigned told_troubles; /* of the worker; as module_cache_counts() has them */
     bool is_ending;
     uint32_t idle_exit_s;
     uint64_t busy_usec; /* when there was a session or a connection last */
@@ -159,12 +160,36 @@ static bool is_idle_for_long(struct daemon *daemon)
     return daemon->idle_exit_s > 0 && usec - daemon->busy_usec >= daemon->idle_exit_s * SECOND_USEC;
 }
 
+/* Once each: what keeps every worker from its work. */
+static void tell_of_worker(struct daemon *daemon)
+{
+    static const char *const lines[ELF_WORKER_TROUBLES] = {
+        [ELF_WORKER_NO_FILTER] =
+            "the worker, which reads files, does not run where it cannot load its system call "
+            "filter: functions stay without names, and stacks without call-frame information; the "
+            "kernel needs CONFIG_SECCOMP_FILTER, and a container must allow seccomp(2)",
+        [ELF_WORKER_REFUSED_CALL] =
+            "the worker, which reads files, was killed for a system call that its filter does not "
+            "know: functions stay without names; the kernel's log has the number of the call "
+            "(journalctl -k -g type=1326): report it with the version of the C library, which may "
+            "be newer than this program",
+    };
+    unsigned troubles = module_cache_counts(daemon->cache).worker_troubles;
+    for (size_t i = 0; i < ELF_WORKER_TROUBLES; i++) {
+        if (lines[i] != NULL && (troubles & ~daemon->told_troubles & 1U << i) != 0) {
+            log_warning(0, "%s", lines[i]);
+        }
+    }
+    daemon->told_troubles = troubles;
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
     (void)usec;
     module_cache_dispatch(daemon->cache);
     control_tick(daemon->control);
+    tell_of_worker(daemon);
     tell_status(daemon);
     if (is_idle_for_long(daemon)) {
         log_info("there was no session and no connection for %u s: ending", daemon->idle_exit_s);
@@ -213,7 +238,8 @@ static struct elf_worker_config worker_identity(void)
     if (user == NULL) {
         if (geteuid() == 0) {
             log_warning(0,
-                        "there is no user '%s': files are read as uid %d, which others may be too",
+                        "there is no user '%s': files are read as uid %d, which others may be too; "
+                        "systemd-sysusers makes it, or useradd --system",
                         WORKER_USER, NOBODY);
         }
         return (struct elf_worker_config){.uid = NOBODY, .gid = NOBODY};

@@ -61,7 +61,7 @@ struct deferred {
     size_t open_count;
     struct cpu_list *lists;
     size_t cpu_count;
-    struct deferred_counts counts;
+    uint64_t orphan_count;
 };
 
 _Static_assert(sizeof(struct entry) % sizeof(uint64_t) == 0, "frames are aligned behind it");
@@ -158,11 +158,10 @@ void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *
 {
     if (chain->count > deferred->arena_words ||
         entry_words(chain->count) > deferred->arena_words - deferred->used_words) {
-        deferred->counts.refused_chains++;
         return;
     }
     if (find_entry(deferred, chain->tid, chain->cookie) != NULL) {
-        deferred->counts.orphan_completions += chain->expected;
+        deferred->orphan_count += chain->expected;
         return;
     }
     struct entry *entry = entry_at(deferred, deferred->used_words);
@@ -354,7 +353,7 @@ void deferred_end_round(struct deferred *deferred)
         struct entry *entry = entry_at(deferred, at);
         size_t words = entry_words(entry->count);
         if (entry->seen) {
-            deferred->counts.orphan_completions += !entry->asked_for;
+            deferred->orphan_count += !entry->asked_for;
         } else {
             entry->seen = true;
             memmove(deferred->arena + kept_words, entry, words * sizeof(uint64_t));
@@ -367,7 +366,7 @@ void deferred_end_round(struct deferred *deferred)
     deferred->done_words = 0;
 }
 
-struct deferred_counts deferred_counts(const struct deferred *deferred)
+uint64_t deferred_orphan_count(const struct deferred *deferred)
 {
-    return deferred->counts;
+    return deferred->orphan_count;
 }

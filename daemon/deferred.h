@@ -82,8 +82,5 @@ bool deferred_take_done(struct deferred *deferred, struct deferred_open *ret,
 /* Then: forgets the chains that were here in the last round already. */
 void deferred_end_round(struct deferred *deferred);
 
-struct deferred_counts {
-    uint64_t orphan_completions; /* expected chains that no sample asked for */
-    uint64_t refused_chains;     /* that found no room */
-};
-struct deferred_counts deferred_counts(const struct deferred *deferred);
+/* Expected chains that no sample asked for. */
+uint64_t deferred_orphan_count(const struct deferred *deferred);

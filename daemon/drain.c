@@ -465,7 +465,9 @@ bool drain_is_walking(const struct drain *drain)
 const struct drain_counts *drain_counts(struct drain *drain)
 {
     struct process_feed_counts sideband = process_feed_counts(drain->feed);
-    drain->counts.bad_records = drain->bad_records + sideband.bad_records;
+    drain->counts.bad_records =
+        drain->bad_records + sideband.bad_records + tick_accounts_bad_count(drain->accounts);
+    drain->counts.table_refused = process_table_counts(drain->config.processes).refused_count;
     drain->counts.sideband_lost = sideband.lost;
     drain->counts.proc_unread = sideband.proc_unread;
     drain->counts.proc_hung_pid = sideband.proc_hung_pid;

@@ -45,10 +45,11 @@ struct drain_counts {
     uint64_t cold_stacks;        /* taken before the tables that they needed had come */
     struct code_map_counts code; /* as of the last drain_held() */
     uint64_t mapping_uncertain;
-    uint64_t bad_records;        /* that could not be parsed */
+    uint64_t bad_records;        /* that could not be parsed, of all rings */
     uint64_t sideband_lost;      /* sideband records that were lost */
     uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
     uint64_t orphan_completions; /* stacks that belong to no sample */
+    uint64_t table_refused;      /* of the process table */
     uint64_t proc_unread;        /* readings of /proc that did not come, or not whole */
     int32_t proc_hung_pid;       /* the first process whose reading was given up, 0: none */
 };

@@ -38,7 +38,8 @@
 
 struct elf_worker {
     int socket_fd;
-    pid_t pid; /* 0 once it has been reaped */
+    pid_t pid;  /* 0 once it has been reaped */
+    int status; /* as waitpid() told it */
     uint64_t sequence;
     bool asked;
     enum elf_worker_request request; /* what was asked for, and how large it may be */
@@ -162,11 +163,21 @@ bool elf_worker_end(struct elf_worker *worker)
     worker->socket_fd = close_fd(worker->socket_fd);
     if (worker->pid > 0) {
         (void)kill(worker->pid, SIGKILL);
-        if (waitpid(worker->pid, NULL, WNOHANG) != 0) {
+        if (waitpid(worker->pid, &worker->status, WNOHANG) != 0) {
             worker->pid = 0;
         }
     }
     return worker->pid == 0;
+}
+
+enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker)
+{
+    if (WIFSIGNALED(worker->status) && WTERMSIG(worker->status) == SIGSYS) {
+        return ELF_WORKER_REFUSED_CALL;
+    }
+    return WIFEXITED(worker->status) && WEXITSTATUS(worker->status) == ELF_WORKER_EXIT_UNFILTERED
+               ? ELF_WORKER_NO_FILTER
+               : ELF_WORKER_NO_TROUBLE;
 }
 
 struct elf_worker *elf_worker_free(struct elf_worker *worker)
@@ -280,7 +291,7 @@ static int map_table(const struct elf_worker *worker, int fd, uint64_t size_byte
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */
     void *map = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
-        return -errno;
+        return -ENOBUFS;
     }
     struct elf_worker_table table = {
         .map = map, .map_bytes = size_bytes, .request = worker->request};
@@ -332,5 +343,5 @@ int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
         return plausible ? answer.error : give_up(worker);
     }
     int r = map_table(worker, fd, answer.size_bytes, ret);
-    return r == 0 || r == -ENOMEM ? r : give_up(worker);
+    return r == 0 || r == -ENOBUFS ? r : give_up(worker);
 }

@@ -35,6 +35,14 @@ struct elf_worker_table {
     struct cfi_table cfi;
 };
 
+/* What ends a worker that is no file's doing, and will end the next one too. */
+enum elf_worker_trouble {
+    ELF_WORKER_NO_TROUBLE,
+    ELF_WORKER_NO_FILTER,    /* it could load none, and does not go on without */
+    ELF_WORKER_REFUSED_CALL, /* it made a system call that its filter does not know */
+    ELF_WORKER_TROUBLES,
+};
+
 struct elf_worker;
 
 /* What main() does with this program's argv[1] equal to ELF_WORKER_ARGUMENT: never returns. */
@@ -49,9 +57,12 @@ struct elf_worker *elf_worker_free(struct elf_worker *worker);
 /*
  * Kills it and closes the socket, without waiting; true once the process is gone, else to be called
  * again: a process that reads from a filesystem which hangs dies only when that lets go of it.
- * After it only elf_worker_free() is valid, which waits up to a second.
+ * After it only elf_worker_free(), which waits up to a second, and elf_worker_trouble() are valid.
  */
 bool elf_worker_end(struct elf_worker *worker);
+
+/* Of one that is gone: what it died of. */
+enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker);
 
 int elf_worker_fd(
     const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */
@@ -64,7 +75,7 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
 
 /*
  * Takes the reply, without blocking. Returns 0 with a table; -EAGAIN when there is none yet; -EPIPE
- * when the worker has died; another -errno that the worker answered (-EBADMSG: not an ELF file that
- * it can read).
+ * when the worker has died; -ENOBUFS when this process has no room for the table; another -errno
+ * that the worker answered (-EBADMSG: not an ELF file that it can read).
  */
 int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret);

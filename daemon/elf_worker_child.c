@@ -185,9 +185,10 @@ static int build_table(uint32_t request, const struct files *files, size_t *ret_
 _Noreturn void elf_worker_child(int socket_fd)
 {
     struct elf_worker_settings settings;
-    if (!receive_settings(socket_fd, &settings) ||
-        elf_worker_confine(settings.uid, settings.gid) < 0) {
-        _exit(EXIT_FAILURE);
+    int r = receive_settings(socket_fd, &settings) ? elf_worker_confine(settings.uid, settings.gid)
+                                                   : -EBADMSG;
+    if (r < 0) {
+        _exit(r == -EOPNOTSUPP ? ELF_WORKER_EXIT_UNFILTERED : EXIT_FAILURE);
     }
     for (;;) {
         struct elf_worker_question question;

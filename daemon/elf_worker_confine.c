@@ -187,7 +187,7 @@ int elf_worker_filter(void)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
     if (filter == NULL) {
-        return -ENOMEM;
+        return -EOPNOTSUPP; /* the kernel does not know that it can kill a process */
     }
     int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (r == 0) {
@@ -198,6 +198,7 @@ int elf_worker_filter(void)
     }
     if (r == 0) {
         r = seccomp_load(filter);
+        r = r < 0 && r != -ENOMEM ? -EOPNOTSUPP : r;
     }
     seccomp_release(filter);
     return r;

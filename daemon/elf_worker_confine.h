@@ -16,9 +16,10 @@
  * Goes into an empty root and takes uid and gid (where root and allowed; (uid_t)-1 keeps them),
  * drops all capabilities and the right to regain any, limits memory and files, dies with its
  * parent, and loads the filter. Returns 0, or -errno with the process half confined: it must not go
- * on.
+ * on. -EOPNOTSUPP: the kernel takes no filter.
  */
 int elf_worker_confine(uid_t uid, gid_t gid);
 
-/* Loads the seccomp filter alone: whatever it does not list kills the process. */
+/* Loads the seccomp filter alone: whatever it does not list kills the process. Returns 0,
+ * -EOPNOTSUPP when the kernel does not take it, or another -errno. */
 int elf_worker_filter(void);

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-#define ELF_WORKER_FILES_MAX 2 /* of a request */
+#define ELF_WORKER_FILES_MAX       2 /* of a request */
+#define ELF_WORKER_EXIT_UNFILTERED 3 /* the status of one that the kernel gives no filter */
 
 struct elf_worker_settings {
     uint32_t uid; /* UINT32_MAX: keep */

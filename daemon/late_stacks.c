@@ -152,6 +152,6 @@ uint64_t late_stacks_end_round(struct late_stacks *late, uint64_t horizon_ns)
 struct late_stacks_counts late_stacks_counts(const struct late_stacks *late)
 {
     struct late_stacks_counts counts = late->counts;
-    counts.orphan_completions = deferred_counts(late->deferred).orphan_completions;
+    counts.orphan_completions = deferred_orphan_count(late->deferred);
     return counts;
 }

@@ -3,9 +3,8 @@
 /*
  * Writes log lines. A line is one write(), so that lines of several threads do not mix, and at most
  * LINE_BYTES_MAX long; control characters become '?', so that no text from outside can begin a
- * line. The level is the one variable at file scope in the daemon. JOURNAL_STREAM says which file
- * of the journal a service was given as standard error; one that was sent elsewhere since gets
- * lines.
+ * line. JOURNAL_STREAM says which file of the journal a service was given as standard error; one
+ * that was sent elsewhere since gets lines.
  */
 #include "log.h"
 
@@ -26,13 +25,6 @@
 #define FIELD_BYTES_MAX 64
 #define FIELDS_MAX      7
 #define IDENTIFIER      "cpu-profilerd"
-
-static enum log_level last_level = LOG_LEVEL_INFO;
-
-void log_set_level(enum log_level level)
-{
-    last_level = level;
-}
 
 /* What snprintf() put into `room_bytes`, given what it returned. */
 static size_t written_bytes(int printed, size_t room_bytes)
@@ -124,9 +116,6 @@ __attribute__((format(printf, 4, 0))) static void write_line(enum log_level leve
     char entry[sizeof begin - 1 + LINE_BYTES_MAX];
     char *line = entry + begin_bytes;
     int saved_errno = errno;
-    if (level > last_level) {
-        return;
-    }
     size_t room_bytes = LINE_BYTES_MAX - sizeof "<3>"; /* which, with a newline, is of the line */
     memcpy(entry, begin, begin_bytes);
     size_t bytes = written_bytes(vsnprintf(line, room_bytes, format, args), room_bytes);
@@ -167,14 +156,6 @@ void log_info(const char *format, ...)
     va_list args;
     va_start(args, format);
     write_line(LOG_LEVEL_INFO, 0, NULL, format, args);
-    va_end(args);
-}
-
-void log_debug(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    write_line(LOG_LEVEL_DEBUG, 0, NULL, format, args);
     va_end(args);
 }
 

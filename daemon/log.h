@@ -5,7 +5,7 @@
  * One line to standard error, with the priority in front as the journal wants it ("<3>"), but on a
  * terminal; where standard error is the journal itself, an entry with fields. Only main.c,
  * daemon.c, control*.c and session.c log; a line starts with its subject ("session 3:", "peer pid
- * 812 uid 1000:"), and what a client can trigger at will is logged at debug, or within a quota.
+ * 812 uid 1000:"), and what a client can trigger at will is logged within a quota.
  */
 
 #include <sys/types.h>
@@ -14,11 +14,7 @@ enum log_level {
     LOG_LEVEL_ERROR = 3,
     LOG_LEVEL_WARNING = 4,
     LOG_LEVEL_INFO = 6,
-    LOG_LEVEL_DEBUG = 7,
 };
-
-/* The last level that is written; LOG_LEVEL_INFO at first. For main(), before there are threads. */
-void log_set_level(enum log_level level);
 
 /*
  * Log and return `r`, so that callers can `return log_error(r, "...")`. For a negative errno its
@@ -29,7 +25,6 @@ int log_error(int r, const char *format, ...) __attribute__((format(printf, 2, 3
 int log_warning(int r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* What the journal keeps beside a line: MESSAGE_ID, CPU_PROFILERD_UID, CPU_PROFILERD_PID,
  * CPU_PROFILERD_SESSION. */

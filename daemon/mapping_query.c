@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-static bool is_vdso(const struct mapping *mapping)
+static bool is_vdso(const char *path)
 {
-    return strcmp(mapping->file->path, "[vdso]") == 0;
+    return strcmp(path, "[vdso]") == 0;
 }
 
 bool mapping_has_module(const struct mapping *mapping)
 {
     const char *path = mapping->file->path;
-    return (path[0] == '/' && path[1] != '/') || is_vdso(mapping);
+    return (path[0] == '/' && path[1] != '/') || is_vdso(path);
 }
 
 /* "[vvar]", "[vsyscall]" and the like are the kernel's. */
@@ -24,15 +24,10 @@ bool mapping_is_made_code(const struct mapping *mapping)
     return !mapping_has_module(mapping) && strncmp(mapping->file->path, "[v", 2) != 0;
 }
 
-struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
-                                      enum module_urgency urgency, const struct process *process,
-                                      const struct mapping *mapping)
+struct module_query mapping_query(const struct process *process, const struct mapping *mapping)
 {
     const struct mapped_file *file = mapping->file;
-    if (is_vdso(mapping)) {
-        return module_cache_request_vdso(cache, table);
-    }
-    struct module_query query = {
+    return (struct module_query){
         .pid = process->pid,
         .parent_pid = process->parent_pid,
         .start = mapping->start,
@@ -45,5 +40,19 @@ struct module_ticket *mapping_request(struct module_cache *cache, enum module_ta
         .inode_generation = file->inode_generation,
         .start_time_ns = process->start_time_ns,
     };
-    return module_cache_request(cache, table, urgency, &query);
+}
+
+struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
+                                  enum module_urgency urgency, const struct module_query *query)
+{
+    return is_vdso(query->path) ? module_cache_request_vdso(cache, table)
+                                : module_cache_request(cache, table, urgency, query);
+}
+
+struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
+                                      enum module_urgency urgency, const struct process *process,
+                                      const struct mapping *mapping)
+{
+    const struct module_query query = mapping_query(process, mapping);
+    return mapping_ask(cache, table, urgency, &query);
 }

@@ -11,12 +11,15 @@
 /* Whether a file is behind it, or the vdso: "[heap]", "//anon" and their like are nothing but names
  * of the kernel's. */
 bool mapping_has_module(const struct mapping *mapping);
-bool mapping_is_vdso(const struct mapping *mapping);
 /* Whether code in it is what the process has put there itself. */
 bool mapping_is_made_code(const struct mapping *mapping);
 
-/* Asks the cache for a table of what has_module() says is behind a mapping of `process`: see
- * module_cache_request(). */
+/* What the cache is to be asked about a mapping of `process`. The path is the mapping's. */
+struct module_query mapping_query(const struct process *process, const struct mapping *mapping);
+/* Asks for a table of what has_module() says is behind it: see module_cache_request(). */
+struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
+                                  enum module_urgency urgency, const struct module_query *query);
+/* Both. */
 struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
                                       enum module_urgency urgency, const struct process *process,
                                       const struct mapping *mapping);

@@ -20,6 +20,7 @@
 #include "module_cache.h"
 
 #include "cleanup.h"
+#include "dying_workers.h"
 #include "limit_clock.h"
 #include "module_load.h"
 #include "module_queue.h"
@@ -33,15 +34,14 @@
 #define TRIM_INTERVAL_NS  NS_PER_S
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
-#define DYING_WORKERS_MAX 16
 
 struct module_cache {
     struct elf_worker_config worker_config;
     struct opener *opener;
     struct module_store *store;
     int epoll_fd;
-    struct elf_worker *worker;                   /* NULL while there is none */
-    struct elf_worker *dying[DYING_WORKERS_MAX]; /* killed, not gone yet */
+    struct elf_worker *worker;  /* NULL while there is none */
+    struct dying_workers dying; /* killed, not gone yet */
     uint64_t restart_delay_ns;
     uint64_t restart_ns; /* not before */
     uid_t worker_author; /* whose files it may have been taken over by; 0: nobody's */
@@ -56,6 +56,7 @@ struct module_cache {
     atomic_uint_least64_t refused_count;
     uint64_t worker_restart_count;
     uint64_t worker_renewal_count;
+    uint64_t hung_refused_count;
 };
 
 static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
@@ -126,39 +127,21 @@ static int start_worker(struct module_cache *cache)
     return 0;
 }
 
-/* Releases the dead workers that can be; gives an empty place, or NULL. */
-static struct elf_worker **reap_workers(struct module_cache *cache)
-{
-    struct elf_worker **place = NULL;
-    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
-        struct elf_worker **dying = &cache->dying[i];
-        if (*dying != NULL && elf_worker_end(*dying)) {
-            *dying = elf_worker_free(*dying);
-        }
-        if (*dying == NULL) {
-            place = dying;
-        }
-    }
-    return place;
-}
-
 /* Ends the worker. There is a place for it: none is started without one. */
 static void drop_worker(struct module_cache *cache, uint64_t now_ns)
 {
-    struct elf_worker **place = reap_workers(cache);
-    *place = take_ptr(cache->worker);
-    (void)elf_worker_end(*place);
+    (void)dying_workers_have_room(&cache->dying);
+    dying_workers_add(&cache->dying, take_ptr(cache->worker),
+                      cache->current == NULL ? NULL : &cache->current->uid);
     cache->restart_ns = now_ns + cache->restart_delay_ns;
-    cache->restart_delay_ns =
-        cache->restart_delay_ns == 0 ? RESTART_DELAY_NS : 2 * cache->restart_delay_ns;
-    if (cache->restart_delay_ns > RESTART_DELAY_MAX) {
-        cache->restart_delay_ns = RESTART_DELAY_MAX;
-    }
+    uint64_t longer_ns = 2 * cache->restart_delay_ns + RESTART_DELAY_NS;
+    cache->restart_delay_ns = longer_ns < RESTART_DELAY_MAX ? longer_ns : RESTART_DELAY_MAX;
 }
 
 static void replace_worker(struct module_cache *cache, uint64_t now_ns)
 {
-    if (reap_workers(cache) == NULL || cache->worker != NULL || now_ns < cache->restart_ns) {
+    if (!dying_workers_have_room(&cache->dying) || cache->worker != NULL ||
+        now_ns < cache->restart_ns) {
         return;
     }
     if (start_worker(cache) == 0) {
@@ -190,8 +173,8 @@ static void keep_first_table(struct module_cache *cache, struct module_load *loa
     keep_table(cache, load, &first);
 }
 
-/* The load under way has no table, or no other than it had: remembered, except for the kernel,
- * which has no identity. */
+/* The load under way has no table, or no other than it had: remembered, where it is the file's
+ * doing, but for the kernel, which has no identity. */
 static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
 {
     struct module_load *load = take_current(cache);
@@ -199,7 +182,7 @@ static void fail_current(struct module_cache *cache, enum module_failure failure
         keep_first_table(cache, load);
         return;
     }
-    if (load->request.source != MODULE_KERNEL) {
+    if (load->request.source != MODULE_KERNEL && failure != MODULE_FAILURE_LIMIT) {
         module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
     }
     end_load(cache, load, NULL, failure);
@@ -269,11 +252,12 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
         return;
     }
     cache->restart_delay_ns = 0;
-    if (r < 0) {
-        fail_current(cache, MODULE_FAILURE_UNREADABLE, now_ns);
-    } else {
+    if (r == 0) {
         take_table(cache, &table);
+        return;
     }
+    bool no_room = r == -ENOBUFS;
+    fail_current(cache, no_room ? MODULE_FAILURE_LIMIT : MODULE_FAILURE_UNREADABLE, now_ns);
 }
 
 /* Whether the worker has not read the file of a user other than the load's author. */
@@ -286,13 +270,11 @@ static bool may_read(const struct module_cache *cache, const struct module_load 
 /* Another worker takes the place of one that has seen too much, as soon as there is a place. */
 static void renew_worker(struct module_cache *cache)
 {
-    struct elf_worker **place = reap_workers(cache);
-    if (place == NULL) {
+    if (!dying_workers_have_room(&cache->dying)) {
         return;
     }
-    *place = take_ptr(cache->worker);
-    (void)elf_worker_end(*place);
-    if (reap_workers(cache) != NULL && start_worker(cache) == 0) {
+    dying_workers_add(&cache->dying, take_ptr(cache->worker), NULL);
+    if (dying_workers_have_room(&cache->dying) && start_worker(cache) == 0) {
         cache->worker_renewal_count++;
     }
 }
@@ -310,9 +292,26 @@ static struct module_load *next_load(struct module_cache *cache)
     return waits ? NULL : load;
 }
 
-static void send_load(struct module_cache *cache, uint64_t now_ns)
+/* The same, of those that may be read: nothing for whom two workers hang. */
+static struct module_load *next_allowed_load(struct module_cache *cache)
 {
     struct module_load *load = next_load(cache);
+    while (load != NULL && dying_workers_hang_for(&cache->dying, load->uid)) {
+        module_queue_remove(cache->queue, load);
+        cache->hung_refused_count++;
+        if (load->first.map != NULL) {
+            keep_first_table(cache, load);
+        } else {
+            end_load(cache, load, NULL, MODULE_FAILURE_LIMIT);
+        }
+        load = next_load(cache);
+    }
+    return load;
+}
+
+static void send_load(struct module_cache *cache, uint64_t now_ns)
+{
+    struct module_load *load = next_allowed_load(cache);
     if (cache->worker == NULL || cache->current != NULL || load == NULL) {
         return;
     }
@@ -481,9 +480,7 @@ struct module_cache *module_cache_free(struct module_cache *cache)
         return NULL;
     }
     elf_worker_free(cache->worker);
-    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
-        elf_worker_free(cache->dying[i]);
-    }
+    dying_workers_done(&cache->dying);
     if (cache->opener != NULL) {
         opener_stop(cache->opener);
         take_answers(cache, limit_clock_ns());
@@ -528,6 +525,8 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
         .refused_count = atomic_load(&cache->refused_count),
         .worker_restart_count = cache->worker_restart_count,
         .worker_renewal_count = cache->worker_renewal_count,
+        .hung_refused_count = cache->hung_refused_count,
+        .worker_troubles = cache->dying.troubles,
         .hang_count = opener_hang_count(cache->opener),
     };
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {

@@ -110,6 +110,8 @@ struct module_cache_counts {
     uint64_t refused_count;        /* requests beyond a uid's share, which got no ticket */
     uint64_t worker_restart_count; /* since it died or took too long */
     uint64_t worker_renewal_count; /* since the next file was another user's */
+    uint64_t hung_refused_count;   /* loads for whom two workers hang in a filesystem */
+    unsigned worker_troubles;      /* a bit for each enum elf_worker_trouble that there was */
     uint64_t hang_count; /* opens and closes given up because a filesystem did not answer */
     struct module_table_counts tables[MODULE_TABLES];
 };

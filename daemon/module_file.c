@@ -516,11 +516,3 @@ enum module_failure module_file_open_vdso(struct module_file *ret)
     };
     return MODULE_FAILURE_NONE;
 }
-
-uid_t module_file_owner(int32_t pid)
-{
-    char path[32];
-    struct stat status;
-    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
-    return pid > 0 && stat(path, &status) == 0 ? status.st_uid : (uid_t)-1;
-}

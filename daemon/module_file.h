@@ -68,6 +68,3 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
  */
 enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
                                          void *userdata, struct module_file *ret);
-
-/* Whose process this is; (uid_t)-1 when it is gone. Does not hang; from any thread. */
-uid_t module_file_owner(int32_t pid);

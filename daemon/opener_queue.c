@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "fair_share.h"
+#include "process_owner.h"
 
 #include <assert.h>
 #include <string.h>
@@ -62,8 +63,8 @@ struct job *job_free(struct job *job)
 /* Whom a request is for: the process's uid, or that of its parent when it is gone. */
 static uid_t uid_of(const struct module_query *query)
 {
-    uid_t uid = module_file_owner(query->pid);
-    return uid == (uid_t)-1 ? module_file_owner(query->parent_pid) : uid;
+    uint32_t uid = process_owner(query->pid);
+    return uid == PROCESS_OWNER_UNKNOWN ? process_owner(query->parent_pid) : uid;
 }
 
 static enum job_kind kind_of(enum module_source source)

@@ -53,7 +53,6 @@ static int throw_away(struct perf_ring *ring)
 {
     ring->head = align_down(ring->head);
     ring->tail = ring->head;
-    ring->bad_count++;
     return -EBADMSG;
 }
 

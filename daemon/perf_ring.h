@@ -23,7 +23,6 @@ struct perf_ring {
     uint64_t tail; /* next byte to read; published by perf_ring_publish() */
     uint8_t
         *bounce; /* borrowed, PERF_RING_BOUNCE_BYTES; a record that wraps is put together here */
-    uint64_t bad_count; /* times that the ring's content made no sense and was thrown away */
 };
 
 void perf_ring_init(struct perf_ring *ring, struct perf_event_mmap_page *meta, const uint8_t *data,
@@ -36,7 +35,7 @@ void perf_ring_refresh(struct perf_ring *ring);
  * Shows the next record up to the noted head, without consuming it.
  * Returns 1 with the record (8-byte aligned, header first; valid until perf_ring_publish() or, when
  * it was put together, perf_ring_advance()), 0 when there is none, -EBADMSG when head or the
- * record's size is impossible: everything noted is skipped and counted.
+ * record's size is impossible: everything noted is skipped.
  */
 int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *ret_size_bytes);
 

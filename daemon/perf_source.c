@@ -333,10 +333,20 @@ static int enable_at_random_phases(struct perf_source *source)
     return 0;
 }
 
-int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
+/* With the mutex. */
+static int control_switches(struct perf_source *source, size_t index, bool enable)
 {
     return perf_cpu_control(source->cpus[index].switch_fd,
                             enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+}
+
+/* The collector may want them while the main thread ends the sampling that they are for. */
+int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
+{
+    (void)pthread_mutex_lock(&source->mutex);
+    int r = enable && !source->sampling ? 0 : control_switches(source, index, enable);
+    (void)pthread_mutex_unlock(&source->mutex);
+    return r;
 }
 
 static int disable_all(struct perf_source *source)
@@ -346,7 +356,7 @@ static int disable_all(struct perf_source *source)
         int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_DISABLE);
         result = result < 0 ? result : r;
         source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
-        r = perf_source_control_switches(source, i, false);
+        r = control_switches(source, i, false);
         result = result < 0 ? result : r;
     }
     source->sampling = false;
@@ -359,7 +369,7 @@ int perf_source_enable_sampling(struct perf_source *source)
     (void)pthread_mutex_lock(&source->mutex);
     source->sampling = true;
     for (size_t i = 0; i < source->cpu_count && r == 0; i++) {
-        r = perf_source_control_switches(source, i, true);
+        r = control_switches(source, i, true);
     }
     r = r < 0 ? r : enable_at_random_phases(source);
     if (r < 0) {
@@ -472,7 +482,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     opening->cpu = old;
     bool ticking = sampled && source->sampling;
     if (ticking) {
-        (void)perf_source_control_switches(source, index, true);
+        (void)control_switches(source, index, true);
         (void)perf_cpu_control(cpu->sample_fd, PERF_EVENT_IOC_ENABLE);
         cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
     }

@@ -149,7 +149,8 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
 
 /*
  * Switch records come while sampling is enabled, unless they are switched off for a CPU (index into
- * `cpus`). Returns 0, which it does without switches too, or -errno.
+ * `cpus`). Once sampling is disabled nothing is switched on. Of either thread. Returns 0, which it
+ * does without switches too, or -errno.
  */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
 

@@ -528,7 +528,6 @@ static struct proc_reading *give_up(struct proc_reader *reader)
         remember(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-        reader->counts.hung_count++;
         reader->counts.unread_count++;
         if (reader->counts.hung_pid == 0) {
             reader->counts.hung_pid = reading->scan.pid;

@@ -52,8 +52,7 @@ struct proc_reading *proc_reader_next(struct proc_reader *reader);
 struct proc_reader *proc_reader_free(struct proc_reader *reader);
 
 struct proc_reader_counts {
-    uint64_t hung_count;   /* readings that were given up */
-    uint64_t unread_count; /* these, and those that were cut, or not begun because of these */
-    int32_t hung_pid;      /* of the first one; 0: none */
+    uint64_t unread_count; /* readings that were given up, not begun because of that, or cut */
+    int32_t hung_pid;      /* of the first one that was given up; 0: none */
 };
 struct proc_reader_counts proc_reader_counts(struct proc_reader *reader);

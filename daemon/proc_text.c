@@ -177,7 +177,7 @@ int proc_text_start_time(const struct proc_stat *stat, uint64_t *ret_ns)
     return 0;
 }
 
-int proc_text_uid(const char *text, uint32_t *ret)
+static int parse_uids(const char *text, uint32_t *ret_real, uint32_t *ret_effective)
 {
     /* Newlines in the name, which is the first line, are escaped. */
     const char *cursor = strstr(text, "\nUid:\t");
@@ -188,11 +188,25 @@ int proc_text_uid(const char *text, uint32_t *ret)
     }
     cursor += strlen("\nUid:\t");
     if (!parse_decimal(&cursor, &real) || *cursor++ != '\t' ||
-        !parse_decimal(&cursor, &effective) || *cursor != '\t' || effective > UINT32_MAX) {
+        !parse_decimal(&cursor, &effective) || *cursor != '\t' || real > UINT32_MAX ||
+        effective > UINT32_MAX) {
         return -EBADMSG;
     }
-    *ret = (uint32_t)effective;
+    *ret_real = (uint32_t)real;
+    *ret_effective = (uint32_t)effective;
     return 0;
+}
+
+int proc_text_uid(const char *text, uint32_t *ret)
+{
+    uint32_t real = 0;
+    return parse_uids(text, &real, ret);
+}
+
+int proc_text_real_uid(const char *text, uint32_t *ret)
+{
+    uint32_t effective = 0;
+    return parse_uids(text, ret, &effective);
 }
 
 int32_t proc_text_id(const char *name)

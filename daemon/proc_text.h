@@ -34,6 +34,8 @@ int proc_text_start_time(const struct proc_stat *stat, uint64_t *ret_ns);
 
 /* The effective uid from /proc/PID/status. 0 or -EBADMSG. */
 int proc_text_uid(const char *text, uint32_t *ret);
+/* The real one. */
+int proc_text_real_uid(const char *text, uint32_t *ret);
 
 /* A whole name in /proc as a pid or tid; -1: it is none. */
 int32_t proc_text_id(const char *name);

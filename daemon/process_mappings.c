@@ -212,6 +212,7 @@ static void cut(struct process_account *account, struct process *process,
     const struct mapping ended =
         part_of(&whole, later(whole.start, by->start), earlier(whole.end, by->end));
 
+    process->remapped = true;
     remember(account, process, &ended, time_ns);
     if (whole.start < ended.start) {
         mapping->end = ended.start;
@@ -309,6 +310,7 @@ void process_mappings_exec(struct process_account *account, struct process *proc
         drop_file(account, file);
     }
     mapping_set_done(&old);
+    process->remapped = false;
     changed(account, process);
 }
 

@@ -207,6 +207,10 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
     if (parent != NULL && child->identity_ns == 0) {
         child->identity_matches = parent->identity_matches;
     }
+    if (parent != NULL && !child->owner_known) {
+        child->owner = parent->owner;
+        child->owner_known = parent->owner_known;
+    }
     if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
         process_mappings_inherit(&table->account, child, parent, time_ns);
         child->scanned = parent->scanned;

@@ -112,6 +112,11 @@ struct process {
     uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
     bool identity_matches; /* and whether the filter found a target's then; inherited by a fork */
     uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
+    bool remapped;         /* of what its program has mapped something has ended */
+    uint32_t owner;        /* trace.c's own: the uid, */
+    bool owner_known;      /* if it was found out, of this process or before a fork, */
+    uint32_t owner_log;    /* when it was looked for last: in this log, */
+    uint64_t owner_ns;     /* and in the program that began then */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */

@@ -17,6 +17,7 @@
 #include "collector.h"
 #include "cpu_list.h"
 #include "log.h"
+#include "memory_limit.h"
 #include "session_books.h"
 #include "session_cpus.h"
 #include "trace.h"
@@ -32,8 +33,11 @@
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
 #define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
 #define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
+#define SHORT_LOG_NS         (5 * NS_PER_S)     /* one user can have a new log no more often */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
+#define LEAST_BUFFER_KIB     256 /* as in a config */
+#define RESERVE_BYTES        ((size_t)1 << 20)
 
 struct session {
     char id[SESSION_ID_BYTES];
@@ -56,6 +60,7 @@ struct session {
 
     struct session_cpus *cpus;
     struct session_books *accounts;
+    void *reserve; /* memory for the books, should there be none left when sampling stops */
 
     bool finished; /* names and books are in the buffer */
 };
@@ -101,6 +106,23 @@ static int make_filter(struct session *session)
     return 0;
 }
 
+/*
+ * The buffers get half of the memory that this process may use, since it would be killed for more,
+ * whatever was asked for: what does not fit then is dropped, and counted.
+ */
+static void fit_buffers(struct session *session)
+{
+    uint64_t memory_bytes = memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT);
+    uint64_t kib = memory_bytes / 2 / 1024 / session->source->cpu_count;
+    kib = kib < LEAST_BUFFER_KIB ? LEAST_BUFFER_KIB : kib;
+    if (session->config.buffer_kib_per_cpu > kib) {
+        log_info("session %s: the buffer of each CPU has %" PRIu64 " KiB instead of %u: all of "
+                 "them take at most half of the %" PRIu64 " MiB that the daemon may use",
+                 session->id, kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
+        session->config.buffer_kib_per_cpu = (uint32_t)kib;
+    }
+}
+
 static int make_trace(struct session *session)
 {
     size_t cpu_count = session->source->cpu_count;
@@ -124,6 +146,7 @@ static int make_trace(struct session *session)
             .cpu_count = cpu_count,
             .session_json = json,
             .hold_ns = NAMES_HOLD_NS,
+            .short_ns = SHORT_LOG_NS,
             .max_stack_depth = session->config.max_stack_depth,
         },
         &session->trace);
@@ -148,7 +171,8 @@ static int make_parts(struct session *session)
     }
     session->accounts = session_books_new(session->source);
     session->processes = process_table_new(on_file_gone, session);
-    if (session->accounts == NULL || session->processes == NULL) {
+    session->reserve = malloc(RESERVE_BYTES);
+    if (session->accounts == NULL || session->processes == NULL || session->reserve == NULL) {
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
@@ -169,6 +193,7 @@ static char *print_books(struct session *session, bool totals_only)
 static void finish_stop(struct session *session)
 {
     session->state = SESSION_STOPPED;
+    free(take_ptr(session->reserve));
     char *books = print_books(session, false);
     if (books != NULL && strlen(books) > TRACE_JSON_BYTES_MAX) {
         free(books);
@@ -287,12 +312,14 @@ int session_new(const struct session_params *params, const struct session_config
 
     int r = open_source(session, reterr);
     if (r == 0) {
+        fit_buffers(session);
         r = make_parts(session);
         if (r == 0) {
             r = begin_collecting(session);
         }
         if (r < 0) {
-            (void)fault_set(reterr, -r, "the session cannot be set up: %s", strerror(-r));
+            (void)fault_set(reterr, -r, "the session cannot be set up: %s",
+                            r == -EAGAIN ? "no thread can be started" : strerror(-r));
         }
     }
     if (r < 0) {
@@ -323,6 +350,7 @@ struct session *session_free(struct session *session)
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
     (void)session_books_free(session->accounts);
+    free(session->reserve);
     free(session);
     return NULL;
 }
@@ -368,6 +396,9 @@ int session_start(struct session *session, struct fault *reterr)
         (void)perf_source_disable_sampling(session->source);
         session_books_stop(session->accounts);
         return fault_set(reterr, -r, "sampling cannot be switched on: %s", strerror(-r));
+    }
+    if (session->reserve == NULL) {
+        session->reserve = malloc(RESERVE_BYTES);
     }
     session->state = SESSION_RUNNING;
     session->finished = false;

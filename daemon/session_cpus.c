@@ -162,18 +162,10 @@ static int on_events(sd_event_source *source, int fd, uint32_t revents, void *us
 static void listen_for_events(struct session_cpus *cpus)
 {
     cpus->events_fd = cpu_events_open();
-    int r = cpus->events_fd;
-    if (r >= 0) {
-        r = sd_event_add_io(cpus->params.event, &cpus->events_source, cpus->events_fd, EPOLLIN,
-                            on_events, cpus);
-    }
-    if (r >= 0) {
+    if (cpus->events_fd >= 0 && sd_event_add_io(cpus->params.event, &cpus->events_source,
+                                                cpus->events_fd, EPOLLIN, on_events, cpus) >= 0) {
         (void)sd_event_source_set_description(cpus->events_source, "cpu-events");
-        r = sd_event_source_set_ratelimit(cpus->events_source, EVENTS_SPAN_USEC, EVENTS_MAX);
-    }
-    if (r < 0) {
-        log_debug("session %s: no word from the kernel of CPUs that come and go: %s",
-                  cpus->params.session_id, strerror(-r));
+        (void)sd_event_source_set_ratelimit(cpus->events_source, EVENTS_SPAN_USEC, EVENTS_MAX);
     }
 }
 

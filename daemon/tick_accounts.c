@@ -156,6 +156,15 @@ void tick_accounts_tell_idle(struct tick_accounts *accounts, size_t cpu_index, u
     tick_ledger_tell_idle(&accounts->cpus[cpu_index].ledger, idle_ns);
 }
 
+uint64_t tick_accounts_bad_count(const struct tick_accounts *accounts)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < accounts->source->cpu_count; i++) {
+        count += accounts->cpus[i].feed.bad_count;
+    }
+    return count;
+}
+
 struct tick_counts tick_accounts_counts(const struct tick_accounts *accounts, size_t cpu_index)
 {
     return tick_ledger_counts(&accounts->cpus[cpu_index].ledger);

@@ -39,4 +39,6 @@ void tick_accounts_reach(struct tick_accounts *accounts, size_t cpu_index, uint6
 enum switch_wish tick_accounts_wish(struct tick_accounts *accounts, size_t cpu_index,
                                     uint64_t horizon_ns);
 void tick_accounts_tell_idle(struct tick_accounts *accounts, size_t cpu_index, uint64_t idle_ns);
+/* Switch records of all CPUs that could not be parsed. */
+uint64_t tick_accounts_bad_count(const struct tick_accounts *accounts);
 struct tick_counts tick_accounts_counts(const struct tick_accounts *accounts, size_t cpu_index);

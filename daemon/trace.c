@@ -8,7 +8,8 @@
  *
  * Samples are gathered as long as they are of one CPU and near in time, at the longest until the
  * next poll; so nobody waits for a group, and the counts are whole after each round. What finds no
- * room in its CPU's lane, or for its definitions, is dropped and counted.
+ * room in its CPU's lane is dropped and counted, and so is a sample that cannot do without
+ * something for which its user's share of the log has no room.
  *
  * When a log is nearly full the next one is opened, and all is defined anew as it is met: what has
  * been written of a process, a mapping, a function holds for the log of that time. This is done
@@ -22,6 +23,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "fxt_writer.h"
+#include "process_owner.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
 #include "trace_names.h"
@@ -46,6 +48,7 @@ struct seen {
 
 struct trace {
     struct trace_config config;
+    struct trace_log *definitions;
     struct trace_symbols *symbols;
     struct trace_modules *modules;
     struct trace_names *names;
@@ -53,7 +56,8 @@ struct trace {
     struct trace_groups *groups; /* what is gathered */
     size_t gathered_cpu_index;   /* whose samples these are */
     char *session_json;          /* owned */
-    uint32_t log;
+    uint32_t log;                /* its number */
+    uint64_t log_begin_ns;
     size_t log_bytes;
     uint64_t marked_met_count; /* files that had been met at the last mark */
     uint64_t marked_ns;
@@ -74,7 +78,7 @@ static bool write_json(struct trace *trace, enum fxt_known_string name, const ch
     fxt_writer_init(&writer, group, capacity_bytes);
     fxt_write_data(&writer, name, line, (size_t)bytes);
     return fxt_writer_ok(&writer) &&
-           trace_buffer_put(trace->config.buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes);
+           trace_log_put_paid(trace->definitions, group, writer.used_bytes);
 }
 
 /* In the log that has just been opened nothing is written yet. */
@@ -83,6 +87,8 @@ static bool begin_log(struct trace *trace)
     if (trace->log++ > 0) {
         memset(trace->seen, 0, sizeof trace->seen);
     }
+    trace->log_begin_ns = clock_ns(CLOCK_MONOTONIC);
+    trace_log_begin(trace->definitions);
     trace_symbols_begin(trace->symbols);
     trace_modules_begin(trace->modules, trace->log);
     return write_json(trace, FXT_STRING_SESSION, trace->session_json) &&
@@ -100,19 +106,34 @@ static void put_gathered(struct trace *trace)
     trace_groups_clear(trace->groups);
 }
 
-/* Goes on to another log if there is less than `room_bytes` in this one, and another to be had. */
-static void keep_room(struct trace *trace, size_t room_bytes)
+/* Goes on to another log, if there is one. */
+static void change_log(struct trace *trace)
 {
-    struct trace_buffer *buffer = trace->config.buffer;
-    if (trace_buffer_has_room(buffer, TRACE_LANE_DEFINITIONS, room_bytes) ||
-        !trace_buffer_has_log(buffer)) {
+    if (!trace_buffer_has_log(trace->config.buffer)) {
         return;
     }
     put_gathered(trace);
     trace_close_partials(trace, UINT64_MAX, STACK_CLOSED_LIMIT);
     (void)trace_symbols_flush(trace->symbols);
-    trace_buffer_next_log(buffer);
+    trace_buffer_next_log(trace->config.buffer);
     (void)begin_log(trace);
+}
+
+static void keep_room(struct trace *trace, size_t room_bytes)
+{
+    if (!trace_buffer_has_room(trace->config.buffer, TRACE_LANE_DEFINITIONS, room_bytes)) {
+        change_log(trace);
+    }
+}
+
+/* Another log when somebody's share of this one is used up. It cannot be had as often as he likes:
+ * all others have to be told again in it. */
+static void keep_shares(struct trace *trace)
+{
+    if (trace_log_is_short(trace->definitions) &&
+        clock_ns(CLOCK_MONOTONIC) - trace->log_begin_ns >= trace->config.short_ns) {
+        change_log(trace);
+    }
 }
 
 int trace_new(const struct trace_config *config, struct trace **ret)
@@ -131,14 +152,15 @@ int trace_new(const struct trace_config *config, struct trace **ret)
         .stack_count_max = config->max_stack_depth,
     });
     trace->session_json = strdup(config->session_json);
-    trace->names = trace_names_new(config->buffer);
-    trace->symbols = trace_symbols_new(config->buffer);
+    trace->definitions = trace_log_new(config->buffer);
+    trace->names = trace_names_new(trace->definitions);
+    trace->symbols = trace_symbols_new(trace->definitions);
     trace->modules = trace->symbols == NULL
                          ? NULL
-                         : trace_modules_new(config->buffer, config->cache, trace->symbols);
+                         : trace_modules_new(trace->definitions, config->cache, trace->symbols);
     int r = -ENOMEM;
-    if (trace->groups != NULL && trace->lanes != NULL && trace->session_json != NULL &&
-        trace->names != NULL && trace->modules != NULL) {
+    if (trace->definitions != NULL && trace->groups != NULL && trace->lanes != NULL &&
+        trace->session_json != NULL && trace->names != NULL && trace->modules != NULL) {
         r = begin_log(trace) ? 0 : -ENOSPC;
     }
     if (r < 0) {
@@ -157,6 +179,7 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_modules_free(trace->modules);
     (void)trace_symbols_free(trace->symbols);
     (void)trace_names_free(trace->names);
+    (void)trace_log_free(trace->definitions);
     (void)trace_lanes_free(trace->lanes);
     (void)trace_groups_free(trace->groups);
     free(trace->session_json);
@@ -195,6 +218,30 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
     return true;
 }
 
+/* Finds out who pays for what is written of the process: once for each program in each log, since
+ * no record tells of another uid. Who is gone before that is whose its parent was. */
+static void find_owner(struct trace *trace, struct process *process)
+{
+    uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
+    if (process->owner_log == trace->log && process->owner_ns == image_ns) {
+        return;
+    }
+    process->owner_log = trace->log;
+    process->owner_ns = image_ns;
+    if (process->kernel_thread) {
+        process->owner = TRACE_OWNER_KERNEL;
+        return;
+    }
+    uint32_t owner = process_owner(process->pid);
+    if (owner == PROCESS_OWNER_UNKNOWN && !process->owner_known) {
+        owner = process_owner(process->parent_pid);
+    }
+    if (owner != PROCESS_OWNER_UNKNOWN || !process->owner_known) {
+        process->owner = owner;
+        process->owner_known = owner != PROCESS_OWNER_UNKNOWN;
+    }
+}
+
 /*
  * Everything that the sample refers to. False when there is no room; `*ret_known` says whether
  * somebody knows what its own address belongs to.
@@ -212,6 +259,7 @@ static bool define_sample(struct trace *trace, const struct sample *sample, stru
         *ret_known = sample->user_count == 0;
         return room;
     }
+    find_owner(trace, process);
     room = room && trace_names_write(trace->names, process, sample->tid, sample->time_ns);
     if (!process->kernel_thread) {
         room = room && trace_modules_process(trace->modules, process);
@@ -311,6 +359,7 @@ void trace_poll(struct trace *trace)
     bool written = trace_modules_poll(trace->modules);
     keep_room(trace, trace_modules_pending(trace->modules) ? LOG_ROOM_NEEDED(trace->log_bytes)
                                                            : LOG_ROOM_WANTED(trace->log_bytes));
+    keep_shares(trace);
     if (show_marked(trace, written)) {
         mark(trace);
         (void)show_marked(trace, written);
@@ -340,11 +389,18 @@ bool trace_finish(struct trace *trace, const char *books_json)
 
 void trace_file_gone(struct mapped_file *file, void *userdata)
 {
-    (void)userdata;
-    trace_modules_file_gone(file);
+    struct trace *trace = userdata;
+    trace_modules_file_gone(trace->modules, file);
 }
 
 struct trace_counts trace_counts(const struct trace *trace)
 {
-    return (struct trace_counts){.modules_unread = trace_modules_unread_count(trace->modules)};
+    const struct trace_log *log = trace->definitions;
+    return (struct trace_counts){
+        .modules_unread = trace_modules_unread_count(trace->modules),
+        .mappings_refused = trace_log_refused_count(log, TRACE_LOG_MAPPING),
+        .names_refused = trace_log_refused_count(log, TRACE_LOG_NAME),
+        .addresses_refused = trace_modules_refused_count(trace->modules),
+        .tasks_refused = trace_log_refused_count(log, TRACE_LOG_TASK),
+    };
 }

@@ -30,6 +30,8 @@ struct trace_config {
     const char
         *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */
     uint64_t hold_ns;  /* how long samples wait at the most for names of the files they fell in */
+    uint64_t short_ns; /* how old a log is at least when it is left because somebody's share of it
+                          is used up */
     size_t max_stack_depth; /* user frames of a sample */
 };
 
@@ -87,6 +89,10 @@ bool trace_finish(struct trace *trace, const char *books_json);
 void trace_file_gone(struct mapped_file *file, void *userdata);
 
 struct trace_counts {
-    uint64_t modules_unread; /* files whose functions stay without names */
+    uint64_t modules_unread;    /* files whose functions stay without names */
+    uint64_t mappings_refused;  /* for want of room in somebody's share of a log: frames unknown, */
+    uint64_t names_refused;     /* functions without names, */
+    uint64_t tasks_refused;     /* and samples dropped */
+    uint64_t addresses_refused; /* not noted while their file was being read: no names */
 };
 struct trace_counts trace_counts(const struct trace *trace);

@@ -5,7 +5,8 @@
  * The pair of records that says what is mapped where, and the notes that its writers keep of it.
  */
 
-#include "trace_buffer.h"
+#include "trace_log.h"
+#include "trace_symbols.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +22,23 @@ struct shown_mapping {
     uint64_t file_offset;
 };
 
-/* The two records that define a mapping, in one group; `vaddr` is the module's address of its
- * start. False: no room. */
-bool trace_definition_write(struct trace_buffer *buffer, const struct shown_mapping *shown,
-                            uint64_t vaddr, const char *name, const uint8_t *build_id,
-                            size_t build_id_bytes);
+/* Under which name a mapping stands, and who pays for it. */
+struct definition {
+    uint32_t owner;
+    enum trace_log_kind kind;
+    uint64_t vaddr; /* the module's address of the mapping's start */
+    const char *name;
+    const uint8_t *build_id;
+    size_t build_id_bytes;
+};
+
+/* The two records that define a mapping, in one group. False: refused. */
+bool trace_definition_write(struct trace_log *log, const struct shown_mapping *shown,
+                            const struct definition *definition);
+
+/* The same, of a mapping whose file has been read. */
+bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapping *shown,
+                                  uint32_t owner, const struct symbol_scope *scope);
 
 /* Makes room for one more element; false when there is no memory or `max` is reached. */
 bool trace_notes_grow(void **array, size_t *capacity, size_t count, size_t max,

@@ -32,6 +32,7 @@
 struct trace_jit {
     struct trace_jit *next;
     int32_t pid;
+    uint32_t owner;    /* the process's */
     uint64_t image_ns; /* when the process began, or began its program */
     uint64_t start_time_ns;
     char name[MODULE_NAME_BYTES];
@@ -53,7 +54,7 @@ struct trace_jit {
 };
 
 struct trace_jits {
-    struct trace_buffer *buffer;
+    struct trace_log *log;
     struct module_cache *cache;
     struct trace_symbols *symbols;
     struct trace_jit *first;
@@ -72,12 +73,12 @@ static struct trace_jit *free_jit(struct trace_jit *jit)
     return NULL;
 }
 
-struct trace_jits *trace_jits_new(struct trace_buffer *buffer, struct module_cache *cache,
+struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *cache,
                                   struct trace_symbols *symbols)
 {
     struct trace_jits *jits = calloc(1, sizeof *jits);
     if (jits != NULL) {
-        jits->buffer = buffer;
+        jits->log = log;
         jits->cache = cache;
         jits->symbols = symbols;
     }
@@ -142,6 +143,7 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
         return NULL;
     }
     jit->pid = process->pid;
+    jit->owner = process->owner;
     jit->image_ns = image_ns;
     jit->start_time_ns = process->start_time_ns;
     jit->interval_ns = INTERVAL_MIN_NS;
@@ -156,7 +158,13 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
 static bool write_made(const struct trace_jits *jits, const struct trace_jit *jit,
                        const struct shown_mapping *shown)
 {
-    return trace_definition_write(jits->buffer, shown, shown->start, jit->name, NULL, 0);
+    return trace_definition_write(jits->log, shown,
+                                  &(struct definition){
+                                      .owner = jit->owner,
+                                      .kind = TRACE_LOG_MAPPING,
+                                      .vaddr = shown->start,
+                                      .name = jit->name,
+                                  });
 }
 
 bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
@@ -165,7 +173,9 @@ bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
     if (jit->ready != NULL) {
         return write_made(jits, jit, shown);
     }
-    if (!trace_definition_write(jits->buffer, shown, vaddr, name, NULL, 0)) {
+    const struct definition definition = {
+        .owner = jit->owner, .kind = TRACE_LOG_MAPPING, .vaddr = vaddr, .name = name};
+    if (!trace_definition_write(jits->log, shown, &definition)) {
         return false;
     }
     if (trace_notes_grow((void **)&jit->shown, &jit->shown_capacity, jit->shown_count, SHOWN_MAX,
@@ -246,7 +256,7 @@ static enum naming name_by_map(struct trace_jits *jits, struct trace_jit *jit, u
     if (*line == hash) {
         return NAMING_DONE;
     }
-    if (!trace_symbols_write_made(jits->symbols, jit->name, table, (size_t)found)) {
+    if (!trace_symbols_write_made(jits->symbols, jit->name, jit->owner, table, (size_t)found)) {
         return NAMING_NO_ROOM;
     }
     *line = hash;
@@ -274,14 +284,12 @@ bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit, uint64_t add
     return naming != NAMING_NO_ROOM;
 }
 
-/* Writes what the map says of mappings and addresses that were noted. False: no room. */
+/* Writes what the map says of mappings and addresses that were noted; a mapping that is refused
+ * stays what the kernel calls it. False: no room. */
 static bool settle(struct trace_jits *jits, struct trace_jit *jit)
 {
-    while (jit->shown_count > 0) {
-        if (!write_made(jits, jit, &jit->shown[jit->shown_count - 1])) {
-            return false;
-        }
-        jit->shown_count--;
+    for (; jit->shown_count > 0; jit->shown_count--) {
+        (void)write_made(jits, jit, &jit->shown[jit->shown_count - 1]);
     }
     size_t kept = 0;
     bool room = true;

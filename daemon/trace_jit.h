@@ -18,7 +18,7 @@ struct trace_jits;
 struct trace_jit;
 
 /* Returned; NULL when there is no memory. All borrowed. */
-struct trace_jits *trace_jits_new(struct trace_buffer *buffer, struct module_cache *cache,
+struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *cache,
                                   struct trace_symbols *symbols);
 struct trace_jits *trace_jits_free(struct trace_jits *jits);
 
@@ -30,7 +30,7 @@ void trace_jits_begin(struct trace_jits *jits);
 struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process *process);
 
 /* Defines a mapping of made code: as such if the map has been read, else by what the kernel calls
- * it, until the map has been. False: no room. */
+ * it, until the map has been. False: refused. */
 bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
                       const struct shown_mapping *shown, uint64_t vaddr, const char *name);
 

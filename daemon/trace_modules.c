@@ -4,27 +4,31 @@
  * One trace_file for each mapped_file in which a sample fell. Its life: pending (a ticket is out;
  * sampled addresses are noted, definitions that were written are remembered) -> ready (a scope
  * names its functions) or failed (its frames stay module+0xHEX). A pending one outlives its
- * mapped_file, so that a process of a few milliseconds still gets its names.
+ * mapped_file, so that a process of a few milliseconds still gets its names. One that was refused,
+ * since the cache had too much to do, is pending but for the ticket, and asked for once a second.
  *
- * Invariants: a file is in the list of pending ones exactly while its state says so; a mapping's
- * module_id is not 0 and its module_log the present one exactly when its definition is in the log;
- * a definition that was written there while pending is in `shown`. Memory is taken when a mapping
- * is met for the first time, never for an ordinary sample.
+ * Invariants: a file is in the list of pending ones exactly while it is pending or refused; a
+ * mapping's module_id is not 0 and its module_log the present one exactly when its definition is in
+ * the log; a definition that was written there while pending is in `shown`. Memory is taken when a
+ * mapping is met for the first time, never for an ordinary sample.
  */
 #include "trace_modules.h"
 
 #include "cleanup.h"
+#include "limit_clock.h"
 #include "mapping_query.h"
 #include "trace_definition.h"
 #include "trace_jit.h"
+#include "trace_wants.h"
 #include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PENDING_MAX      ((size_t)65536)
 #define SHOWN_MAX        ((size_t)65536)
+#define RETRY_NS         NS_PER_S
+#define RETRY_MAX        64 /* in one poll */
 #define KERNEL_START     UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID 1
 #define LAST_MODULE_ID   UINT16_MAX
@@ -35,6 +39,7 @@
 
 enum trace_file_state {
     TRACE_FILE_PENDING,
+    TRACE_FILE_REFUSED,
     TRACE_FILE_READY,
     TRACE_FILE_FAILED,
 };
@@ -45,69 +50,72 @@ struct trace_file {
     uint64_t number; /* from 0, in the order of being met */
     bool orphan;     /* its mapped_file is gone */
     char name[MODULE_NAME_BYTES];
-    struct module_ticket *ticket; /* owned while pending */
-    struct symbol_scope *scope;   /* once ready; this is a user of it */
-    uint64_t *addresses;          /* file offsets (the kernel: addresses) that want a name */
-    size_t address_count;
-    size_t address_capacity;
+    struct module_query query;      /* its path is the mapped_file's; NULL: the kernel */
+    uint64_t retry_ns;              /* refused, it is not asked for again before this */
+    struct module_ticket *ticket;   /* owned while pending */
+    struct symbol_scope *scope;     /* once ready; this is a user of it */
+    struct wanted_addresses wanted; /* file offsets (the kernel: addresses); of whose process met it
+                                     */
     struct shown_mapping *shown;
     size_t shown_count;
     size_t shown_capacity;
 };
 
 struct trace_modules {
-    struct trace_buffer *buffer;
+    struct trace_log *log;
     struct module_cache *cache;
     struct trace_symbols *symbols;
     struct trace_file *pending;
     struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
-    struct trace_jits *jits;   /* owned */
-    uint32_t log;
+    struct trace_jits *jits;   /* owned, as the next */
+    struct trace_wants *wants;
+    uint32_t log_number;
     uint32_t kernel_log;    /* the one in which the kernel is defined */
     uint64_t met_count;     /* of files */
     uint64_t settled_count; /* of the first files, as far as none is pending */
     uint64_t unread_count;
+    uint64_t refused_count; /* of files that are refused now */
 };
 
-struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct module_cache *cache,
+struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
                                         struct trace_symbols *symbols)
 {
     struct trace_modules *modules = calloc(1, sizeof *modules);
     if (modules == NULL) {
         return NULL;
     }
-    modules->buffer = buffer;
+    modules->log = log;
     modules->cache = cache;
     modules->symbols = symbols;
-    modules->jits = trace_jits_new(buffer, cache, symbols);
-    return modules->jits == NULL ? trace_modules_free(modules) : modules;
+    modules->jits = trace_jits_new(log, cache, symbols);
+    modules->wants = trace_wants_new();
+    return modules->jits == NULL || modules->wants == NULL ? trace_modules_free(modules) : modules;
 }
 
-void trace_modules_begin(struct trace_modules *modules, uint32_t log)
+void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
 {
-    modules->log = log;
+    modules->log_number = log_number;
     for (struct trace_file *file = modules->pending; file != NULL; file = file->next) {
         file->shown_count = 0;
     }
     trace_jits_begin(modules->jits);
 }
 
-static void drop_notes(struct trace_file *file)
+static void drop_notes(struct trace_modules *modules, struct trace_file *file)
 {
-    free(take_ptr(file->addresses));
+    trace_wants_clear(modules->wants, &file->wanted);
     free(take_ptr(file->shown));
-    file->address_count = file->address_capacity = 0;
     file->shown_count = file->shown_capacity = 0;
 }
 
-static struct trace_file *free_file(struct trace_file *file)
+static struct trace_file *free_file(struct trace_modules *modules, struct trace_file *file)
 {
     if (file != NULL) {
         if (file->scope != NULL) {
             trace_symbols_leave(file->scope);
         }
         module_ticket_release(file->ticket);
-        drop_notes(file);
+        drop_notes(modules, file);
         free(file);
     }
     return NULL;
@@ -122,21 +130,14 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
         struct trace_file *file = modules->pending;
         modules->pending = file->next;
         if (file != modules->kernel) {
-            (void)free_file(file);
+            (void)free_file(modules, file);
         }
     }
-    (void)free_file(modules->kernel);
+    (void)free_file(modules, modules->kernel);
+    (void)trace_wants_free(modules->wants);
     (void)trace_jits_free(modules->jits);
     free(modules);
     return NULL;
-}
-
-static void note_address(struct trace_file *file, uint64_t address)
-{
-    if (trace_notes_grow((void **)&file->addresses, &file->address_capacity, file->address_count,
-                         PENDING_MAX, sizeof file->addresses[0])) {
-        file->addresses[file->address_count++] = address;
-    }
 }
 
 static void note_shown(struct trace_file *file, const struct shown_mapping *shown)
@@ -147,38 +148,39 @@ static void note_shown(struct trace_file *file, const struct shown_mapping *show
     }
 }
 
-/* What the module's segments say of the place where file_offset is mapped; else the offset itself.
- */
-static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_offset,
-                             uint64_t size_bytes)
+static void refuse(struct trace_modules *modules, struct trace_file *file)
 {
-    for (size_t i = 0; i < table->segment_count; i++) {
-        const struct symbol_segment *segment = &table->segments[i];
-        if (segment->offset < file_offset + size_bytes &&
-            file_offset < segment->offset + segment->size_bytes) {
-            return file_offset + (segment->vaddr - segment->offset);
-        }
-    }
-    return file_offset;
+    modules->refused_count += file->state != TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_REFUSED;
+    file->retry_ns = limit_clock_ns() + RETRY_NS;
 }
 
-static struct trace_file *new_file(struct trace_modules *modules, const char *name,
-                                   struct module_ticket *ticket)
+static void ask(struct trace_modules *modules, struct trace_file *file)
+{
+    file->ticket = file->query.path == NULL
+                       ? module_cache_request_kernel(modules->cache)
+                       : mapping_ask(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &file->query);
+    if (file->ticket == NULL) {
+        refuse(modules, file);
+        return;
+    }
+    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_PENDING;
+}
+
+static struct trace_file *new_file(struct trace_modules *modules, const char *name, uint32_t owner,
+                                   const struct module_query *query)
 {
     struct trace_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
-        module_ticket_release(ticket);
         return NULL;
     }
     /* Room is left for the number that a second file of this name gets. */
     (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
     file->number = modules->met_count++;
-    file->ticket = ticket;
-    if (ticket == NULL) {
-        file->state = TRACE_FILE_FAILED;
-        modules->unread_count++;
-        return file;
-    }
+    file->wanted.owner = owner;
+    file->query = *query;
+    ask(modules, file);
     file->next = modules->pending;
     modules->pending = file;
     return file;
@@ -187,35 +189,47 @@ static struct trace_file *new_file(struct trace_modules *modules, const char *na
 static struct trace_file *meet_file(struct trace_modules *modules, const struct process *process,
                                     const struct mapping *mapping)
 {
-    struct mapped_file *mapped = mapping->file;
-    struct trace_file *file =
-        new_file(modules, mapped->path,
-                 mapping_request(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, process, mapping));
-    mapped->trace_file = file;
+    const struct module_query query = mapping_query(process, mapping);
+    struct trace_file *file = new_file(modules, query.path, process->owner, &query);
+    mapping->file->trace_file = file;
     return file;
 }
 
 static bool define_known(struct trace_modules *modules, const struct trace_file *file,
-                         struct trace_jit *jit, const struct shown_mapping *shown, const char *path)
+                         struct trace_jit *jit, uint32_t owner, const struct shown_mapping *shown,
+                         const char *path)
 {
+    struct definition definition = {.owner = owner, .kind = TRACE_LOG_MAPPING};
     if (file != NULL && file->state == TRACE_FILE_READY) {
-        const struct symbol_scope *scope = file->scope;
-        return trace_definition_write(
-            modules->buffer, shown,
-            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes),
-            scope->name, scope->build_id, scope->build_id_bytes);
+        return trace_definition_write_scope(modules->log, shown, owner, file->scope);
     }
     if (file != NULL) {
-        /* Until the file itself has been read, under no build-id: see name_without_build_id(). */
-        return trace_definition_write(modules->buffer, shown, shown->file_offset, file->name, NULL,
-                                      0);
+        /* Until the file itself has been read, under no build-id: see
+         * trace_symbols_name_by_inode(). */
+        definition.name = file->name;
+        definition.vaddr = shown->file_offset;
+        return trace_definition_write(modules->log, shown, &definition);
     }
     /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
     (void)utf8_clean(name, sizeof name, path, strlen(path));
-    uint64_t vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
-    return jit == NULL ? trace_definition_write(modules->buffer, shown, vaddr, name, NULL, 0)
-                       : trace_jit_define(modules->jits, jit, shown, vaddr, name);
+    definition.name = name;
+    definition.vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
+    return jit == NULL ? trace_definition_write(modules->log, shown, &definition)
+                       : trace_jit_define(modules->jits, jit, shown, definition.vaddr, name);
+}
+
+/* That nobody knows what is there. */
+static bool write_unknown(struct trace_modules *modules, uint32_t owner, enum trace_log_kind kind,
+                          const struct shown_mapping *shown)
+{
+    return trace_definition_write(modules->log, shown,
+                                  &(struct definition){
+                                      .owner = owner,
+                                      .kind = kind,
+                                      .vaddr = shown->start,
+                                      .name = UNKNOWN_NAME,
+                                  });
 }
 
 /*
@@ -226,8 +240,8 @@ static bool define_known(struct trace_modules *modules, const struct trace_file 
 bool trace_modules_process(struct trace_modules *modules, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
-    if (process->written_log != modules->log) {
-        process->written_log = modules->log;
+    if (process->written_log != modules->log_number) {
+        process->written_log = modules->log_number;
         process->next_module_id = 0;
     }
     if (process->next_module_id != 0 && process->defined_ns == image_ns) {
@@ -240,7 +254,7 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
-    if (!trace_definition_write(modules->buffer, &shown, 0, UNKNOWN_NAME, NULL, 0)) {
+    if (!write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown)) {
         return false;
     }
     process->next_module_id = full ? process->next_module_id : shown.module_id;
@@ -251,15 +265,15 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
 static void set_module(const struct trace_modules *modules, struct mapping *mapping, uint16_t id)
 {
     mapping->module_id = id;
-    mapping->module_log = modules->log;
+    mapping->module_log = modules->log_number;
 }
 
 static bool is_defined(const struct trace_modules *modules, const struct mapping *mapping)
 {
-    return mapping->module_id != 0 && mapping->module_log == modules->log;
+    return mapping->module_id != 0 && mapping->module_log == modules->log_number;
 }
 
-/* The first sample in a mapping. False: no room. */
+/* The first sample in a mapping. False: refused. */
 static bool define_mapping(struct trace_modules *modules, struct process *process,
                            struct mapping *mapping, struct trace_jit *jit)
 {
@@ -278,38 +292,40 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     if (process->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
         shown.module_id = LAST_MODULE_ID;
-        if (!trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0)) {
+        if (!write_unknown(modules, process->owner, TRACE_LOG_MAPPING, &shown)) {
             return false;
         }
         modules->unread_count++;
         set_module(modules, mapping, LAST_MODULE_ID);
         return true;
     }
-    if (!define_known(modules, file, jit, &shown, mapping->file->path)) {
+    if (!define_known(modules, file, jit, process->owner, &shown, mapping->file->path)) {
         return false;
     }
     process->next_module_id = shown.module_id;
     set_module(modules, mapping, shown.module_id);
-    if (file != NULL && file->state == TRACE_FILE_PENDING) {
+    if (file != NULL && (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED)) {
         note_shown(file, &shown);
     }
     return true;
 }
 
 /* Names the function at an address, or notes that it wants a name. False: no room. */
-static bool name_address(struct trace_modules *modules, struct trace_file *file, uint64_t address)
+static bool name_address(struct trace_modules *modules, struct trace_file *file, uint32_t owner,
+                         uint64_t address)
 {
     uint64_t vaddr = 0;
     switch (file->state) {
     case TRACE_FILE_PENDING:
-        note_address(file, address);
+    case TRACE_FILE_REFUSED:
+        trace_wants_note(modules->wants, &file->wanted, address);
         return true;
     case TRACE_FILE_READY:
         if (file == modules->kernel) {
-            return trace_symbols_write(modules->symbols, file->scope, address);
+            return trace_symbols_write(modules->symbols, file->scope, owner, address);
         }
         return !symbol_table_vaddr(&file->scope->module->symbols, address, &vaddr) ||
-               trace_symbols_write(modules->symbols, file->scope, vaddr);
+               trace_symbols_write(modules->symbols, file->scope, owner, vaddr);
     case TRACE_FILE_FAILED:
         return true;
     }
@@ -326,7 +342,7 @@ static bool may_show_through(const struct process *process, uint64_t time_ns)
     return time_ns < process->exec_ns || process->has_gaps;
 }
 
-/* Nobody knows what was mapped at an address at a time. False: no room. */
+/* Nobody is to know what was mapped at an address at a time. False: refused. */
 static bool define_unknown(struct trace_modules *modules, const struct process *process,
                            uint64_t address, uint64_t time_ns)
 {
@@ -337,7 +353,24 @@ static bool define_unknown(struct trace_modules *modules, const struct process *
         .size_bytes = PAGE_BYTES,
         .from_ns = time_ns,
     };
-    return trace_definition_write(modules->buffer, &shown, shown.start, UNKNOWN_NAME, NULL, 0);
+    return write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown);
+}
+
+/*
+ * A mapping whose definition was refused is what the process is as a whole: unknown. Unless
+ * something else that was there is written.
+ */
+static enum frame_outcome leave_undefined(struct trace_modules *modules,
+                                          const struct process *process,
+                                          const struct mapping *mapping, uint64_t address,
+                                          uint64_t time_ns, uint64_t *ret_from_ns)
+{
+    bool hides = process->remapped || may_show_through(process, time_ns);
+    if (hides && !define_unknown(modules, process, address, time_ns)) {
+        return FRAME_RETRY;
+    }
+    *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? time_ns : TIME_OPEN_NS;
+    return FRAME_DEFINED;
 }
 
 static enum frame_outcome find_unmapped(struct trace_modules *modules, struct process *process,
@@ -365,14 +398,14 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     struct trace_jit *jit =
         mapping_is_made_code(mapping) ? trace_jits_find(modules->jits, process) : NULL;
     if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping, jit)) {
-        return FRAME_RETRY;
+        return leave_undefined(modules, process, mapping, address, time_ns, ret_from_ns);
     }
     if (jit != NULL && !trace_jit_name(modules->jits, jit, address)) {
         return FRAME_RETRY;
     }
     struct trace_file *file = mapping->file->trace_file;
     uint64_t file_offset = address - mapping->start + mapping->file_offset;
-    if (file != NULL && !name_address(modules, file, file_offset)) {
+    if (file != NULL && !name_address(modules, file, process->owner, file_offset)) {
         return FRAME_RETRY;
     }
     *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? mapping->from_ns : TIME_OPEN_NS;
@@ -381,55 +414,40 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
 {
-    if (modules->kernel_log != modules->log) {
+    if (modules->kernel_log != modules->log_number) {
         struct shown_mapping shown = {
             .pid = 0,
             .module_id = KERNEL_MODULE_ID,
             .start = KERNEL_START,
             .size_bytes = UINT64_MAX - KERNEL_START,
         };
-        if (!trace_definition_write(modules->buffer, &shown, KERNEL_START, KERNEL_NAME, NULL, 0)) {
+        const struct definition definition = {.owner = TRACE_OWNER_KERNEL,
+                                              .kind = TRACE_LOG_TASK,
+                                              .vaddr = KERNEL_START,
+                                              .name = KERNEL_NAME};
+        if (!trace_definition_write(modules->log, &shown, &definition)) {
             return FRAME_RETRY;
         }
-        modules->kernel_log = modules->log;
+        modules->kernel_log = modules->log_number;
     }
     if (modules->kernel == NULL) {
         modules->kernel =
-            new_file(modules, KERNEL_NAME, module_cache_request_kernel(modules->cache));
+            new_file(modules, KERNEL_NAME, TRACE_OWNER_KERNEL, &(struct module_query){0});
     }
     if (modules->kernel == NULL) {
         return FRAME_RETRY;
     }
-    return name_address(modules, modules->kernel, address) ? FRAME_DEFINED : FRAME_RETRY;
+    return name_address(modules, modules->kernel, TRACE_OWNER_KERNEL, address) ? FRAME_DEFINED
+                                                                               : FRAME_RETRY;
 }
 
-/* Writes again, with what is known now, what was written before. False: no room, go on later. */
-static bool correct_definitions(struct trace_modules *modules, struct trace_file *file)
+/* Writes again, with what is known now, what was written before; what is refused stays as it is. */
+static void correct_definitions(struct trace_modules *modules, struct trace_file *file)
 {
-    const struct symbol_scope *scope = file->scope;
-    while (file->shown_count > 0) {
-        const struct shown_mapping *shown = &file->shown[file->shown_count - 1];
-        uint64_t vaddr =
-            mapped_vaddr(&scope->module->symbols, shown->file_offset, shown->size_bytes);
-        if (!trace_definition_write(modules->buffer, shown, vaddr, scope->name, scope->build_id,
-                                    scope->build_id_bytes)) {
-            return false;
-        }
-        file->shown_count--;
+    for (; file->shown_count > 0; file->shown_count--) {
+        (void)trace_definition_write_scope(modules->log, &file->shown[file->shown_count - 1],
+                                           file->wanted.owner, file->scope);
     }
-    return true;
-}
-
-/*
- * A definition whose file was never read stands under its path and no build-id. So that no other
- * file's functions can be taken for that one's, a file that has no build-id is known by its inode
- * instead.
- */
-static void name_without_build_id(char ret[MODULE_NAME_BYTES], const char *name,
-                                  const struct module *module)
-{
-    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
-                   module->identity.device, module->identity.inode);
 }
 
 /* The file has been read: the scope under which its functions stand. */
@@ -440,42 +458,71 @@ static void take_scope(struct trace_modules *modules, struct trace_file *file)
     char name[MODULE_NAME_BYTES];
     (void)snprintf(name, sizeof name, "%s", file->name);
     if (table->build_id_bytes == 0 && file != modules->kernel) {
-        name_without_build_id(name, file->name, module);
+        trace_symbols_name_by_inode(name, file->name, module);
     }
     file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), name,
                                       table->build_id, table->build_id_bytes);
 }
 
+/* There is no table of it: for now, or for good. True: for good. */
+static bool give_up(struct trace_modules *modules, struct trace_file *file, bool for_now)
+{
+    module_ticket_release(take_ptr(file->ticket));
+    if (for_now && !file->orphan) {
+        refuse(modules, file);
+        return false;
+    }
+    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
+    file->state = TRACE_FILE_FAILED;
+    modules->unread_count++;
+    return true;
+}
+
 /* Takes a pending file as far as it goes. True: it is not pending any more. */
 static bool settle(struct trace_modules *modules, struct trace_file *file)
 {
+    if (file->state == TRACE_FILE_REFUSED) {
+        return file->orphan && give_up(modules, file, false);
+    }
     if (file->scope == NULL) {
         enum module_state state = module_ticket_state(file->ticket);
         if (state == MODULE_PENDING) {
             return false;
         }
+        bool limited =
+            state == MODULE_FAILED && module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;
         if (state == MODULE_READY) {
             take_scope(modules, file);
         }
         if (file->scope == NULL) {
-            module_ticket_release(take_ptr(file->ticket));
-            file->state = TRACE_FILE_FAILED;
-            modules->unread_count++;
-            return true;
+            return give_up(modules, file, limited);
         }
     }
-    if (!correct_definitions(modules, file)) {
-        return false;
-    }
+    correct_definitions(modules, file);
     file->state = TRACE_FILE_READY;
-    while (file->address_count > 0) {
-        if (!name_address(modules, file, file->addresses[file->address_count - 1])) {
+    while (file->wanted.count > 0) {
+        uint64_t address = file->wanted.items[file->wanted.count - 1];
+        if (!name_address(modules, file, file->wanted.owner, address)) {
             file->state = TRACE_FILE_PENDING;
             return false;
         }
-        file->address_count--;
+        trace_wants_pop(modules->wants, &file->wanted);
     }
     return true;
+}
+
+/* Asks again for some of what was refused. */
+static void ask_refused(struct trace_modules *modules)
+{
+    uint64_t now_ns = limit_clock_ns();
+    size_t asked_count = 0;
+    for (struct trace_file *file = modules->pending; file != NULL && asked_count < RETRY_MAX;
+         file = file->next) {
+        if (file->state == TRACE_FILE_REFUSED && !file->orphan && file->retry_ns <= now_ns) {
+            ask(modules, file);
+            asked_count++;
+        }
+    }
 }
 
 bool trace_modules_poll(struct trace_modules *modules)
@@ -485,17 +532,20 @@ bool trace_modules_poll(struct trace_modules *modules)
     while (*link != NULL) {
         struct trace_file *file = *link;
         if (!settle(modules, file)) {
-            if (file->number < modules->settled_count) {
+            if (file->state == TRACE_FILE_PENDING && file->number < modules->settled_count) {
                 modules->settled_count = file->number;
             }
             link = &file->next;
             continue;
         }
         *link = file->next;
-        drop_notes(file);
+        drop_notes(modules, file);
         if (file->orphan) {
-            (void)free_file(file);
+            (void)free_file(modules, file);
         }
+    }
+    if (modules->refused_count > 0) {
+        ask_refused(modules);
     }
     bool named = trace_jits_poll(modules->jits);
     return trace_symbols_flush(modules->symbols) && named;
@@ -503,7 +553,11 @@ bool trace_modules_poll(struct trace_modules *modules)
 
 bool trace_modules_pending(const struct trace_modules *modules)
 {
-    return modules->pending != NULL || trace_jits_pending(modules->jits);
+    const struct trace_file *file = modules->pending;
+    while (file != NULL && file->state == TRACE_FILE_REFUSED) {
+        file = file->next;
+    }
+    return file != NULL || trace_jits_pending(modules->jits);
 }
 
 void trace_modules_ask_again(struct trace_modules *modules)
@@ -523,19 +577,24 @@ bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_cou
 
 uint64_t trace_modules_unread_count(const struct trace_modules *modules)
 {
-    return modules->unread_count;
+    return modules->unread_count + modules->refused_count;
 }
 
-void trace_modules_file_gone(struct mapped_file *mapped)
+uint64_t trace_modules_refused_count(const struct trace_modules *modules)
+{
+    return trace_wants_refused_count(modules->wants);
+}
+
+void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *mapped)
 {
     struct trace_file *file = mapped->trace_file;
     mapped->trace_file = NULL;
     if (file == NULL) {
         return;
     }
-    if (file->state == TRACE_FILE_PENDING) {
+    if (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED) {
         file->orphan = true;
         return;
     }
-    (void)free_file(file);
+    (void)free_file(modules, file);
 }

@@ -11,18 +11,18 @@
 
 #include "module_cache.h"
 #include "process_table.h"
-#include "trace_buffer.h"
+#include "trace_log.h"
 #include "trace_symbols.h"
 
 struct trace_modules;
 
 /* Returned; NULL when there is no memory. All borrowed. */
-struct trace_modules *trace_modules_new(struct trace_buffer *buffer, struct module_cache *cache,
+struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
                                         struct trace_symbols *symbols);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
 /* A log (numbered from 1) begins, in which nothing is written yet. */
-void trace_modules_begin(struct trace_modules *modules, uint32_t log);
+void trace_modules_begin(struct trace_modules *modules, uint32_t log_number);
 
 /*
  * Says, once in a log for each program that a process executes, that what is not defined after it
@@ -31,7 +31,7 @@ void trace_modules_begin(struct trace_modules *modules, uint32_t log);
 bool trace_modules_process(struct trace_modules *modules, struct process *process);
 
 enum frame_outcome {
-    FRAME_DEFINED,
+    FRAME_DEFINED, /* or unknown, where what it needs was refused */
     FRAME_UNKNOWN, /* in no mapping that is known */
     FRAME_RETRY,   /* no room in the log: ask again with the next sample */
 };
@@ -57,6 +57,8 @@ uint64_t trace_modules_met_count(const struct trace_modules *modules);
 /* Whether the last poll found none of the first `met_count` pending. */
 bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count);
 uint64_t trace_modules_unread_count(const struct trace_modules *modules);
+/* Addresses for which there was no room while their file was being read. */
+uint64_t trace_modules_refused_count(const struct trace_modules *modules);
 
 /* The process table lets go of a file; what is pending for it stays here. */
-void trace_modules_file_gone(struct mapped_file *file);
+void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *file);

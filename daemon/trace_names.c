@@ -28,17 +28,17 @@ struct interned {
 };
 
 struct trace_names {
-    struct trace_buffer *buffer;
-    uint32_t log;
+    struct trace_log *log;
+    uint32_t log_number;
     uint16_t next_index;
     struct interned table[BUCKETS]; /* open addressing; half full at the most */
 };
 
-struct trace_names *trace_names_new(struct trace_buffer *buffer)
+struct trace_names *trace_names_new(struct trace_log *log)
 {
     struct trace_names *names = calloc(1, sizeof *names);
     if (names != NULL) {
-        names->buffer = buffer;
+        names->log = log;
     }
     return names;
 }
@@ -59,8 +59,8 @@ static struct interned *find_place(struct trace_names *names, const char *text)
 }
 
 /* Writes one name with, where it is new, its string; for the leader the process's name too. */
-static bool write_name(struct trace_names *names, struct fxt_name name, const char *text,
-                       bool as_process)
+static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_name name,
+                       const char *text, bool as_process)
 {
     uint64_t group[GROUP_WORDS];
     struct fxt_writer writer;
@@ -83,7 +83,7 @@ static bool write_name(struct trace_names *names, struct fxt_name name, const ch
         fxt_write_name(&writer, &name);
     }
     if (!fxt_writer_ok(&writer) ||
-        !trace_buffer_put(names->buffer, TRACE_LANE_DEFINITIONS, group, writer.used_bytes)) {
+        !trace_log_put(names->log, owner, TRACE_LOG_TASK, group, writer.used_bytes)) {
         return false;
     }
     if (defines) {
@@ -93,15 +93,16 @@ static bool write_name(struct trace_names *names, struct fxt_name name, const ch
     return true;
 }
 
-bool trace_names_begin(struct trace_names *names, uint32_t log)
+bool trace_names_begin(struct trace_names *names, uint32_t log_number)
 {
-    names->log = log;
+    names->log_number = log_number;
     if (names->next_index > 0) {
         memset(names->table, 0, sizeof names->table);
     }
     names->next_index = FXT_STRING_FIRST_FREE;
-    return write_name(names, (struct fxt_name){.pid = 0}, "[outside]", true) &&
-           write_name(names, (struct fxt_name){.pid = UINT64_MAX}, "[exited]", true);
+    return write_name(names, TRACE_OWNER_KERNEL, (struct fxt_name){.pid = 0}, "[outside]", true) &&
+           write_name(names, TRACE_OWNER_KERNEL, (struct fxt_name){.pid = UINT64_MAX}, "[exited]",
+                      true);
 }
 
 /*
@@ -126,13 +127,13 @@ static bool write_task(struct trace_names *names, struct process *process, struc
     } else {
         name.since_ns = thread == NULL ? process->from_ns : thread->from_ns;
     }
-    if (!gap && *written_log == names->log) {
+    if (!gap && *written_log == names->log_number) {
         return true;
     }
-    if (!write_name(names, name, text, tid == process->pid)) {
+    if (!write_name(names, process->owner, name, text, tid == process->pid)) {
         return false;
     }
-    *written_log = gap ? *written_log : names->log;
+    *written_log = gap ? *written_log : names->log_number;
     return true;
 }
 

@@ -7,22 +7,22 @@
  */
 
 #include "process_table.h"
-#include "trace_buffer.h"
+#include "trace_log.h"
 
 #include <stdbool.h>
 
 struct trace_names;
 
-/* Returned; NULL when there is no memory. `buffer` is borrowed. */
-struct trace_names *trace_names_new(struct trace_buffer *buffer);
+/* Returned; NULL when there is no memory. `log` is borrowed. */
+struct trace_names *trace_names_new(struct trace_log *log);
 struct trace_names *trace_names_free(struct trace_names *names);
 
 /*
  * Begins a log (numbered from 1), in which nothing is written yet, with the names that belong to no
  * task: pid 0 is outside this pid namespace, -1 has exited. False: no room.
  */
-bool trace_names_begin(struct trace_names *names, uint32_t log);
+bool trace_names_begin(struct trace_names *names, uint32_t log_number);
 
-/* Writes the names that the thread and its process have at a time. False: no room now. */
+/* Writes the names that the thread and its process have at a time. False: refused. */
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
                        uint64_t time_ns);

@@ -25,7 +25,7 @@
 #define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)
 
 struct trace_symbols {
-    struct trace_buffer *buffer;
+    struct trace_log *log;
     struct symbol_scope *buckets[SCOPE_BUCKETS];       /* by wanted name */
     struct symbol_scope *named_buckets[SCOPE_BUCKETS]; /* by the name they have */
     size_t scope_count;
@@ -41,13 +41,14 @@ struct named_table {
     const char *module;
     const uint8_t *build_id;
     size_t build_id_bytes;
+    uint32_t owner; /* who pays for its lines */
 };
 
-struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer)
+struct trace_symbols *trace_symbols_new(struct trace_log *log)
 {
     struct trace_symbols *symbols = calloc(1, sizeof *symbols);
     if (symbols != NULL) {
-        symbols->buffer = buffer;
+        symbols->log = log;
     }
     return symbols;
 }
@@ -216,6 +217,13 @@ void trace_symbols_begin(struct trace_symbols *symbols)
     }
 }
 
+void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
+                                 const struct module *module)
+{
+    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
+                   module->identity.device, module->identity.inode);
+}
+
 bool trace_symbols_flush(struct trace_symbols *symbols)
 {
     struct fxt_writer writer;
@@ -224,8 +232,8 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
     }
     fxt_writer_init(&writer, symbols->group, sizeof symbols->group);
     fxt_write_data(&writer, FXT_STRING_SYMBOLS, symbols->staging, symbols->staged_bytes);
-    if (!fxt_writer_ok(&writer) || !trace_buffer_put(symbols->buffer, TRACE_LANE_DEFINITIONS,
-                                                     symbols->group, writer.used_bytes)) {
+    if (!fxt_writer_ok(&writer) ||
+        !trace_log_put_paid(symbols->log, symbols->group, writer.used_bytes)) {
         return false;
     }
     symbols->staged_bytes = 0;
@@ -254,19 +262,30 @@ static size_t print_line(struct trace_symbols *symbols, const struct named_table
     return (size_t)bytes;
 }
 
-/* Stages the line of one function. False: no room. */
-static bool stage(struct trace_symbols *symbols, const struct named_table *named, size_t index)
+enum staging {
+    STAGING_DONE,
+    STAGING_NO_ROOM, /* now */
+    STAGING_REFUSED, /* to this owner, in this log */
+};
+
+/* Stages the line of one function. */
+static enum staging stage(struct trace_symbols *symbols, const struct named_table *named,
+                          size_t index)
 {
     size_t bytes = print_line(symbols, named, index);
     if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
-        return false;
+        return STAGING_NO_ROOM;
+    }
+    if (!trace_log_pay(symbols->log, named->owner, TRACE_LOG_NAME, bytes)) {
+        return STAGING_REFUSED;
     }
     memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);
     symbols->staged_bytes += bytes;
-    return true;
+    return STAGING_DONE;
 }
 
-bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr)
+bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint32_t owner,
+                         uint64_t vaddr)
 {
     ptrdiff_t found = symbol_table_find(&scope->module->symbols, vaddr);
     if (found < 0) {
@@ -282,16 +301,18 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
         .module = scope->name,
         .build_id = scope->build_id,
         .build_id_bytes = scope->build_id_bytes,
+        .owner = owner,
     };
-    if (!stage(symbols, &named, index)) {
-        return false;
+    enum staging staging = stage(symbols, &named, index);
+    if (staging == STAGING_DONE) {
+        scope->written[index / 64] |= bit;
     }
-    scope->written[index / 64] |= bit;
-    return true;
+    return staging != STAGING_NO_ROOM;
 }
 
-bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module, uint32_t owner,
                               const struct symbol_table *table, size_t index)
 {
-    return stage(symbols, &(struct named_table){.table = table, .module = module}, index);
+    const struct named_table named = {.table = table, .module = module, .owner = owner};
+    return stage(symbols, &named, index) != STAGING_NO_ROOM;
 }

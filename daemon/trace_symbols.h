@@ -9,7 +9,7 @@
  */
 
 #include "module_cache.h"
-#include "trace_buffer.h"
+#include "trace_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,9 +35,17 @@ struct symbol_scope {
     uint64_t *written; /* owned: a bit for each symbol of the table */
 };
 
-/* Returned; NULL when there is no memory. `buffer` is borrowed. */
-struct trace_symbols *trace_symbols_new(struct trace_buffer *buffer);
+/* Returned; NULL when there is no memory. `log` is borrowed. */
+struct trace_symbols *trace_symbols_new(struct trace_log *log);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
+
+/*
+ * A definition whose file was never read stands under its path and no build-id. So that no other
+ * file's functions can be taken for that one's, a file that has no build-id is known by its inode
+ * instead.
+ */
+void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
+                                 const struct module *module);
 
 /*
  * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`,
@@ -53,16 +61,17 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
 void trace_symbols_leave(struct symbol_scope *scope);
 
 /*
- * Writes the name of the function at `vaddr` of the module, if it has one and it is not written
- * yet. Returns false when there is no room now: try again.
+ * Writes the name of the function at `vaddr` of the module, if it has one, it is not written yet,
+ * and `owner` has room for it. Returns false when there is no room now: try again.
  */
-bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint64_t vaddr);
+bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *scope, uint32_t owner,
+                         uint64_t vaddr);
 
 /*
  * Writes a function of code that a process has made, of a module without a build-id whose name the
  * caller keeps to that process. Each call writes it. As trace_symbols_write().
  */
-bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module,
+bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module, uint32_t owner,
                               const struct symbol_table *table, size_t index);
 
 /* A log begins, in which nothing is written yet. Lines that were not published go there. */

@@ -4,9 +4,12 @@
 # Sourced by whatever runs a private daemon: scripts/quickstart.sh, system tests, benches. The caller
 # runs under `set -u` and calls daemon_stop from its EXIT trap.
 
-# wait_until SECONDS COMMAND...: polls 20 times a second; status 1 when the time is up.
+# How many times longer than elsewhere things may take here: an emulated machine says 6.
+PATIENCE=${CPU_PROFILERD_PATIENCE:-1}
+
+# wait_until SECONDS COMMAND...: polls 20 times a second; status 1 when the time is up, PATIENCE times as long.
 wait_until() {
-    local tries=$(($1 * 20))
+    local tries=$(($1 * 20 * PATIENCE))
     shift
     while ! "$@"; do
         tries=$((tries - 1))

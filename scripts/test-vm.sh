@@ -17,7 +17,8 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 cache=
 results=
-timeout_s=900
+timeout_s=
+limit_s=600 # of a test: what takes 25 s elsewhere took 310 s here
 tests=()
 
 die() {
@@ -44,6 +45,7 @@ if [ ${#tests[@]} -eq 0 ]; then
         tests+=("$source_dir/tests/system/$name.sh")
     done < <(sed 's/#.*//' "$source_dir/tests/vm/also" | awk 'NF > 0 { print $1 }')
 fi
+timeout_s=${timeout_s:-$((120 + limit_s * ${#tests[@]}))}
 
 [ "$(uname -m)" = x86_64 ] || die "needs an x86-64 machine"
 [ "$(id -u)" -eq 0 ] || die "needs root, to show this machine's files to the virtual one"
@@ -155,13 +157,13 @@ INIT
 # What the machine does when it is up: the tests, one after the other, each with a time limit of its own.
 make_run() {
     {
-        printf 'source_dir=%q\ntests=(' "$source_dir"
+        printf 'source_dir=%q\nlimit_s=%q\ntests=(' "$source_dir" "$limit_s"
         printf ' %q' "${tests[@]}"
         echo ' )'
         cat <<'RUN'
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb RESULTS=/run/results
 export SOURCE_DIR=$source_dir BUILD_DIR=$source_dir/build/dev RELEASE_DIR=$source_dir/build/release
-export CPU_PROFILERD_REQUIRE_PERF=1
+export CPU_PROFILERD_REQUIRE_PERF=1 CPU_PROFILERD_PATIENCE=6
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts
@@ -170,12 +172,17 @@ echo +cpu +memory +pids +io >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up 2>/dev/null
 ln -sf /proc/self/fd /dev/fd
 echo "== $(uname -sr), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid), $(nproc) CPUs, up in $(cut -d ' ' -f 1 /proc/uptime) s"
+boot_paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 status=0
 for test in "${tests[@]}"; do
     name=$(basename "$test" .sh)
     began=$SECONDS
     cd /tmp
-    if timeout -k 10 300 "$test" >"$RESULTS/$name.out" 2>&1 </dev/null; then
+    # What a machine where it is installed has; the others find Debian's own.
+    paranoid=$boot_paranoid
+    [[ $test != "$source_dir"/tests/system/* ]] || paranoid=2
+    echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
+    if timeout -k 10 "$limit_s" "$test" >"$RESULTS/$name.out" 2>&1 </dev/null; then
         echo "PASS $name ($((SECONDS - began)) s)"
     else
         echo "FAIL $name ($((SECONDS - began)) s)"

@@ -337,31 +337,43 @@ static int on_record(const struct fxt_record *record, void *userdata)
     return 0;
 }
 
-/*
- * The stack that begins with `own` and goes on with `rest`. Where both have entries it ends at
- * PROFILE_MERGED_MAX of them, so that many samples cannot each blow up one long rest; `*ret_cut`
- * says so.
- */
-static int join_stacks(struct profile *profile, uint32_t own, uint32_t rest, uint32_t *ret_stack,
-                       bool *ret_cut)
+/* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
+static int cut_stack(struct profile *profile, uint32_t own, uint32_t rest, uint32_t *ret_stack)
 {
     uint64_t joined[PROFILE_MERGED_MAX];
     size_t own_bytes = 0;
     size_t rest_bytes = 0;
     const uint64_t *own_stack = intern_bytes(&profile->stacks, own, &own_bytes);
     const uint64_t *rest_stack = intern_bytes(&profile->stacks, rest, &rest_bytes);
-    *ret_cut = false;
-    if (own_bytes == 0 || rest_bytes == 0) {
-        *ret_stack = own_bytes == 0 ? rest : own;
-        return 0;
-    }
     size_t own_taken = own_bytes < sizeof joined ? own_bytes : sizeof joined;
     size_t room_bytes = sizeof joined - own_taken;
     size_t rest_taken = rest_bytes < room_bytes ? rest_bytes : room_bytes;
     memcpy(joined, own_stack, own_taken);
     memcpy((uint8_t *)joined + own_taken, rest_stack, rest_taken);
-    *ret_cut = own_taken + rest_taken < own_bytes + rest_bytes;
     return intern_add(&profile->stacks, joined, own_taken + rest_taken, ret_stack);
+}
+
+/*
+ * Lets the sample's stack go on with `rest`. Where both have entries it ends at PROFILE_MERGED_MAX
+ * of them, so that many samples cannot each blow up one long rest; `*ret_cut` says so.
+ */
+static int join_stacks(struct profile *profile, struct profile_sample *sample, uint32_t rest,
+                       bool *ret_cut)
+{
+    size_t own_bytes = 0;
+    size_t rest_bytes = 0;
+    (void)intern_bytes(&profile->stacks, sample->user_stack, &own_bytes);
+    (void)intern_bytes(&profile->stacks, rest, &rest_bytes);
+    *ret_cut = false;
+    if (own_bytes == 0) {
+        sample->user_stack = rest;
+    } else if ((own_bytes + rest_bytes) / sizeof(uint64_t) <= PROFILE_MERGED_MAX) {
+        sample->rest_stack = rest;
+    } else if (rest_bytes > 0) {
+        *ret_cut = true;
+        return cut_stack(profile, sample->user_stack, rest, &sample->user_stack);
+    }
+    return 0;
 }
 
 static int complete_sample(struct profile *profile, struct profile_sample *sample)
@@ -373,8 +385,7 @@ static int complete_sample(struct profile *profile, struct profile_sample *sampl
         sample->closed = CLOSED_LOST;
         return 0;
     }
-    int r =
-        join_stacks(profile, sample->user_stack, group->user_stack, &sample->user_stack, &is_cut);
+    int r = join_stacks(profile, sample, group->user_stack, &is_cut);
     if (r < 0) {
         return r;
     }

@@ -46,6 +46,7 @@ struct profile_sample {
     uint32_t cpu;
     uint32_t segment;      /* of the file: what its pid, and its stack's addresses, belong to */
     uint32_t user_stack;   /* of `stacks`; addresses */
+    uint32_t rest_stack;   /* of `stacks`; where it goes on, as others do */
     uint32_t kernel_stack; /* of `stacks` */
     uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
     uint32_t process_name; /* of `texts`; set by resolving */

@@ -8,12 +8,14 @@
  * an address becomes as many frames as functions were inlined there and one more; the last keeps
  * the name that the recording has for it.
  *
- * Stacks repeat, so the answer for each is kept, with the times between which no Mmap record
- * changes it.
+ * Stacks repeat, and addresses repeat in stacks, so the answer for each is kept, with the times
+ * between which no Mmap record changes it: of stacks in `chains`, of what they share in `rests`,
+ * of addresses in `cache`.
  */
 #include "resolve.h"
 
 #include "cleanup.h"
+#include "frame_cache.h"
 #include "grow.h"
 
 #include <inttypes.h>
@@ -40,6 +42,15 @@ struct place {
     bool is_kernel;
 };
 
+/* Whose an address is. Padded by hand, since its bytes are a key. */
+struct owner_key {
+    uint64_t pid;
+    uint32_t segment;
+    uint8_t is_caller;
+    uint8_t is_kernel;
+    uint16_t zero;
+};
+
 /* What a chain depends on, besides the time. */
 struct chain_key {
     uint64_t pid;
@@ -47,6 +58,8 @@ struct chain_key {
     uint32_t kernel_stack;
     uint32_t segment;
     uint32_t is_lost; /* the user stack is empty because the task was gone */
+    uint32_t rest_stack;
+    uint32_t zero;
 };
 
 struct resolver {
@@ -54,15 +67,26 @@ struct resolver {
     struct intern chain_keys;
     struct known_chain *chains; /* owned; by item of chain_keys */
     size_t chain_capacity;
-    uint32_t *building; /* owned; frames of the chain at hand */
+    struct intern owners;     /* struct owner_key */
+    struct frame_cache cache; /* owners' addresses: a frame, or an item of `runs` */
+    struct frame_cache rests; /* owners' stacks, by their number: items of `runs` */
+    struct intern runs;       /* arrays of frames */
+    uint32_t *building;       /* owned; frames of the chain at hand */
     size_t building_capacity;
+    uint32_t *run; /* owned; frames of the address at hand */
+    size_t run_capacity;
 };
 
 static void resolver_done(struct resolver *resolver)
 {
     intern_done(&resolver->chain_keys);
     free(resolver->chains);
+    intern_done(&resolver->owners);
+    frame_cache_done(&resolver->cache);
+    frame_cache_done(&resolver->rests);
+    intern_done(&resolver->runs);
     free(resolver->building);
+    free(resolver->run);
 }
 
 static bool holds_at(const struct mapping_validity *validity, uint64_t time_ns)
@@ -70,12 +94,12 @@ static bool holds_at(const struct mapping_validity *validity, uint64_t time_ns)
     return validity->from_ns <= time_ns && time_ns < validity->until_ns;
 }
 
+/* Appends a frame to the run at hand. */
 static int append_frame(struct resolver *resolver, const struct profile_frame *frame, size_t *count)
 {
-    int r = grow(resolver->building, resolver->building_capacity, *count + 1);
+    int r = grow(resolver->run, resolver->run_capacity, *count + 1);
     if (r == 0) {
-        r = intern_add(&resolver->profile->frames, frame, sizeof *frame,
-                       &resolver->building[*count]);
+        r = intern_add(&resolver->profile->frames, frame, sizeof *frame, &resolver->run[*count]);
     }
     *count += r == 0;
     return r;
@@ -124,7 +148,6 @@ static int append_inlined(struct resolver *resolver, const struct profile_frame 
     size_t known_count = 0;
     const struct inline_frame *known =
         inlines_find(&profile->inlines, function->module, vaddr, &known_count);
-    known_count = *count > CHAIN_COUNT_MAX ? 0 : known_count;
     int r = known_count > 0 ? 0 : append_frame(resolver, function, count);
     for (size_t i = 0; i < known_count && r == 0; i++) {
         frame.is_inlined = i + 1 < known_count;
@@ -144,8 +167,8 @@ static uint32_t find_other_name(const struct profile *profile, uint32_t module, 
     return count > 0 ? known[count - 1].name : INTERN_NONE;
 }
 
-/* Appends the frames of an address. `validity` is narrowed to the times for which they are the
- * same. */
+/* Appends the frames of an address to the run at hand. `validity` is narrowed to the times for
+ * which they are the same. */
 static int append_address(struct resolver *resolver, const struct place *place,
                           struct mapping_validity *validity, size_t *count)
 {
@@ -175,26 +198,159 @@ static int append_address(struct resolver *resolver, const struct place *place,
     return r < 0 ? r : append_inlined(resolver, &frame, vaddr, count);
 }
 
-/* Appends a stack's frames to the chain at hand. */
-static int append_stack(struct resolver *resolver, const struct profile_sample *sample,
-                        bool is_kernel, size_t *count, struct mapping_validity *validity)
+/* Finds out what an address is, for the time of `place` and as long as it holds. */
+static int fill_entry(struct resolver *resolver, const struct place *place,
+                      struct frame_cache_entry *entry)
 {
-    struct profile *profile = resolver->profile;
+    struct mapping_validity validity = {0, UINT64_MAX};
+    size_t count = 0;
+    int r = append_address(resolver, place, &validity, &count);
+    if (r < 0) {
+        return r;
+    }
+    entry->is_run = count > 1;
+    entry->answer = resolver->run[0];
+    if (entry->is_run) {
+        r = intern_add(&resolver->runs, resolver->run, count * sizeof *resolver->run,
+                       &entry->answer);
+    }
+    if (r == 0) {
+        entry->validity = validity;
+    }
+    return r;
+}
+
+/* Appends a frame to the chain at hand. */
+static int add_to_chain(struct resolver *resolver, uint32_t frame, size_t *count)
+{
+    int r = grow(resolver->building, resolver->building_capacity, *count + 1);
+    if (r == 0) {
+        resolver->building[(*count)++] = frame;
+    }
+    return r;
+}
+
+/* Appends the frames of a run, or its last one alone, to the chain at hand. */
+static int append_run(struct resolver *resolver, uint32_t run, bool only_last, size_t *count)
+{
+    size_t run_bytes = 0;
+    const uint32_t *frames = intern_bytes(&resolver->runs, run, &run_bytes);
+    size_t run_count = run_bytes / sizeof *frames;
+    size_t from = only_last ? run_count - 1 : 0;
+    int r = grow(resolver->building, resolver->building_capacity, *count + run_count);
+    if (r == 0) {
+        memcpy(resolver->building + *count, frames + from, (run_count - from) * sizeof *frames);
+        *count += run_count - from;
+    }
+    return r;
+}
+
+static void narrow(struct mapping_validity *validity, const struct mapping_validity *by)
+{
+    validity->from_ns = by->from_ns > validity->from_ns ? by->from_ns : validity->from_ns;
+    validity->until_ns = by->until_ns < validity->until_ns ? by->until_ns : validity->until_ns;
+}
+
+/* Appends the frames of an owner's address to the chain at hand. */
+static int append_place(struct resolver *resolver, uint32_t owner, const struct place *place,
+                        struct mapping_validity *validity, size_t *count)
+{
+    struct frame_cache_entry *entry = NULL;
+    int r = frame_cache_find(&resolver->cache, owner, place->address, &entry);
+    if (r == 0 && !holds_at(&entry->validity, place->time_ns)) {
+        r = fill_entry(resolver, place, entry);
+    }
+    if (r < 0) {
+        return r;
+    }
+    narrow(validity, &entry->validity);
+    return entry->is_run ? append_run(resolver, entry->answer, *count > CHAIN_COUNT_MAX, count)
+                         : add_to_chain(resolver, entry->answer, count);
+}
+
+/* The number of whom the addresses of a stack belong to: its first, or (`is_caller`) the others. */
+static int find_owner(struct resolver *resolver, const struct place *place, uint32_t *ret_owner)
+{
+    const struct owner_key key = {
+        .pid = place->pid,
+        .segment = place->segment,
+        .is_caller = place->is_caller,
+        .is_kernel = place->is_kernel,
+    };
+    return intern_add(&resolver->owners, &key, sizeof key, ret_owner);
+}
+
+/* Appends a stack's frames to the chain at hand. `place` says whose it is, and whether the first of
+ * its addresses is a caller's as all others are. */
+static int append_stack(struct resolver *resolver, uint32_t stack_item, struct place place,
+                        size_t *count, struct mapping_validity *validity)
+{
     size_t stack_bytes = 0;
-    const uint64_t *stack = intern_bytes(
-        &profile->stacks, is_kernel ? sample->kernel_stack : sample->user_stack, &stack_bytes);
+    const uint64_t *stack = intern_bytes(&resolver->profile->stacks, stack_item, &stack_bytes);
     size_t stack_count = stack_bytes / sizeof *stack;
+    uint32_t owner = 0;
     int r = 0;
     for (size_t i = 0; i < stack_count && r == 0; i++) {
-        const struct place place = {
-            .segment = sample->segment,
-            .pid = is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
-            .address = stack[i],
-            .time_ns = sample->time_ns,
-            .is_caller = i > 0,
-            .is_kernel = is_kernel,
-        };
-        r = append_address(resolver, &place, validity, count);
+        place.address = stack[i];
+        place.is_caller = place.is_caller || i > 0;
+        r = i > 1 ? 0 : find_owner(resolver, &place, &owner);
+        if (r == 0) {
+            r = append_place(resolver, owner, &place, validity, count);
+        }
+    }
+    return r;
+}
+
+/* Appends what a stack goes on with, which many do: its frames are found once. */
+static int append_rest(struct resolver *resolver, uint32_t stack_item, const struct place *place,
+                       size_t *count, struct mapping_validity *validity)
+{
+    struct frame_cache_entry *entry = NULL;
+    uint32_t owner = 0;
+    int r = find_owner(resolver, place, &owner);
+    if (r == 0) {
+        r = frame_cache_find(&resolver->rests, owner, stack_item, &entry);
+    }
+    if (r < 0) {
+        return r;
+    }
+    if (!holds_at(&entry->validity, place->time_ns)) {
+        struct mapping_validity found = {0, UINT64_MAX};
+        size_t first = *count;
+        r = append_stack(resolver, stack_item, *place, count, &found);
+        if (r == 0) {
+            r = intern_add(&resolver->runs, resolver->building + first,
+                           (*count - first) * sizeof *resolver->building, &entry->answer);
+        }
+        if (r == 0) {
+            entry->validity = found;
+        }
+    } else {
+        r = append_run(resolver, entry->answer, false, count);
+    }
+    narrow(validity, &entry->validity);
+    return r;
+}
+
+/* Appends the frames of a sample's kernel and user stacks to the chain at hand. */
+static int append_stacks(struct resolver *resolver, const struct profile_sample *sample,
+                         size_t *count, struct mapping_validity *validity)
+{
+    struct place place = {
+        .segment = sample->segment,
+        .pid = PROFILE_PID_OUTSIDE,
+        .time_ns = sample->time_ns,
+        .is_kernel = true,
+    };
+    int r = append_stack(resolver, sample->kernel_stack, place, count, validity);
+    place.pid = sample->pid;
+    place.is_kernel = false;
+    if (r == 0) {
+        r = append_stack(resolver, sample->user_stack, place, count, validity);
+    }
+    place.is_caller = true;
+    if (r == 0 && sample->rest_stack != 0) {
+        r = append_rest(resolver, sample->rest_stack, &place, count, validity);
     }
     return r;
 }
@@ -212,7 +368,10 @@ static int append_marker(struct resolver *resolver, const struct chain_key *key,
     if (is_kernel_thread && *count > 0) {
         return 0;
     }
-    return append_named(resolver, is_kernel_thread ? "[kernel thread]" : UNKNOWN, false, count);
+    const char *name = is_kernel_thread ? "[kernel thread]" : UNKNOWN;
+    size_t run_count = 0;
+    int r = append_named(resolver, name, false, &run_count);
+    return r < 0 ? r : add_to_chain(resolver, resolver->run[0], count);
 }
 
 static int build_chain(struct resolver *resolver, const struct profile_sample *sample,
@@ -223,10 +382,7 @@ static int build_chain(struct resolver *resolver, const struct profile_sample *s
     size_t user_bytes = 0;
     *ret = (struct known_chain){.validity = {0, UINT64_MAX}};
     (void)intern_bytes(&profile->stacks, sample->user_stack, &user_bytes);
-    int r = append_stack(resolver, sample, true, &count, &ret->validity);
-    if (r == 0) {
-        r = append_stack(resolver, sample, false, &count, &ret->validity);
-    }
+    int r = append_stacks(resolver, sample, &count, &ret->validity);
     if (r == 0 && user_bytes == 0) {
         r = append_marker(resolver, key, &count);
     }
@@ -242,6 +398,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
     struct chain_key key = {
         .pid = sample->pid,
         .user_stack = sample->user_stack,
+        .rest_stack = sample->rest_stack,
         .kernel_stack = sample->kernel_stack,
         .segment = sample->segment,
         .is_lost = sample->closed != 0,

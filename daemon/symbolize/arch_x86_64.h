@@ -37,3 +37,9 @@ static const uint8_t arch_perf_word[ARCH_REGISTERS_COUNT] = {
     }
 #define ARCH_RELOC_GLOB_DAT  6
 #define ARCH_RELOC_JUMP_SLOT 7
+
+/* The one that needs nothing but where its module is. */
+#define ARCH_RELOC_RELATIVE 8
+
+/* The instruction that fills the room between two functions, and is run by nobody. */
+#define ARCH_PADDING 0xcc

@@ -12,9 +12,11 @@
  */
 #include "cfi_roots.h"
 
+#include "elf_go.h"
 #include "segments.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Of a function whose symbol has no size: its first call is the last thing it does. */
@@ -22,6 +24,10 @@
 
 /* Of the code at the entry, as far as nothing else claims it: glibc's is 61 bytes. */
 #define ENTRY_BYTES 64
+
+/* What the names of Go's assembly end in, and room for any name that is known. */
+#define ASSEMBLY_SUFFIX ".abi0"
+#define NAME_BYTES_MAX  64
 
 /* What is known of a function by its name. */
 enum role {
@@ -114,6 +120,19 @@ static int add_rule(const struct elf_file *file, struct cfi_builder *builder, ui
                            start + (size_bytes < room ? size_bytes : room), rule);
 }
 
+static int add_known(const struct search *search, enum role role, uint64_t start,
+                     uint64_t size_bytes)
+{
+    if (role == ROLE_SWITCH && search->only_certain) {
+        cfi_builder_switch(search->builder, start, start + size_bytes);
+        return 0;
+    }
+    /* The byte before it is padding; where it is another function's it stays so. */
+    bool early = role == ROLE_RETURN && !search->only_certain;
+    return add_rule(search->file, search->builder, start, size_bytes, early,
+                    role == ROLE_SWITCH ? &switch_rule : &root_rule);
+}
+
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 {
     const struct search *search = userdata;
@@ -121,22 +140,34 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
     if (known == NULL || !is_wanted(search, symbol, known->role)) {
         return 0;
     }
-    if (known->role == ROLE_SWITCH && search->only_certain) {
-        cfi_builder_switch(search->builder, symbol->st_value, symbol->st_value + symbol->st_size);
+    return add_known(search, known->role, symbol->st_value,
+                     symbol->st_size == 0 ? SIZELESS_BYTES : symbol->st_size);
+}
+
+/* Go's own names have no suffix; but what sets the stack pointer is the assembly, no wrapper. */
+static int on_go_function(const struct go_function *function, void *userdata)
+{
+    const struct search *search = userdata;
+    const struct known *known = find_known(function->name);
+    if (known == NULL && function->writes_sp) {
+        char name[NAME_BYTES_MAX];
+        int bytes = snprintf(name, sizeof name, "%s" ASSEMBLY_SUFFIX, function->name);
+        known = bytes > 0 && (size_t)bytes < sizeof name ? find_known(name) : NULL;
+    }
+    if (known == NULL || (known->role == ROLE_ROOT && search->only_certain)) {
         return 0;
     }
-    /* The byte before it is padding; where it is another function's it stays so. */
-    bool early = known->role == ROLE_RETURN && !search->only_certain;
-    return add_rule(search->file, search->builder, symbol->st_value,
-                    symbol->st_size == 0 ? SIZELESS_BYTES : symbol->st_size, early,
-                    known->role == ROLE_SWITCH ? &switch_rule : &root_rule);
+    return add_known(search, known->role, function->start, function->end - function->start);
 }
 
 static int add_roots(const struct elf_file *file, bool only_certain, struct cfi_builder *builder)
 {
     struct search search = {file, builder, only_certain};
     int r = elf_file_symbols(file, on_symbol, &search);
-    return r == -EBADMSG ? 0 : r;
+    if (r == 0 || r == -EBADMSG) {
+        r = elf_go_functions(file, on_go_function, &search);
+    }
+    return r;
 }
 
 int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *builder)

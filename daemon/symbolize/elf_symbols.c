@@ -2,21 +2,27 @@
 
 /*
  * Chooses which symbols are functions: those of the file, of the file without code that was split
- * off it (mini debug info inside it, or one that the caller found), and of its linkage tables. Only
+ * off it (mini debug info inside it, or one that the caller found), of Go's own table where symbols
+ * were stripped, and of its linkage tables. Only
  * addresses in executable segments of the file itself become symbols: nothing else can be in a
  * stack. Debugging information is left alone; how a foreign file is read without harm is
  * elf_file.c's.
  */
 #include "elf_symbols.h"
 
+#include "arch_x86_64.h"
 #include "cleanup.h"
 #include "elf_file.h"
+#include "elf_go.h"
 #include "elf_plt.h"
 #include "mini_debug.h"
 #include "segments.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define RANK_GO           3 /* whatever else is there has the better name */
+#define PADDING_BYTES_MAX 64
 
 struct reading {
     struct elf_file file;           /* the one whose code it is */
@@ -54,8 +60,12 @@ static bool is_wanted(const struct reading *reading, const GElf_Sym *symbol, con
     }
 }
 
+/* A mark where a section begins is mostly global: it does not take a function's name. */
 static int rank_of(const GElf_Sym *symbol)
 {
+    if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE) {
+        return 3;
+    }
     switch (GELF_ST_BIND(symbol->st_info)) {
     case STB_GLOBAL:
     case STB_GNU_UNIQUE:
@@ -157,6 +167,39 @@ static int add_debug_file(struct reading *reading, int debug_fd)
     return tolerate(r);
 }
 
+/*
+ * Where the code of a function ends that reaches to the next one. What returns to the first byte of
+ * a function is looked for in the byte before it, which must not have the name of another then.
+ * A jump whose last byte looks like padding loses that byte, where no instruction begins.
+ */
+static uint64_t skip_padding(const struct elf_file *file, const struct symbol_segment *segment,
+                             const struct go_function *function)
+{
+    uint8_t code[PADDING_BYTES_MAX];
+    uint64_t bytes = function->end - function->start;
+    size_t wanted = bytes < sizeof code ? (size_t)bytes : sizeof code;
+    uint64_t offset = segment->offset + (function->end - segment->vaddr) - wanted;
+    size_t left = elf_file_read(file, offset, code, wanted) == wanted ? wanted : 0;
+    while (left > 0 && code[left - 1] == ARCH_PADDING) {
+        left--;
+    }
+    return left == 0 ? function->end : function->end - (wanted - left);
+}
+
+static int on_go_function(const struct go_function *function, void *userdata)
+{
+    const struct reading *reading = userdata;
+    const struct elf_file *file = &reading->file;
+    const struct symbol_segment *segment =
+        segments_find(file->segments, file->segment_count, function->start);
+    if (segment == NULL || function->end - segment->vaddr > segment->size_bytes) {
+        return 0;
+    }
+    uint64_t end = skip_padding(file, segment, function);
+    return symbol_builder_add(reading->builder, function->start, end - function->start, RANK_GO,
+                              function->name);
+}
+
 static int add_functions(struct reading *reading, int debug_fd)
 {
     int r = add_symbols(reading, &reading->file);
@@ -165,6 +208,9 @@ static int add_functions(struct reading *reading, int debug_fd)
     }
     if (r == 0 && debug_fd >= 0) {
         r = add_debug_file(reading, debug_fd);
+    }
+    if (r == 0) {
+        r = elf_go_functions(&reading->file, on_go_function, reading);
     }
     return r == 0 ? elf_plt_add(&reading->file, reading->builder) : r;
 }

@@ -66,8 +66,8 @@ bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset,
 
 /*
  * Collects symbols and serialises them: sorts, picks one name for each address (global before weak
- * before local, then the one with fewer leading underscores, then the shorter, then alphabetical),
- * cuts what overlaps, gives sizeless ones the room to the next (at most
+ * before local before a label, then the one with fewer leading underscores, then the shorter, then
+ * alphabetical), cuts what overlaps, gives sizeless ones the room to the next (at most
  * SYMBOL_SIZELESS_BYTES_MAX), makes names valid UTF-8 (U+FFFD) of at most SYMBOL_NAME_BYTES_MAX. A
  * sizeless symbol inside one that has a size is a label of that one and goes. Equal names are
  * mostly kept once. All returns: 0, -ENOMEM, or -E2BIG past the builder's limit or another of the
@@ -84,8 +84,8 @@ void symbol_builder_limit(struct symbol_builder *builder, uint64_t file_bytes);
 /* An empty segment, or one that wraps around the end of the address space, is left out. */
 int symbol_builder_segment(struct symbol_builder *builder, const struct symbol_segment *segment);
 int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build_id, size_t bytes);
-/* `rank` is lower for better names: 0 global, 1 weak, 2 local. `size_bytes` 0: unknown. An empty
- * name is left out. */
+/* `rank` is lower for better names: 0 global, 1 weak, 2 local, 3 no function. `size_bytes` 0:
+ * unknown. An empty name is left out. */
 int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes,
                        int rank, const char *name);
 /* Something that is no function begins or ends here: no sizeless symbol reaches over it. */

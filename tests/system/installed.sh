@@ -17,6 +17,9 @@ for file in "$prefix/sbin/cpu-profilerd" "$prefix/bin/profctl" "$prefix/include/
     "$prefix/lib/systemd/system/cpu-profilerd.socket" "$prefix/lib/sysusers.d/cpu-profilerd.conf"; do
     [ -e "$file" ] || fail "not installed: $file"
 done
+for page in "$SOURCE_DIR"/docs/*.md; do
+    cmp -s "$page" "$prefix/share/doc/cpu-profilerd/${page##*/}" || fail "not installed: $page"
+done
 grep -qx "ExecStart=$prefix/sbin/cpu-profilerd" "$prefix/lib/systemd/system/cpu-profilerd.service" || fail "the unit starts another program"
 
 # From any prefix, and moved afterwards; nothing of the build is needed.

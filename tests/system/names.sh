@@ -120,6 +120,13 @@ GO
     go build -o "$WORK/turner" "$WORK/turner.go" || fail "go"
     start "$WORK/turner"
     names+=('main.(*turner).go_spin')
+    # As Go programs are shipped, without symbols; and the same at an address of the kernel's choice.
+    for kind in exe pie; do
+        sed "s/go_spin/stripped_${kind}_spin/" "$WORK/turner.go" >"$WORK/turner_$kind.go"
+        go build -buildmode="$kind" -ldflags='-s -w' -o "$WORK/turner_$kind" "$WORK/turner_$kind.go" || fail "go: $kind"
+        start "$WORK/turner_$kind"
+        names+=("main.(*turner).stripped_${kind}_spin")
+    done
 else
     echo "go is missing: its names are not shown"
 fi

@@ -139,7 +139,8 @@ static void drain_ring(struct story *story, struct tally *tally, struct perf_rin
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     perf_ring_refresh(ring);
-    while (perf_ring_peek(ring, &bytes, &size_bytes) > 0) {
+    int r;
+    while ((r = perf_ring_peek(ring, &bytes, &size_bytes)) > 0) {
         struct perf_record record;
         if (perf_record_parse(&story->source->layout, bytes, size_bytes, &record) < 0) {
             story->unparsed_count++;
@@ -152,6 +153,7 @@ static void drain_ring(struct story *story, struct tally *tally, struct perf_rin
         }
         perf_ring_advance(ring, size_bytes);
     }
+    story->unparsed_count += r < 0;
     perf_ring_publish(ring);
 }
 
@@ -199,9 +201,6 @@ static void check_cpu(const struct story *story, size_t index)
     expect(tally->busy_chain_count * 10 >= tally->busy_count * 9,
            "samples of the busy process have a user chain");
     expect(tally->kernel_chain_count == 0, "no kernel chains unless asked for");
-    expect(story->source->cpus[index].sample_ring.bad_count == 0 &&
-               story->source->cpus[index].sideband_ring.bad_count == 0,
-           "the rings make sense");
 }
 
 static void check(const struct story *story)
@@ -209,7 +208,7 @@ static void check(const struct story *story)
     for (size_t i = 0; i < story->source->cpu_count; i++) {
         check_cpu(story, i);
     }
-    expect(story->unparsed_count == 0, "every record parses");
+    expect(story->unparsed_count == 0, "the rings make sense, and every record parses");
     expect(story->misplaced_count == 0, "samples are of their ring's CPU and of the run's time");
     expect(story->child_forked, "FORK of the child, with its parent");
     expect(story->child_named, "COMM of the child's exec");

@@ -168,7 +168,8 @@ static void drain_ring(struct run *run, struct perf_ring *ring, const struct bus
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     perf_ring_refresh(ring);
-    while (perf_ring_peek(ring, &bytes, &size_bytes) > 0) {
+    int r;
+    while ((r = perf_ring_peek(ring, &bytes, &size_bytes)) > 0) {
         struct perf_record record;
         if (perf_record_parse(&run->source->layout, bytes, size_bytes, &record) < 0) {
             run->unparsed_count++;
@@ -183,6 +184,7 @@ static void drain_ring(struct run *run, struct perf_ring *ring, const struct bus
         perf_ring_advance(ring, size_bytes);
         perf_ring_publish(ring);
     }
+    run->unparsed_count += r < 0;
 }
 
 /* Whether the mapping at an address is left out of core dumps. */
@@ -216,7 +218,6 @@ static void check_source(const struct run *run)
         expect(is_hidden(run->source->cpus[i].sample_map), "sample rings are in no core dump");
         expect(perf_source_read_count(run->source, i, &count) == 0, "counts can be read");
         expect(count.lost_count == 0, "the kernel lost nothing");
-        expect(run->source->cpus[i].sample_ring.bad_count == 0, "the rings make sense");
     }
 }
 
@@ -232,7 +233,7 @@ static void check(const struct run *run)
     check_source(run);
     expect(run->busy_count > 100, "the busy processes are sampled");
     expect(run->lost_count == 0, "no sample is lost");
-    expect(run->unparsed_count == 0, "every record parses");
+    expect(run->unparsed_count == 0, "the rings make sense, and every record parses");
     expect(run->wrong_sp_count == 0, "samples have the stack pointer");
     expect(run->wrong_bytes_count == 0, "copies begin at the stack pointer");
     expect(run->wrong_size_count == 0, "copies end with the stack or the room for it");

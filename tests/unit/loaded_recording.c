@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const uint64_t *stack_of(const struct profile *profile, uint32_t stack, size_t *ret_count)
 {
@@ -21,6 +22,21 @@ static const uint64_t *stack_of(const struct profile *profile, uint32_t stack, s
     const uint64_t *entries = intern_bytes(&profile->stacks, stack, &size_bytes);
     *ret_count = size_bytes / sizeof *entries;
     return entries;
+}
+
+/* Joins what a sample itself and its completion say. */
+static void join_user_stack(const struct profile *profile, const struct profile_sample *sample,
+                            struct loaded_sample *ret)
+{
+    size_t own_count = 0;
+    size_t rest_count = 0;
+    const uint64_t *own = stack_of(profile, sample->user_stack, &own_count);
+    const uint64_t *rest = stack_of(profile, sample->rest_stack, &rest_count);
+    ret->user_count = own_count + rest_count;
+    ret->user_stack = calloc(ret->user_count + 1, sizeof *ret->user_stack);
+    assert_non_null(ret->user_stack);
+    memcpy(ret->user_stack, own, own_count * sizeof *own);
+    memcpy(ret->user_stack + own_count, rest, rest_count * sizeof *rest);
 }
 
 static const char *name_of(const struct profile *profile, const struct profile_sample *sample)
@@ -65,8 +81,7 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
             .function = profile_text(profile, profile_frame(profile, chain[0])->name),
             .number = i,
         };
-        loaded_sample->user_stack =
-            stack_of(profile, sample->user_stack, &loaded_sample->user_count);
+        join_user_stack(profile, sample, loaded_sample);
         loaded_sample->kernel_stack =
             stack_of(profile, sample->kernel_stack, &loaded_sample->kernel_count);
     }
@@ -89,6 +104,9 @@ void loaded_recording_frames(const struct loaded_recording *loaded,
 
 void loaded_recording_done(struct loaded_recording *loaded)
 {
+    for (size_t i = 0; i < loaded->sample_count; i++) {
+        free(loaded->samples[i].user_stack);
+    }
     free(loaded->samples);
     (void)profile_free(loaded->profile);
     *loaded = (struct loaded_recording){0};

@@ -16,9 +16,9 @@ struct loaded_sample {
     uint32_t cpu;
     uint8_t quality;
     uint8_t closed;
-    const uint64_t *user_stack; /* borrowed, as the next */
+    uint64_t *user_stack; /* owned; whole, of whichever records it came */
     size_t user_count;
-    const uint64_t *kernel_stack;
+    const uint64_t *kernel_stack; /* borrowed */
     size_t kernel_count;
     const char *process;  /* its name; borrowed, as the next two */
     const char *thread;   /* its name */

@@ -81,7 +81,14 @@ static void prints_each_cpu_and_the_total(void **state)
         .cold_stacks = 1,
         .mapping_uncertain = 3,
         .modules_unread = 4,
+        .mappings_refused = 10,
+        .names_refused = 11,
+        .tasks_refused = 12,
+        .addresses_refused = 13,
         .proc_unread = 6,
+        .sideband_lost = 7,
+        .bad_records = 14,
+        .table_refused = 15,
     };
     (void)state;
     char *text = books_print(&books);
@@ -100,7 +107,9 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
         "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
         "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
-        "\"modules_unread\":4,\"proc_unread\":6}");
+        "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
+        "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
+        "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15}");
     free(text);
     books.totals_only = true;
     text = books_print(&books);

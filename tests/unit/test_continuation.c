@@ -123,6 +123,35 @@ static void what_parts_share_is_cut_where_it_would_blow_up(void **state)
     (void)profile_free(profile);
 }
 
+/* One stack of returns, with which the stacks of three times and two processes go on. */
+static void what_parts_share_is_named_for_each_time_and_process(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t time_ns;
+        uint64_t pid;
+    } parts[] = {{40, 7}, {60, 7}, {45, 7}, {61, 8}};
+    static const uint64_t leaf = 0x10020;
+    struct recording *recording = app_recording();
+    add_module(recording, 7, 2, "plugin", 0);
+    add_mmap(recording, 50, 7, 2, 0x10000, 0x10, 0);
+    add_name(recording, 8, 0, 0, "other");
+    add_module(recording, 8, 1, "/bin/other", 0);
+    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0);
+    for (uint64_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const struct fxt_sample rest = completion(i, ADDRESSES(0x10008));
+        struct fxt_sample part = partial(parts[i].time_ns, i);
+        part.pid = parts[i].pid;
+        part.fields |= FXT_SAMPLE_USER_STACK;
+        part.user_stack = &leaf;
+        part.user_count = 1;
+        fxt_write_sample(&recording->writer, &part);
+        fxt_write_sample(&recording->writer, &rest);
+    }
+    assert_folded(recording, "app;main;leaf 2\napp;plugin+0x8;leaf 1\n"
+                             "other;other+0x8;other+0x20 1\n");
+}
+
 static void counts_parts_and_completions_without_the_other(void **state)
 {
     (void)state;
@@ -170,6 +199,7 @@ int main(void)
         cmocka_unit_test(keeps_what_a_part_says_itself),
         cmocka_unit_test(a_part_that_tells_its_quality_keeps_it),
         cmocka_unit_test(what_parts_share_is_cut_where_it_would_blow_up),
+        cmocka_unit_test(what_parts_share_is_named_for_each_time_and_process),
         cmocka_unit_test(counts_parts_and_completions_without_the_other),
         cmocka_unit_test(the_books_tell_what_came_without_the_other),
     };

@@ -5,6 +5,8 @@
  */
 #include "drain_world.h"
 
+#include <inttypes.h>
+
 static int set_up(void **state)
 {
     return set_up_with(state, NULL, SESSION_UNWIND_FP);
@@ -136,6 +138,21 @@ static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
     drain_all(world->drain, 1000);
     assert_int_equal(drain_counts(world->drain)->bad_records, 1);
     assert_int_equal(drain_cpu_counts(world->drain)[0].received, 1);
+    put(world, 1, RING_OF_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
+    drain_all(world->drain, 1100);
+    assert_int_equal(drain_counts(world->drain)->bad_records, 2);
+}
+
+static void what_the_process_table_refuses_is_counted(void **state)
+{
+    struct ring_world *world = *state;
+    assert_int_equal(drain_counts(world->drain)->table_refused, 0);
+    for (uint64_t i = 0; i <= THREAD_NAMES_MAX; i++) {
+        char name[COMM_BYTES];
+        (void)snprintf(name, sizeof name, "n%" PRIu64, i);
+        process_table_comm(world->processes, PID, PID, name, false, 100 + i);
+    }
+    assert_int_equal(drain_counts(world->drain)->table_refused, THREAD_NAMES_MAX / 2);
 }
 
 static void a_full_depth_is_a_cut_stack(void **state)
@@ -316,6 +333,7 @@ int main(void)
         TEST(sideband_waits_for_nothing_while_there_are_no_samples),
         TEST(losses_are_counted_where_they_happen),
         TEST(a_record_that_makes_no_sense_is_counted_and_passed),
+        TEST(what_the_process_table_refuses_is_counted),
         TEST(a_full_depth_is_a_cut_stack),
         STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order),
         STACK_TEST(who_waits_does_not_hold_up_the_others),

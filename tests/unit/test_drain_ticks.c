@@ -275,6 +275,17 @@ static void a_return_is_like_a_loss_of_sideband(void **state)
     assert_true(drain_take_rescan(world->drain));
 }
 
+static void a_switch_record_that_makes_no_sense_is_counted(void **state)
+{
+    struct ring_world *world = *state;
+    const uint64_t broken = 1;
+    drain_start(world->drain);
+    put_switch(world, START_NS + PERIOD_NS, PID, 0);
+    put(world, RING_OF_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, &broken, 1);
+    drain_all(world->drain, START_NS + 2 * PERIOD_NS);
+    assert_int_equal(drain_counts(world->drain)->bad_records, 1);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -287,6 +298,7 @@ int main(void)
         TEST(a_cpu_that_was_away_has_no_ticks_meanwhile),
         TEST(a_cpu_that_stays_away_ends_when_it_went),
         TEST(a_return_is_like_a_loss_of_sideband),
+        TEST(a_switch_record_that_makes_no_sense_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,10 +26,16 @@
 
 #define LINE_BYTES 16384
 
-/* What assembly leaves behind: a label in code, a mark for tools in code, a label in data. */
+/* What assembly leaves behind: a label in code, a mark for tools in code, a global mark where a
+ * function begins, a label in data. */
 __asm__(".pushsection .text.test_labels, \"ax\"\n"
         "\"$test_mark\": .byte 0x90\n"
         "test_code_label: .byte 0x90\n"
+        ".globl test_section_mark\n"
+        "test_section_mark:\n"
+        ".type test_marked_function, @function\n"
+        ".size test_marked_function, 1\n"
+        "test_marked_function: .byte 0x90\n"
         ".popsection\n"
         ".pushsection .data.test_labels, \"aw\"\n"
         "test_data_label: .byte 0\n"
@@ -210,7 +216,7 @@ static ptrdiff_t find_symbol(const struct symbol_table *table, const char *name)
     return -1;
 }
 
-static void takes_labels_of_code_only(void **state)
+static void takes_labels_of_code_only_and_functions_before_them(void **state)
 {
     (void)state;
     struct symbol_table table = {0};
@@ -221,6 +227,8 @@ static void takes_labels_of_code_only(void **state)
     assert_true(find_symbol(&table, "test_code_label") >= 0);
     assert_int_equal(find_symbol(&table, "$test_mark"), -1);
     assert_int_equal(find_symbol(&table, "test_data_label"), -1);
+    assert_true(find_symbol(&table, "test_marked_function") >= 0);
+    assert_int_equal(find_symbol(&table, "test_section_mark"), -1);
     free(bytes);
 }
 
@@ -434,7 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_nm_on_the_c_library),
         cmocka_unit_test(agrees_with_nm_on_this_program),
-        cmocka_unit_test(takes_labels_of_code_only),
+        cmocka_unit_test(takes_labels_of_code_only_and_functions_before_them),
         cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
         cmocka_unit_test(refuses_what_is_no_program),
         cmocka_unit_test(makes_no_large_table_of_a_small_file),

@@ -28,7 +28,6 @@ static int catch_stderr(void **state)
 static int release_stderr(void **state)
 {
     (void)state;
-    log_set_level(LOG_LEVEL_INFO);
     (void)close(pipe_fds[0]);
     (void)close(pipe_fds[1]);
     return dup2(saved_stderr, STDERR_FILENO) < 0 || close(saved_stderr) != 0;
@@ -51,16 +50,6 @@ static void returns_what_it_logs(void **state)
     assert_int_equal(log_warning(0, "peer: slow, ignoring"), 0);
     assert_line("<4>peer: slow, ignoring\n");
     assert_int_equal(errno, ERANGE);
-}
-
-static void leaves_out_what_is_below_its_level(void **state)
-{
-    (void)state;
-    log_debug("control: %d", 1);
-    assert_line("");
-    log_set_level(LOG_LEVEL_DEBUG);
-    log_debug("control: %d", 2);
-    assert_line("<7>control: 2\n");
 }
 
 static void keeps_a_text_from_beginning_a_line(void **state)
@@ -87,8 +76,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(returns_what_it_logs, catch_stderr, release_stderr),
-        cmocka_unit_test_setup_teardown(leaves_out_what_is_below_its_level, catch_stderr,
-                                        release_stderr),
         cmocka_unit_test_setup_teardown(keeps_a_text_from_beginning_a_line, catch_stderr,
                                         release_stderr),
         cmocka_unit_test_setup_teardown(cuts_a_line_that_is_too_long, catch_stderr, release_stderr),

@@ -270,15 +270,6 @@ static void walks_a_path_inside_its_root(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void knows_whose_a_process_is(void **state)
-{
-    (void)state;
-    assert_int_equal(module_file_owner(getpid()), getuid());
-    assert_int_equal(module_file_owner(INT32_MAX), (uid_t)-1);
-    assert_int_equal(module_file_owner(0), (uid_t)-1);
-    assert_int_equal(module_file_owner(-1), (uid_t)-1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,7 +279,6 @@ int main(void)
         cmocka_unit_test(takes_no_file_for_an_older_one_with_its_inode),
         cmocka_unit_test(opens_nothing_but_what_was_mapped),
         cmocka_unit_test(walks_a_path_inside_its_root),
-        cmocka_unit_test(knows_whose_a_process_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,33 @@ static void sees_a_change_of_mappings_between_equal_stacks(void **state)
     assert_folded(recording, "app;main;leaf 3\napp;main;plugin+0x0 5\n");
 }
 
+/* No two stacks are equal, so each address is looked up by itself, and may have been before. */
+static void finds_an_address_anew_when_it_is_another_one(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_module(recording, 7, 2, "plugin", 0);
+    add_module(recording, 7, 3, "second", 0);
+    add_mmap(recording, 50, 7, 2, 0x10020, 0x10, 0);
+    add_mmap(recording, 70, 7, 3, 0x10020, 0x10, 0); /* dlclose() and dlopen() */
+    add_name(recording, 8, 0, 0, "other");
+    add_module(recording, 8, 1, "/bin/other", 0);
+    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0);
+    add_name(recording, 7, 0, 90, "new"); /* execve(), or the pid of another process now */
+    add_module(recording, 7, 4, "[unknown]", 0);
+    add_mmap(recording, 90, 7, 4, 0, UINT64_MAX, 0);
+    add_sample(recording, 55, 7, COMPLETE, ADDRESSES(0x10020));
+    add_sample(recording, 45, 7, COMPLETE, ADDRESSES(0x10020, 0x10001));
+    add_sample(recording, 75, 7, COMPLETE, ADDRESSES(0x10020, 0x10002));
+    add_sample(recording, 60, 7, COMPLETE, ADDRESSES(0x10020, 0x10003));
+    add_sample(recording, 61, 8, COMPLETE, ADDRESSES(0x10020, 0x10004));
+    add_sample(recording, 62, 7, COMPLETE, ADDRESSES(0x10020, 0x10020)); /* as a caller, too */
+    add_sample(recording, 95, 7, COMPLETE, ADDRESSES(0x10020, 0x10005));
+    assert_folded(recording, "app;main;leaf 1\napp;main;plugin+0x0 1\napp;main;second+0x0 1\n"
+                             "app;plugin+0x0 1\napp;work;plugin+0x0 1\nnew;[unknown];[unknown] 1\n"
+                             "other;other+0x4;other+0x20 1\n");
+}
+
 static void holds_a_mapping_to_the_top_of_the_address_space(void **state)
 {
     (void)state;
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test(lets_the_newest_mapping_not_later_than_the_sample_win),
         cmocka_unit_test(lets_a_correction_in_the_file_win_over_what_it_corrects),
         cmocka_unit_test(sees_a_change_of_mappings_between_equal_stacks),
+        cmocka_unit_test(finds_an_address_anew_when_it_is_another_one),
         cmocka_unit_test(holds_a_mapping_to_the_top_of_the_address_space),
         cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
         cmocka_unit_test(marks_stacks_that_are_missing_or_cut),

@@ -148,7 +148,7 @@ static void prints_a_table_with_the_books_below(void **state)
         "total        12         8     0          0            4     7         1        0\n"
         "1 stack does not reach its root\n"
         "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured says "
-        "where they went; docs/books.md says what can be in it\n";
+        "where they went; THE BOOKS in profctl(1) says what can be in it\n";
     struct profile *profile = load_example();
     struct report report;
     char *text = NULL;

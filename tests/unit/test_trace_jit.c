@@ -65,6 +65,7 @@ struct world {
     struct trace_buffer *buffer;
     struct trace_reader *chunks;
     struct fxt_reader *reader;
+    struct trace_log *log;
     struct trace_symbols *symbols;
     struct trace_jits *jits;
     struct process process;
@@ -94,8 +95,9 @@ static int set_up(void **state)
     ticket_count = 0;
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, 4096);
     world->reader = fxt_reader_new();
-    world->symbols = trace_symbols_new(world->buffer);
-    world->jits = trace_jits_new(world->buffer, NULL, world->symbols);
+    world->log = trace_log_new(world->buffer);
+    world->symbols = trace_symbols_new(world->log);
+    world->jits = trace_jits_new(world->log, NULL, world->symbols);
     world->process = (struct process){.pid = 7, .from_ns = 50, .start_time_ns = 49};
     *state = world;
     return trace_reader_new(world->buffer, &world->chunks);
@@ -106,6 +108,7 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)trace_jits_free(world->jits);
     (void)trace_symbols_free(world->symbols);
+    (void)trace_log_free(world->log);
     (void)trace_reader_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);

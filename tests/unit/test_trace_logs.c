@@ -87,7 +87,7 @@ static void full_logs_drop_what_is_not_defined_in_them(void **state)
     int32_t pid = 1000;
     (void)take_sample(world, 1000, 100, NULL, 0);
     fill_log(world); /* the first one, and its samples are never read */
-    while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, 4096)) {
+    while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, BUFFER_BYTES / 32 + 4096)) {
         pid++;
         process_table_comm(world->processes, pid, pid, "filler", true, 50);
         (void)take_sample(world, pid, 100, NULL, 0);

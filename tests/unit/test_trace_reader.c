@@ -4,8 +4,8 @@
  * What readers get, whatever happens: samples of processes that come, go and lend each other their
  * pids, files that are read late or not at all, logs that fill up, readers that read twice, die
  * before they acknowledge, and come again. Everything that one reader acknowledged is one valid
- * file, in which each sample has its names; over all of them each sample that was kept is there
- * once.
+ * file, in which each sample has its names, or none where a log had no room for them; over all of
+ * them each sample that was kept is there once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 
 #include "fxt_reader.h"
 #include "loaded_recording.h"
+#include "process_owner.h"
 #include "process_table.h"
 #include "trace.h"
 #include "trace_reader.h"
@@ -45,6 +46,11 @@ struct module_ticket {
 static struct module_ticket tickets[TICKETS_MAX];
 static size_t ticket_count;
 static size_t ticket_held_count;
+
+uint32_t process_owner(int32_t pid)
+{
+    return (uint32_t)pid;
+}
 
 static const struct symbol functions[] = {{0x1000, 0x100, 0}, {0x1100, 0x100, 3}};
 static const struct symbol_segment segment = {0, 0x1000, 0x10000};
@@ -89,6 +95,12 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;
+}
+
+enum module_failure module_ticket_failure(const struct module_ticket *ticket)
+{
+    (void)ticket;
+    return MODULE_FAILURE_UNREADABLE;
 }
 
 const struct module *module_ticket_module(const struct module_ticket *ticket)
@@ -148,6 +160,7 @@ struct world {
     uint64_t sequence;
     uint32_t providers[SEGMENTS_MAX];
     size_t provider_count;
+    size_t nameless_count;   /* samples */
     size_t second_log_count; /* segments in one reader's file, but the first */
 };
 
@@ -171,7 +184,8 @@ static struct world *new_world(uint64_t seed)
                                   .cpus = cpus,
                                   .cpu_count = 2,
                                   .session_json = "{\"session\":\"s\"}",
-                                  .hold_ns = UINT64_MAX};
+                                  .hold_ns = UINT64_MAX,
+                                  .short_ns = seed % 2 == 0 ? 0 : UINT64_MAX};
     assert_int_equal(trace_reader_new(world->buffer, &world->reader), 0);
     assert_int_equal(trace_new(&config, &world->trace), 0);
     world->processes = process_table_new(trace_file_gone, world->trace);
@@ -257,7 +271,7 @@ static void take_sample(struct world *world, size_t process)
 static void poll_trace(struct world *world)
 {
     /* A log that ends while a file is being read may end without its names: not this test's. */
-    if (!trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES / 4)) {
+    if (!trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES / 2)) {
         answer(world, true);
     }
     trace_poll(world->trace);
@@ -270,6 +284,17 @@ static int compare_expected(const void *left, const void *right)
     return (*time_ns > expected->time_ns) - (*time_ns < expected->time_ns);
 }
 
+/* Unknown, or by its address in the file that it is of, and something was refused. */
+static bool may_be_nameless(const struct world *world, const char *function, const char *expected)
+{
+    struct trace_counts counts = trace_counts(world->trace);
+    char prefix[8];
+    (void)snprintf(prefix, sizeof prefix, "p%c+0x", expected[1]);
+    return counts.names_refused + counts.mappings_refused > 0 &&
+           (strcmp(function, "[unknown]") == 0 || strncmp(function, prefix, strlen(prefix)) == 0) &&
+           strcmp(function, expected) != 0;
+}
+
 static void check_sample(struct world *world, const struct loaded_sample *sample)
 {
     struct expected *expected = bsearch(&sample->time_ns, world->expected, world->taken_count,
@@ -277,7 +302,11 @@ static void check_sample(struct world *world, const struct loaded_sample *sample
     assert_non_null(expected);
     assert_int_equal(sample->pid, expected->pid);
     assert_string_equal(sample->process, expected->process);
-    assert_string_equal(sample->function, expected->function);
+    if (may_be_nameless(world, sample->function, expected->function)) {
+        world->nameless_count++;
+    } else {
+        assert_string_equal(sample->function, expected->function);
+    }
     expected->seen_count++;
 }
 
@@ -402,7 +431,7 @@ static void take_step(struct world *world, uint64_t busy)
     } else if (draw(world, 8) == 0) {
         change_readers(world);
     }
-    if (!trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES / 4)) {
+    if (!trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES / 2)) {
         poll_trace(world);
     }
 }
@@ -450,6 +479,8 @@ static void each_sample_arrives_once_with_its_names(void **state)
 {
     size_t dropped_count = 0;
     size_t second_log_count = 0;
+    size_t nameless_count = 0;
+    size_t taken_count = 0;
     (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct world *world = new_world(round);
@@ -462,11 +493,14 @@ static void each_sample_arrives_once_with_its_names(void **state)
         check_file(world);
         dropped_count += check_all_seen(world);
         second_log_count += world->second_log_count;
+        nameless_count += world->nameless_count;
+        taken_count += world->taken_count;
         free_world(world);
     }
     /* The rounds did come to what they are about. */
-    assert_true(dropped_count > 100);
+    assert_true(dropped_count > 10);
     assert_true(second_log_count > 10);
+    assert_in_range(nameless_count, 1, taken_count / 4);
 }
 
 /* What a new reader gets who reads all: `sample_count` samples, and the books. */

@@ -10,12 +10,27 @@
 
 #include "trace_world.h"
 
+#include "process_owner.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct module_ticket tickets[TICKETS_MAX];
 size_t ticket_count;
+bool refuses_requests;
+
+uint32_t (*owner_of)(int32_t pid);
+
+static uint32_t own_user(int32_t pid)
+{
+    return (uint32_t)pid;
+}
+
+uint32_t process_owner(int32_t pid)
+{
+    return owner_of(pid);
+}
 
 static struct module_ticket *make_ticket(const char *path)
 {
@@ -33,7 +48,7 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     (void)table;
     (void)urgency;
     (void)cache;
-    return make_ticket(query->path);
+    return refuses_requests ? NULL : make_ticket(query->path);
 }
 
 struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
@@ -61,6 +76,11 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;
+}
+
+enum module_failure module_ticket_failure(const struct module_ticket *ticket)
+{
+    return ticket->failure;
 }
 
 const struct module *module_ticket_module(const struct module_ticket *ticket)
@@ -95,18 +115,21 @@ static struct module make_module(void)
                                        .build_id_bytes = 4}};
 }
 
-int set_up(void **state)
+static int set_up_lanes(void **state, size_t lane_bytes)
 {
     static const uint32_t cpus[] = {0, 5};
     struct world *world = calloc(1, sizeof *world);
     ticket_count = 0;
+    owner_of = own_user;
+    refuses_requests = false;
     test_modules[0] = test_modules[1] = make_module();
-    world->buffer = trace_buffer_new(2, BUFFER_BYTES, 4096);
+    world->buffer = trace_buffer_new(2, BUFFER_BYTES, lane_bytes);
     world->reader = fxt_reader_new();
     struct trace_config config = {.buffer = world->buffer,
                                   .cpus = cpus,
                                   .cpu_count = 2,
                                   .session_json = "{\"s\":1}",
+                                  .short_ns = UINT64_MAX,
                                   .max_stack_depth = 4};
     if (trace_reader_new(world->buffer, &world->chunks) < 0 ||
         trace_new(&config, &world->trace) < 0) {
@@ -115,6 +138,16 @@ int set_up(void **state)
     world->processes = process_table_new(trace_file_gone, world->trace);
     *state = world;
     return 0;
+}
+
+int set_up(void **state)
+{
+    return set_up_lanes(state, 4096);
+}
+
+int set_up_wide(void **state)
+{
+    return set_up_lanes(state, BUFFER_BYTES);
 }
 
 int tear_down(void **state)

@@ -22,16 +22,21 @@
 struct module_ticket {
     char path[64];
     enum module_state state;
+    enum module_failure failure;
     const struct module *module;
     int released;
 };
 
 extern struct module_ticket tickets[TICKETS_MAX]; /* in the order of the requests */
 extern size_t ticket_count;
+extern bool refuses_requests;
 
 /* Functions low [0x1000,0x1100), high [0x1200,0x1210), and a kernel-sized one; offset 0 is vaddr
  * 0x400000. Made anew by set_up(). */
 extern struct module test_modules[2];
+
+/* Whose processes are. As set_up() leaves it, each process is a user's who has no other. */
+extern uint32_t (*owner_of)(int32_t pid);
 
 struct world {
     struct trace_buffer *buffer;
@@ -44,6 +49,7 @@ struct world {
 
 /* For cmocka. */
 int set_up(void **state);
+int set_up_wide(void **state); /* with more room for samples */
 int tear_down(void **state);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 

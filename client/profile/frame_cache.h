@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What addresses of processes turned out to be: an address is in many stacks, and its frames are
+ * the same in all of them until an Mmap record changes what the process has there. Each entry has
+ * the times between which it holds; whoever asks for another time finds out anew, and the entry is
+ * that of the newer answer.
+ */
+
+#include "mappings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct frame_cache_entry {
+    uint64_t address;
+    uint64_t owner;                   /* whose address it is, by the caller's own numbering */
+    struct mapping_validity validity; /* no time is in it at first */
+    uint32_t answer;                  /* by the caller's own numbering */
+    bool is_run;                      /* the caller's: of which kind the answer is */
+    bool is_used;
+};
+
+/* All zero is an empty cache. */
+struct frame_cache {
+    struct frame_cache_entry *entries; /* owned; open addressing */
+    size_t capacity;
+    size_t count;
+    uint64_t seed;
+};
+
+void frame_cache_done(struct frame_cache *cache);
+
+/* The entry of an owner's address, made where there is none. Borrowed, until the next call.
+ * Returns 0, or -ENOMEM. */
+int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address,
+                     struct frame_cache_entry **ret);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Nobody waits for them: each is asked now and then whether it is gone. No worker is started
+ * without a place for it here.
+ */
+#include "dying_workers.h"
+
+#include "cleanup.h"
+
+bool dying_workers_have_room(struct dying_workers *dying)
+{
+    bool room = false;
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        struct dying_worker *place = &dying->places[i];
+        if (place->worker != NULL && elf_worker_end(place->worker)) {
+            dying->troubles |= 1U << elf_worker_trouble(place->worker);
+            place->worker = elf_worker_free(place->worker);
+        }
+        room = room || place->worker == NULL;
+    }
+    return room;
+}
+
+void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, const uid_t *uid)
+{
+    struct dying_worker *place = dying->places;
+    while (place->worker != NULL) {
+        place++;
+    }
+    *place = (struct dying_worker){
+        .worker = worker,
+        .was_reading = uid != NULL,
+        .uid = uid == NULL ? 0 : *uid,
+    };
+    (void)elf_worker_end(worker);
+}
+
+bool dying_workers_hang_for(const struct dying_workers *dying, uid_t uid)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        const struct dying_worker *place = &dying->places[i];
+        count += place->worker != NULL && place->was_reading && place->uid == uid;
+    }
+    return count >= DYING_WORKERS_OF_A_UID_MAX;
+}
+
+void dying_workers_done(struct dying_workers *dying)
+{
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        dying->places[i].worker = elf_worker_free(take_ptr(dying->places[i].worker));
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Whose a process is, for shares. /proc/PID belongs to the effective uid of the process; what runs
+ * as root may be a program with the set-user-id bit, so that is asked who started it. Both are
+ * answers that no process can delay.
+ */
+#include "process_owner.h"
+
+#include "cleanup.h"
+#include "proc_text.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define STATUS_BYTES 1024 /* the uids stand in its first lines */
+
+static uint32_t read_real_uid(int32_t pid)
+{
+    char path[32];
+    char text[STATUS_BYTES];
+    uint32_t uid = PROCESS_OWNER_UNKNOWN;
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32 "/status", pid);
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (bytes < 0) {
+        return PROCESS_OWNER_UNKNOWN;
+    }
+    text[bytes] = '\0';
+    return proc_text_real_uid(text, &uid) < 0 ? PROCESS_OWNER_UNKNOWN : uid;
+}
+
+uint32_t process_owner(int32_t pid)
+{
+    char path[32];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
+    if (pid <= 0 || stat(path, &status) < 0) {
+        return PROCESS_OWNER_UNKNOWN;
+    }
+    return status.st_uid == 0 ? read_real_uid(pid) : status.st_uid;
+}

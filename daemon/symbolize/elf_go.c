@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Brings the table of a Go program's functions into memory, as it is when the program runs. It has
+ * a section of its own, unless a linker of C put a position-independent program together: that one
+ * merges it with what else is constant after relocation, where it is known by its first bytes. The
+ * addresses in such programs are relocations, and what the file has in their place may be zeros.
+ *
+ * From Go 1.26 on the table does not say what its addresses count from. The runtime's own record of
+ * the module does (its members have been at these places since Go 1.18, and stand in a section of
+ * their own since 1.26). It is believed if it belongs to this table, and if it has the first and
+ * the last address of it too: a program whose runtime finds that to be otherwise ends at once.
+ */
+#include "elf_go.h"
+
+#include "arch_x86_64.h"
+#include "cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Words of the record of a module. */
+enum {
+    MODULE_TABLE = 0,
+    MODULE_FIRST = 20,
+    MODULE_END = 21,
+    MODULE_TEXT = 22,
+    MODULE_WORDS
+};
+
+/* A section's bytes as they are in memory. */
+struct content {
+    uint8_t *bytes; /* its owner frees it */
+    size_t size_bytes;
+    uint64_t address;
+};
+
+static bool has_symtab(const struct elf_file *file)
+{
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_SYMTAB) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Applies those of one section's relocations that need nothing but where the program is. */
+static void apply_section(Elf_Data *relocations, const struct content *content)
+{
+    GElf_Rela relocation;
+    for (int i = 0; i < INT32_MAX && gelf_getrela(relocations, i, &relocation) != NULL; i++) {
+        uint64_t offset = relocation.r_offset - content->address;
+        uint64_t value = (uint64_t)relocation.r_addend;
+        if (GELF_R_TYPE(relocation.r_info) == ARCH_RELOC_RELATIVE &&
+            relocation.r_offset >= content->address && content->size_bytes >= sizeof value &&
+            offset <= content->size_bytes - sizeof value) {
+            memcpy(content->bytes + offset, &value, sizeof value);
+        }
+    }
+}
+
+static void apply_relocations(const struct elf_file *file, const struct content *content)
+{
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_RELA) {
+            continue;
+        }
+        Elf_Data *relocations = elf_file_data(file, section, &header);
+        if (relocations != NULL && relocations->d_type == ELF_T_RELA) {
+            apply_section(relocations, content);
+        }
+    }
+}
+
+/* Returns 0, -ENOENT: there is no such section to read, or -ENOMEM. */
+static int read_section(const struct elf_file *file, const char *name, struct content *ret)
+{
+    GElf_Shdr header;
+    if (!elf_file_section(file, name, &header) || header.sh_type != SHT_PROGBITS ||
+        (header.sh_flags & SHF_COMPRESSED) != 0 || header.sh_size > ELF_GO_BYTES_MAX ||
+        !elf_file_has(file, header.sh_offset, header.sh_size)) {
+        return -ENOENT;
+    }
+    uint8_t *bytes = malloc(header.sh_size + 1);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    *ret = (struct content){
+        .bytes = bytes,
+        .size_bytes = elf_file_read(file, header.sh_offset, bytes, header.sh_size),
+        .address = header.sh_addr,
+    };
+    apply_relocations(file, ret);
+    return 0;
+}
+
+/* Opens the first table among a section's bytes. */
+static int search_table(const struct content *content, struct go_functions *ret)
+{
+    int r = -ENOENT;
+    for (size_t at = 0; r < 0 && at + GO_FUNCTIONS_MAGIC_BYTES <= content->size_bytes;
+         at += sizeof(uint64_t)) {
+        if (go_functions_begin(content->bytes + at)) {
+            r = go_functions_open(content->bytes + at, content->size_bytes - at, ret);
+        }
+    }
+    return r;
+}
+
+static bool find_text(const struct elf_file *file, uint64_t table_address,
+                      struct go_functions *table)
+{
+    uint64_t words[MODULE_WORDS];
+    uint64_t first = 0;
+    uint64_t end = 0;
+    struct content module = {0};
+    if (read_section(file, ".go.module", &module) < 0) {
+        return false;
+    }
+    bool is_whole = module.size_bytes >= sizeof words;
+    if (is_whole) {
+        memcpy(words, module.bytes, sizeof words);
+    }
+    free(module.bytes);
+    go_functions_range(table, &first, &end);
+    if (!is_whole || words[MODULE_TABLE] != table_address ||
+        words[MODULE_FIRST] - words[MODULE_TEXT] != first ||
+        words[MODULE_END] - words[MODULE_TEXT] != end) {
+        return false;
+    }
+    table->text = words[MODULE_TEXT];
+    return true;
+}
+
+static int walk_content(const struct elf_file *file, const struct content *content,
+                        go_function_fn on_function, void *userdata)
+{
+    struct go_functions table;
+    if (search_table(content, &table) < 0) {
+        return 0;
+    }
+    uint64_t address = content->address + (uint64_t)(table.bytes - content->bytes);
+    if (table.is_text_needed && !find_text(file, address, &table)) {
+        return 0;
+    }
+    return go_functions_walk(&table, on_function, userdata);
+}
+
+/* Reads one section, if it is there. */
+static int walk_section(const struct elf_file *file, const char *name, go_function_fn on_function,
+                        void *userdata)
+{
+    struct content content = {0};
+    int r = read_section(file, name, &content);
+    if (r == 0) {
+        r = walk_content(file, &content, on_function, userdata);
+        free(content.bytes);
+    }
+    return r;
+}
+
+int elf_go_functions(const struct elf_file *file, go_function_fn on_function, void *userdata)
+{
+    GElf_Shdr header;
+    if (has_symtab(file)) {
+        return 0;
+    }
+    int r = walk_section(file, ".gopclntab", on_function, userdata);
+    if (r == -ENOENT) {
+        r = walk_section(file, ".data.rel.ro.gopclntab", on_function, userdata);
+    }
+    /* Most that have the last one are not Go's, and it may be large. */
+    if (r == -ENOENT && elf_file_section(file, ".go.buildinfo", &header)) {
+        r = walk_section(file, ".data.rel.ro", on_function, userdata);
+    }
+    return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Two bounds: what only makes a sample readable (mappings, names of functions) ends at three
+ * quarters of a log, so that what a sample cannot do without always has the last one; and that ends
+ * before what is kept for the books, and for lines that were paid for. Of the first an owner has
+ * half of what everything else leaves, of the second a fourth: who has used up the one still has
+ * the other.
+ *
+ * Owners that meet in one place of the table share it. Where they meet nobody knows: the hash is
+ * seeded.
+ */
+#include "trace_log.h"
+
+#include "cleanup.h"
+#include "fair_share.h"
+#include "seeded_hash.h"
+
+#include <string.h>
+
+#define OWNERS             4096
+#define SHORT_PART         32 /* an owner who has less than this of a log left is short */
+#define USEFUL_MAX(log)    ((log)->capacity_bytes / 4 * 3)
+#define NECESSARY_MAX(log) ((log)->capacity_bytes / 32 * 31)
+#define USEFUL_PARTS       2
+#define NECESSARY_PARTS    4
+
+struct trace_log {
+    struct trace_buffer *buffer;
+    uint64_t capacity_bytes;
+    uint64_t used_bytes; /* by all owners */
+    uint64_t useful_bytes_of[OWNERS];
+    uint64_t necessary_bytes_of[OWNERS];
+    bool is_short;
+    uint64_t refused_counts[TRACE_LOG_KINDS];
+};
+
+struct trace_log *trace_log_new(struct trace_buffer *buffer)
+{
+    struct trace_log *log = calloc(1, sizeof *log);
+    if (log != NULL) {
+        log->buffer = buffer;
+        log->capacity_bytes = trace_buffer_log_bytes(buffer);
+    }
+    return log;
+}
+
+struct trace_log *trace_log_free(struct trace_log *log)
+{
+    free(log);
+    return NULL;
+}
+
+void trace_log_begin(struct trace_log *log)
+{
+    memset(log->useful_bytes_of, 0, sizeof log->useful_bytes_of);
+    memset(log->necessary_bytes_of, 0, sizeof log->necessary_bytes_of);
+    log->used_bytes = 0;
+    log->is_short = false;
+}
+
+bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind, size_t bytes)
+{
+    size_t place = seeded_hash(&owner, sizeof owner) % OWNERS;
+    bool necessary = kind == TRACE_LOG_TASK;
+    uint64_t *own = necessary ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
+    uint64_t max = necessary ? NECESSARY_MAX(log) : USEFUL_MAX(log);
+    uint64_t parts = necessary ? NECESSARY_PARTS : USEFUL_PARTS;
+    uint64_t spare = log->capacity_bytes / SHORT_PART;
+    if (!fair_share_allows(max, parts, log->used_bytes, *own, bytes + spare)) {
+        log->is_short = true;
+    }
+    if (!fair_share_allows(max, parts, log->used_bytes, *own, bytes)) {
+        log->refused_counts[kind]++;
+        return false;
+    }
+    *own += bytes;
+    log->used_bytes += bytes;
+    return true;
+}
+
+bool trace_log_put(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
+                   const void *group, size_t group_bytes)
+{
+    if (!trace_log_pay(log, owner, kind, TRACE_GROUP_HEADER_BYTES + group_bytes)) {
+        return false;
+    }
+    bool put = trace_log_put_paid(log, group, group_bytes);
+    log->refused_counts[kind] += !put;
+    return put;
+}
+
+bool trace_log_put_paid(struct trace_log *log, const void *group, size_t group_bytes)
+{
+    return trace_buffer_put(log->buffer, TRACE_LANE_DEFINITIONS, group, group_bytes);
+}
+
+bool trace_log_is_short(const struct trace_log *log)
+{
+    return log->is_short;
+}
+
+uint64_t trace_log_refused_count(const struct trace_log *log, enum trace_log_kind kind)
+{
+    return log->refused_counts[kind];
+}

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A program of one user that has 8,000 functions with names of 4 KiB, and runs them all by turns, and one that
+# maps code anew as fast as it can: what the log of definitions holds would be theirs alone. The others' programs,
+# those that come afterwards too, have names in every sample, and the books say what was refused. A stopped session
+# is read at its end, so that no new log can be had meanwhile.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+chmod 711 "$WORK"
+hostile=(setpriv --reuid=12345 --regid=12345 --clear-groups)
+
+cat >"$WORK/remaps.c" <<'C'
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* mov $20000, %eax; dec %eax; jne; ret */
+static const unsigned char code[] = {0xb8, 0x20, 0x4e, 0x00, 0x00, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
+int main(void)
+{
+    for (int i = 0; ; i++) {
+        char *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(made, code, sizeof code);
+        ((void (*)(void))made)();
+        munmap(made, 4096);
+    }
+}
+C
+python3 - >"$WORK/long.s" <<'PY'
+count = 8000
+print(".text\n.globl main\nmain:\n1:")
+for i in range(count):
+    print(f"call .Lf{i}")
+print("jmp 1b")
+for i in range(count):
+    name = f"f{i:05}" + "x" * 4080
+    print(f".type {name},@function\n{name}:\n.Lf{i}: mov $4000, %eax\n2: dec %eax\njne 2b\nret\n.size {name}, . - {name}")
+PY
+gcc -O1 "$WORK/remaps.c" -o "$WORK/remaps" || fail "gcc: remaps"
+gcc -c "$WORK/long.s" -o "$WORK/long.o" && gcc "$WORK/long.o" -Wl,-z,noexecstack -o "$WORK/long" || fail "gcc: long"
+rm "$WORK/long.s" "$WORK/long.o"
+
+start_daemon
+for program in long remaps; do
+    run_in_background "${hostile[@]}" "$WORK/$program"
+done
+profctl start -F 4000 || fail "start"
+sleep 8
+run_in_background "$WORKLOADS/threads" --seconds 20 >/dev/null
+sleep 4
+profctl stop || fail "stop"
+profctl read -o "$WORK/p.fxt" || fail "read"
+profctl close
+profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
+profctl report --json -n 0 --by process "$WORK/p.fxt" >"$WORK/processes.json" || fail "report by process"
+for function in alpha_spin bravo_spin charlie_spin; do
+    expect_json "$WORK/p.json" "sum(r['self'] for r in d['rows'] if r['name'] == '$function') > 100" \
+        "the samples of $function have no name"
+done
+for program in long remaps threads; do
+    expect_json "$WORK/processes.json" "sum(r['self'] for r in d['rows'] if r['name'] == '$program') > 100" \
+        "the process $program has no name"
+done
+expect_json "$WORK/p.json" "d['books']['names_refused'] > 1000" "no name was refused, so this tests nothing"
+expect_json "$WORK/p.json" "d['books']['total']['dropped'] * 50 < d['books']['total']['received']" "samples were dropped"
+for count in names_refused mappings_refused tasks_refused addresses_refused; do
+    echo "$count $(json "$WORK/p.json" "d['books']['$count']")"
+done
+echo "dropped $(json "$WORK/p.json" "d['books']['total']['dropped']"), file $(stat -c %s "$WORK/p.fxt") bytes"

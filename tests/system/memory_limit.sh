@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The daemon where its memory is limited. In a control group, as a service manager makes one, a session that asks for
+# more than there is, and is not read, fills what it gets and counts what it drops; nothing is killed. Where the limit
+# comes down during a session (prlimit), it goes on as well. Either way the next session is whole.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "setting limits takes root"
+
+limit_mib=64
+group=
+find_group() {
+    local folder type options
+    while read -r _ folder type options _; do
+        if [ "$type" = cgroup2 ] && grep -qsw memory "$folder/cgroup.subtree_control"; then
+            group=$folder/memory-limit.$$ limit=memory.max
+        elif [ "$type" = cgroup ] && [[ ,$options, == *,memory,* ]]; then
+            group=$folder/memory-limit.$$ limit=memory.limit_in_bytes
+        fi
+    done </proc/self/mounts
+    [ -n "$group" ] && mkdir "$group" 2>/dev/null
+}
+remove_group() {
+    rmdir "$group"
+}
+find_group || skip "no control group of memory can be made here"
+at_end remove_group
+echo $((limit_mib << 20)) >"$group/$limit"
+
+# Deep stacks, each another one, so that samples are large; until the test ends.
+cat >"$WORK/deep.py" <<'PYTHON'
+import sys
+sys.setrecursionlimit(10000)
+def down(depth, leaf):
+    return sum(range(leaf)) if depth == 0 else down(depth - 1, leaf) + len(str(depth))
+while True:
+    for depth in range(20, 60):
+        down(depth, 300)
+PYTHON
+for _ in 1 2; do
+    run_in_background python3 "$WORK/deep.py"
+done
+
+expect_whole() {
+    cp "$WORKLOADS/busy" "$WORK/busy_$1" # which no session has seen
+    profctl record -F 999 -o "$WORK/p.fxt" -- "$WORK/busy_$1" --seconds 1 >"$WORK/out" 2>&1 || fail "$1: the next session: $(cat "$WORK/out")"
+    profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/report.json" || fail "$1: report"
+    expect_json "$WORK/report.json" 'd["samples"] > 100 and d["books"]["total"]["dropped"] == 0 and
+        sum(r["self"] for r in d["rows"] if "fifths" in r["name"]) > 0.9 * d["samples"]' "$1: the next session is not whole"
+}
+
+expect_books() {
+    expect_json "$1" 'all(c["received"] == c["kept"] + c["filtered"] + c["dropped"]
+        for s in [d["status"] if "status" in d else d] for c in [s["session"]["books"]["total"], *s["session"]["books"]["cpus"]])' \
+        "the books do not add up"
+}
+
+program=$BIN/cpu-profilerd
+mkdir "$WORK/bin"
+printf '#!/bin/sh\necho $$ >%q/cgroup.procs\nexec %q "$@"\n' "$group" "$program" >"$WORK/bin/cpu-profilerd"
+chmod +x "$WORK/bin/cpu-profilerd"
+BIN=$WORK/bin
+start_daemon
+echo '{"frequency_hz": 20000, "unwind": "fp", "buffer_kib_per_cpu": 1048576, "max_duration_s": 60}' >"$WORK/large.json"
+profctl start --config "$WORK/large.json" >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+grep -q "KiB instead of 1048576: all of them take at most half of the $limit_mib MiB" "$WORK/daemon.log" || fail "the log does not say that the buffers are smaller"
+is_full() {
+    profctl status --json >"$WORK/status.json" || fail "the daemon does not answer"
+    [ "$(json "$WORK/status.json" 'd["session"]["books"]["total"]["dropped"] > 1000')" = true ]
+}
+wait_until 50 is_full || fail "the buffers are never full, so nothing is proved: $(cat "$WORK/status.json")"
+json "$WORK/status.json" '"%d MiB of buffers are full: %s" % (d["session"]["buffer_bytes"] >> 20, d["session"]["books"]["total"])'
+profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
+profctl status --json >"$WORK/status.json" || fail "status"
+expect_books "$WORK/status.json"
+profctl read -o "$WORK/full.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
+profctl close >"$WORK/out" || fail "close"
+profctl report --json "$WORK/full.fxt" >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" 'd["samples"] == d["books"]["total"]["kept"]' "what was kept is not in the recording"
+expect_whole group
+kill -0 "$daemon_pid" || fail "the daemon was killed"
+stop_daemon || exit 1
+
+# What is mapped and allocated may not grow any more, while a session meets programs that it has not seen.
+BIN=${program%/*}
+start_daemon
+profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+prlimit --pid "$daemon_pid" --data=$((262144 + $(awk '/^VmData:/ { print $2 }' "/proc/$daemon_pid/status") * 1024)):
+for ((i = 0; i < 30; i++)); do
+    cp "$WORKLOADS/brief" "$WORK/brief_$i"
+    "$WORK/brief_$i" --seconds 0.05 >/dev/null
+    rm "$WORK/brief_$i"
+done
+has_stopped() {
+    profctl stop >"$WORK/out" 2>&1
+    profctl status --json >"$WORK/status.json" && [ "$(json "$WORK/status.json" 'd["session"]["state"]')" = stopped ]
+}
+wait_until 10 has_stopped || fail "stop without memory: $(cat "$WORK/out")"
+expect_books "$WORK/status.json"
+profctl read -o "$WORK/short.fxt" >"$WORK/out" || fail "read without memory: $(cat "$WORK/out")"
+profctl close >"$WORK/out" || fail "close without memory: $(cat "$WORK/out")"
+profctl report --json -n 0 "$WORK/short.fxt" >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" 'd["samples"] > 500' "nothing was recorded"
+echo '{"buffer_kib_per_cpu": 1048576}' >"$WORK/large.json"
+profctl start --config "$WORK/large.json" >"$WORK/out" 2>&1 && fail "there is memory"
+grep -q 'the session cannot be set up: Cannot allocate memory' "$WORK/out" || fail "without memory start says: $(cat "$WORK/out")"
+prlimit --pid "$daemon_pid" --data=unlimited:
+expect_whole prlimit
+stop_daemon || exit 1

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the daemon's side makes of trouble that is no file's doing: a worker that this machine does
+ * not let work, and a table for which there is no memory. This program is its own worker, honest or
+ * one that ends as it is told.
+ */
+#include "elf_worker.h"
+#include "elf_worker_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define WAIT_MS     30000
+#define FIRST_UID   70000 /* of a worker that ends */
+#define UID_OF(end) ((uid_t)(FIRST_UID + (end)))
+
+enum end {
+    END_FORBIDDEN_CALL,
+    END_NO_FILTER,
+    END_FAILED,
+    END_KILLED,
+    ENDS,
+};
+
+static _Noreturn void end_as(enum end end)
+{
+    switch (end) {
+    case END_FORBIDDEN_CALL:
+        (void)raise(SIGSYS);
+        break;
+    case END_NO_FILTER:
+        _exit(ELF_WORKER_EXIT_UNFILTERED);
+    case END_FAILED:
+        _exit(EXIT_FAILURE);
+    case END_KILLED:
+        (void)raise(SIGKILL);
+        break;
+    case ENDS:
+        break;
+    }
+    abort();
+}
+
+static struct elf_worker *start(uid_t uid)
+{
+    const struct elf_worker_config config = {.uid = uid, .gid = (gid_t)-1};
+    struct elf_worker *worker = NULL;
+    assert_int_equal(elf_worker_start(&config, &worker), 0);
+    return worker;
+}
+
+static void wait_for_worker(const struct elf_worker *worker)
+{
+    struct pollfd readable = {.fd = elf_worker_fd(worker), .events = POLLIN};
+    assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
+}
+
+static void tells_what_would_end_the_next_one_too(void **state)
+{
+    (void)state;
+    static const enum elf_worker_trouble troubles[ENDS] = {
+        [END_FORBIDDEN_CALL] = ELF_WORKER_REFUSED_CALL,
+        [END_NO_FILTER] = ELF_WORKER_NO_FILTER,
+        [END_FAILED] = ELF_WORKER_NO_TROUBLE,
+        [END_KILLED] = ELF_WORKER_NO_TROUBLE,
+    };
+    for (size_t end = 0; end < ENDS; end++) {
+        struct elf_worker *worker = start(UID_OF(end));
+        struct elf_worker_table table;
+        wait_for_worker(worker);
+        assert_int_equal(elf_worker_receive(worker, &table), -EPIPE);
+        for (int tries = 0; !elf_worker_end(worker) && tries < 1000; tries++) {
+            (void)usleep(1000);
+        }
+        assert_int_equal(elf_worker_trouble(worker), troubles[end]);
+        elf_worker_free(worker);
+    }
+}
+
+static void has_no_room_for_a_table_and_goes_on(void **state)
+{
+    (void)state;
+    struct elf_worker *worker = start((uid_t)-1);
+    struct elf_worker_table table = {.map = NULL};
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int expected = -ENOBUFS; expected <= 0; expected += ENOBUFS) {
+        struct rlimit limit;
+        assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+        const struct rlimit none = {.rlim_cur = 1, .rlim_max = limit.rlim_max};
+        assert_int_equal(
+            elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX), 0);
+        wait_for_worker(worker);
+        assert_int_equal(setrlimit(RLIMIT_AS, expected < 0 ? &none : &limit), 0);
+        int r = elf_worker_receive(worker, &table);
+        assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+        assert_int_equal(r, expected);
+    }
+    (void)munmap(table.map, table.map_bytes);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
+        struct elf_worker_settings settings = {0};
+        (void)recv(3, &settings, sizeof settings, MSG_PEEK);
+        if (settings.uid >= UID_OF(0) && settings.uid < UID_OF(ENDS)) {
+            end_as((enum end)(settings.uid - FIRST_UID));
+        }
+        elf_worker_child(3);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_would_end_the_next_one_too),
+        cmocka_unit_test(has_no_room_for_a_table_and_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who switches what on, with a descriptor that refuses: so it shows that it was asked. */
+#include "perf_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state)
+{
+    struct perf_cpu cpu = {.sample_fd = -1, .switch_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    struct perf_source source = {
+        .cpus = &cpu, .cpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .sampling = true};
+    (void)state;
+    assert_true(cpu.switch_fd >= 0);
+    assert_int_equal(perf_source_control_switches(&source, 0, true), -ENOTTY);
+    /* A stop, while the collector is about to try them again. */
+    assert_int_equal(perf_source_disable_sampling(&source), -ENOTTY);
+    assert_int_equal(perf_source_control_switches(&source, 0, true), 0);
+    assert_int_equal(perf_source_control_switches(&source, 0, false), -ENOTTY);
+    (void)close(cpu.switch_fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_switches_are_wanted_of_a_source_that_does_not_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

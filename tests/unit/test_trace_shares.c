@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One user has all the names in the world, or keeps everybody busy; what the trace writes of the
+ * others all the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "trace_world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTILE_PID    666 /* and all from there to 20,000 */
+#define FUNCTION_COUNT 1024
+#define NAME_STRIDE    4097 /* 4 KiB and its NUL */
+
+static uint32_t two_users(int32_t pid)
+{
+    return pid >= HOSTILE_PID && pid < 20000 ? 1000 : 1001;
+}
+
+/* A file of functions with names of 4 KiB, each of 16 bytes from 0x1000 on. */
+struct hostile_file {
+    struct module module;
+    struct symbol symbols[FUNCTION_COUNT];
+    struct symbol_segment segment;
+    char names[FUNCTION_COUNT * NAME_STRIDE];
+};
+
+static struct hostile_file *make_hostile_file(void)
+{
+    struct hostile_file *file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    file->segment = (struct symbol_segment){0, 0x400000, 0x10000};
+    for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+        char *name = file->names + i * NAME_STRIDE;
+        memset(name, 'x', NAME_STRIDE - 1);
+        file->symbols[i] = (struct symbol){0x401000 + 16 * i, 16, (uint32_t)(i * NAME_STRIDE)};
+    }
+    static const uint8_t build_id[4] = {1, 2, 3, 4};
+    file->module.symbols = (struct symbol_table){.symbols = file->symbols,
+                                                 .symbol_count = FUNCTION_COUNT,
+                                                 .segments = &file->segment,
+                                                 .segment_count = 1,
+                                                 .names = file->names,
+                                                 .names_bytes = sizeof file->names,
+                                                 .build_id = build_id,
+                                                 .build_id_bytes = sizeof build_id};
+    return file;
+}
+
+/* A sample, and now and then a reader, so that the lane has room. */
+static void take_and_read(struct world *world, int32_t pid, uint64_t time_ns, uint64_t address)
+{
+    (void)take_sample(world, pid, time_ns, &address, address == 0 ? 0 : 1);
+    if (address / 16 % 8 == 0 && trace_buffer_unread_samples(world->buffer) > 8) {
+        (void)read_all(world);
+    }
+}
+
+static void run(struct world *world, int32_t pid, const char *path)
+{
+    process_table_comm(world->processes, pid, pid, "prog", true, 50);
+    map_at(world, pid, path, 0x7000000, 60);
+}
+
+/* Nothing of it is lost: whoever comes has the names of its functions. */
+static void expect_names_of(struct world *world, int32_t pid)
+{
+    uint64_t stack[] = {0x7001010};
+    char expected[256];
+    run(world, pid, "/bin/other");
+    (void)take_sample(world, pid, 100, stack, 1);
+    tickets[ticket_count - 1].module = &test_modules[0];
+    tickets[ticket_count - 1].state = MODULE_READY;
+    trace_poll(world->trace);
+    const char *text = read_all(world);
+    (void)snprintf(expected, sizeof expected, "name %d/0 prog since 50\n", (int)pid);
+    assert_non_null(strstr(text, expected));
+    (void)snprintf(expected, sizeof expected, "module %d:2 /bin/other build-id 4 bytes\n",
+                   (int)pid);
+    assert_non_null(strstr(text, expected));
+    assert_non_null(strstr(text, "\"name\":\"low\""));
+    (void)snprintf(expected, sizeof expected, "sample cpu 5 %d/%d at 100, 1 user", (int)pid,
+                   (int)pid);
+    assert_non_null(strstr(text, expected));
+}
+
+static void long_names_of_one_user_leave_room_for_those_of_others(void **state)
+{
+    struct world *world = *state;
+    struct hostile_file *file = make_hostile_file();
+    owner_of = two_users;
+    run(world, HOSTILE_PID, "/bin/long");
+    for (uint64_t i = 0; i < FUNCTION_COUNT; i++) {
+        take_and_read(world, HOSTILE_PID, 100, 0x7001000 + 16 * i);
+        if (i == 0) {
+            tickets[0].module = &file->module;
+            tickets[0].state = MODULE_READY;
+            trace_poll(world->trace);
+        }
+    }
+    struct trace_counts counts = trace_counts(world->trace);
+    assert_in_range(counts.names_refused, FUNCTION_COUNT / 2, FUNCTION_COUNT - 16);
+    assert_int_equal(counts.tasks_refused, 0);
+    expect_names_of(world, 42);
+    assert_int_equal(trace_counts(world->trace).names_refused, counts.names_refused);
+    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
+    assert_true(trace_finish(world->trace, "{}"));
+    free(file);
+}
+
+/* Each with 64 KiB of code in a place of its own. */
+static void mappings_of_one_user_leave_room_for_those_of_others(void **state)
+{
+    struct world *world = *state;
+    owner_of = two_users;
+    process_table_comm(world->processes, HOSTILE_PID, HOSTILE_PID, "maps", true, 50);
+    for (uint64_t i = 0; i < 6000; i++) {
+        uint64_t start = 0x10000000 + i * 0x10000;
+        map_at(world, HOSTILE_PID, "", start, 60 + i);
+        take_and_read(world, HOSTILE_PID, 10000, start);
+    }
+    assert_true(trace_counts(world->trace).mappings_refused > 100);
+    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
+    expect_names_of(world, 42);
+}
+
+/* What was there before is written, and must not show through: so each takes a definition. */
+static void unknown_pages_of_one_user_leave_room_for_others(void **state)
+{
+    struct world *world = *state;
+    owner_of = two_users;
+    process_table_comm(world->processes, HOSTILE_PID, HOSTILE_PID, "maps", true, 50);
+    for (uint64_t i = 0; i < 12000; i++) {
+        uint64_t start = 0x10000000 + i % 8 * 0x10000;
+        map_at(world, HOSTILE_PID, i % 2 == 0 ? "" : "[heap]", start, 60 + i);
+        take_and_read(world, HOSTILE_PID, 60 + i, start);
+    }
+    struct trace_counts counts = trace_counts(world->trace);
+    assert_true(counts.tasks_refused > 100);
+    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, counts.tasks_refused);
+    expect_names_of(world, 42);
+    assert_int_equal(trace_counts(world->trace).tasks_refused, counts.tasks_refused);
+}
+
+/* A frame whose definition was refused is unknown, never what was there before. */
+static void what_is_refused_does_not_show_what_was_there_before(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    owner_of = two_users;
+    run(world, HOSTILE_PID, "/bin/first");
+    (void)take_sample(world, HOSTILE_PID, 100, stack, 1);
+    process_table_comm(world->processes, HOSTILE_PID + 1, HOSTILE_PID + 1, "maps", true, 50);
+    for (uint64_t i = 0; i < 6000; i++) {
+        uint64_t start = 0x10000000 + i * 0x10000;
+        map_at(world, HOSTILE_PID + 1, "", start, 60);
+        take_and_read(world, HOSTILE_PID + 1, 10000, start);
+    }
+    (void)read_all(world);
+    map_at(world, HOSTILE_PID, "/bin/second", 0x7000000, 200);
+    (void)take_sample(world, HOSTILE_PID, 300, stack, 1);
+    const char *text = read_all(world);
+    assert_null(strstr(text, "/bin/second"));
+    assert_non_null(strstr(text, "module 666:65535 [unknown] build-id 0 bytes\n"
+                                 "mmap 666:65535 7001000+1000 = 7001000 at 300\n"
+                                 "sample cpu 5 666/666 at 300, 1 user"));
+}
+
+static void names_of_tasks_of_one_user_leave_room_for_others(void **state)
+{
+    struct world *world = *state;
+    owner_of = two_users;
+    for (int32_t pid = HOSTILE_PID; pid < 8000; pid++) {
+        process_table_comm(world->processes, pid, pid, "fork", true, 50);
+        take_and_read(world, pid, 100, 0);
+    }
+    struct trace_counts counts = trace_counts(world->trace);
+    assert_true(counts.tasks_refused > 100);
+    assert_int_equal(counts.tasks_refused, trace_lane_counts(world->trace, 1).dropped);
+    expect_names_of(world, 42);
+    assert_true(trace_finish(world->trace, "{}"));
+}
+
+/* Polls until there is another ticket. */
+static void await_ticket(struct world *world, size_t count)
+{
+    for (size_t i = 0; i < 400 && ticket_count < count; i++) {
+        (void)poll(NULL, 0, 10);
+        trace_poll(world->trace);
+    }
+    assert_int_equal(ticket_count, count);
+}
+
+/* Whoever it was that kept the cache so busy. */
+static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    refuses_requests = true;
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    trace_poll(world->trace);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_false(trace_names_pending(world->trace));
+    assert_null(strstr(read_all(world), "\"name\":"));
+    refuses_requests = false;
+    await_ticket(world, 1);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+    tickets[0].failure = MODULE_FAILURE_LIMIT;
+    tickets[0].state = MODULE_FAILED;
+    trace_poll(world->trace);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(ticket_count, 1); /* not at once */
+    await_ticket(world, 2);
+    tickets[1].module = &test_modules[0];
+    tickets[1].state = MODULE_READY;
+    trace_poll(world->trace);
+    const char *text = read_all(world);
+    assert_non_null(strstr(text, "module 42:2 /bin/prog build-id 4 bytes\n"));
+    assert_non_null(strstr(text, "\"name\":\"low\""));
+    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+}
+
+static void what_cannot_be_read_is_not_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    tickets[0].failure = MODULE_FAILURE_UNREADABLE;
+    tickets[0].state = MODULE_FAILED;
+    for (size_t i = 0; i < 120; i++) {
+        trace_poll(world->trace);
+        (void)poll(NULL, 0, 10);
+    }
+    assert_int_equal(ticket_count, 1);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+}
+
+static void what_was_refused_and_is_gone_is_forgotten(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[] = {0x7001010};
+    refuses_requests = true;
+    run(world, 42, "/bin/prog");
+    (void)take_sample(world, 42, 100, stack, 1);
+    process_table_exit(world->processes, 42, 42, 200);
+    process_table_prune(world->processes, 10000);
+    refuses_requests = false;
+    for (size_t i = 0; i < 120; i++) {
+        trace_poll(world->trace);
+        (void)poll(NULL, 0, 10);
+    }
+    assert_int_equal(ticket_count, 0);
+    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+}
+
+#define WIDE(function) cmocka_unit_test_setup_teardown(function, set_up_wide, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WIDE(long_names_of_one_user_leave_room_for_those_of_others),
+        WIDE(mappings_of_one_user_leave_room_for_those_of_others),
+        WIDE(unknown_pages_of_one_user_leave_room_for_others),
+        WIDE(what_is_refused_does_not_show_what_was_there_before),
+        WIDE(names_of_tasks_of_one_user_leave_room_for_others),
+        WIDE(what_was_refused_for_want_of_room_is_asked_for_again),
+        WIDE(what_cannot_be_read_is_not_asked_for_again),
+        WIDE(what_was_refused_and_is_gone_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
