@@ -23,7 +23,7 @@
 #define SIDEBAND_PERIOD_MS   10
 #define QUIET_PERIOD_MS      25
 #define IDLE_PERIOD_MS       100
-#define FIRST_WALK_PERIOD_MS 1 /* the first one is waited for */
+#define FIRST_WALK_PERIOD_MS 1 /* while the first one is waited for */
 #define SAMPLE_PERIOD_NS     (100 * NS_PER_MS)
 #define HORIZON_LAG_NS       NS_PER_MS /* between a record's time stamp and its being visible */
 #define HISTORY_NS           (NS_PER_S + DRAIN_HELD_NS)
@@ -48,6 +48,7 @@ struct collector {
     uint64_t next_samples_ns;
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
     bool first_walk_done;
+    uint64_t first_walk_limit_ns; /* it is waited for until then */
     bool running;
     bool stopping; /* drained, but for samples that are held */
     bool walk_due; /* sideband was lost since the last walk began */
@@ -84,7 +85,7 @@ static void publish(struct collector *collector)
 
 static int next_round_ms(const struct collector *collector)
 {
-    if (!collector->first_walk_done) {
+    if (!collector->first_walk_done && clock_ns(CLOCK_BOOTTIME) < collector->first_walk_limit_ns) {
         return FIRST_WALK_PERIOD_MS;
     }
     if (collector->stopping || drain_is_walking(collector->drain) ||
@@ -350,6 +351,7 @@ static void *run_thread(void *userdata)
     (void)pthread_setname_np(pthread_self(), "collector");
     go_first();
 
+    collector->first_walk_limit_ns = clock_ns(CLOCK_BOOTTIME) + FIRST_WALK_LIMIT_NS;
     drain_walk(collector->drain);
     for (;;) {
         beat(collector);

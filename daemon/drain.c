@@ -9,7 +9,8 @@
  * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
  * ever waits.
  *
- * A sample of what was met before allocates nothing, and none logs: what goes wrong is counted.
+ * A sample logs nothing. One of what was met before allocates nothing, nor does another, but for
+ * asking for a process that is not known, once a second; what goes wrong is counted.
  */
 #include "drain.h"
 
@@ -27,11 +28,18 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
+#define PASSES_MAX       ((size_t)16 * RETRIES_MAX) /* or looked at */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
 #define MERGED_MAX  ((size_t)128)
 #define WAITING_MAX ((size_t)4096)
+
+/* What held samples may have waited for. */
+struct news {
+    bool tables;   /* those whose stacks need one; they are known to be wanted */
+    bool readings; /* of /proc: all others */
+};
 
 struct drain {
     struct drain_config config;
@@ -41,6 +49,7 @@ struct drain {
     struct tick_accounts *accounts;
     struct process_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
+    bool sampling;      /* else there are no samples that sideband could get ahead of */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct held_samples *held;
@@ -48,7 +57,8 @@ struct drain {
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
-    bool news_came;                       /* since the pass began: tables, readings of /proc */
+    struct news retried;                  /* by this pass */
+    struct news came;                     /* since it began */
 };
 
 struct drain *drain_new(const struct drain_config *config)
@@ -111,6 +121,9 @@ void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
     drain->quiet = !process_feed_queue(drain->feed);
     size_t room = drain->ahead_count < MERGED_MAX ? MERGED_MAX - drain->ahead_count : 0;
+    if (!drain->sampling) {
+        room = SIZE_MAX;
+    }
     (void)process_feed_apply(drain->feed, horizon_ns, room, &drain->ahead_count);
 }
 
@@ -254,13 +267,20 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
 
 static void retry_held(struct drain *drain)
 {
-    if (drain->next_retry == NULL && drain->news_came) {
+    size_t retry_count = 0;
+    if (drain->next_retry == NULL && (drain->came.tables || drain->came.readings)) {
         drain->next_retry = held_samples_first(drain->held);
-        drain->news_came = false;
+        drain->retried = drain->came;
+        drain->came = (struct news){0};
     }
-    for (size_t i = 0; i < RETRIES_MAX && drain->next_retry != NULL; i++) {
+    for (size_t i = 0; i < PASSES_MAX && retry_count < RETRIES_MAX && drain->next_retry != NULL;
+         i++) {
         const struct held_sample *held = drain->next_retry;
         drain->next_retry = held_samples_next(drain->held, held);
+        if (held->wanted ? !drain->retried.tables : !drain->retried.readings) {
+            continue;
+        }
+        retry_count++;
         switch (take_sample(drain, held->cpu_index, &held->record, held->wanted, false)) {
         case OUTCOME_TAKEN:
             held_samples_release(drain->held, held);
@@ -277,8 +297,8 @@ static void retry_held(struct drain *drain)
 size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
     struct code_map *code = drain->config.code;
-    drain->news_came = process_feed_take_news(drain->feed) || drain->news_came;
-    drain->news_came = (code != NULL && code_map_poll(code)) || drain->news_came;
+    drain->came.readings = process_feed_take_news(drain->feed) || drain->came.readings;
+    drain->came.tables = (code != NULL && code_map_poll(code)) || drain->came.tables;
     settle_expired(drain, time_ns);
     retry_held(drain);
     if (code != NULL) {
@@ -364,6 +384,8 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
 void drain_start(struct drain *drain)
 {
     tick_accounts_start(drain->accounts);
+    drain->sampling = true;
+    drain->ahead_count = 0;
 }
 
 void drain_stop(struct drain *drain)
@@ -371,6 +393,7 @@ void drain_stop(struct drain *drain)
     tick_accounts_end(drain->accounts);
     drain_all(drain, UINT64_MAX);
     tick_accounts_close(drain->accounts);
+    drain->sampling = false;
 }
 
 void drain_suspended(struct drain *drain, uint64_t jump_ns)

@@ -79,8 +79,9 @@ void drain_leave_cpu(struct drain *drain, size_t cpu_index);
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
                       uint64_t gap_to_ns);
 
-/* Empties the sideband's rings, between the rounds that handle samples. Of what is up to the
- * horizon a bit is applied; the rest waits for the samples that lie before it. */
+/* Empties the sideband's rings, between the rounds that handle samples. While there are any, only a
+ * bit of what is up to the horizon is applied; the rest waits for the samples that lie before it.
+ */
 void drain_sideband(struct drain *drain, uint64_t horizon_ns);
 /* Whether so much of it waits that drain_all() is due. */
 bool drain_is_pressed(const struct drain *drain);
@@ -103,7 +104,8 @@ enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64
 /* Another source says for how long that CPU idled since the last call, or the start. */
 void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
 
-/* Whether sideband was lost since the last call, so that all processes must be read again. */
+/* Whether sideband was lost since the last call, so that all processes must be read again, or a
+ * walk could not read them. */
 bool drain_take_rescan(struct drain *drain);
 /* Has all of /proc read while rounds go on, unless that is under way. */
 void drain_walk(struct drain *drain);

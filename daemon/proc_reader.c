@@ -7,8 +7,16 @@
  * comes back is thrown away. So a thread may outlive proc_reader_free(), and the object goes with
  * its last holder.
  *
- * Who hung, and the threads that are lost, are remembered for the whole program: sessions come and
- * go, and what hangs stays.
+ * Who hung is remembered for the whole program, and so are the places of threads at work: sessions
+ * come and go, and what hangs stays. Who has many uids can hold three threads; the last one reads
+ * what does not hang.
+ *
+ * What counts is for how long a thread was seen asleep, look by look: one that waits for its turn
+ * on a busy machine does not hang, and when all of the daemon stood still nobody looked. Others
+ * begin beside that one, too, when it has been at work for as long.
+ *
+ * A thread that is slow is not given up yet, but others work beside it, and to them it is as good
+ * as lost: who answers just in time must not keep everybody waiting.
  *
  * The asker may have a higher priority than the threads, so whoever holds the lock inherits it, and
  * does little under it.
@@ -19,22 +27,27 @@
 #include "clock.h"
 #include "limit_clock.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
+#define SLOW_PART     20 /* of the time after which a reading is given up: a thread is slow */
+#define LOOK_PART     8  /* this much of it counts between two looks, at the most */
 #define HUNG_MAX      64 /* processes that are remembered: the last ones */
 #define FREE_WAIT_NS  (100 * NS_PER_MS)
 #define UID_NOT_KNOWN UINT32_MAX
 
 struct slot {
     struct proc_reader *reader;
-    bool busy;
-    struct lost *lost;           /* once it is given up */
+    struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
     uint64_t begin_ns;           /* as the next ones, while busy */
-    uint64_t start_time_ns;      /* of its process; 0: not known yet */
-    uint32_t uid;
+    uint64_t look_ns;            /* of the last look */
+    uint64_t asleep_ns;
+    uint64_t start_time_ns; /* of its process; 0: not known yet */
+    bool slow;              /* and so is its place */
+    int stat_fd;            /* of the thread itself; -1: it counts as asleep */
 };
 
 struct queue {
@@ -51,11 +64,14 @@ static struct {
         uint64_t start_time_ns;
     } hung[HUNG_MAX];
     size_t hung_count;
-    struct lost {
-        bool lost;
-        uint32_t uid;
-    } threads[PROC_READER_THREADS];
-} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct place {
+        bool taken;
+        bool slow;
+        uint32_t uid; /* of the process */
+    } places[PROC_READER_THREADS];
+} memory;
+static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
+static int memory_error;
 
 struct proc_reader {
     pthread_mutex_t lock;
@@ -109,28 +125,31 @@ static struct proc_reading *take_request(struct proc_reader *reader)
 }
 
 /* Under the memory's lock. */
-static size_t count_lost(bool any, uint32_t uid)
+static size_t count_slow(bool any, uint32_t uid)
 {
     size_t count = 0;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        count += memory.threads[i].lost && (any || memory.threads[i].uid == uid);
+        count += memory.places[i].slow && (any || memory.places[i].uid == uid);
     }
     return count;
 }
 
 /* Whether there is nobody left to read. */
-static bool is_everything_lost(void)
+static bool is_everything_slow(void)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool lost = count_lost(true, 0) == PROC_READER_THREADS;
+    bool slow = count_slow(true, 0) == PROC_READER_THREADS;
     (void)pthread_mutex_unlock(&memory.lock);
-    return lost;
+    return slow;
 }
 
-static bool may_hang(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+/* Whether the process of a place may hang as well. */
+static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t uid)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool hangs = count_lost(false, uid) >= PROC_READER_UID_LOST_MAX;
+    bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX ||
+                 count_slow(true, 0) >= PROC_READER_THREADS - 1;
+    place->uid = uid;
     for (size_t i = 0; i < HUNG_MAX; i++) {
         const struct hung *hung = &memory.hung[i];
         hangs = hangs || (hung->pid == pid && hung->start_time_ns == start_time_ns);
@@ -139,29 +158,52 @@ static bool may_hang(int32_t pid, uint64_t start_time_ns, uint32_t uid)
     return hangs;
 }
 
-/* Remembers a process that hangs. Returns the place of the thread that it has; NULL: all are lost
- * already. */
-static struct lost *lose(int32_t pid, uint64_t start_time_ns, uint32_t uid)
+static void remember(int32_t pid, uint64_t start_time_ns)
 {
-    struct lost *place = NULL;
     (void)pthread_mutex_lock(&memory.lock);
     memory.hung[memory.hung_count++ % HUNG_MAX] = (struct hung){pid, start_time_ns};
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+/* It has come back whole after all. */
+static void forget(int32_t pid, uint64_t start_time_ns)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    for (size_t i = 0; i < HUNG_MAX; i++) {
+        struct hung *hung = &memory.hung[i];
+        if (hung->pid == pid && hung->start_time_ns == start_time_ns) {
+            *hung = (struct hung){0};
+        }
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+/* NULL: others have them all. */
+static struct place *take_place(void)
+{
+    struct place *place = NULL;
+    (void)pthread_mutex_lock(&memory.lock);
     for (size_t i = 0; i < PROC_READER_THREADS && place == NULL; i++) {
-        place = memory.threads[i].lost ? NULL : &memory.threads[i];
+        place = memory.places[i].taken ? NULL : &memory.places[i];
     }
     if (place != NULL) {
-        *place = (struct lost){true, uid};
+        *place = (struct place){.taken = true, .uid = UID_NOT_KNOWN};
     }
     (void)pthread_mutex_unlock(&memory.lock);
     return place;
 }
 
-static void come_back(struct lost *place)
+static void leave_place(struct place *place)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    if (place != NULL) {
-        place->lost = false;
-    }
+    *place = (struct place){0};
+    (void)pthread_mutex_unlock(&memory.lock);
+}
+
+static void mark_slow(struct slot *slot)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    slot->slow = slot->place->slow = true;
     (void)pthread_mutex_unlock(&memory.lock);
 }
 
@@ -174,11 +216,13 @@ static bool has_requests(const struct proc_reader *reader)
     return any;
 }
 
+/* Whether somebody is at work who is waited for. */
 static bool is_working(const struct proc_reader *reader)
 {
     bool working = false;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        working = working || reader->slots[i].answer != NULL;
+        const struct slot *slot = &reader->slots[i];
+        working = working || (slot->answer != NULL && !slot->slow);
     }
     return working;
 }
@@ -190,19 +234,19 @@ static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *us
     struct proc_reader *reader = slot->reader;
     (void)pthread_mutex_lock(&reader->lock);
     slot->start_time_ns = start_time_ns;
-    slot->uid = uid;
     (void)pthread_mutex_unlock(&reader->lock);
-    return !may_hang(pid, start_time_ns, uid);
+    return !may_hang(slot->place, pid, start_time_ns, uid);
 }
 
 /* Takes what the thread of a slot has read; NULL: there was no memory for it. */
 static void finish(struct proc_reader *reader, struct slot *slot, struct proc_reading *reading)
 {
     struct proc_reading *failed = take_ptr(slot->answer);
-    bool given_up = failed == NULL;
-    slot->busy = false;
-    if (given_up) {
-        come_back(take_ptr(slot->lost));
+    leave_place(take_ptr(slot->place));
+    if (failed == NULL) { /* it was given up */
+        if (reading != NULL && reading->error == 0 && !reading->scan.mappings_missing) {
+            forget(reading->scan.pid, slot->start_time_ns);
+        }
         free(reading);
         return;
     }
@@ -225,14 +269,29 @@ static void drop_holder(struct proc_reader *reader)
     (void)pthread_cond_broadcast(&reader->changed);
     (void)pthread_mutex_unlock(&reader->lock);
     if (last) {
-        for (size_t i = 0; i < PROC_URGENCIES; i++) {
-            free_all(&reader->queues[i]);
-        }
-        free_all(&reader->done);
         (void)pthread_cond_destroy(&reader->changed);
         (void)pthread_mutex_destroy(&reader->lock);
         free(reader);
     }
+}
+
+/* Takes the next request, unless others are at work or nothing may be begun. */
+static bool begin(struct proc_reader *reader, struct slot *slot)
+{
+    if (is_working(reader) || !has_requests(reader) ||
+        reader->done_bytes >= PROC_READER_BYTES_MAX) {
+        return false;
+    }
+    slot->place = take_place();
+    if (slot->place == NULL) {
+        return false;
+    }
+    slot->answer = take_request(reader);
+    slot->begin_ns = slot->look_ns = limit_clock_ns();
+    slot->asleep_ns = 0;
+    slot->start_time_ns = 0;
+    slot->slow = false;
+    return true;
 }
 
 static void *run_thread(void *userdata)
@@ -242,11 +301,9 @@ static void *run_thread(void *userdata)
     struct proc_scan *scan = proc_scan_new();
     (void)pthread_setname_np(pthread_self(), "proc-reader");
     (void)pthread_mutex_lock(&reader->lock);
+    slot->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
     while (!reader->ending) {
-        bool may_begin = !is_working(reader) && !is_everything_lost() &&
-                         reader->done_bytes < PROC_READER_BYTES_MAX;
-        slot->answer = may_begin ? take_request(reader) : NULL;
-        if (slot->answer == NULL) {
+        if (!begin(reader, slot)) {
             (void)pthread_cond_wait(&reader->changed, &reader->lock);
             continue;
         }
@@ -256,10 +313,6 @@ static void *run_thread(void *userdata)
             .pid = slot->answer->scan.pid,
             .cgroups = reader->cgroups,
         };
-        slot->busy = true;
-        slot->begin_ns = limit_clock_ns();
-        slot->start_time_ns = 0;
-        slot->uid = UID_NOT_KNOWN;
         (void)pthread_mutex_unlock(&reader->lock);
         struct proc_reading *reading =
             scan == NULL ? NULL : proc_scan_read(scan, &request, may_read, slot);
@@ -267,6 +320,7 @@ static void *run_thread(void *userdata)
         finish(reader, slot, reading);
     }
     (void)proc_scan_free(scan);
+    slot->stat_fd = close_fd(slot->stat_fd);
     drop_holder(reader);
     return NULL;
 }
@@ -284,25 +338,41 @@ static int start_thread(struct slot *slot)
     return r < 0 ? r : -pthread_detach(thread);
 }
 
-static int init_lock(struct proc_reader *reader)
+/* A lock whose holder inherits the priority of who waits for it. */
+static int init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t inheriting;
-    pthread_condattr_t monotonic;
     int r = -pthread_mutexattr_init(&inheriting);
+    if (r == 0) {
+        r = -pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
+        r = r < 0 ? r : -pthread_mutex_init(lock, &inheriting);
+        (void)pthread_mutexattr_destroy(&inheriting);
+    }
+    return r;
+}
+
+static void init_memory(void)
+{
+    memory_error = init_lock(&memory.lock);
+}
+
+static int init_locks(struct proc_reader *reader)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_once(&memory_once, init_memory);
+    int r = memory_error < 0 ? memory_error : init_lock(&reader->lock);
     if (r < 0) {
         return r;
     }
     r = -pthread_condattr_init(&monotonic);
     if (r == 0) {
-        (void)pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
         (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        r = -pthread_mutex_init(&reader->lock, &inheriting);
-        if (r == 0) {
-            r = -pthread_cond_init(&reader->changed, &monotonic);
-        }
+        r = -pthread_cond_init(&reader->changed, &monotonic);
         (void)pthread_condattr_destroy(&monotonic);
     }
-    (void)pthread_mutexattr_destroy(&inheriting);
+    if (r < 0) {
+        (void)pthread_mutex_destroy(&reader->lock);
+    }
     return r;
 }
 
@@ -312,7 +382,7 @@ int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
     if (reader == NULL) {
         return -ENOMEM;
     }
-    int r = init_lock(reader);
+    int r = init_locks(reader);
     if (r < 0) {
         free(reader);
         return r;
@@ -341,9 +411,61 @@ static bool has_company(const struct proc_reader *reader)
 {
     size_t lost_count = 0;
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        lost_count += reader->slots[i].busy && reader->slots[i].answer == NULL;
+        lost_count += reader->slots[i].place != NULL && reader->slots[i].answer == NULL;
     }
     return reader->holder_count > 1 + lost_count;
+}
+
+/* Whether a thread sleeps; else it runs, or would if it could. */
+static bool is_asleep(const struct slot *slot)
+{
+    char text[256];
+    ssize_t size = pread(slot->stat_fd, text, sizeof text - 1, 0);
+    text[size > 0 ? size : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    return state == NULL || state[1] == '\0' || strchr("SD", state[2]) != NULL;
+}
+
+static void look_at_all(struct proc_reader *reader)
+{
+    const uint64_t now_ns = limit_clock_ns();
+    const uint64_t look_max_ns = reader->hang_ns / LOOK_PART;
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        struct slot *slot = &reader->slots[i];
+        if (slot->answer == NULL) {
+            continue;
+        }
+        const uint64_t since_ns = now_ns - slot->look_ns;
+        slot->look_ns = now_ns;
+        if (is_asleep(slot)) {
+            slot->asleep_ns += since_ns < look_max_ns ? since_ns : look_max_ns;
+        }
+        bool slow = slot->asleep_ns >= reader->hang_ns / SLOW_PART ||
+                    now_ns - slot->begin_ns >= reader->hang_ns;
+        if (slow && !slot->slow) {
+            mark_slow(slot);
+        }
+    }
+}
+
+/* What nobody asks for any more; nor is a lost thread to keep it until it comes back. */
+static void drop_requests(struct proc_reader *reader)
+{
+    look_at_all(reader);
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        struct slot *slot = &reader->slots[i];
+        struct proc_reading *request = take_ptr(slot->answer);
+        if (request != NULL && slot->slow) {
+            remember(request->scan.pid, slot->start_time_ns);
+        } else if (request != NULL) {
+            mark_slow(slot);
+        }
+        free(request);
+    }
+    for (size_t i = 0; i < PROC_URGENCIES; i++) {
+        free_all(&reader->queues[i]);
+    }
+    free_all(&reader->done);
 }
 
 struct proc_reader *proc_reader_free(struct proc_reader *reader)
@@ -359,27 +481,29 @@ struct proc_reader *proc_reader_free(struct proc_reader *reader)
     while (has_company(reader) && r == 0) {
         r = pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
     }
+    drop_requests(reader);
     drop_holder(reader);
     return NULL;
+}
+
+/* Whether there is room for a request: 0, 1 when it is there already, or -EAGAIN. */
+static int find_room(const struct queue *queue, enum proc_part part, int32_t pid)
+{
+    int r = queue->unanswered_count < PROC_READER_REQUESTS_MAX ? 0 : -EAGAIN;
+    for (const struct proc_reading *other = queue->first; other != NULL; other = other->next) {
+        r = other->scan.pid == pid && other->part == part ? 1 : r;
+    }
+    return r;
 }
 
 int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum proc_part part,
                     int32_t pid)
 {
-    struct proc_reading *request = proc_reading_failed(part, pid, urgency);
-    if (request == NULL) {
-        return -EAGAIN;
-    }
     struct queue *queue = &reader->queues[urgency];
-    int r = 0;
     (void)pthread_mutex_lock(&reader->lock);
-    for (const struct proc_reading *other = queue->first; other != NULL; other = other->next) {
-        r = other->scan.pid == pid && other->part == part ? 1 : r;
-    }
-    if (r == 0 && queue->unanswered_count >= PROC_READER_REQUESTS_MAX) {
-        r = -EAGAIN;
-    }
-    if (r == 0) {
+    int r = find_room(queue, part, pid);
+    struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, urgency) : NULL;
+    if (request != NULL) {
         queue->unanswered_count++;
         append(queue, request);
         /* Who is at work goes on with it. */
@@ -388,30 +512,26 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
         }
     }
     (void)pthread_mutex_unlock(&reader->lock);
-    if (r != 0) {
-        free(request);
-    }
-    return r;
+    return r == 0 && request == NULL ? -EAGAIN : r;
 }
 
 /* The answer of a thread that hangs, or NULL. */
 static struct proc_reading *give_up(struct proc_reader *reader)
 {
-    const uint64_t now_ns = limit_clock_ns();
+    look_at_all(reader);
     for (size_t i = 0; i < PROC_READER_THREADS; i++) {
         struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || now_ns - slot->begin_ns < reader->hang_ns) {
+        if (slot->answer == NULL || slot->asleep_ns < reader->hang_ns) {
             continue;
         }
         struct proc_reading *reading = take_ptr(slot->answer);
+        remember(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-        slot->lost = lose(reading->scan.pid, slot->start_time_ns, slot->uid);
         reader->counts.unread_count++;
         if (reader->counts.hung_pid == 0) {
             reader->counts.hung_pid = reading->scan.pid;
         }
-        (void)pthread_cond_signal(&reader->changed);
         return reading;
     }
     return NULL;
@@ -420,18 +540,18 @@ static struct proc_reading *give_up(struct proc_reader *reader)
 /* The answer to what nobody is left to read, or NULL. */
 static struct proc_reading *refuse(struct proc_reader *reader)
 {
-    struct proc_reading *reading = NULL;
-    if (is_everything_lost()) {
-        reading = take_request(reader);
-    } else if (!is_working(reader) && has_requests(reader)) {
-        /* One that was lost may have come back. */
+    if (is_working(reader) || !has_requests(reader)) {
+        return NULL;
+    }
+    if (!is_everything_slow()) {
+        /* Who was at work is slow now, or one that was lost has come back. */
         (void)pthread_cond_signal(&reader->changed);
+        return NULL;
     }
-    if (reading != NULL) {
-        reading->error = -EBUSY;
-        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-        reader->counts.unread_count++;
-    }
+    struct proc_reading *reading = take_request(reader);
+    reading->error = -EBUSY;
+    reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
+    reader->counts.unread_count++;
     return reading;
 }
 

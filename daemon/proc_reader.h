@@ -3,10 +3,14 @@
 
 /*
  * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. A reading that takes longer than a limit is given up: it has
- * failed, its thread is lost until it comes back, and another one goes on. Mappings of that process
- * are not read again, nor any of a uid that has lost PROC_READER_UID_LOST_MAX threads; when
- * PROC_READER_THREADS are lost, those of former readers included, everything fails at once.
+ * as long as it likes. After a while asleep a thread is slow, and another one goes on beside it; a
+ * reading that sleeps longer than a limit is given up: it has failed, and its thread is lost until
+ * it comes back.
+ *
+ * Mappings of that process are not read again, unless what the thread brings is whole after all;
+ * nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost,
+ * or of anybody when all but one of PROC_READER_THREADS are. When all are, everything fails at
+ * once. Threads of former readers count as well.
  *
  * What samples wait for comes first, then a walk, then what is read once more. Each request has
  * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().
@@ -14,7 +18,7 @@
 
 #include "proc_scan.h"
 
-#define PROC_READER_THREADS      4 /* one works, the others are for when it is lost */
+#define PROC_READER_THREADS      4 /* one works, the others are for when it is slow or lost */
 #define PROC_READER_UID_LOST_MAX 2
 #define PROC_READER_HANG_NS      UINT64_C(2000000000) /* the limit of the daemon */
 #define PROC_READER_REQUESTS_MAX 256                  /* that are not answered, of each urgency */
@@ -29,8 +33,9 @@ enum proc_urgency {
 
 struct proc_reader;
 
-/* Starts the threads; with `cgroups` readings have them. After `hang_ns` one is given up. Returns 0
- * and an object to release with proc_reader_free(), or -errno. */
+/* Starts the threads; with `cgroups` readings have them. After `hang_ns` one is given up, and a
+ * thread is slow after a twentieth of it. Returns 0 and an object to release with
+ * proc_reader_free(), or -errno. */
 int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret);
 
 /* Returns 0, 1 when the same is asked already and not yet begun (then one answer is for both), or
@@ -42,7 +47,8 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
  * -EBUSY for what nobody is left to read. */
 struct proc_reading *proc_reader_next(struct proc_reader *reader);
 
-/* Threads at work are waited for, for 100 ms at the most; one that is lost never is. */
+/* Threads at work are waited for, for 100 ms at the most; one that is still at work then is lost,
+ * and its process hangs, as if it had been given up. One that is lost is never waited for. */
 struct proc_reader *proc_reader_free(struct proc_reader *reader);
 
 struct proc_reader_counts {

@@ -185,17 +185,17 @@ static bool empty_ring(struct process_feed *feed, size_t cpu_index)
 uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size_t max,
                             size_t *applied_count)
 {
+    const struct perf_record_layout *layout = &feed->config.source->layout;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     uint64_t reached_ns = horizon_ns;
-    for (size_t i = 0; i < max; i++) {
+    for (size_t i = 0;
+         i < max && (bytes = sideband_next(feed->sideband, horizon_ns, &size_bytes)) != NULL; i++) {
         struct perf_record record;
-        bytes = sideband_next(feed->sideband, horizon_ns, &size_bytes);
-        if (bytes != NULL &&
-            perf_record_parse(&feed->config.source->layout, bytes, size_bytes, &record) == 0) {
+        if (perf_record_parse(layout, bytes, size_bytes, &record) == 0) {
             apply_sideband(feed, &record);
         }
-        *applied_count += bytes != NULL;
+        *applied_count += 1;
     }
     if (process_feed_has_more(feed, horizon_ns)) {
         uint64_t next_ns = sideband_next_ns(feed->sideband);
@@ -233,18 +233,19 @@ static bool can_be_of(const struct process *process, const struct sample *sample
     return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
 }
 
-/* What is there already is told at once. `process` may be NULL. */
+/* What is there already is told at once; but not for every sample of a process that is awaited.
+ * `process` may be NULL. */
 static enum reading_state ask(struct process_feed *feed, const struct process *process,
                               const struct sample *sample)
 {
     const uint64_t from_ns = process == NULL ? 0 : process->from_ns;
     enum reading_state state =
         process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
-    if (state == READING_COMES && process_readings_apply(feed->readings, feed->reached_ns)) {
+    if (state == READING_ASKED && process_readings_apply(feed->readings, feed->reached_ns)) {
         feed->news = true;
         state = process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
     }
-    return state;
+    return state == READING_ASKED ? READING_COMES : state;
 }
 
 struct process *process_feed_find(struct process_feed *feed, const struct sample *sample,
@@ -304,7 +305,7 @@ size_t process_feed_waiting(const struct process_feed *feed)
 
 bool process_feed_take_rescan(struct process_feed *feed)
 {
-    bool rescan = feed->rescan;
+    bool rescan = process_readings_take_failure(feed->readings) || feed->rescan;
     feed->rescan = false;
     return rescan;
 }

@@ -62,7 +62,8 @@ bool process_feed_is_doubtful(const struct process_feed *feed, const struct proc
  * sideband may be missing, as if it were lost. */
 void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from_ns,
                       uint64_t to_ns);
-/* Whether sideband was lost since the last call, so that all processes must be read again. */
+/* Whether sideband was lost since the last call, so that all processes must be read again, or a
+ * walk could not read them. */
 bool process_feed_take_rescan(struct process_feed *feed);
 /* Has all of /proc read, unless that is under way. */
 void process_feed_walk(struct process_feed *feed);

@@ -5,6 +5,8 @@
  * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
  * often.
  *
+ * While too much waits to be told, nothing is taken from the threads, which then stop as well.
+ *
  * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
  */
 #include "process_readings.h"
@@ -34,11 +36,13 @@ struct process_readings {
     } places[PLACE_COUNT];
     struct proc_reading *waiting; /* until sideband has come as far; oldest first */
     struct proc_reading **waiting_end;
+    size_t waiting_bytes;
 
     bool listing;              /* a walk has begun */
     struct proc_reading *list; /* of a walk */
     size_t asked_count;        /* of its pids */
     size_t answered_count;
+    bool walk_failed;
 };
 
 struct process_readings *process_readings_new(struct process_table *processes,
@@ -92,6 +96,7 @@ enum reading_state process_readings_ask(struct process_readings *readings, int32
     if (!known) {
         readings->places[place].pid = pid;
         readings->places[place].news = NEWS_ASKED;
+        return READING_ASKED;
     }
     switch (readings->places[place].news) {
     case NEWS_ASKED:
@@ -120,8 +125,9 @@ void process_readings_identify(struct process_readings *readings, struct process
     bool due =
         process->identity_ns == 0 || process->identity_ns + PROCESS_READINGS_PERIOD_NS <= time_ns;
     if (readings->wants_identity && due && process->to_ns == TIME_OPEN_NS &&
-        process->identity_asked_ns + PROCESS_READINGS_PERIOD_NS <= time_ns &&
-        proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid) >= 0) {
+        process->identity_asked_ns + PROCESS_READINGS_PERIOD_NS <= time_ns) {
+        /* When there are too many it is not tried for each sample, either. */
+        (void)proc_reader_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid);
         process->identity_asked_ns = time_ns;
     }
 }
@@ -130,6 +136,7 @@ void process_readings_walk(struct process_readings *readings)
 {
     if (!process_readings_is_walking(readings)) {
         readings->listing = proc_reader_ask(readings->reader, PROC_LISTED, PROC_PART_PIDS, 0) >= 0;
+        readings->walk_failed = readings->walk_failed || !readings->listing;
         process_table_walk_begin(readings->processes);
     }
 }
@@ -139,11 +146,19 @@ bool process_readings_is_walking(const struct process_readings *readings)
     return readings->listing || readings->list != NULL;
 }
 
+bool process_readings_take_failure(struct process_readings *readings)
+{
+    bool failed = readings->walk_failed;
+    readings->walk_failed = false;
+    return failed;
+}
+
 /* Takes what a walk met. */
 static void take_list(struct process_readings *readings, struct proc_reading *list)
 {
     readings->listing = false;
     if (list->error != 0) {
+        readings->walk_failed = true;
         free(list);
         return;
     }
@@ -234,6 +249,7 @@ static bool tell_waiting(struct process_readings *readings, uint64_t reached_ns)
         if (readings->waiting == NULL) {
             readings->waiting_end = &readings->waiting;
         }
+        readings->waiting_bytes -= reading->bytes;
         tell(readings, reading);
         free(reading);
         any = true;
@@ -259,6 +275,11 @@ static void take_process(struct process_readings *readings, struct proc_reading 
     bool known = reading->part == PROC_PART_MAPPINGS ||
                  (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
     readings->answered_count += reading->urgency == PROC_LISTED;
+    /* What was given up is not tried again, and what has another error is gone or says so itself.
+     */
+    readings->walk_failed =
+        readings->walk_failed || (reading->urgency == PROC_LISTED &&
+                                  (reading->error == -EBUSY || reading->error == -ENOMEM));
     judge(readings, reading);
     if (reading->part == PROC_PART_IDENTITY) {
         tell_identity(readings, reading);
@@ -277,6 +298,7 @@ static void take_process(struct process_readings *readings, struct proc_reading 
         reading->next = NULL;
         *readings->waiting_end = reading;
         readings->waiting_end = &reading->next;
+        readings->waiting_bytes += reading->bytes;
     } else {
         tell(readings, reading);
         free(reading);
@@ -286,8 +308,9 @@ static void take_process(struct process_readings *readings, struct proc_reading 
 bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns)
 {
     struct proc_reading *reading;
-    bool any = false;
-    while ((reading = proc_reader_next(readings->reader)) != NULL) {
+    bool any = tell_waiting(readings, reached_ns);
+    while (readings->waiting_bytes < PROC_READER_BYTES_MAX &&
+           (reading = proc_reader_next(readings->reader)) != NULL) {
         if (reading->part == PROC_PART_PIDS) {
             take_list(readings, reading);
         } else {

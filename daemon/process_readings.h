@@ -22,7 +22,8 @@ struct process_readings *process_readings_new(struct process_table *processes,
 struct process_readings *process_readings_free(struct process_readings *readings);
 
 enum reading_state {
-    READING_COMES, /* asked for, now or before */
+    READING_ASKED, /* now */
+    READING_COMES, /* asked for before */
     READING_CAME,  /* a moment ago, whatever it said; or it cannot be had */
     READING_GONE,  /* /proc did not know the process a moment ago */
 };
@@ -41,6 +42,8 @@ void process_readings_identify(struct process_readings *readings, struct process
  * ended. Nothing while a walk is under way. */
 void process_readings_walk(struct process_readings *readings);
 bool process_readings_is_walking(const struct process_readings *readings);
+/* Whether a walk since the last call has not told all that it could have: another one is due. */
+bool process_readings_take_failure(struct process_readings *readings);
 
 /*
  * Tells the table what has come. A process that is known already is told of when all sideband up

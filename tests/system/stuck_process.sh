@@ -52,6 +52,9 @@ expect_json "$WORK/p.json" "d['books']['total']['unexplained'] * 50 < d['books']
 for name in second third fourth fifth sixth; do
     stick "$name"
 done
+for session in {1..6}; do
+    in_time 5 profctl record -F 1000 -a -d 0.5 -o "$WORK/short.fxt" # it ends before anything is given up
+done
 for session in one two; do
     in_time 5 profctl start -F 1000
     sleep 3

@@ -18,6 +18,10 @@ static struct {
     fake_proc_read_fn read;
     void *userdata;
     uint32_t uid;
+    size_t bytes;
+    size_t looked_count;
+    int list_error;
+    int32_t list_pid;
     bool delayed;
 } proc;
 
@@ -26,11 +30,29 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata)
     proc.read = read;
     proc.userdata = userdata;
     proc.delayed = false;
+    proc.bytes = 0;
+    proc.list_error = -ESRCH;
 }
 
 void fake_proc_set_uid(uint32_t uid)
 {
     proc.uid = uid;
+}
+
+void fake_proc_set_bytes(size_t bytes)
+{
+    proc.bytes = bytes;
+}
+
+void fake_proc_set_list(int error, int32_t pid)
+{
+    proc.list_error = error;
+    proc.list_pid = pid;
+}
+
+size_t fake_proc_looked_count(void)
+{
+    return proc.looked_count;
 }
 
 void fake_proc_delay(bool delayed)
@@ -82,12 +104,18 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
     if (reading == NULL) {
         return -EAGAIN;
     }
-    *reading = (struct proc_reading){.part = part,
+    *reading = (struct proc_reading){.bytes = proc.bytes,
+                                     .part = part,
                                      .urgency = (int)urgency,
                                      .error = error,
                                      .uid = proc.uid,
                                      .cgroups = "",
                                      .scan = scan};
+    if (part == PROC_PART_PIDS) {
+        reading->error = proc.list_error;
+        reading->pids = &proc.list_pid;
+        reading->pid_count = 1;
+    }
     struct mapping_description *kept_mappings = (void *)(reading + 1);
     struct scanned_thread *kept_threads = (void *)(kept_mappings + mappings);
     if (mappings > 0) {
@@ -105,6 +133,7 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
 
 struct proc_reading *proc_reader_next(struct proc_reader *reader)
 {
+    proc.looked_count++;
     return proc.delayed ? NULL : take(reader);
 }
 

@@ -16,5 +16,14 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata);
 /* Whose every process is. */
 void fake_proc_set_uid(uint32_t uid);
 
+/* How much memory each reading is said to take; 0 at first. */
+void fake_proc_set_bytes(size_t bytes);
+
+/* What a walk meets: one process, or an error. -ESRCH at first. */
+void fake_proc_set_list(int error, int32_t pid);
+
+/* How often somebody looked for an answer. */
+size_t fake_proc_looked_count(void);
+
 /* While it is delayed, what is read is not handed out. */
 void fake_proc_delay(bool delayed);

@@ -92,6 +92,26 @@ static void tells_whether_sideband_came(void **state)
     assert_false(drain_is_quiet(world->drain));
 }
 
+/* Between a session's creation and its start, and after its stop, nobody drains samples. */
+static void sideband_waits_for_nothing_while_there_are_no_samples(void **state)
+{
+    struct ring_world *world = *state;
+    drain_stop(world->drain);
+    for (uint64_t time_ns = 1000; time_ns < 11000; time_ns++) {
+        put_comm(world, PID, PID, time_ns, time_ns == 10999 ? "last" : "name");
+        if (time_ns % 1000 == 999) {
+            drain_sideband(world->drain, time_ns);
+            assert_false(drain_is_pressed(world->drain));
+        }
+    }
+    drain_start(world->drain);
+    put_sample(world, 0, PID, 12000, 0x5010);
+    put_comm(world, PID, PID, 12001, "later");
+    drain_sideband(world->drain, 12002);
+    drain_all(world->drain, 12002);
+    assert_int_equal(kept(world), 1);
+}
+
 static void losses_are_counted_where_they_happen(void **state)
 {
     struct ring_world *world = *state;
@@ -242,6 +262,30 @@ static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
     assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
 }
 
+static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
+{
+    struct ring_world *world = *state;
+    const size_t count = 3000;
+    fake_proc_delay(true);
+    put_program(world);
+    for (size_t i = 0; i < count; i++) {
+        put_stack(world, 0, PID, 300 + i, 16);
+        drain_all(world->drain, 1000000);
+    }
+    put_stack(world, 0, PID + 1, 900000, 16);
+    drain_all(world->drain, 1000000);
+    assert_int_equal(drain_held(world->drain, 1000000), count + 1);
+    fake_proc_delay(false);
+    drain_sideband(world->drain, 1000001);
+    /* None of the many is tried again on its way. */
+    assert_int_equal(drain_held(world->drain, 1000001), count);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    for (size_t rounds = 0; drain_held(world->drain, 1000001) > 0; rounds++) {
+        assert_true(rounds < 3);
+    }
+    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+}
+
 static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
 {
     struct ring_world *world = *state;
@@ -286,6 +330,7 @@ int main(void)
         TEST(what_is_newer_than_the_horizon_waits_for_the_next_round),
         TEST(sideband_alone_moves_no_sample),
         TEST(tells_whether_sideband_came),
+        TEST(sideband_waits_for_nothing_while_there_are_no_samples),
         TEST(losses_are_counted_where_they_happen),
         TEST(a_record_that_makes_no_sense_is_counted_and_passed),
         TEST(what_the_process_table_refuses_is_counted),
@@ -295,6 +340,7 @@ int main(void)
         STACK_TEST(who_waited_too_long_is_taken_as_it_is),
         STACK_TEST(a_full_memory_loses_tables_and_no_samples),
         STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time),
+        STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables),
         STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires),
         cmocka_unit_test_setup_teardown(a_task_amid_an_exec_has_no_stack, set_up_stacks, tear_down),
     };

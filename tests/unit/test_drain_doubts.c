@@ -254,6 +254,20 @@ static void a_sample_waits_for_the_reading_of_its_process(void **state)
                           "520 prog a+0x10 ; ");
 }
 
+static void who_waits_does_not_look_for_the_answer_with_each_sample(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_late, NULL);
+    fake_proc_delay(true);
+    for (uint64_t i = 0; i < 100; i++) {
+        put_sample_of(world, PID + 1, 500 + i);
+    }
+    const size_t before_count = fake_proc_looked_count();
+    drain_all(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 100);
+    assert_in_range(fake_proc_looked_count() - before_count, 1, 4);
+}
+
 static void a_sample_does_not_wait_for_ever(void **state)
 {
     struct ring_world *world = *state;
@@ -265,6 +279,64 @@ static void a_sample_does_not_wait_for_ever(void **state)
     assert_int_equal(drain_held(world->drain, 500 + DRAIN_HELD_NS), 0);
     assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
     expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
+}
+
+static int given_error;
+
+static int read_given(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    const int *error = userdata;
+    (void)read_changed(pid, reading, NULL);
+    return *error;
+}
+
+static void a_walk_that_fails_is_due_again(void **state)
+{
+    struct ring_world *world = *state;
+    const struct {
+        int list_error;
+        int process_error;
+        bool again;
+    } cases[] = {
+        {-EBUSY, 0, true},      {-ETIMEDOUT, 0, true}, {0, -EBUSY, true},
+        {0, -ETIMEDOUT, false}, {0, -ESRCH, false},    {0, 0, false},
+    };
+    fake_proc_set(read_given, &given_error);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        given_error = cases[i].process_error;
+        fake_proc_set_list(cases[i].list_error, PID);
+        drain_walk(world->drain);
+        for (int round = 0; drain_is_walking(world->drain); round++) {
+            assert_true(round < 10);
+            drain_sideband(world->drain, 1000);
+        }
+        assert_int_equal(drain_take_rescan(world->drain), cases[i].again);
+        assert_false(drain_take_rescan(world->drain));
+    }
+}
+
+static int read_anybody(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    (void)read_late(pid, reading, userdata);
+    return 0;
+}
+
+/* A process that is known is told of when sideband has come as far: not without a bound. */
+static void readings_that_wait_for_sideband_hold_up_the_next_ones(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_anybody, NULL);
+    fake_proc_set_bytes(PROC_READER_BYTES_MAX);
+    process_table_exit(world->processes, PID, PID, 160);
+    process_table_comm(world->processes, PID, PID, "new", true, 170);
+    put_sample(world, 300, false); /* in no mapping */
+    drain_all(world->drain, 310);
+    put_sample_of(world, PID + 1, 320);
+    drain_all(world->drain, 330);
+    drain_sideband(world->drain, 400);
+    assert_int_equal(drain_held(world->drain, 400), 1);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
 }
 
 /* Each reading of what is in no mapping is made twice as long after the one before. */
@@ -306,7 +378,10 @@ int main(void)
         TEST(after_a_loss_all_is_uncertain_until_it_is_read_anew),
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
         TEST(a_sample_waits_for_the_reading_of_its_process),
+        TEST(who_waits_does_not_look_for_the_answer_with_each_sample),
         TEST(a_sample_does_not_wait_for_ever),
+        TEST(a_walk_that_fails_is_due_again),
+        TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
         TEST(what_is_read_in_vain_is_read_ever_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

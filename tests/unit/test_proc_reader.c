@@ -9,18 +9,22 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
-#define WAIT_MS    10000
-#define HANGS_FROM 1000 /* pids of processes that hang; each has its uid in the hundreds */
-#define BIG_PID    900  /* whose reading takes much memory */
+#define WAIT_MS        10000
+#define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
+#define IDENTITY_HANGS 9999
+#define SPINS_PID      901
+#define BIG_PID        900 /* whose reading takes much memory */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool let_go;
+static atomic_bool spun;
 static size_t hanging_count;
 static bool closed; /* nobody reads before it is opened */
 static uint64_t
@@ -39,6 +43,8 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
                      struct proc_reading *reading)
 {
     const int32_t pid = request->pid;
+    const bool hangs =
+        pid >= HANGS_FROM && (request->part != PROC_PART_IDENTITY || pid == IDENTITY_HANGS);
     (void)pthread_mutex_lock(&lock);
     while (closed) {
         (void)pthread_cond_wait(&changed, &lock);
@@ -48,12 +54,15 @@ static int read_fake(const struct proc_request *request, proc_scan_guard_fn guar
         reading->scan.mappings_missing = true;
         return 0;
     }
+    while (pid == SPINS_PID && !atomic_load(&spun)) {
+    }
     (void)pthread_mutex_lock(&lock);
-    hanging_count += pid >= HANGS_FROM;
-    while (pid >= HANGS_FROM && !let_go) {
+    hanging_count += hangs;
+    (void)pthread_cond_broadcast(&changed);
+    while (hangs && !let_go) {
         (void)pthread_cond_wait(&changed, &lock);
     }
-    hanging_count -= pid >= HANGS_FROM;
+    hanging_count -= hangs;
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);
     reading->bytes = pid == BIG_PID ? PROC_READER_BYTES_MAX : reading->bytes;
@@ -65,6 +74,7 @@ static int set_up(void **state)
     const uint64_t *hang_ns = *state;
     struct proc_reader *reader = NULL;
     let_go = closed = false;
+    atomic_store(&spun, false);
     start_time_ns++;
     fake_proc_scan_set(read_fake);
     assert_int_equal(proc_reader_new(false, *hang_ns, &reader), 0);
@@ -84,6 +94,7 @@ static void set(bool *flag, bool value)
 static int tear_down(void **state)
 {
     set(&closed, false);
+    atomic_store(&spun, true);
     (void)proc_reader_free(*state);
     (void)pthread_mutex_lock(&lock);
     let_go = true;
@@ -98,6 +109,11 @@ static int tear_down(void **state)
 static void ask(struct proc_reader *reader, int32_t pid)
 {
     assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
+}
+
+static void identify(struct proc_reader *reader, int32_t pid)
+{
+    assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
 }
 
 /* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
@@ -121,8 +137,8 @@ static void gives_up_what_hangs_and_goes_on(void **state)
     struct proc_reader *reader = *state;
     ask(reader, HANGS_FROM);
     ask(reader, 7);
-    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
     assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
     /* It is not tried again, but for what does not hang. */
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
@@ -141,6 +157,36 @@ static void gives_up_what_hangs_and_goes_on(void **state)
     for (int ms = 0; ms < 20; ms++) {
         (void)poll(NULL, 0, 1);
         assert_null(proc_reader_next(reader));
+    }
+    /* But it was whole: they may be tried again. */
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+/* Each of them for less than it takes to be given up, one after the other if they may. */
+static void waits_for_none_of_those_who_are_slow(void **state)
+{
+    struct proc_reader *reader = *state;
+    for (int32_t i = 0; i < 4; i++) {
+        ask(reader, HANGS_FROM + i);
+    }
+    ask(reader, 7);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    assert_int_equal(answer(reader, HANGS_FROM + 3, true), 0);
+    assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(proc_reader_counts(reader).hung_pid, 0);
+    set(&let_go, true);
+    for (int32_t i = 0; i < 2; i++) {
+        struct proc_reading *reading = NULL;
+        for (int ms = 0; (reading = proc_reader_next(reader)) == NULL; ms++) {
+            assert_true(ms < WAIT_MS);
+            (void)poll(NULL, 0, 1);
+        }
+        assert_int_equal(reading->error, 0);
+        assert_false(reading->scan.mappings_missing);
+        free(reading);
     }
     ask(reader, HANGS_FROM + 2);
     assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
@@ -176,6 +222,58 @@ static void asks_once_for_the_same_and_bounds_its_queues(void **state)
     assert_int_equal(answer(reader, 5, false), 0);
 }
 
+/* Begins a reading that hangs, and lets it hang in another reader's time. */
+static void hang_and_free(void **state, int32_t pid)
+{
+    struct proc_reader *reader = *state;
+    size_t before_count = 0;
+    (void)pthread_mutex_lock(&lock);
+    before_count = hanging_count;
+    (void)pthread_mutex_unlock(&lock);
+    ask(reader, pid);
+    (void)pthread_mutex_lock(&lock);
+    while (hanging_count == before_count) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    assert_null(proc_reader_free(reader));
+    *state = NULL;
+    assert_int_equal(proc_reader_new(false, short_ns, &reader), 0);
+    *state = reader;
+}
+
+static void remembers_what_hung_when_it_was_freed(void **state)
+{
+    hang_and_free(state, HANGS_FROM);
+    ask(*state, HANGS_FROM);
+    assert_int_equal(answer(*state, HANGS_FROM, true), 0);
+    hang_and_free(state, HANGS_FROM + 1);
+    ask(*state, HANGS_FROM + 2);
+    assert_int_equal(answer(*state, HANGS_FROM + 2, true), 0);
+}
+
+static struct proc_reading *next_after(struct proc_reader *reader, int ms)
+{
+    (void)poll(NULL, 0, ms);
+    return proc_reader_next(reader);
+}
+
+static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
+{
+    struct proc_reader *reader = *state;
+    ask(reader, SPINS_PID);
+    for (int i = 0; i < 30; i++) {
+        assert_null(next_after(reader, 10));
+    }
+    atomic_store(&spun, true);
+    assert_int_equal(answer(reader, SPINS_PID, false), 0);
+    ask(reader, HANGS_FROM);
+    assert_null(next_after(reader, 300));
+    set(&let_go, true);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    assert_int_equal(proc_reader_counts(reader).hung_pid, 0);
+}
+
 static void reads_nothing_while_too_much_is_not_taken(void **state)
 {
     struct proc_reader *reader = *state;
@@ -203,9 +301,14 @@ static void refuses_everything_when_all_threads_are_lost(void **state)
     *state = reader;
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
-    /* One thread was left, and is now lost. */
+    /* One thread is left, and is not lent to anybody's mappings. */
     ask(reader, HANGS_FROM + 300);
-    assert_int_equal(answer(reader, HANGS_FROM + 300, false), -ETIMEDOUT);
+    assert_int_equal(answer(reader, HANGS_FROM + 300, true), 0);
+    identify(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    /* What should not hang does. */
+    identify(reader, IDENTITY_HANGS);
+    assert_int_equal(answer(reader, IDENTITY_HANGS, false), -ETIMEDOUT);
     ask(reader, 7);
     assert_int_equal(answer(reader, 7, false), -EBUSY);
     set(&let_go, true);
@@ -225,7 +328,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gives_up_what_hangs_and_goes_on, &short_ns),
+        TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
         TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
+        TEST(remembers_what_hung_when_it_was_freed, &short_ns),
+        TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),
         TEST(reads_nothing_while_too_much_is_not_taken, &short_ns),
         TEST(refuses_everything_when_all_threads_are_lost, &short_ns),
     };

@@ -65,8 +65,8 @@ static int walk(struct world *world)
 static enum reading_state ask(struct world *world, int32_t pid)
 {
     const uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
-    enum reading_state state = READING_COMES;
-    for (int ms = 0; state == READING_COMES; ms++) {
+    enum reading_state state = READING_ASKED;
+    for (int ms = 0; state == READING_ASKED || state == READING_COMES; ms++) {
         assert_true(ms < WAIT_MS);
         state = process_readings_ask(world->readings, pid, 0, time_ns);
         apply(world);
@@ -131,6 +131,8 @@ static void knows_that_a_process_is_gone(void **state)
     assert_null(process_table_find(world.processes, INT32_MAX, clock_ns(CLOCK_BOOTTIME)));
     /* Until somebody else may have its pid. */
     const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+    assert_int_equal(process_readings_ask(world.readings, INT32_MAX, now_ns, now_ns),
+                     READING_ASKED);
     assert_int_equal(process_readings_ask(world.readings, INT32_MAX, now_ns, now_ns),
                      READING_COMES);
     end(&world);
