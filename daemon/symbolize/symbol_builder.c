@@ -228,6 +228,10 @@ static bool is_before(const void *left, const void *right, const void *userdata)
     if (a->start != b->start) {
         return a->start < b->start;
     }
+    /* A function that is empty shares its address with the next one. */
+    if ((a->size_bytes == 0) != (b->size_bytes == 0)) {
+        return b->size_bytes == 0;
+    }
     if (a->rank != b->rank) {
         return a->rank < b->rank;
     }

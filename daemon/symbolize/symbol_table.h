@@ -65,13 +65,13 @@ bool symbol_table_vaddr(const struct symbol_table *table, uint64_t file_offset,
                         uint64_t *ret_vaddr);
 
 /*
- * Collects symbols and serialises them: sorts, picks one name for each address (global before weak
- * before local before a label, then the one with fewer leading underscores, then the shorter, then
- * alphabetical), cuts what overlaps, gives sizeless ones the room to the next (at most
- * SYMBOL_SIZELESS_BYTES_MAX), makes names valid UTF-8 (U+FFFD) of at most SYMBOL_NAME_BYTES_MAX. A
- * sizeless symbol inside one that has a size is a label of that one and goes. Equal names are
- * mostly kept once. All returns: 0, -ENOMEM, or -E2BIG past the builder's limit or another of the
- * table.
+ * Collects symbols and serialises them: sorts, picks one name for each address (of a known size
+ * before sizeless, global before weak before local before a label, then the one with fewer leading
+ * underscores, then the shorter, then alphabetical), cuts what overlaps, gives sizeless ones the
+ * room to the next (at most SYMBOL_SIZELESS_BYTES_MAX), makes names valid UTF-8 (U+FFFD) of at most
+ * SYMBOL_NAME_BYTES_MAX. A sizeless symbol inside one that has a size is a label of that one and
+ * goes. Equal names are mostly kept once. All returns: 0, -ENOMEM, or -E2BIG past the builder's
+ * limit or another of the table.
  */
 #define SYMBOL_SIZELESS_BYTES_MAX ((uint64_t)65536)
 

@@ -8,8 +8,8 @@ too. Judged is the name that eu-addr2line has for the symbol at the address (-S)
 to say, which read the files by themselves:
 
 plt      An entry of a linkage table, of which eu-addr2line knows nothing. objdump calls it by the same name.
-alias    Two names of one function: readelf has both at one address, and as functions. Ours prefers global to weak to
-         local ones, then those with fewer underscores in front, then the shorter; that ours is the best by this rule
+alias    Two names of one function: readelf has both at one address, and as functions. Ours prefers those with a size to those without, global to
+         weak to local ones, then those with fewer underscores in front, then the shorter; that ours is the best by this rule
          is checked.
 label    eu-addr2line has the name of something that is no function (data or a mark within the code), or of a label
          without a size within a function; ours has the function that holds the address, or none if none does.
@@ -117,7 +117,7 @@ class Symbols:
     def is_best(self, start, name):
         """Whether this is the name by the rule above among the functions that begin there."""
         def order(other):
-            return (self.at[start][other][2], len(other) - len(other.lstrip("_")), len(other), other)
+            return (self.at[start][other][1] == 0, self.at[start][other][2], len(other) - len(other.lstrip("_")), len(other), other)
         names = [n for n, (kind, _, _) in self.at[start].items() if kind in FUNCTIONS and "@" not in n]
         return name in names and order(name) == min(map(order, names))
 

@@ -67,6 +67,9 @@ static void expect_name(const struct input *inputs, size_t count, uint64_t addre
 
 static bool is_better(const struct input *a, const struct input *b)
 {
+    if ((a->size_bytes == 0) != (b->size_bytes == 0)) {
+        return b->size_bytes == 0;
+    }
     size_t a_underscores = strspn(a->name, "_");
     size_t b_underscores = strspn(b->name, "_");
     if (a->rank != b->rank) {
