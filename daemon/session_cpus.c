@@ -184,9 +184,8 @@ int session_cpus_new(const struct session_cpus_params *params, struct session_cp
         cpus->cpus[i].place = source->cpus[i].absent ? PLACE_AWAY : PLACE_HERE;
         cpus->cpus[i].known_ns = clock_ns(CLOCK_BOOTTIME);
     }
-    /* By this clock it is late after a suspend, and so comes at once. */
-    int r = sd_event_add_time_relative(params->event, &cpus->tick_source, CLOCK_BOOTTIME, LOOK_USEC,
-                                       0, on_tick, cpus);
+    int r = sd_event_add_time_relative(params->event, &cpus->tick_source, CLOCK_MONOTONIC,
+                                       LOOK_USEC, 0, on_tick, cpus);
     if (r < 0) {
         (void)session_cpus_free(cpus);
         return r;
