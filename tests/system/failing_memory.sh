@@ -11,7 +11,7 @@ export WORKLOADS
 programs=$WORK/bin
 mkdir "$programs"
 
-# suffer BUILD SEED: sessions for 14 s.
+# suffer BUILD SEED: sessions for 8 s.
 suffer() {
     echo "== the $1 build"
     use_build "$1"
@@ -24,7 +24,7 @@ DAEMON
     chmod +x "$programs/cpu-profilerd"
     BIN=$programs
     start_daemon
-    PATH=$RELEASE_DIR/bin:$search_path python3 "${0%.sh}.py" "$CPU_PROFILERD_SOCKET" "$daemon_pid" "$WORK/plan" "$WORK" 14 "$2" ||
+    PATH=$RELEASE_DIR/bin:$search_path python3 "${0%.sh}.py" "$CPU_PROFILERD_SOCKET" "$daemon_pid" "$WORK/plan" "$WORK" 8 "$2" ||
         fail "memory that is not there, in the $1 build"
     stop_daemon || exit 1
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program of one user that has 8,000 functions with names of 4 KiB, and runs them all by turns, and one that
+# A program of one user that has 5,000 functions with names of 4 KiB, and runs them all by turns, and one that
 # maps code anew as fast as it can: what the log of definitions holds would be theirs alone. The others' programs,
 # those that come afterwards too, have names in every sample, and the books say what was refused. A stopped session
 # is read at its end, so that no new log can be had meanwhile.
@@ -28,7 +28,7 @@ int main(void)
 }
 C
 python3 - >"$WORK/long.s" <<'PY'
-count = 8000
+count = 5000
 print(".text\n.globl main\nmain:\n1:")
 for i in range(count):
     print(f"call .Lf{i}")
@@ -46,9 +46,9 @@ for program in long remaps; do
     run_in_background "${hostile[@]}" "$WORK/$program"
 done
 profctl start -F 4000 || fail "start"
-sleep 8
+sleep 5
 run_in_background "$WORKLOADS/threads" --seconds 20 >/dev/null
-sleep 4
+sleep 3
 profctl stop || fail "stop"
 profctl read -o "$WORK/p.fxt" || fail "read"
 profctl close
