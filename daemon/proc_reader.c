@@ -67,7 +67,9 @@ static struct {
     struct place {
         bool taken;
         bool slow;
-        uint32_t uid; /* of the process */
+        uint32_t uid; /* of the process; the next ones as well */
+        int32_t pid;
+        uint64_t start_time_ns;
     } places[PROC_READER_THREADS];
 } memory;
 static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
@@ -150,6 +152,13 @@ static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, u
     bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX ||
                  count_slow(true, 0) >= PROC_READER_THREADS - 1;
     place->uid = uid;
+    place->pid = pid;
+    place->start_time_ns = start_time_ns;
+    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+        const struct place *other = &memory.places[i];
+        hangs =
+            hangs || (other->slow && other->pid == pid && other->start_time_ns == start_time_ns);
+    }
     for (size_t i = 0; i < HUNG_MAX; i++) {
         const struct hung *hung = &memory.hung[i];
         hangs = hangs || (hung->pid == pid && hung->start_time_ns == start_time_ns);

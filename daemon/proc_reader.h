@@ -7,10 +7,10 @@
  * reading that sleeps longer than a limit is given up: it has failed, and its thread is lost until
  * it comes back.
  *
- * Mappings of that process are not read again, unless what the thread brings is whole after all;
- * nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow or lost,
- * or of anybody when all but one of PROC_READER_THREADS are. When all are, everything fails at
- * once. Threads of former readers count as well.
+ * Mappings of that process are not read meanwhile, nor again unless what the thread brings is
+ * whole; nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow
+ * or lost, or of anybody when all but one of PROC_READER_THREADS are. When all are, everything
+ * fails at once. Threads of former readers count as well.
  *
  * What samples wait for comes first, then a walk, then what is read once more. Each request has
  * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().

@@ -116,6 +116,14 @@ static void identify(struct proc_reader *reader, int32_t pid)
     assert_int_equal(proc_reader_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
 }
 
+static size_t count_hanging(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    size_t count = hanging_count;
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
 /* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
  * without mappings. */
 static int answer(struct proc_reader *reader, int32_t pid, bool missing)
@@ -190,6 +198,20 @@ static void waits_for_none_of_those_who_are_slow(void **state)
     }
     ask(reader, HANGS_FROM + 2);
     assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+static void waits_with_one_thread_for_one_process(void **state)
+{
+    struct proc_reader *reader = *state;
+    assert_int_equal(proc_reader_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
+    for (int ms = 0; count_hanging() == 0; ms++) {
+        assert_true(ms < WAIT_MS);
+        (void)poll(NULL, 0, 1);
+    }
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    set(&let_go, true);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
 }
 
 static void asks_once_for_the_same_and_bounds_its_queues(void **state)
@@ -329,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(gives_up_what_hangs_and_goes_on, &short_ns),
         TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
+        TEST(waits_with_one_thread_for_one_process, &shipping_ns),
         TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
         TEST(remembers_what_hung_when_it_was_freed, &short_ns),
         TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),
