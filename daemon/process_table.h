@@ -98,25 +98,29 @@ struct process {
     uint64_t from_ns; /* its fork, or 0 when it was there before us */
     uint64_t exec_ns; /* its last exec, 0 when none was seen */
     uint64_t to_ns;
+    uint64_t generation; /* unique among all processes, and new whenever its mappings change */
     bool kernel_thread;
-    bool scanned;            /* /proc was read, or every mapping since its fork or exec was seen */
-    bool has_gaps;           /* some mapping found no place, or was forgotten before its time */
-    uint64_t generation;     /* unique among all processes, and new whenever its mappings change */
-    uint16_t next_module_id; /* trace.c's own, as the next two; 0: nothing is written of it */
-    uint32_t written_log;    /* in which log that holds */
-    uint32_t unnamed_log;    /* trace.c's own: the log that says that its leader is not known */
-    uint64_t defined_ns;     /* from when on what is written of it holds */
-    uint64_t next_scan_ns;   /* the collector's own, as the next two: not read again before this */
-    uint8_t useless_rereads; /* one after another */
+    bool scanned;  /* /proc was read, or every mapping since its fork or exec was seen */
+    bool has_gaps; /* some mapping found no place, or was forgotten before its time */
+    bool remapped; /* of what its program has mapped something has ended */
+
+    /* The collector's own. */
+    bool identity_matches;      /* whether the filter found a target's; inherited by a fork */
+    uint8_t useless_rereads;    /* one after another */
+    uint64_t next_scan_ns;      /* not read again before this */
     uint64_t identity_asked_ns; /* when it was asked for last; 0: not since its fork or exec */
-    uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
-    bool identity_matches; /* and whether the filter found a target's then; inherited by a fork */
-    uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
-    bool remapped;         /* of what its program has mapped something has ended */
-    uint32_t owner;        /* trace.c's own: the uid, */
-    bool owner_known;      /* if it was found out, of this process or before a fork, */
-    uint32_t owner_log;    /* when it was looked for last: in this log, */
-    uint64_t owner_ns;     /* and in the program that began then */
+    uint64_t identity_ns; /* when its uid and cgroups were read; 0: not since its fork or exec */
+    uint64_t scan_ns;     /* when the reading of /proc began that was told last, 0: never */
+
+    /* trace.c's own. */
+    uint64_t defined_ns;     /* from when on what is written of it holds, */
+    uint32_t written_log;    /* and in which log */
+    uint32_t unnamed_log;    /* the log that says that its leader is not known */
+    uint32_t owner;          /* the uid, */
+    uint32_t owner_log;      /* when it was looked for last: in this log, */
+    uint64_t owner_ns;       /* and in the program that began then; */
+    uint16_t next_module_id; /* 0: nothing is written of it */
+    bool owner_known;        /* if it was found out, of this process or before a fork */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
