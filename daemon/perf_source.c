@@ -137,7 +137,9 @@ static int check_cpus(const struct perf_source_config *config, const uint32_t *o
     return 0;
 }
 
-static int make_plan(const struct perf_source_config *config, size_t place_count,
+/* For the CPUs that are there. One that comes later has rings of the same size, if there is room.
+ */
+static int make_plan(const struct perf_source_config *config, size_t online_count,
                      struct perf_plan *ret, struct fault *reterr)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -148,8 +150,8 @@ static int make_plan(const struct perf_source_config *config, size_t place_count
         .user_regs_count = ARCH_PERF_REGS_COUNT,
         .kernel_stacks = config->kernel_stacks,
         .sysctl_max_stack = (uint32_t)perf_machine_number(PERF_MAX_STACK_PATH, MAX_STACK_DEFAULT),
-        .cpu_count = config->cpus == NULL ? place_count : config->cpu_count,
-        .sideband_count = place_count,
+        .cpu_count = config->cpus == NULL ? online_count : config->cpu_count,
+        .sideband_count = online_count,
         .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_bytes,
         .page_bytes = page_bytes,
     };
@@ -204,7 +206,7 @@ static int find_places(const uint32_t *online, size_t online_count, uint32_t **r
     cleanup_(freep) uint32_t *cpus = NULL;
     size_t count = 0;
     struct fault ignored;
-    bool known = perf_machine_present(&cpus, &count, &ignored) >= 0;
+    bool known = perf_machine_present(&cpus, &count, &ignored) >= 0 && count > 0;
     for (size_t i = 0; i < online_count && known; i++) {
         known = has_cpu(cpus, count, online[i]);
     }
@@ -246,16 +248,20 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     size_t place_count = 0;
     struct perf_plan plan = {0};
     int r = perf_machine_online(&online, &online_count, reterr);
+    if (r < 0) {
+        return r;
+    }
+    if (online_count == 0) {
+        return fault_set(reterr, ENODEV, PERF_ONLINE_PATH " names no CPU");
+    }
+    r = check_cpus(config, online, online_count, reterr);
     if (r >= 0) {
-        r = check_cpus(config, online, online_count, reterr);
+        r = make_plan(config, online_count, &plan, reterr);
     }
     if (r >= 0) {
         r = find_places(online, online_count, &places, &place_count, reterr);
     }
-    if (r >= 0) {
-        r = make_plan(config, place_count, &plan, reterr);
-    }
-    if (r < 0) {
+    if (r < 0 || place_count == 0) {
         return r;
     }
 

@@ -31,4 +31,4 @@ expect_told() {
 }
 
 expect_told no_filters "the worker, .* cannot load its system call filter.*CONFIG_SECCOMP_FILTER, and a container must allow seccomp(2)"
-expect_told no_tables "the worker, .* system call that its filter does not know.*report it"
+expect_told no_limits "the worker, .* system call that its filter does not know.*report it"
