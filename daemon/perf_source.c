@@ -262,7 +262,7 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
         r = find_places(online, online_count, &places, &place_count, reterr);
     }
     if (r < 0 || place_count == 0) {
-        return r;
+        return r < 0 ? r : -ENODEV;
     }
 
     struct perf_source *source = new_source(config, places, place_count);
