@@ -33,7 +33,8 @@ static inline void *grow_array(void *array, size_t item_bytes, size_t *capacity,
 #define grow_from(array, capacity, count, least)                                                   \
     ({                                                                                             \
         size_t capacity_ = (capacity);                                                             \
-        void *grown_ = grow_array((array), sizeof *(array), &capacity_, (count), (least));         \
+        size_t item_bytes_ = sizeof(__typeof__(*(array)));                                         \
+        void *grown_ = grow_array((array), item_bytes_, &capacity_, (count), (least));             \
         if (grown_ != NULL) {                                                                      \
             (array) = grown_;                                                                      \
             (capacity) = (__typeof__(capacity))capacity_;                                          \

@@ -240,9 +240,15 @@ static int open_process(const struct proc_scan *scan, int32_t pid)
     return fd < 0 ? -errno : fd;
 }
 
+/* Whom to ask before the mappings are read. */
+struct guard {
+    proc_scan_guard_fn lets;
+    void *userdata;
+};
+
 /* What does not hang first. */
 static int read_parts(struct proc_scan *scan, int pid_fd, const struct proc_request *request,
-                      const struct proc_stat *stat, proc_scan_guard_fn guard, void *userdata,
+                      const struct proc_stat *stat, const struct guard *guard,
                       struct proc_reading *reading)
 {
     struct process_scan *process = &reading->scan;
@@ -262,13 +268,13 @@ static int read_parts(struct proc_scan *scan, int pid_fd, const struct proc_requ
         return r;
     }
     process->mappings_missing =
-        !guard(request->pid, process->start_time_ns, reading->uid, userdata);
+        !guard->lets(request->pid, process->start_time_ns, reading->uid, guard->userdata);
     return process->mappings_missing ? 0 : read_maps(scan, pid_fd, stat, process);
 }
 
 /* Everything between the two readings of stat. */
 static int read_process(struct proc_scan *scan, const struct proc_request *request,
-                        proc_scan_guard_fn guard, void *userdata, struct proc_reading *reading)
+                        const struct guard *guard, struct proc_reading *reading)
 {
     struct proc_stat before = {0};
     struct proc_stat after = {0};
@@ -277,7 +283,7 @@ static int read_process(struct proc_scan *scan, const struct proc_request *reque
     if (r < 0 || is_dead(&before)) {
         return r == 0 || r == -ENOENT ? -ESRCH : r;
     }
-    r = read_parts(scan, pid_fd, request, &before, guard, userdata, reading);
+    r = read_parts(scan, pid_fd, request, &before, guard, reading);
     if (r == 0) {
         r = read_stat(scan, pid_fd, &after);
     }
@@ -293,6 +299,15 @@ static int read_process(struct proc_scan *scan, const struct proc_request *reque
     return after.stack_start == before.stack_start ? 0 : -EAGAIN;
 }
 
+static int add_pid(struct proc_scan *scan, struct proc_reading *reading, int32_t pid)
+{
+    int r = grow(scan->pids, scan->pid_capacity, reading->pid_count + 1);
+    if (r == 0) {
+        scan->pids[reading->pid_count++] = pid;
+    }
+    return r;
+}
+
 static int read_pids(struct proc_scan *scan, struct proc_reading *reading)
 {
     DIR *folder = open_folder(scan->proc_fd, ".");
@@ -306,10 +321,7 @@ static int read_pids(struct proc_scan *scan, struct proc_reading *reading)
         int32_t pid = proc_text_id(entry->d_name);
         reading->cut = reading->pid_count >= PROC_SCAN_PIDS_MAX;
         if (pid > 0 && !reading->cut) {
-            r = grow(scan->pids, scan->pid_capacity, reading->pid_count + 1);
-            if (r == 0) {
-                scan->pids[reading->pid_count++] = pid;
-            }
+            r = add_pid(scan, reading, pid);
         }
         errno = 0;
     }
@@ -394,7 +406,7 @@ struct proc_reading *proc_scan_read(struct proc_scan *scan, const struct proc_re
     if (request->part == PROC_PART_PIDS) {
         r = read_pids(scan, &reading);
     } else if (request->pid > 0) {
-        r = read_process(scan, request, guard, userdata, &reading);
+        r = read_process(scan, request, &(struct guard){guard, userdata}, &reading);
     }
     reading.scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *packed = NULL;

@@ -19,6 +19,7 @@ struct session_books {
     const struct perf_source *source;
     bool running;
     struct cpu_time *since; /* cpu_count of the source; /proc/stat as it was at the last start */
+    struct cpu_time *now;   /* of them: what it is read into */
     uint64_t *steal_ns;     /* of them: over the times that sampling ran */
 };
 
@@ -31,7 +32,8 @@ struct session_books *session_books_new(const struct perf_source *source)
     books->source = source;
     books->since = calloc(source->cpu_count, sizeof *books->since);
     books->steal_ns = calloc(source->cpu_count, sizeof *books->steal_ns);
-    if (books->since == NULL || books->steal_ns == NULL) {
+    books->now = calloc(source->cpu_count, sizeof *books->now);
+    if (books->since == NULL || books->steal_ns == NULL || books->now == NULL) {
         return session_books_free(books);
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
@@ -44,6 +46,7 @@ struct session_books *session_books_free(struct session_books *books)
 {
     if (books != NULL) {
         free(books->since);
+        free(books->now);
         free(books->steal_ns);
         free(books);
     }
@@ -55,10 +58,7 @@ struct session_books *session_books_free(struct session_books *books)
 static void add_steal(const struct session_books *books, uint64_t *steal_ns)
 {
     size_t cpu_count = books->source->cpu_count;
-    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
-    if (now == NULL) {
-        return;
-    }
+    struct cpu_time *now = books->now;
     memcpy(now, books->since, cpu_count * sizeof *now);
     if (cpu_time_read(now, cpu_count) < 0) {
         return;
@@ -81,10 +81,7 @@ void session_books_start(struct session_books *books)
 void session_books_look(struct session_books *books)
 {
     size_t cpu_count = books->source->cpu_count;
-    cleanup_(freep) struct cpu_time *now = calloc(cpu_count, sizeof *now);
-    if (now == NULL) {
-        return;
-    }
+    struct cpu_time *now = books->now;
     memcpy(now, books->since, cpu_count * sizeof *now);
     (void)cpu_time_read(now, cpu_count);
     for (size_t i = 0; i < cpu_count; i++) {
