@@ -12,9 +12,9 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "opener_queue.h"
+#include "threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -143,36 +143,11 @@ static void *run_thread(void *userdata)
     return NULL;
 }
 
-/* Signals are the main thread's business. */
-static int start_thread(struct slot *slot)
-{
-    sigset_t all;
-    sigset_t before;
-    pthread_t thread;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = -pthread_create(&thread, NULL, run_thread, slot);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r < 0 ? r : -pthread_detach(thread);
-}
-
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int r = -pthread_condattr_init(&attributes);
-    if (r == 0) {
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        r = -pthread_cond_init(condition, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    return r;
-}
-
 /* With all that is neither a descriptor nor a thread; NULL: no memory. */
 static struct opener *allocate(void)
 {
     struct opener *opener = calloc(1, sizeof *opener);
-    if (opener == NULL || init_condition(&opener->changed) < 0) {
+    if (opener == NULL || threads_init_condition(&opener->changed) < 0) {
         free(opener);
         return NULL;
     }
@@ -194,7 +169,7 @@ int opener_new(uint64_t hang_ns, struct opener **ret)
         (void)pthread_mutex_lock(&opener->lock);
         opener->slots[i].opener = opener;
         opener->holder_count++;
-        r = start_thread(&opener->slots[i]);
+        r = threads_start(run_thread, &opener->slots[i]);
         opener->holder_count -= r < 0;
         (void)pthread_mutex_unlock(&opener->lock);
     }

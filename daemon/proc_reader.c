@@ -26,10 +26,10 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "limit_clock.h"
+#include "threads.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #define SLOW_PART     20 /* of the time after which a reading is given up: a thread is slow */
@@ -334,19 +334,6 @@ static void *run_thread(void *userdata)
     return NULL;
 }
 
-/* Signals are the main thread's business. */
-static int start_thread(struct slot *slot)
-{
-    sigset_t all;
-    sigset_t before;
-    pthread_t thread;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = -pthread_create(&thread, NULL, run_thread, slot);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r < 0 ? r : -pthread_detach(thread);
-}
-
 /* A lock whose holder inherits the priority of who waits for it. */
 static int init_lock(pthread_mutex_t *lock)
 {
@@ -367,18 +354,12 @@ static void init_memory(void)
 
 static int init_locks(struct proc_reader *reader)
 {
-    pthread_condattr_t monotonic;
     (void)pthread_once(&memory_once, init_memory);
     int r = memory_error < 0 ? memory_error : init_lock(&reader->lock);
     if (r < 0) {
         return r;
     }
-    r = -pthread_condattr_init(&monotonic);
-    if (r == 0) {
-        (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        r = -pthread_cond_init(&reader->changed, &monotonic);
-        (void)pthread_condattr_destroy(&monotonic);
-    }
+    r = threads_init_condition(&reader->changed);
     if (r < 0) {
         (void)pthread_mutex_destroy(&reader->lock);
     }
@@ -403,7 +384,7 @@ int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
         (void)pthread_mutex_lock(&reader->lock);
         reader->slots[i].reader = reader;
         reader->holder_count++;
-        r = start_thread(&reader->slots[i]);
+        r = threads_start(run_thread, &reader->slots[i]);
         reader->holder_count -= r < 0;
         (void)pthread_mutex_unlock(&reader->lock);
     }

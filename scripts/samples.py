@@ -32,3 +32,12 @@ def completed(records):
             waiting.setdefault(partial, []).append(record)
     for samples in waiting.values():
         yield from samples
+
+
+def ticks_between(lines, period_ns):
+    """CPU -> for each two of its samples that follow one another, how many ticks between them have none."""
+    times = {}
+    for sample in whole_samples(lines):
+        times.setdefault(sample["cpu"], []).append(sample["time_ns"])
+    return {cpu: [round((after - before) / period_ns) - 1 for before, after in zip(sorted(of_cpu), sorted(of_cpu)[1:])]
+            for cpu, of_cpu in times.items()}

@@ -99,15 +99,11 @@ grep -Eq '^warning: cpu [0-9]+: [0-9.]+ % of the ticks are lost: the daemon did 
 profctl dump --json "$WORK/hole.fxt" >"$WORK/dump.json" || fail "dump"
 PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
 import json, sys
-from samples import whole_samples
-times, bad = {}, False
-for sample in whole_samples(open(sys.argv[1], encoding="utf-8")):
-    times.setdefault(sample["cpu"], []).append(sample["time_ns"])
+from samples import ticks_between
+gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), 250000), False
 for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
-    mine = sorted(times[cpu["cpu"]])
     # A sample without a copy (of a kernel thread) may find room in between, so the hole has several parts.
-    gaps = [round((b - a) / 250000) - 1 for a, b in zip(mine, mine[1:])]
-    hole = sum(gap for gap in gaps if gap >= 10)
+    hole = sum(gap for gap in gaps[cpu["cpu"]] if gap >= 10)
     print("cpu %d: %d ticks in the hole, %d lost" % (cpu["cpu"], hole, cpu["lost"]))
     # Ticks that were missed in the hole are no loss.
     bad |= not 0.99 * cpu["lost"] <= hole <= 1.01 * (cpu["lost"] + cpu["missed"])
@@ -173,13 +169,10 @@ profctl dump --json "$WORK/p.fxt" >"$WORK/dump.json" || fail "dump"
 judge "$WORK/report.json" "c['lost'] == 0"
 PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what has no sample is another number"
 import json, sys
-from samples import whole_samples
-times, bad = {}, False
-for sample in whole_samples(open(sys.argv[1], encoding="utf-8")):
-    times.setdefault(sample["cpu"], []).append(sample["time_ns"])
+from samples import ticks_between
+gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), 250000), False
 for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
-    mine = sorted(times[cpu["cpu"]])
-    holes = sum(round((b - a) / 250000) - 1 for a, b in zip(mine, mine[1:]))
+    holes = sum(gaps[cpu["cpu"]])
     without = cpu["missed"] + cpu["idle"] + cpu["unexplained"]
     print("cpu %d: %d ticks between samples have none, %d in the books" % (cpu["cpu"], holes, without))
     bad |= abs(holes - without) > max(cpu["expected"] / 1000, 2)
