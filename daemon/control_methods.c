@@ -6,6 +6,7 @@
  * what is decided here is who may hold it, and what a client is told of a session that ended by
  * itself.
  */
+#include "account.h"
 #include "cleanup.h"
 #include "control_peer.h"
 #include "json.h"
@@ -150,6 +151,9 @@ static int create_session(struct peer *peer, const struct session_config *config
         .callbacks = {.userdata = control, .on_stopped = on_stopped},
     };
     struct fault fault = {0};
+    /* Users may have been added since; a file that cannot be read leaves the accounts as they are.
+     */
+    (void)account_load(ACCOUNT_SUBUID_PATH, ACCOUNT_PASSWD_PATH);
     int r = session_new(&params, config, &control->session, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);

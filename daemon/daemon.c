@@ -11,6 +11,7 @@
  */
 #include "daemon.h"
 
+#include "account.h"
 #include "cleanup.h"
 #include "control.h"
 #include "elf_worker.h"
@@ -291,6 +292,11 @@ static int set_up(struct daemon *daemon, const struct daemon_params *params)
     r = take_signals(daemon);
     if (r < 0) {
         return log_error(r, "signals cannot be handled");
+    }
+    r = account_load(ACCOUNT_SUBUID_PATH, ACCOUNT_PASSWD_PATH);
+    if (r < 0) {
+        (void)log_warning(r, "'%s' cannot be read, so each uid has shares of its own",
+                          ACCOUNT_SUBUID_PATH);
     }
     r = set_up_cache(daemon);
     if (r < 0) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Whose a process is, for shares. /proc/PID belongs to the effective uid of the process; what runs
- * as root may be a program with the set-user-id bit, so that is asked who started it. Both are
- * answers that no process can delay.
+ * The account of a process, for shares. /proc/PID belongs to the effective uid of the process. A
+ * process of root may be a program with the set-user-id bit, so its real uid counts. No process can
+ * delay either answer.
  */
 #include "process_owner.h"
 
+#include "account.h"
 #include "cleanup.h"
 #include "proc_text.h"
 
@@ -40,5 +41,6 @@ uint32_t process_owner(int32_t pid)
     if (pid <= 0 || stat(path, &status) < 0) {
         return PROCESS_OWNER_UNKNOWN;
     }
-    return status.st_uid == 0 ? read_real_uid(pid) : status.st_uid;
+    uint32_t uid = status.st_uid == 0 ? read_real_uid(pid) : status.st_uid;
+    return uid == PROCESS_OWNER_UNKNOWN ? uid : account_of(uid);
 }

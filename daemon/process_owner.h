@@ -5,6 +5,6 @@
 
 #define PROCESS_OWNER_UNKNOWN UINT32_MAX
 
-/* The uid that runs a process: on whose account it is. PROCESS_OWNER_UNKNOWN when it is gone. Never
- * waits for the process. */
+/* The account (account.h) that a process is charged to: that of the uid that runs it.
+ * PROCESS_OWNER_UNKNOWN when the process is gone. Never waits for the process. */
 uint32_t process_owner(int32_t pid);

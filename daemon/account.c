@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The accounts of the machine, read from /etc/subuid and /etc/passwd. One table for the process: it
+ * describes the machine and belongs to no session. The lock is held for a search of the table or an
+ * exchange of pointers only. Each account_load() builds a new table and frees the old one.
+ */
+#include "account.h"
+
+#include "cleanup.h"
+#include "grow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK_UIDS        65536U /* what a container gets */
+#define LINE_BYTES        512    /* of /etc/subuid; longer lines are ignored */
+#define NAME_BYTES        257    /* a login name and its NUL */
+#define PASSWD_LINE_BYTES 16384
+
+struct range {
+    uint32_t first;
+    uint32_t count;
+    uint32_t account; /* 0: root's, by blocks */
+};
+
+struct named_range {
+    struct range range;
+    char name[NAME_BYTES]; /* "": the account is known */
+};
+
+struct ranges {
+    struct range *items; /* owned */
+    size_t count;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ranges current;
+
+/* A decimal number of 32 bits that ends at `end`. */
+static bool parse_number(const char *text, char end, uint32_t *ret, const char **ret_rest)
+{
+    char *rest = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &rest, 10);
+    if (text[0] < '0' || text[0] > '9' || errno != 0 || *rest != end || value > UINT32_MAX) {
+        return false;
+    }
+    *ret = (uint32_t)value;
+    *ret_rest = rest + 1;
+    return true;
+}
+
+/* NAME:FIRST:COUNT or UID:FIRST:COUNT, without the newline. */
+static bool parse_line(const char *line, struct named_range *ret)
+{
+    const char *rest = NULL;
+    size_t name_bytes = strcspn(line, ":");
+    if (name_bytes == 0 || name_bytes >= NAME_BYTES || line[name_bytes] != ':') {
+        return false;
+    }
+    const char *numbers = line + name_bytes + 1;
+    if (!parse_number(numbers, ':', &ret->range.first, &rest) ||
+        !parse_number(rest, '\0', &ret->range.count, &rest) || ret->range.count == 0 ||
+        ret->range.count - 1 > UINT32_MAX - ret->range.first) {
+        return false;
+    }
+    memcpy(ret->name, line, name_bytes);
+    ret->name[name_bytes] = '\0';
+    if (parse_number(ret->name, '\0', &ret->range.account, &rest)) {
+        ret->name[0] = '\0';
+    }
+    return true;
+}
+
+static int read_ranges(FILE *file, struct named_range **ranges, size_t *ret_count)
+{
+    char line[LINE_BYTES];
+    size_t count = 0;
+    size_t capacity = 0;
+    bool is_whole = true; /* what was read last ended its line */
+    while (count < ACCOUNT_RANGES_MAX && fgets(line, sizeof line, file) != NULL) {
+        size_t bytes = strlen(line);
+        bool is_first = is_whole;
+        is_whole = bytes > 0 && line[bytes - 1] == '\n';
+        if (is_whole) {
+            line[bytes - 1] = '\0';
+        }
+        if (!is_first || (!is_whole && bytes == sizeof line - 1)) {
+            continue;
+        }
+        int r = grow(*ranges, capacity, count + 1);
+        if (r < 0) {
+            return r;
+        }
+        count += parse_line(line, &(*ranges)[count]);
+    }
+    *ret_count = count;
+    return ferror(file) != 0 ? -EIO : 0;
+}
+
+static void resolve_name(struct named_range *ranges, size_t count, const char *name,
+                         uint32_t account)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].name[0] != '\0' && strcmp(ranges[i].name, name) == 0) {
+            ranges[i].range.account = account;
+            ranges[i].name[0] = '\0';
+        }
+    }
+}
+
+/* Gives each range that has a name its account. */
+static int resolve_names(struct named_range *ranges, size_t count, const char *passwd_path)
+{
+    cleanup_(freep) char *buffer = malloc(PASSWD_LINE_BYTES);
+    FILE *file = fopen(passwd_path, "re");
+    struct passwd entry;
+    struct passwd *found = NULL;
+    if (buffer != NULL && file != NULL) {
+        int r = fgetpwent_r(file, &entry, buffer, PASSWD_LINE_BYTES, &found);
+        while (r == 0 || r == ERANGE) {
+            if (r == 0) {
+                resolve_name(ranges, count, entry.pw_name, entry.pw_uid);
+            }
+            r = fgetpwent_r(file, &entry, buffer, PASSWD_LINE_BYTES, &found);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].name[0] != '\0') {
+            char name[NAME_BYTES];
+            memcpy(name, ranges[i].name, sizeof name);
+            resolve_name(ranges, count, name, ranges[i].range.first);
+        }
+    }
+    return buffer == NULL ? -ENOMEM : 0;
+}
+
+static int build(FILE *file, const char *passwd_path, struct ranges *ret)
+{
+    cleanup_(freep) struct named_range *named = NULL;
+    size_t count = 0;
+    int r = read_ranges(file, &named, &count);
+    if (r >= 0) {
+        r = resolve_names(named, count, passwd_path);
+    }
+    struct range *items = r < 0 ? NULL : calloc(count + 1, sizeof *items);
+    if (items == NULL) {
+        return r < 0 ? r : -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        items[i] = named[i].range;
+    }
+    *ret = (struct ranges){items, count};
+    return 0;
+}
+
+int account_load(const char *subuid_path, const char *passwd_path)
+{
+    struct ranges ranges = {NULL, 0};
+    FILE *file = fopen(subuid_path, "re");
+    int r = file != NULL ? build(file, passwd_path, &ranges) : errno == ENOENT ? 0 : -errno;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (r < 0) {
+        return r;
+    }
+    (void)pthread_mutex_lock(&lock);
+    struct ranges old = current;
+    current = ranges;
+    (void)pthread_mutex_unlock(&lock);
+    free(old.items);
+    return 0;
+}
+
+uint32_t account_of(uid_t uid)
+{
+    uint32_t account = uid;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < current.count; i++) {
+        const struct range *range = &current.items[i];
+        if (uid >= range->first && uid - range->first < range->count) {
+            account = range->account != 0
+                          ? range->account
+                          : range->first + (uid - range->first) / BLOCK_UIDS * BLOCK_UIDS;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return account;
+}

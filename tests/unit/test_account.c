@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Of files that are written here. */
+#include "account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char passwd[] = "root:x:0:0:root:/root:/bin/bash\n"
+                             "alice:x:1000:1000::/home/alice:/bin/sh\n"
+                             "bob:x:1001:1001::/home/bob:/bin/sh\n";
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) >= 0, 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void load(const char *subuid)
+{
+    char folder[] = "/tmp/account.XXXXXX";
+    char subuid_path[64];
+    char passwd_path[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(subuid_path, sizeof subuid_path, "%s/subuid", folder);
+    (void)snprintf(passwd_path, sizeof passwd_path, "%s/passwd", folder);
+    if (subuid != NULL) {
+        write_file(subuid_path, subuid);
+    }
+    write_file(passwd_path, passwd);
+    assert_int_equal(account_load(subuid_path, passwd_path), 0);
+    (void)unlink(subuid_path);
+    (void)unlink(passwd_path);
+    (void)rmdir(folder);
+}
+
+static void a_user_and_its_subordinate_uids_are_one_account(void **state)
+{
+    (void)state;
+    load("alice:100000:65536\n1001:165536:65536\nalice:300000:10\n");
+    assert_int_equal(account_of(1000), 1000);
+    assert_int_equal(account_of(99999), 99999);
+    assert_int_equal(account_of(100000), 1000);
+    assert_int_equal(account_of(165535), 1000);
+    assert_int_equal(account_of(165536), 1001);
+    assert_int_equal(account_of(231071), 1001);
+    assert_int_equal(account_of(231072), 231072);
+    assert_int_equal(account_of(300009), 1000);
+    assert_int_equal(account_of(300010), 300010);
+}
+
+static void each_block_of_root_is_an_account(void **state)
+{
+    (void)state;
+    load("root:100000:131072\n");
+    assert_int_equal(account_of(0), 0);
+    assert_int_equal(account_of(100000), 100000);
+    assert_int_equal(account_of(165535), 100000);
+    assert_int_equal(account_of(165536), 165536);
+    assert_int_equal(account_of(231071), 165536);
+    assert_int_equal(account_of(231072), 231072);
+}
+
+static void ranges_of_a_name_without_entry_are_one_account(void **state)
+{
+    (void)state;
+    load("carol:500000:100\ndave:600000:100\ncarol:700000:100\n");
+    assert_int_equal(account_of(500099), 500000);
+    assert_int_equal(account_of(600099), 600000);
+    assert_int_equal(account_of(700000), 500000);
+}
+
+static void wrong_lines_are_ignored(void **state)
+{
+    char text[4096];
+    size_t bytes = 0;
+    (void)state;
+    memset(text, 'x', 1000);
+    bytes = 1000;
+    bytes += (size_t)sprintf(text + bytes, "alice:800000:10\n");
+    (void)sprintf(text + bytes, "\n:1:2\nalice\nalice:1\nalice:900000:0\nalice:-5:10\n"
+                                "alice:4294967295:2\nalice:910000:10x\nalice: 920000:10\n"
+                                "alice:100000:10");
+    load(text);
+    assert_int_equal(account_of(800000), 800000);
+    assert_int_equal(account_of(1), 1);
+    assert_int_equal(account_of(900000), 900000);
+    assert_int_equal(account_of(UINT32_MAX), UINT32_MAX);
+    assert_int_equal(account_of(910000), 910000);
+    assert_int_equal(account_of(920000), 920000);
+    assert_int_equal(account_of(100009), 1000);
+}
+
+static void no_file_is_no_range(void **state)
+{
+    (void)state;
+    load("alice:100000:10\n");
+    assert_int_equal(account_of(100000), 1000);
+    load(NULL);
+    assert_int_equal(account_of(100000), 100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_user_and_its_subordinate_uids_are_one_account),
+        cmocka_unit_test(each_block_of_root_is_an_account),
+        cmocka_unit_test(ranges_of_a_name_without_entry_are_one_account),
+        cmocka_unit_test(wrong_lines_are_ignored),
+        cmocka_unit_test(no_file_is_no_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
