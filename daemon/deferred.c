@@ -3,9 +3,10 @@
 /*
  * Two tables under one key, (tid, cookie). Chains lie one behind the other in an arena; those that
  * stay are moved to its start at the end of a round, so it touches only as much memory as two
- * rounds need. What waits lies in a pool of slots, each in its bucket's list and in its CPU's,
- * which goes by age. Invariant: a CPU's list holds at most DEFERRED_OPEN_MAX slots, and a slot is
- * in exactly one bucket or free.
+ * rounds need. Entries of a chain may be any words of a stack: the arena is in no core dump, and
+ * what is dropped is wiped. What waits lies in a pool of slots, each in its bucket's list and in
+ * its CPU's, which goes by age. Invariant: a CPU's list holds at most DEFERRED_OPEN_MAX slots, and
+ * a slot is in exactly one bucket or free.
  *
  * Whoever calls applies what is told beside samples up to a moment first, and then the samples up
  * to that moment: so when a round ends, the samples of a chain that is here have come, but for
@@ -94,7 +95,8 @@ struct deferred *deferred_new(size_t cpu_count)
     deferred->cpu_count = cpu_count;
     deferred->slots = calloc(cpu_count, DEFERRED_OPEN_MAX * sizeof *deferred->slots);
     deferred->lists = calloc(cpu_count, sizeof *deferred->lists);
-    if (deferred->arena == NULL || deferred->slots == NULL || deferred->lists == NULL) {
+    if (deferred->arena == NULL || madvise(arena, bytes, MADV_DONTDUMP) < 0 ||
+        deferred->slots == NULL || deferred->lists == NULL) {
         return deferred_free(deferred);
     }
     clear_buckets(deferred->chain_buckets);
@@ -362,6 +364,7 @@ void deferred_end_round(struct deferred *deferred)
         }
         at += words;
     }
+    memset(deferred->arena + kept_words, 0, (deferred->used_words - kept_words) * sizeof(uint64_t));
     deferred->used_words = kept_words;
     deferred->done_words = 0;
 }

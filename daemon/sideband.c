@@ -2,8 +2,9 @@
 
 /*
  * An arena of record bytes and an array of entries that point into it. Sorting first drops what has
- * been handed out and moves what is left to the arena's start, so both stay as small as what is
- * waiting.
+ * been handed out and moves what is left to the arena's start, so both touch only as much memory as
+ * waits. Records of deferred user chains are words of stacks: the arena is in no core dump, and
+ * what is dropped is wiped.
  */
 #include "sideband.h"
 
@@ -11,9 +12,9 @@
 #include "grow.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-#define ARENA_BYTES_MAX ((size_t)64 << 20)
-#define ARENA_BYTES_MIN ((size_t)64 << 10)
+#define ARENA_BYTES_MAX ((size_t)64 << 20) /* address space; memory as it fills */
 #define ENTRIES_MIN     ((size_t)1024)
 
 struct entry {
@@ -23,8 +24,7 @@ struct entry {
 };
 
 struct sideband {
-    uint8_t *arena;
-    size_t arena_capacity;
+    uint8_t *arena; /* mapped */
     size_t arena_used;
     struct entry *entries;
     size_t entry_capacity;
@@ -34,13 +34,25 @@ struct sideband {
 
 struct sideband *sideband_new(void)
 {
-    return calloc(1, sizeof(struct sideband));
+    struct sideband *sideband = calloc(1, sizeof *sideband);
+    if (sideband == NULL) {
+        return NULL;
+    }
+    void *arena = mmap(NULL, ARENA_BYTES_MAX, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    sideband->arena = arena == MAP_FAILED ? NULL : arena;
+    if (sideband->arena == NULL || madvise(arena, ARENA_BYTES_MAX, MADV_DONTDUMP) < 0) {
+        return sideband_free(sideband);
+    }
+    return sideband;
 }
 
 struct sideband *sideband_free(struct sideband *sideband)
 {
     if (sideband != NULL) {
-        free(sideband->arena);
+        if (sideband->arena != NULL) {
+            (void)munmap(sideband->arena, ARENA_BYTES_MAX);
+        }
         free(sideband->entries);
         free(sideband);
     }
@@ -50,8 +62,6 @@ struct sideband *sideband_free(struct sideband *sideband)
 static bool reserve(struct sideband *sideband, size_t bytes)
 {
     return bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
-           grow_from(sideband->arena, sideband->arena_capacity, sideband->arena_used + bytes,
-                     ARENA_BYTES_MIN) == 0 &&
            grow_from(sideband->entries, sideband->entry_capacity, sideband->entry_count + 1,
                      ENTRIES_MIN) == 0;
 }
@@ -104,6 +114,7 @@ static void compact(struct sideband *sideband)
         entry->offset = used;
         used += (entry->size_bytes + 7) / 8 * 8;
     }
+    memset(sideband->arena + used, 0, sideband->arena_used - used);
     sideband->arena_used = used;
     sideband->entry_count = count;
     sideband->next = 0;

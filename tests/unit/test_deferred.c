@@ -6,6 +6,8 @@
  */
 #include "deferred.h"
 
+#include "core_dump.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,6 +136,24 @@ static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0);
     assert_int_equal(find_leaf(deferred, 70, COOKIE + 4, 10), 0x3000);
     assert_int_equal(deferred_orphan_count(deferred), 1);
+}
+
+/* A chain may be words of somebody's stack. */
+static void a_chain_that_is_dropped_is_wiped(void **state)
+{
+    struct deferred *deferred = *state;
+    struct deferred_chain chain;
+    add_chain(deferred, 70, COOKIE, 0, 0x1000);
+    add_chain(deferred, 71, COOKIE, 0, 0x2000);
+    assert_true(deferred_find_chain(deferred, 71, COOKIE, 10, &chain));
+    const uint64_t *frames = chain.frames;
+    assert_int_equal(frames[0], 0x2000);
+    assert_false(is_in_core_dump(frames));
+    deferred_end_round(deferred);
+    assert_int_equal(frames[0], 0x2000);
+    deferred_end_round(deferred);
+    assert_int_equal(frames[0], 0);
+    assert_int_equal(frames[1], 0);
 }
 
 static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
@@ -414,6 +434,7 @@ int main(void)
         STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu),
         STORY(a_chain_of_the_next_program_is_empty),
         STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
+        STORY(a_chain_that_is_dropped_is_wiped),
         STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan),
         STORY(a_second_chain_of_a_cookie_is_nobodys),
         STORY(each_of_many_chains_is_found_by_its_own_key),

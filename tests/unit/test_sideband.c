@@ -4,6 +4,8 @@
  * them. */
 #include "sideband.h"
 
+#include "core_dump.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +69,29 @@ static void keeps_what_is_newer_than_the_horizon(void **state)
     (void)sideband_free(sideband);
 }
 
+/* A record may be words of somebody's stack. */
+static void what_was_handed_out_is_wiped(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    size_t size_bytes = 0;
+    (void)state;
+    add(sideband, 10, 1);
+    add(sideband, 20, 2);
+    add(sideband, 30, 3);
+    sideband_sort(sideband);
+    const uint8_t *first = sideband_next(sideband, 20, &size_bytes);
+    assert_non_null(first);
+    assert_false(is_in_core_dump(first));
+    assert_non_null(sideband_next(sideband, 20, &size_bytes));
+    sideband_sort(sideband);
+    const uint8_t *last = sideband_next(sideband, 30, &size_bytes);
+    assert_ptr_equal(last, first); /* it has moved up */
+    for (size_t i = size_bytes; i < 3 * size_bytes; i++) {
+        assert_int_equal(last[i], 0);
+    }
+    (void)sideband_free(sideband);
+}
+
 static void many_rounds_need_no_more_memory_than_what_waits(void **state)
 {
     struct sideband *sideband = sideband_new();
@@ -126,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorts_by_time_and_keeps_equal_times_in_order),
         cmocka_unit_test(keeps_what_is_newer_than_the_horizon),
+        cmocka_unit_test(what_was_handed_out_is_wiped),
         cmocka_unit_test(many_rounds_need_no_more_memory_than_what_waits),
         cmocka_unit_test(refuses_what_is_past_its_bound),
     };
