@@ -152,7 +152,7 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     bool uncertain = false;
     uint64_t unready_before = unready_count(drain);
     if (drain->late != NULL && record->sample.deferred) {
-        late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
+        unmapped = late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
     } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
                                &unmapped)) {
         trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);

@@ -65,10 +65,11 @@ static uint64_t complete(struct late_stacks *late, const struct deferred_open *o
         .pid = open->pid,
         .tid = open->tid,
     };
-    user_stack_take_deferred(late->config.stack, chain->frames, chain->count, &sample);
-    bool has_stack = trace_complete(
-        late->config.trace, open->cpu_index, open->id, &sample,
-        process_table_find(late->config.processes, open->pid, open->first_ns), closed);
+    struct process *process = process_table_find(late->config.processes, open->pid, open->first_ns);
+    (void)user_stack_take_deferred(late->config.stack, chain->frames, chain->count, process,
+                                   &sample);
+    bool has_stack =
+        trace_complete(late->config.trace, open->cpu_index, open->id, &sample, process, closed);
     /* The trace closes ids by itself where a segment ends. */
     if (!has_stack || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
         late->counts.orphan_partials += open->sample_count;
@@ -116,7 +117,7 @@ static void wait_for_chain(struct late_stacks *late, size_t cpu_index, uint64_t 
                                                                   });
 }
 
-void late_stacks_sample(struct late_stacks *late, size_t cpu_index,
+bool late_stacks_sample(struct late_stacks *late, size_t cpu_index,
                         const struct perf_record *record, struct sample *sample,
                         struct process *process, bool *ret_uncertain)
 {
@@ -124,10 +125,12 @@ void late_stacks_sample(struct late_stacks *late, size_t cpu_index,
     struct deferred_chain chain;
     if (!deferred_find_chain(late->deferred, sample->tid, cookie, sample->time_ns, &chain)) {
         wait_for_chain(late, cpu_index, cookie, sample, process);
-        return;
+        return false;
     }
-    user_stack_take_deferred(late->config.stack, chain.frames, chain.count, sample);
+    bool unmapped =
+        user_stack_take_deferred(late->config.stack, chain.frames, chain.count, process, sample);
     trace_sample(late->config.trace, cpu_index, sample, process, ret_uncertain);
+    return unmapped;
 }
 
 uint64_t late_stacks_end_round(struct late_stacks *late, uint64_t horizon_ns)

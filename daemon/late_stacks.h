@@ -40,9 +40,10 @@ void late_stacks_add(struct late_stacks *late, const struct perf_record *record,
 
 /*
  * Writes a sample whose record says that its user chain comes later; the sample's user stack is not
- * set yet. `*ret_uncertain` as trace_sample() has it.
+ * set yet. `*ret_uncertain` as trace_sample() has it. Returns whether the stack, if it is here, led
+ * to an address in no mapping that is known.
  */
-void late_stacks_sample(struct late_stacks *late, size_t cpu_index,
+bool late_stacks_sample(struct late_stacks *late, size_t cpu_index,
                         const struct perf_record *record, struct sample *sample,
                         struct process *process, bool *ret_uncertain);
 

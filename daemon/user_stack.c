@@ -2,8 +2,13 @@
 
 /*
  * Which of the two ways a sample's stack goes. The unwinder needs 64-bit registers, a copied stack
- * and a process whose mappings are known; everything else keeps the kernel's chain, which the
- * kernel ends where it cannot go on, without saying why.
+ * and a process whose mappings are known. Everything else has the kernel's chain.
+ *
+ * The kernel follows rbp without knowing what rbp holds: where code keeps data in it, the word
+ * behind that data is an entry of the chain. So only code passes. The first entry is the program
+ * counter; the chain ends before the first other entry that is in no executable mapping of its
+ * process at that time. Without a process nothing behind the first entry passes. A mapping that the
+ * process table has no place for ends a chain, too: what is not known to be code may be data.
  */
 #include "user_stack.h"
 
@@ -13,6 +18,13 @@
 
 /* Entries of a chain that comes later, at most: what fits a page of the kernel's. */
 #define DEFERRED_CHAIN_MAX 510
+
+/* The kernel's. */
+struct chain {
+    const uint64_t *entries; /* borrowed, leaf first */
+    size_t count;
+    bool full; /* the kernel has written as many entries as it may */
+};
 
 struct lookup {
     struct code_map *code;
@@ -31,27 +43,51 @@ static enum unwind_code find_code(uint64_t pc, const struct cfi_rule **ret, void
     return code;
 }
 
-/* `full`: the kernel has written as many entries as it may. */
-static void take_chain(const struct user_stack *stack, const uint64_t *chain, size_t chain_count,
-                       bool full, struct sample *sample)
+/* How many entries of a chain, from the first one on, pass as what they are: the program counter,
+ * then return addresses in code of `process` at `time_ns`. */
+static size_t count_code(struct process *process, uint64_t time_ns, const uint64_t *chain,
+                         size_t count)
 {
-    size_t count = chain_count < stack->max_depth ? chain_count : stack->max_depth;
-    bool cut = full || count < chain_count;
-    sample->user_stack = chain;
-    sample->user_count = count;
+    const struct mapping *mapping = NULL;
+    for (size_t i = 1; i < count; i++) {
+        uint64_t address = chain[i] - 1; /* in the call */
+        if (mapping == NULL || address < mapping->start || address >= mapping->end) {
+            mapping = process == NULL ? NULL : process_find_mapping(process, address, time_ns);
+        }
+        if (mapping == NULL) {
+            return i;
+        }
+    }
+    return count;
+}
+
+static void take_chain(const struct user_stack *stack, const struct chain *chain,
+                       struct process *process, struct sample *sample, bool *ret_unmapped)
+{
+    size_t wanted = chain->count < stack->max_depth ? chain->count : stack->max_depth;
+    size_t kept = count_code(process, sample->time_ns, chain->entries, wanted);
+    bool cut = chain->full || wanted < chain->count || wanted == stack->max_depth;
+    sample->user_stack = chain->entries;
+    sample->user_count = kept;
     sample->cfi_frame_count = 0;
-    sample->fp_frame_count = (uint16_t)count;
-    if (count == 0) {
+    sample->fp_frame_count = (uint16_t)kept;
+    *ret_unmapped = kept < wanted && process != NULL && chain->entries[kept] != 0;
+    if (kept == 0) {
         sample->quality = STACK_NONE;
+    } else if (kept < wanted) {
+        sample->quality = *ret_unmapped ? STACK_BAD_MEMORY : STACK_NO_RULE;
     } else {
-        sample->quality = cut || count == stack->max_depth ? STACK_DEPTH : STACK_NO_RULE;
+        sample->quality = cut ? STACK_DEPTH : STACK_NO_RULE;
     }
 }
 
-void user_stack_take_deferred(const struct user_stack *stack, const uint64_t *chain, size_t count,
-                              struct sample *sample)
+bool user_stack_take_deferred(const struct user_stack *stack, const uint64_t *entries, size_t count,
+                              struct process *process, struct sample *sample)
 {
-    take_chain(stack, chain, count, count >= DEFERRED_CHAIN_MAX, sample);
+    const struct chain chain = {entries, count, count >= DEFERRED_CHAIN_MAX};
+    bool unmapped = false;
+    take_chain(stack, &chain, process, sample, &unmapped);
+    return unmapped;
 }
 
 /*
@@ -89,8 +125,9 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
 {
     if (stack->unwind == SESSION_UNWIND_FP || process == NULL || !view->has_user_regs ||
         view->user_regs_abi != REGS_ABI_64 || view->user_regs_count != ARCH_PERF_REGS_COUNT) {
-        take_chain(stack, view->user_chain, view->user_count,
-                   view->user_count + view->kernel_count >= stack->chain_max, sample);
+        const struct chain chain = {view->user_chain, view->user_count,
+                                    view->user_count + view->kernel_count >= stack->chain_max};
+        take_chain(stack, &chain, process, sample, ret_unmapped);
         return true;
     }
     if (has_no_stack(view, sample)) {

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The user stack of a sample: the kernel's frame-pointer chain as it is, or what the unwinder makes
- * of the sampled registers and the copied bytes. Belongs to the collector thread.
+ * The user stack of a sample: what the unwinder makes of the sampled registers and the copied
+ * bytes, or the kernel's frame-pointer chain as far as it is code. No other word of a stack becomes
+ * a frame. Belongs to the collector thread.
  */
 
 #include "code_map.h"
@@ -31,6 +32,10 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
                      struct process *process, bool settle, struct sample *sample,
                      bool *ret_unmapped);
 
-/* The same for a chain that came in a record of its own. */
-void user_stack_take_deferred(const struct user_stack *stack, const uint64_t *chain, size_t count,
-                              struct sample *sample);
+/*
+ * The same for a chain that came in a record of its own, `count` entries, leaf first. The mappings
+ * of `process` (NULL: not known) count as they were at the sample's time: what called then was
+ * mapped then. Returns whether the chain led to an address in no mapping that is known.
+ */
+bool user_stack_take_deferred(const struct user_stack *stack, const uint64_t *entries, size_t count,
+                              struct process *process, struct sample *sample);

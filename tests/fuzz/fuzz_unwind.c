@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From any registers, over any bytes, by any rules, a walk ends within its depth and reads only the
- * copy. The input is a struct code, and the copied bytes to the end.
+ * From any registers, over any bytes, by any rules, a walk ends within its depth, reads only the
+ * copy, and has no caller that is no code. The input is a struct code, and the copied bytes to the
+ * end.
  */
 #include "fuzz_target.h"
 #include "unwind.h"
@@ -41,6 +42,14 @@ static enum unwind_code look_up(uint64_t pc, const struct cfi_rule **ret, void *
     return UNWIND_CODE_RULE;
 }
 
+/* Whether an address has called, or was interrupted by a signal. */
+static bool is_code(struct code *code, uint64_t pc)
+{
+    const struct cfi_rule *rule = NULL;
+    return look_up(pc - 1, &rule, code) != UNWIND_CODE_NONE ||
+           look_up(pc, &rule, code) != UNWIND_CODE_NONE;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct code code;
@@ -76,6 +85,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                             result.frame_count > input.max_depth ||
                             result.quality < STACK_COMPLETE || result.quality > STACK_BAD_MEMORY)) {
         abort();
+    }
+    for (size_t i = 1; !result.pending && i < result.frame_count; i++) {
+        if (!is_code(&code, frames[i])) {
+            abort();
+        }
     }
     free(frames);
     return 0;

@@ -244,7 +244,8 @@ static inline void print_frame(const struct life *life, uint64_t address, char *
     }
 }
 
-/* A sample that somebody else's event may come before or after, as long as its time tells. */
+/* A sample that somebody else's event may come before or after, as long as its time tells. Its
+ * stack ends before the first caller that is in no mapping. */
 static inline void sample(struct story *story, uint32_t pid, uint32_t tid, const char *names,
                           const struct life *life)
 {
@@ -261,11 +262,15 @@ static inline void sample(struct story *story, uint32_t pid, uint32_t tid, const
     if (count > 0) {
         add_word(event, PERF_CONTEXT_USER);
     }
+    bool passes = true;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t page = draw(story, PAGE_COUNT);
         uint64_t address = BASE + page * PAGE + 16 + draw(story, PAGE - 32);
         add_word(event, address);
-        print_frame(life, address, event->expected);
+        passes = passes && (i == 0 || life->pages[page].file != 0);
+        if (passes) {
+            print_frame(life, address, event->expected);
+        }
     }
     event->after = story->machine;
 }

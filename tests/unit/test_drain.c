@@ -159,6 +159,7 @@ static void a_full_depth_is_a_cut_stack(void **state)
 {
     struct ring_world *world = *state;
     uint64_t words[] = {1, pair(PID, PID), 300, 0, 4, PERF_CONTEXT_USER, 0x5010, 0x5020, 0x5030};
+    put_mmap(world, 0, PID, 200, 0x5000, "/prog");
     put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
     drain_all(world->drain, 1000);
     assert_non_null(strstr(read_all(world), "sample at 300, quality 3\n"));

@@ -29,7 +29,14 @@
 #define SAMPLES_MAX     2048
 #define CHAINS_MAX      1024
 #define EXECS_MAX       64
+#define MAPPINGS_MAX    2048
+#define USER_SPACE_END  UINT64_C(0x7ffffffff000)
 #define PID             4100000
+#define CODE            UINT64_C(0x5000) /* a page of the task by hand */
+#define DATA            UINT64_C(0x9000) /* one that is not executable */
+#define SECRET          UINT64_C(0x5ec2e70000c0ffee)
+#define READ_WRITE      3 /* bits of a protection */
+#define READ_EXECUTE    5
 #define COOKIE          UINT64_C(0x18900000001)
 
 struct known_sample {
@@ -67,6 +74,12 @@ struct world {
         uint64_t time_ns;
     } execs[EXECS_MAX];
     size_t exec_count;
+    struct {
+        int32_t pid;
+        uint64_t start, end;
+    } mappings[MAPPINGS_MAX]; /* executable ones */
+    size_t mapping_count;
+    size_t ended_count; /* chains that end before an entry that is no code */
 };
 
 static void read_recording(struct world *world)
@@ -156,6 +169,11 @@ static void note(struct world *world, const uint8_t *bytes, size_t size_bytes)
         assert_true(world->exec_count < EXECS_MAX);
         world->execs[world->exec_count].pid = record.pid;
         world->execs[world->exec_count++].time_ns = record.time_ns;
+    } else if (record.kind == PERF_KIND_MMAP && record.mmap.executable) {
+        assert_true(world->mapping_count < MAPPINGS_MAX);
+        world->mappings[world->mapping_count].pid = record.pid;
+        world->mappings[world->mapping_count].start = record.mmap.start;
+        world->mappings[world->mapping_count++].end = record.mmap.start + record.mmap.size_bytes;
     }
 }
 
@@ -171,6 +189,40 @@ static void put(struct world *world, uint32_t ring, const uint64_t *record, size
     note(world, (const uint8_t *)record, size_bytes);
 }
 
+/* A process that was there before the recording: all of its memory is code. What it forks has the
+ * same, and what executes has what the recording says. */
+static void scan(struct world *world, int32_t pid)
+{
+    static const struct mapping_description memory = {
+        .start = 0x1000, .end = USER_SPACE_END, .path = ""};
+    process_table_scan(world->rings->processes, &(struct process_scan){.pid = pid,
+                                                                       .parent_pid = 1,
+                                                                       .mappings = &memory,
+                                                                       .mapping_count = 1,
+                                                                       .begin_ns = 1,
+                                                                       .end_ns = 1});
+}
+
+/* A pid that the recording gives out anew is another process then. */
+static void scan_older_processes(struct world *world)
+{
+    for (size_t at = sizeof(struct ring_recording); at < world->size_bytes;) {
+        const struct ring_block *block = (const void *)(world->bytes + at);
+        struct perf_record record = {.kind = PERF_KIND_OTHER};
+        at += sizeof *block + block->size_bytes;
+        assert_true(at <= world->size_bytes);
+        if (block->ring != RING_ROUND_END) {
+            (void)perf_record_parse(&world->rings->source.layout, (const uint8_t *)(block + 1),
+                                    block->size_bytes, &record);
+        }
+        if (record.kind == PERF_KIND_SAMPLE) {
+            scan(world, record.pid);
+        } else if (record.kind == PERF_KIND_FORK) {
+            scan(world, record.task.parent_pid);
+        }
+    }
+}
+
 /*
  * Plays the recording up to `round_limit` rounds, `at_once` of them in one. Records of `left_out`
  * stay away. Returns the last horizon.
@@ -179,6 +231,7 @@ static uint64_t play(struct world *world, size_t round_limit, size_t at_once, ui
 {
     size_t round = 0;
     uint64_t horizon_ns = 0;
+    scan_older_processes(world);
     for (size_t at = sizeof(struct ring_recording);
          at < world->size_bytes && round < round_limit;) {
         const struct ring_block *block = (const void *)(world->bytes + at);
@@ -244,13 +297,31 @@ static struct known_sample *find_sample(struct world *world, const struct loaded
     return NULL;
 }
 
-static void expect_stack(const struct loaded_sample *loaded, const uint64_t *chain, size_t count)
+static bool is_mapped(const struct world *world, uint64_t pid, uint64_t address)
 {
+    for (size_t i = 0; i < world->mapping_count; i++) {
+        if (world->mappings[i].pid == (int32_t)pid && world->mappings[i].start <= address &&
+            address < world->mappings[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All of the chain, or what comes before an entry that is no code. */
+static void expect_stack(struct world *world, const struct loaded_sample *loaded,
+                         const uint64_t *chain, size_t count)
+{
+    size_t kept = loaded->user_count;
     count = count < DEPTH ? count : DEPTH;
     assert_int_equal(loaded->closed, STACK_CLOSED_NORMALLY);
-    assert_int_equal(loaded->user_count, count);
-    assert_memory_equal(loaded->user_stack, chain, count * sizeof *chain);
-    if (count == 0) {
+    assert_in_range(kept, count == 0 ? 0 : 1, count);
+    assert_memory_equal(loaded->user_stack, chain, kept * sizeof *chain);
+    if (kept < count) {
+        world->ended_count++;
+        assert_false(is_mapped(world, loaded->pid, chain[kept] - 1));
+        assert_int_equal(loaded->quality, chain[kept] == 0 ? STACK_NO_RULE : STACK_BAD_MEMORY);
+    } else if (count == 0) {
         assert_int_equal(loaded->quality, STACK_NONE);
     } else {
         assert_int_equal(loaded->quality, count == DEPTH ? STACK_DEPTH : STACK_NO_RULE);
@@ -282,7 +353,7 @@ static struct reasons check_samples(struct world *world, const struct loaded_rec
         reasons.counts[told->closed]++;
         const struct known_chain *chain = find_chain(world, sample);
         if (sample->cookie == 0) {
-            expect_stack(told, sample->user_chain, sample->user_count);
+            expect_stack(world, told, sample->user_chain, sample->user_count);
         } else if (chain == NULL) {
             assert_int_not_equal(told->closed, STACK_CLOSED_NORMALLY);
             expect_none(told);
@@ -290,7 +361,7 @@ static struct reasons check_samples(struct world *world, const struct loaded_rec
             assert_int_equal(told->closed, STACK_CLOSED_EXEC);
             expect_none(told);
         } else if (told->closed != STACK_CLOSED_EXEC) {
-            expect_stack(told, chain->chain, chain->count);
+            expect_stack(world, told, chain->chain, chain->count);
         }
     }
     return reasons;
@@ -304,6 +375,7 @@ static void check_play(struct world *world, size_t at_once)
     stop(world, &loaded);
     struct reasons reasons = check_samples(world, &loaded);
     assert_true(loaded.sample_count > 500);
+    assert_in_range(world->ended_count, 1, loaded.sample_count / 20);
     assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 0);
     assert_int_equal(reasons.counts[STACK_CLOSED_LIMIT], 0);
     assert_true(reasons.counts[STACK_CLOSED_NORMALLY] > loaded.sample_count * 9 / 10);
@@ -378,9 +450,17 @@ static void put_sample(struct world *world, uint32_t cpu, uint64_t time_ns, uint
 
 static void put_chain(struct world *world, uint32_t cpu, uint64_t time_ns, uint64_t cookie)
 {
-    uint64_t words[] = {cookie, 2, 0x5000, 0x5100, pair(PID, PID), time_ns, cpu, 2};
+    uint64_t words[] = {cookie, 2, CODE, CODE + 0x100, pair(PID, PID), time_ns, cpu, 2};
     put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER,
               words, 8);
+}
+
+/* A page of the task's memory, from `start` on, with the protection `bits`. */
+static void put_mmap(struct world *world, uint64_t time_ns, uint64_t start, uint32_t bits)
+{
+    uint64_t words[] = {pair(PID, PID), start, 0x1000,         0,       0, 0, 0,
+                        pair(bits, 0),  0,     pair(PID, PID), time_ns, 0, 2};
+    put_words(world, RING_SIDEBAND(0), PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 13);
 }
 
 static void put_exec(struct world *world, uint32_t cpu, uint64_t time_ns)
@@ -396,6 +476,7 @@ static void an_exec_in_between_discards_the_stack(void **state)
     struct loaded_recording loaded;
     put_sample(world, 0, 100, COOKIE);
     put_exec(world, 1, 200);
+    put_mmap(world, 210, CODE, READ_EXECUTE);
     put_sample(world, 1, 250, COOKIE);
     put_chain(world, 1, 300, COOKIE);
     put_sample(world, 0, 1100, COOKIE + 2);
@@ -407,6 +488,7 @@ static void an_exec_in_between_discards_the_stack(void **state)
     struct reasons reasons = check_samples(world, &loaded);
     assert_int_equal(reasons.counts[STACK_CLOSED_EXEC], 2);
     assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 1);
+    assert_int_equal(world->ended_count, 0);
     assert_int_equal(drain_counts(world->drain)->orphan_partials, 0);
     loaded_recording_done(&loaded);
 }
@@ -436,6 +518,7 @@ static void the_257th_that_waits_closes_the_first(void **state)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
+    put_mmap(world, 50, CODE, READ_EXECUTE);
     for (uint64_t i = 0; i < 257; i++) {
         put_sample(world, 0, 100 + i, COOKIE + 2 * i);
     }
@@ -449,6 +532,40 @@ static void the_257th_that_waits_closes_the_first(void **state)
     struct reasons reasons = check_samples(world, &loaded);
     assert_int_equal(reasons.counts[STACK_CLOSED_LIMIT], 1);
     assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 256);
+    assert_int_equal(world->ended_count, 0);
+    loaded_recording_done(&loaded);
+}
+
+/* Behind a frame and its caller words of data, among them one that would pass. */
+static void put_hostile_chain(struct world *world, uint64_t time_ns, uint64_t cookie)
+{
+    uint64_t words[] = {cookie,  5, CODE, CODE + 0x100, SECRET, CODE + 0x200, DATA, pair(PID, PID),
+                        time_ns, 0, 2};
+    put_words(world, RING_SIDEBAND(0), PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER, words,
+              11);
+}
+
+static void no_chain_that_comes_later_brings_data(void **state)
+{
+    struct world *world = *state;
+    struct loaded_recording loaded;
+    put_mmap(world, 50, CODE, READ_EXECUTE);
+    put_mmap(world, 60, DATA, READ_WRITE);
+    put_hostile_chain(world, 90, COOKIE);
+    put_sample(world, 0, 100, COOKIE); /* whole, as its chain is here */
+    put_sample(world, 0, 200, COOKIE + 2);
+    drain_all(world->drain, 300);
+    put_hostile_chain(world, 400, COOKIE + 2);
+    drain_all(world->drain, 500);
+    stop(world, &loaded);
+    struct reasons reasons = check_samples(world, &loaded);
+    assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 2);
+    assert_int_equal(world->ended_count, 2);
+    for (size_t i = 0; i < loaded.sample_count; i++) {
+        assert_int_equal(loaded.samples[i].user_count, 2);
+        assert_int_equal(loaded.samples[i].quality, STACK_BAD_MEMORY);
+    }
+    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 2);
     loaded_recording_done(&loaded);
 }
 
@@ -465,6 +582,7 @@ int main(void)
         STORY(an_exec_in_between_discards_the_stack),
         STORY(the_books_count_partials_and_chains_without_each_other),
         STORY(the_257th_that_waits_closes_the_first),
+        STORY(no_chain_that_comes_later_brings_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
