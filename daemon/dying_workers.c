@@ -36,14 +36,18 @@ void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, c
     (void)elf_worker_end(worker);
 }
 
-bool dying_workers_hang_for(const struct dying_workers *dying, uid_t uid)
+bool dying_workers_forbid(const struct dying_workers *dying, uid_t uid, bool is_local)
 {
-    size_t count = 0;
+    size_t own_count = 0;
+    size_t reading_count = 0;
     for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
         const struct dying_worker *place = &dying->places[i];
-        count += place->worker != NULL && place->was_reading && place->uid == uid;
+        bool was_reading = place->worker != NULL && place->was_reading;
+        reading_count += was_reading;
+        own_count += was_reading && place->uid == uid;
     }
-    return count >= DYING_WORKERS_OF_A_UID_MAX;
+    return own_count >= DYING_WORKERS_OF_A_UID_MAX ||
+           (!is_local && reading_count >= DYING_WORKERS_MAX - DYING_WORKERS_KEPT);
 }
 
 void dying_workers_done(struct dying_workers *dying)

@@ -3,8 +3,10 @@
 
 /*
  * Workers that were killed and are not gone: one that reads from a filesystem which does not answer
- * dies only when that lets go of it. There is a place for 16; each knows whose file it was reading,
- * so that who has two of them there gets no third. Belongs to the main thread.
+ * dies only when that lets go of it. There is a place for 16; each knows for which account
+ * (account.h) it was reading, so that an account with two of them there gets no third. The last few
+ * places are kept for readers of local filesystems, which let go at once. Belongs to the main
+ * thread.
  */
 
 #include "elf_worker.h"
@@ -15,6 +17,7 @@
 
 #define DYING_WORKERS_MAX          16
 #define DYING_WORKERS_OF_A_UID_MAX 2
+#define DYING_WORKERS_KEPT         4 /* places for what is local */
 
 struct dying_workers {
     struct dying_worker {
@@ -30,6 +33,7 @@ bool dying_workers_have_room(struct dying_workers *dying);
 /* Ends a worker, which is taken. There is room. `uid`: for whom it was reading, NULL: for nobody.
  */
 void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, const uid_t *uid);
-/* Whether nothing is to be read for this uid, until one of those that are dying for it is gone. */
-bool dying_workers_hang_for(const struct dying_workers *dying, uid_t uid);
+/* Whether a file is not to be read for this uid until a worker that is dying is gone: one of the
+ * uid's own or, of a file that is not local, anybody's. */
+bool dying_workers_forbid(const struct dying_workers *dying, uid_t uid, bool is_local);
 void dying_workers_done(struct dying_workers *dying);

@@ -3,9 +3,13 @@
 /*
  * The daemon's side of the worker: starts it, sends a question, takes the answer, ends it. Whatever
  * comes from the worker may have been written by someone who took it over with a hostile file, so
- * an answer counts only if it is the one that was asked for, carries a sealed file of our kind of
- * memory, and holds a table that passes its check. Anything else ends the worker and
- * looks to the caller as if it had died.
+ * an answer counts only if it is the one that was asked for, if our memfd is sealed by then, and
+ * holds a table that passes its check. Anything else ends the worker and looks to the caller as if
+ * it had died.
+ *
+ * A descriptor that comes from the worker may be one whose closing never returns: a user's file,
+ * which it was handed. So a message that carries any is not taken out of the socket, and the socket
+ * that holds it is closed elsewhere.
  *
  * Nothing here blocks but elf_worker_free(), which waits a moment for the dead process. Belongs to
  * one thread, and that one must live as long as the worker: it is told to die with it.
@@ -13,28 +17,25 @@
 #include "elf_worker.h"
 
 #include "cleanup.h"
+#include "elf_worker_confine.h"
+#include "elf_worker_starter.h"
 #include "elf_worker_wire.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 
-#define SELF            "/proc/self/exe"
-#define CHILD_SOCKET_FD 3
-#define SEALS           (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define END_WAIT_MS     1000
-#define ERRNO_MAX       4095
+#define SEALS        (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define END_WAIT_MS  1000
+#define ERRNO_MAX    4095
+#define MESSAGES_MAX 4096 /* more than a socket's queue holds */
 
 struct elf_worker {
     int socket_fd;
@@ -42,95 +43,10 @@ struct elf_worker {
     int status; /* as waitpid() told it */
     uint64_t sequence;
     bool asked;
+    int table_fd;                    /* where the answer will be, while one is under way; else -1 */
     enum elf_worker_request request; /* what was asked for, and how large it may be */
     size_t max_bytes;
 };
-
-static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, int socket_fd)
-{
-    int r = 0;
-    for (int fd = 0; fd < CHILD_SOCKET_FD && r == 0; fd++) {
-        r = posix_spawn_file_actions_adddup2(actions, null_fd, fd);
-    }
-    if (r == 0) {
-        r = posix_spawn_file_actions_adddup2(actions, socket_fd, CHILD_SOCKET_FD);
-    }
-    if (r == 0) {
-        r = posix_spawn_file_actions_addclosefrom_np(actions, CHILD_SOCKET_FD + 1);
-    }
-    return -r;
-}
-
-/* No signal of ours is blocked or ignored in the worker, and none of the terminal reaches it. */
-static int fill_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none;
-    sigset_t all;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                     POSIX_SPAWN_SETSID);
-    if (r == 0) {
-        r = posix_spawnattr_setsigmask(attributes, &none);
-    }
-    if (r == 0) {
-        r = posix_spawnattr_setsigdefault(attributes, &all);
-    }
-    return -r;
-}
-
-/*
- * This program, by its path: under valgrind /proc/self/exe is the tool, and only what the link says
- * is us. A file that has been replaced since says so by a path that is not there; then the link
- * itself is right.
- */
-static void find_program(char ret[PATH_MAX])
-{
-    ssize_t bytes = readlink(SELF, ret, PATH_MAX - 1);
-    ret[bytes > 0 ? bytes : 0] = '\0';
-    if (bytes <= 0 || access(ret, X_OK) != 0) {
-        memcpy(ret, SELF, sizeof SELF);
-    }
-}
-
-/* Executes this program anew with `socket_fd` (borrowed) as its only descriptor. */
-static int spawn(int socket_fd, pid_t *ret_pid)
-{
-    static char name[] = "cpu-profilerd";
-    static char argument[] = ELF_WORKER_ARGUMENT;
-    char *const argv[] = {name, argument, NULL};
-    char *const environment[] = {NULL};
-    cleanup_(closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    /* Above what the child's actions overwrite, whatever is open in this process. */
-    cleanup_(closep) int high_null_fd =
-        null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
-    cleanup_(closep) int high_socket_fd = fcntl(socket_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
-    if (high_null_fd < 0 || high_socket_fd < 0) {
-        return -errno;
-    }
-
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int r = -posix_spawn_file_actions_init(&actions);
-    if (r < 0) {
-        return r;
-    }
-    r = -posix_spawnattr_init(&attributes);
-    if (r == 0) {
-        r = fill_actions(&actions, high_null_fd, high_socket_fd);
-        if (r == 0) {
-            r = fill_attributes(&attributes);
-        }
-        if (r == 0) {
-            char program[PATH_MAX];
-            find_program(program);
-            r = -posix_spawn(ret_pid, program, &actions, &attributes, argv, environment);
-        }
-        (void)posix_spawnattr_destroy(&attributes);
-    }
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return r;
-}
 
 int elf_worker_start(const struct elf_worker_config *config, struct elf_worker **ret)
 {
@@ -149,7 +65,8 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
         return -ENOMEM;
     }
     worker->socket_fd = take_fd(ours);
-    int r = spawn(theirs, &worker->pid);
+    worker->table_fd = -1;
+    int r = elf_worker_starter_spawn(theirs, &worker->pid);
     if (r < 0) {
         elf_worker_free(worker);
         return r;
@@ -158,9 +75,46 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     return 0;
 }
 
+/* Takes the next message, unless there are descriptors in it. Returns its size, 0 after the last
+ * one, or -errno: -EAGAIN when there is none, -EBADMSG for one that stays where it is. */
+static ssize_t receive(int socket_fd, void *buffer, size_t size)
+{
+    struct iovec data = {.iov_base = buffer, .iov_len = size};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+    ssize_t got = recvmsg(socket_fd, &message, MSG_PEEK | MSG_DONTWAIT);
+    if (got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+        return -EBADMSG;
+    }
+    got = got < 0 ? got : recv(socket_fd, buffer, size, MSG_TRUNC | MSG_DONTWAIT);
+    return got < 0 ? -errno : got;
+}
+
+/* Closes the socket, unless it holds descriptors. Once it is shut down nothing more comes. */
+static void close_socket(struct elf_worker *worker)
+{
+    struct elf_worker_answer answer;
+    ssize_t got = 1;
+    if (worker->socket_fd < 0) {
+        return;
+    }
+    (void)shutdown(worker->socket_fd, SHUT_RDWR);
+    for (unsigned i = 0; got > 0 && i < MESSAGES_MAX; i++) {
+        got = receive(worker->socket_fd, &answer, sizeof answer);
+    }
+    if (got == 0) {
+        worker->socket_fd = close_fd(worker->socket_fd);
+    }
+}
+
+int elf_worker_take_socket(struct elf_worker *worker)
+{
+    return take_fd(worker->socket_fd);
+}
+
 bool elf_worker_end(struct elf_worker *worker)
 {
-    worker->socket_fd = close_fd(worker->socket_fd);
+    close_socket(worker);
+    worker->table_fd = close_fd(worker->table_fd);
     if (worker->pid > 0) {
         (void)kill(worker->pid, SIGKILL);
         if (waitpid(worker->pid, &worker->status, WNOHANG) != 0) {
@@ -205,59 +159,56 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid;
 }
 
+/* Sends a question with what it is about; the descriptors stay ours. */
+static int send_question(int socket_fd, const struct elf_worker_question *question, const int *fds,
+                         size_t fd_count)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec data = {.iov_base = (void *)(uintptr_t)question, .iov_len = sizeof *question};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = CMSG_SPACE(fd_count * sizeof *fds),
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
+    memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
+    if (sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        return errno == EAGAIN || errno == EBADF ? -errno : -EPIPE;
+    }
+    return 0;
+}
+
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
                     int debug_fd, size_t max_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
     }
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
-    } control = {.bytes = {0}};
-    const int fds[ELF_WORKER_FILES_MAX] = {fd, debug_fd};
-    size_t fds_bytes = (debug_fd < 0 ? 1 : 2) * sizeof *fds;
-    struct elf_worker_question question = {.sequence = worker->sequence + 1,
-                                           .request = (uint32_t)request};
-    struct iovec data = {.iov_base = &question, .iov_len = sizeof question};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = CMSG_SPACE(fds_bytes),
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(fds_bytes);
-    memcpy(CMSG_DATA(header), fds, fds_bytes);
-    if (sendmsg(worker->socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        return errno == EAGAIN || errno == EBADF ? -errno : -EPIPE;
+    cleanup_(closep) int table_fd = memfd_create("table", ELF_WORKER_MEMFD_FLAGS);
+    if (table_fd < 0) {
+        return -EAGAIN;
+    }
+    const int fds[ELF_WORKER_FILES_MAX] = {fd, table_fd, debug_fd};
+    const struct elf_worker_question question = {.sequence = worker->sequence + 1,
+                                                 .request = (uint32_t)request};
+    int r = send_question(worker->socket_fd, &question, fds,
+                          debug_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX);
+    if (r < 0) {
+        return r;
     }
     worker->sequence++;
     worker->asked = true;
+    worker->table_fd = take_fd(table_fd);
     worker->request = request;
     worker->max_bytes = max_bytes;
     return 0;
-}
-
-/* Closes what a message carried, however much the sender put into it, but for one (returned). */
-static int take_descriptor(struct msghdr *message)
-{
-    cleanup_(closep) int taken = -1;
-    size_t count = 0;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
-         header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        for (size_t at = CMSG_LEN(0); at + sizeof taken <= header->cmsg_len; at += sizeof taken) {
-            taken = close_fd(taken);
-            memcpy(&taken, (unsigned char *)header + at, sizeof taken);
-            count++;
-        }
-    }
-    return count == 1 && (message->msg_flags & MSG_CTRUNC) == 0 ? take_fd(taken) : -1;
 }
 
 static int open_table(struct elf_worker_table *table)
@@ -274,17 +225,15 @@ static int open_table(struct elf_worker_table *table)
 }
 
 /*
- * Maps a file that the worker says is a table (borrowed), if it is one and can never change. Not
+ * Maps the memfd (borrowed) in which the worker says a table is, if it can never change. Not
  * populated: a hole, which would become our memory when it is read, ends the check where it begins.
  */
 static int map_table(const struct elf_worker *worker, int fd, uint64_t size_bytes,
                      struct elf_worker_table *ret)
 {
     struct stat status;
-    struct statfs filesystem;
-    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 ||
-        fstatfs(fd, &filesystem) < 0 || filesystem.f_type != TMPFS_MAGIC || size_bytes == 0 ||
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 || size_bytes == 0 ||
         size_bytes > worker->max_bytes || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
@@ -315,31 +264,19 @@ static int give_up(struct elf_worker *worker)
 
 int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
     struct elf_worker_answer answer;
-    struct iovec data = {.iov_base = &answer, .iov_len = sizeof answer};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    ssize_t got = recvmsg(worker->socket_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (got < 0) {
-        return errno == EAGAIN ? -EAGAIN : give_up(worker);
+    ssize_t got = receive(worker->socket_fd, &answer, sizeof answer);
+    if (got == -EAGAIN) {
+        return -EAGAIN;
     }
-    cleanup_(closep) int fd = take_descriptor(&message);
-    if (got != (ssize_t)sizeof answer || (message.msg_flags & MSG_TRUNC) != 0 || !worker->asked ||
-        answer.sequence != worker->sequence) {
+    if (got != (ssize_t)sizeof answer || !worker->asked || answer.sequence != worker->sequence) {
         return give_up(worker);
     }
+    cleanup_(closep) int fd = take_fd(worker->table_fd);
     worker->asked = false;
     if (answer.error != 0) {
         bool plausible = answer.error < 0 && answer.error >= -ERRNO_MAX &&
-                         answer.error != -EAGAIN && answer.error != -EPIPE && fd < 0;
+                         answer.error != -EAGAIN && answer.error != -EPIPE;
         return plausible ? answer.error : give_up(worker);
     }
     int r = map_table(worker, fd, answer.size_bytes, ret);

@@ -5,8 +5,8 @@
  * The child without rights, the only process that parses other people's files. It is this program
  * executed anew, with one socket: no capabilities, an own uid where the daemon may change it, a
  * seccomp filter that knows no open, socket, connect, exec, clone, ptrace or kill, limited memory.
- * It is sent {request, fds} and answers with a sealed memfd that holds a symbol table, or with an
- * errno.
+ * It is sent {request, fds}, leaves a table in the memfd among them and seals it, or answers with
+ * an errno. No descriptor is ever taken from it: closing one could hang for ever.
  */
 
 #include "cfi_table.h"
@@ -57,9 +57,14 @@ struct elf_worker *elf_worker_free(struct elf_worker *worker);
 /*
  * Kills it and closes the socket, without waiting; true once the process is gone, else to be called
  * again: a process that reads from a filesystem which hangs dies only when that lets go of it.
- * After it only elf_worker_free(), which waits up to a second, and elf_worker_trouble() are valid.
+ * After it only elf_worker_free(), which waits up to a second, elf_worker_trouble() and
+ * elf_worker_take_socket() are valid.
  */
 bool elf_worker_end(struct elf_worker *worker);
+
+/* After elf_worker_end(), once: the socket, if there are descriptors in it that the worker should
+ * not have sent (returned: close it where closing may hang), else -1. */
+int elf_worker_take_socket(struct elf_worker *worker);
 
 /* Of one that is gone: what it died of. */
 enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker);

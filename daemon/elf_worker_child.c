@@ -17,8 +17,19 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+
+/* When memory runs out the worker is killed first, whatever the daemon's own score: the next one is
+ * started at once. Where the file cannot be written the score stays the daemon's. */
+static void offer_to_be_killed(void)
+{
+    static const char score[] = "1000";
+    cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, score, sizeof score - 1);
+    }
+}
 
 static bool receive_settings(int socket_fd, struct elf_worker_settings *ret)
 {
@@ -28,12 +39,14 @@ static bool receive_settings(int socket_fd, struct elf_worker_settings *ret)
 /* A question's files; -1: none. */
 struct files {
     int fd;
+    int table_fd; /* empty, for the answer */
     int debug_fd;
 };
 
 static void close_files(struct files *files)
 {
     files->fd = close_fd(files->fd);
+    files->table_fd = close_fd(files->table_fd);
     files->debug_fd = close_fd(files->debug_fd);
 }
 
@@ -55,45 +68,27 @@ static bool receive_question(int socket_fd, struct elf_worker_question *ret,
     ssize_t got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
     struct cmsghdr *header = got == (ssize_t)sizeof *ret ? CMSG_FIRSTHDR(&message) : NULL;
     if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        (header->cmsg_len != CMSG_LEN(sizeof(int)) &&
+        (header->cmsg_len != CMSG_LEN(ELF_WORKER_FILES_MIN * sizeof(int)) &&
          header->cmsg_len != CMSG_LEN(ELF_WORKER_FILES_MAX * sizeof(int)))) {
         return false;
     }
-    int fds[ELF_WORKER_FILES_MAX] = {-1, -1};
+    int fds[ELF_WORKER_FILES_MAX] = {-1, -1, -1};
     memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-    *ret_files = (struct files){.fd = fds[0], .debug_fd = fds[1]};
+    *ret_files = (struct files){.fd = fds[0], .table_fd = fds[1], .debug_fd = fds[2]};
     return true;
 }
 
-static void send_answer(int socket_fd, struct elf_worker_answer answer, int fd)
+/* By write(): the filter knows no call that could send a descriptor. */
+static void send_answer(int socket_fd, const struct elf_worker_answer *answer)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec data = {.iov_base = &answer, .iov_len = sizeof answer};
-    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-    if (fd >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    }
-    if (sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0) {
+    if (write(socket_fd, answer, sizeof *answer) < 0) {
         _exit(EXIT_FAILURE);
     }
 }
 
-/* Puts the table into a file that nobody can change any more (returned: close). */
-static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
+/* Puts the table into the file that was sent for it, and seals that, for good. */
+static int seal_table(const char *bytes, size_t size_bytes, int fd)
 {
-    cleanup_(closep) int fd = memfd_create("table", ELF_WORKER_MEMFD_FLAGS);
-    if (fd < 0) {
-        return -errno;
-    }
     for (size_t written = 0; written < size_bytes;) {
         ssize_t done = write(fd, bytes + written, size_bytes - written);
         if (done < 0) {
@@ -101,11 +96,8 @@ static int seal_table(const char *bytes, size_t size_bytes, int *ret_fd)
         }
         written += (size_t)done;
     }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
-        return -errno;
-    }
-    *ret_fd = take_fd(fd);
-    return 0;
+    int r = fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return r < 0 ? -errno : 0;
 }
 
 static int read_symbols(enum elf_worker_request request, const struct files *files,
@@ -168,13 +160,13 @@ static int build(uint32_t request, const struct files *files, void **ret_bytes,
     return -ENOSYS;
 }
 
-static int build_table(uint32_t request, const struct files *files, size_t *ret_bytes, int *ret_fd)
+static int build_table(uint32_t request, const struct files *files, size_t *ret_bytes)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
     int r = build(request, files, &bytes, &size_bytes);
     if (r == 0) {
-        r = seal_table(bytes, size_bytes, ret_fd);
+        r = seal_table(bytes, size_bytes, files->table_fd);
     }
     if (r == 0) {
         *ret_bytes = size_bytes;
@@ -185,6 +177,8 @@ static int build_table(uint32_t request, const struct files *files, size_t *ret_
 _Noreturn void elf_worker_child(int socket_fd)
 {
     struct elf_worker_settings settings;
+    (void)prctl(PR_SET_NAME, "cpu-profilerd");
+    offer_to_be_killed();
     int r = receive_settings(socket_fd, &settings) ? elf_worker_confine(settings.uid, settings.gid)
                                                    : -EBADMSG;
     if (r < 0) {
@@ -197,11 +191,10 @@ _Noreturn void elf_worker_child(int socket_fd)
             _exit(EXIT_SUCCESS);
         }
         struct elf_worker_answer answer = {.sequence = question.sequence};
-        cleanup_(closep) int table_fd = -1;
         size_t size_bytes = 0;
-        answer.error = build_table(question.request, &files, &size_bytes, &table_fd);
+        answer.error = build_table(question.request, &files, &size_bytes);
         answer.size_bytes = size_bytes;
         close_files(&files);
-        send_answer(socket_fd, answer, table_fd);
+        send_answer(socket_fd, &answer);
     }
 }

@@ -4,7 +4,8 @@
  * The confinement of the worker. The order is given by what each step still needs: the root needs
  * CAP_SYS_CHROOT, the bounding set CAP_SETPCAP, the ids CAP_SETUID, and a change of ids clears the
  * parent-death signal and some flags, so those follow. Last comes the filter, an allow-list that
- * knows nothing which makes a path, a socket, a process or executable memory.
+ * knows nothing which makes a path, a socket, a process or executable memory, and nothing which
+ * sends a descriptor.
  *
  * The filter sees numbers, not what pointers lead to, so the one call that takes a path and must be
  * allowed (newfstatat, by which the C library does fstat()) is allowed any path. Hence the empty
@@ -143,10 +144,10 @@ static int limit_resources(void)
 static int allow_plain(scmp_filter_ctx filter)
 {
     static const int calls[] = {
-        SCMP_SYS(read),   SCMP_SYS(pread64), SCMP_SYS(write),        SCMP_SYS(close),
-        SCMP_SYS(fstat),  SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),      SCMP_SYS(brk),
-        SCMP_SYS(munmap), SCMP_SYS(mremap),  SCMP_SYS(madvise),      SCMP_SYS(getrandom),
-        SCMP_SYS(futex),  SCMP_SYS(exit),    SCMP_SYS(rt_sigreturn), SCMP_SYS(exit_group),
+        SCMP_SYS(read),   SCMP_SYS(pread64),      SCMP_SYS(write),      SCMP_SYS(close),
+        SCMP_SYS(fstat),  SCMP_SYS(recvmsg),      SCMP_SYS(brk),        SCMP_SYS(munmap),
+        SCMP_SYS(mremap), SCMP_SYS(madvise),      SCMP_SYS(getrandom),  SCMP_SYS(futex),
+        SCMP_SYS(exit),   SCMP_SYS(rt_sigreturn), SCMP_SYS(exit_group),
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);

@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-/* Creates the file in which the worker leaves a table: these flags and no others pass the filter.
- */
+/* Of a file in memory: the one in which the worker leaves a table, and those that it makes itself.
+ * No other flags pass its filter. */
 #define ELF_WORKER_MEMFD_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
 
 /*

@@ -3,13 +3,16 @@
 
 /*
  * What elf_worker.c and elf_worker_child.c say to each other over a SOCK_SEQPACKET socket, one
- * structure a message. First the settings, once; then a request with one descriptor or two, and for
- * each one reply, with one descriptor if `error` is 0. Private to one build of the program.
+ * structure a message. First the settings, once; then a request with its descriptors (the file, an
+ * empty memfd for the table and, where there is one, the debug file), and for each one reply,
+ * without any. The worker seals the memfd before it says that the table is in it. Private to one
+ * build of the program.
  */
 
 #include <stdint.h>
 
-#define ELF_WORKER_FILES_MAX       2 /* of a request */
+#define ELF_WORKER_FILES_MIN       2 /* of a request */
+#define ELF_WORKER_FILES_MAX       3
 #define ELF_WORKER_EXIT_UNFILTERED 3 /* the status of one that the kernel gives no filter */
 
 struct elf_worker_settings {

@@ -6,10 +6,6 @@
  * want it. The worker has one request under way; whose turn it is says module_queue. A worker that
  * dies or takes too long costs the tickets of that one load, and is replaced after a moment.
  *
- * A file may take the worker over, and a worker that was taken over may say anything of the files
- * that come after. So one that has read what an unprivileged user wrote reads nothing but that
- * user's files from then on: for any other, there is a new one.
- *
  * A file that has been read is read again together with its debug file, if there is one, which is
  * known only once its build-id is. Where that fails, what it gave alone is its table.
  *
@@ -20,31 +16,24 @@
 #include "module_cache.h"
 
 #include "cleanup.h"
-#include "dying_workers.h"
 #include "limit_clock.h"
 #include "module_load.h"
 #include "module_queue.h"
 #include "module_ticket.h"
+#include "module_worker.h"
 #include "opener.h"
 
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
-#define LOAD_LIMIT_NS     (10 * NS_PER_S)
-#define TRIM_INTERVAL_NS  NS_PER_S
-#define RESTART_DELAY_NS  (100 * NS_PER_MS)
-#define RESTART_DELAY_MAX NS_PER_S
+#define LOAD_LIMIT_NS    (10 * NS_PER_S)
+#define TRIM_INTERVAL_NS NS_PER_S
 
 struct module_cache {
-    struct elf_worker_config worker_config;
     struct opener *opener;
     struct module_store *store;
     int epoll_fd;
-    struct elf_worker *worker;  /* NULL while there is none */
-    struct dying_workers dying; /* killed, not gone yet */
-    uint64_t restart_delay_ns;
-    uint64_t restart_ns; /* not before */
-    uid_t worker_author; /* whose files it may have been taken over by; 0: nobody's */
+    struct module_worker worker;
     struct module_queue *queue;
     struct module_load *current; /* with the worker */
     struct module_load *parted;  /* read, while the debug file of each is looked for */
@@ -54,8 +43,6 @@ struct module_cache {
     uint64_t ready_counts[MODULE_TABLES];
     uint64_t failed_counts[MODULE_TABLES];
     atomic_uint_least64_t refused_count;
-    uint64_t worker_restart_count;
-    uint64_t worker_renewal_count;
     uint64_t hung_refused_count;
 };
 
@@ -102,53 +89,6 @@ static struct module_load *take_current(struct module_cache *cache)
     struct module_load *load = take_ptr(cache->current);
     module_queue_charge(cache->queue, load->uid, limit_clock_ns() - cache->current_begin_ns);
     return load;
-}
-
-static int watch(struct module_cache *cache, int fd)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(cache->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-static int start_worker(struct module_cache *cache)
-{
-    struct elf_worker *worker = NULL;
-    int r = elf_worker_start(&cache->worker_config, &worker);
-    if (r < 0) {
-        return r;
-    }
-    r = watch(cache, elf_worker_fd(worker));
-    if (r < 0) {
-        elf_worker_free(worker);
-        return r;
-    }
-    cache->worker = worker;
-    cache->worker_author = 0;
-    return 0;
-}
-
-/* Ends the worker. There is a place for it: none is started without one. */
-static void drop_worker(struct module_cache *cache, uint64_t now_ns)
-{
-    (void)dying_workers_have_room(&cache->dying);
-    dying_workers_add(&cache->dying, take_ptr(cache->worker),
-                      cache->current == NULL ? NULL : &cache->current->uid);
-    cache->restart_ns = now_ns + cache->restart_delay_ns;
-    uint64_t longer_ns = 2 * cache->restart_delay_ns + RESTART_DELAY_NS;
-    cache->restart_delay_ns = longer_ns < RESTART_DELAY_MAX ? longer_ns : RESTART_DELAY_MAX;
-}
-
-static void replace_worker(struct module_cache *cache, uint64_t now_ns)
-{
-    if (!dying_workers_have_room(&cache->dying) || cache->worker != NULL ||
-        now_ns < cache->restart_ns) {
-        return;
-    }
-    if (start_worker(cache) == 0) {
-        cache->worker_restart_count++;
-    } else {
-        cache->restart_ns = now_ns + RESTART_DELAY_MAX;
-    }
 }
 
 /* Takes the table, which is what its tickets get. */
@@ -235,14 +175,14 @@ static void take_debug_file(struct module_cache *cache, const struct opener_answ
 
 static void receive_answer(struct module_cache *cache, uint64_t now_ns)
 {
-    if (cache->worker == NULL) {
+    if (cache->worker.current == NULL) {
         return;
     }
     struct elf_worker_table table;
-    int r = elf_worker_receive(cache->worker, &table);
+    int r = elf_worker_receive(cache->worker.current, &table);
     bool late = cache->current != NULL && now_ns - cache->current_begin_ns >= LOAD_LIMIT_NS;
     if (r == -EPIPE || (r == -EAGAIN && late)) {
-        drop_worker(cache, now_ns);
+        module_worker_drop(&cache->worker, cache->current, now_ns);
         if (cache->current != NULL) {
             fail_current(cache, MODULE_FAILURE_WORKER, now_ns);
         }
@@ -251,32 +191,13 @@ static void receive_answer(struct module_cache *cache, uint64_t now_ns)
     if (r == -EAGAIN) {
         return;
     }
-    cache->restart_delay_ns = 0;
+    module_worker_works(&cache->worker);
     if (r == 0) {
         take_table(cache, &table);
         return;
     }
     bool no_room = r == -ENOBUFS;
     fail_current(cache, no_room ? MODULE_FAILURE_LIMIT : MODULE_FAILURE_UNREADABLE, now_ns);
-}
-
-/* Whether the worker has not read the file of a user other than the load's author. */
-static bool may_read(const struct module_cache *cache, const struct module_load *load)
-{
-    return cache->worker_author == 0 || (cache->worker_author == load->file.author &&
-                                         cache->worker_author != MODULE_AUTHOR_UNKNOWN);
-}
-
-/* Another worker takes the place of one that has seen too much, as soon as there is a place. */
-static void renew_worker(struct module_cache *cache)
-{
-    if (!dying_workers_have_room(&cache->dying)) {
-        return;
-    }
-    dying_workers_add(&cache->dying, take_ptr(cache->worker), NULL);
-    if (dying_workers_have_room(&cache->dying) && start_worker(cache) == 0) {
-        cache->worker_renewal_count++;
-    }
 }
 
 /* The load whose turn it is, or NULL: what is only likely to be needed does not come between the
@@ -292,11 +213,18 @@ static struct module_load *next_load(struct module_cache *cache)
     return waits ? NULL : load;
 }
 
-/* The same, of those that may be read: nothing for whom two workers hang. */
+/* Whether what such files did before stands in the way of another one. */
+static bool is_forbidden(struct module_cache *cache, const struct module_load *load)
+{
+    return dying_workers_forbid(&cache->worker.dying, load->uid, load->file.is_local) ||
+           opener_is_discarding(cache->opener, load->uid);
+}
+
+/* The same, of those that may be read. */
 static struct module_load *next_allowed_load(struct module_cache *cache)
 {
     struct module_load *load = next_load(cache);
-    while (load != NULL && dying_workers_hang_for(&cache->dying, load->uid)) {
+    while (load != NULL && is_forbidden(cache, load)) {
         module_queue_remove(cache->queue, load);
         cache->hung_refused_count++;
         if (load->first.map != NULL) {
@@ -312,28 +240,23 @@ static struct module_load *next_allowed_load(struct module_cache *cache)
 static void send_load(struct module_cache *cache, uint64_t now_ns)
 {
     struct module_load *load = next_allowed_load(cache);
-    if (cache->worker == NULL || cache->current != NULL || load == NULL) {
+    if (cache->worker.current == NULL || cache->current != NULL || load == NULL ||
+        !module_worker_prepare(&cache->worker, load)) {
         return;
     }
-    if (!may_read(cache, load)) {
-        renew_worker(cache);
-    }
-    if (cache->worker == NULL || !may_read(cache, load)) {
-        return;
-    }
-    int r = module_load_ask(load, cache->worker);
+    int r = module_load_ask(load, cache->worker.current);
     if (r == -EAGAIN) {
         return;
     }
     if (r < 0) {
         /* It was dead before it saw this one. */
-        drop_worker(cache, now_ns);
+        module_worker_drop(&cache->worker, cache->current, now_ns);
         return;
     }
     module_queue_remove(cache->queue, load);
     cache->current = load;
     cache->current_begin_ns = now_ns;
-    cache->worker_author = load->file.author;
+    module_worker_reads(&cache->worker, load);
 }
 
 /* The load for what a ticket wants of that file which is under way or waiting, or NULL. */
@@ -449,7 +372,7 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
     if (cache == NULL) {
         return -ENOMEM;
     }
-    cache->worker_config = *worker_config;
+    cache->worker.config = *worker_config;
     cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     cache->store = module_store_new();
     cache->queue = module_queue_new();
@@ -461,10 +384,12 @@ int module_cache_new(const struct elf_worker_config *worker_config, struct modul
         r = opener_new(OPENER_HANG_NS, &cache->opener);
     }
     if (r == 0) {
-        r = watch(cache, opener_fd(cache->opener));
+        struct epoll_event event = {.events = EPOLLIN};
+        r = epoll_ctl(cache->epoll_fd, EPOLL_CTL_ADD, opener_fd(cache->opener), &event);
+        r = r < 0 ? -errno : 0;
     }
     if (r == 0) {
-        r = start_worker(cache);
+        r = module_worker_init(&cache->worker, cache->opener, cache->epoll_fd);
     }
     if (r < 0) {
         module_cache_free(cache);
@@ -479,8 +404,7 @@ struct module_cache *module_cache_free(struct module_cache *cache)
     if (cache == NULL) {
         return NULL;
     }
-    elf_worker_free(cache->worker);
-    dying_workers_done(&cache->dying);
+    module_worker_done(&cache->worker);
     if (cache->opener != NULL) {
         opener_stop(cache->opener);
         take_answers(cache, limit_clock_ns());
@@ -510,7 +434,7 @@ void module_cache_dispatch(struct module_cache *cache)
     uint64_t now_ns = limit_clock_ns();
     take_answers(cache, now_ns);
     receive_answer(cache, now_ns);
-    replace_worker(cache, now_ns);
+    module_worker_replace(&cache->worker, now_ns);
     send_load(cache, now_ns);
     if (now_ns - cache->trim_ns >= TRIM_INTERVAL_NS) {
         cache->trim_ns = now_ns;
@@ -523,10 +447,10 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
     struct module_cache_counts counts = {
         .requested_count = atomic_load(&cache->requested_count),
         .refused_count = atomic_load(&cache->refused_count),
-        .worker_restart_count = cache->worker_restart_count,
-        .worker_renewal_count = cache->worker_renewal_count,
+        .worker_restart_count = cache->worker.restart_count,
+        .worker_renewal_count = cache->worker.renewal_count,
         .hung_refused_count = cache->hung_refused_count,
-        .worker_troubles = cache->dying.troubles,
+        .worker_troubles = cache->worker.dying.troubles,
         .hang_count = opener_hang_count(cache->opener),
     };
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
@@ -542,7 +466,7 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
 
 int module_cache_worker_pid(const struct module_cache *cache)
 {
-    return cache->worker == NULL ? 0 : elf_worker_pid(cache->worker);
+    return cache->worker.current == NULL ? 0 : elf_worker_pid(cache->worker.current);
 }
 
 static struct module_ticket *submit(struct module_cache *cache,

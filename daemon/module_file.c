@@ -22,6 +22,7 @@
 
 #include "cleanup.h"
 #include "limit_clock.h"
+#include "mount_table.h"
 #include "perf_map.h"
 #include "proc_text.h"
 
@@ -41,7 +42,6 @@
 #include <sys/vfs.h>
 
 #define MAPS_LINES_MAX     1048576
-#define MOUNTS_MAX         1048576
 #define INIT_PID           1
 #define MAPS_FOLDER        "/tmp"
 #define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
@@ -50,10 +50,24 @@
 /* One search: what is wanted, and what stands in its way. */
 struct search {
     const struct module_query *query;
-    module_file_guard_fn guard;
-    void *userdata;
-    int process_fd; /* borrowed: /proc/PID of whose paths are walked now */
+    const struct module_guard *guard;
+    int process_fd;          /* borrowed: /proc/PID of whose paths are walked now */
+    uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
 };
+
+/* What stands in the way of a step to that place. */
+static bool may_touch(const struct module_place *place, void *userdata)
+{
+    struct search *search = userdata;
+    const struct module_guard *guard = search->guard;
+    if (guard->is_careful && (place->mount_id == 0 || place->mount_id != search->local_mount_id)) {
+        if (!mount_table_is_local(search->process_fd, place->mount_id)) {
+            return false;
+        }
+        search->local_mount_id = place->mount_id;
+    }
+    return guard->device(place->device, guard->userdata);
+}
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -93,19 +107,6 @@ static enum module_failure worse(enum module_failure a, enum module_failure b)
         return MODULE_FAILURE_IDENTITY;
     }
     return a == MODULE_FAILURE_NOT_FOUND ? b : a;
-}
-
-/* Takes one number and the character after it off `*text`. */
-static bool take_number(char **text, int base, char after, uint64_t *ret)
-{
-    char *end = NULL;
-    errno = 0;
-    *ret = strtoull(*text, &end, base);
-    if (end == *text || errno != 0 || *end != after) {
-        return false;
-    }
-    *text = end + 1;
-    return true;
 }
 
 /* The line of /proc/PID/maps that holds `address` now, but for its path. */
@@ -163,35 +164,11 @@ static int open_mapping(const struct search *search)
  * that maps shows, which stat() does not on filesystems with subvolumes. */
 static uint64_t mount_device(const struct search *search, int fd)
 {
-    struct statx known;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &known) < 0 ||
-        (known.stx_mask & STATX_MNT_ID) == 0) {
-        return 0;
-    }
-    int mounts_fd = openat(search->process_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
-    FILE *mounts = mounts_fd < 0 ? NULL : fdopen(mounts_fd, "re");
-    if (mounts == NULL) {
-        close_fd(mounts_fd);
-        return 0;
-    }
-    cleanup_(freep) char *text = NULL;
-    size_t capacity = 0;
-    uint64_t device = 0;
-    for (size_t i = 0; i < MOUNTS_MAX && getline(&text, &capacity, mounts) > 0; i++) {
-        char *at = text;
-        uint64_t id = 0;
-        uint64_t parent = 0;
-        uint64_t device_major = 0;
-        uint64_t device_minor = 0;
-        if (take_number(&at, 10, ' ', &id) && id == known.stx_mnt_id &&
-            take_number(&at, 10, ' ', &parent) && take_number(&at, 10, ':', &device_major) &&
-            take_number(&at, 10, ' ', &device_minor)) {
-            device = makedev((unsigned)device_major, (unsigned)device_minor);
-            break;
-        }
-    }
-    (void)fclose(mounts);
-    return device;
+    struct module_place place;
+    mode_t mode = 0;
+    return module_path_place(fd, &place, &mode) < 0 || place.mount_id == 0
+               ? 0
+               : mount_table_device(search->process_fd, place.mount_id);
 }
 
 /* Whether what has been opened is the inode that was mapped. */
@@ -220,17 +197,19 @@ static uid_t author_of(const struct stat *status, const struct statfs *filesyste
 }
 
 /* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
-static enum module_failure open_regular(const struct search *search, int path_fd,
-                                        struct module_file *ret, struct statfs *ret_filesystem)
+static enum module_failure open_regular(struct search *search, int path_fd, struct module_file *ret,
+                                        struct statfs *ret_filesystem)
 {
-    struct statx known;
-    if (statx(path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) < 0) {
-        return failure_of(errno);
+    struct module_place place;
+    mode_t mode = 0;
+    int r = module_path_place(path_fd, &place, &mode);
+    if (r < 0) {
+        return failure_of(-r);
     }
-    if (!S_ISREG(known.stx_mode)) {
+    if (!S_ISREG(mode)) {
         return MODULE_FAILURE_NOT_FILE;
     }
-    if (!search->guard(makedev(known.stx_dev_major, known.stx_dev_minor), search->userdata)) {
+    if (!may_touch(&place, search)) {
         return MODULE_FAILURE_NOT_FOUND;
     }
 
@@ -252,13 +231,14 @@ static enum module_failure open_regular(const struct search *search, int path_fd
                      .changed_ns = status.st_ctim.tv_nsec,
                      .generation = (uint32_t)generation},
         .owner = status.st_uid,
+        .is_local = mount_table_is_local_type((uint64_t)ret_filesystem->f_type, status.st_dev),
         .author = author_of(&status, ret_filesystem),
     };
     return MODULE_FAILURE_NONE;
 }
 
 /* The same, if it is the inode that was mapped. */
-static enum module_failure open_for_reading(const struct search *search, int path_fd,
+static enum module_failure open_for_reading(struct search *search, int path_fd,
                                             struct module_file *ret)
 {
     struct statfs filesystem = {0};
@@ -288,12 +268,11 @@ static enum module_failure open_by_path(struct search *search, int process_fd,
     if (root_fd < 0) {
         return failure_of(errno);
     }
-    cleanup_(closep) int path_fd =
-        module_path_open(root_fd, query->path, search->guard, search->userdata);
+    search->process_fd = process_fd;
+    cleanup_(closep) int path_fd = module_path_open(root_fd, query->path, may_touch, search);
     if (path_fd < 0) {
         return failure_of(-path_fd);
     }
-    search->process_fd = process_fd;
     return open_for_reading(search, path_fd, ret);
 }
 
@@ -332,13 +311,21 @@ static int open_meant_process(const struct module_query *query)
     return meant ? take_fd(fd) : -1;
 }
 
+/* Whether the process may be waited for: looking at its mappings takes a lock that it can hold. */
+static bool may_look_at_memory(const struct search *search)
+{
+    const struct module_guard *guard = search->guard;
+    return search->process_fd >= 0 && !guard->is_careful &&
+           guard->process(search->query->pid, start_time_ns(search->process_fd), guard->userdata);
+}
+
 /* While the process lives; `*ret_gone` when there is nothing left of it to go by. */
 static enum module_failure open_of_process(struct search *search, struct module_file *ret,
                                            bool *ret_gone)
 {
     cleanup_(closep) int process_fd = open_meant_process(search->query);
     search->process_fd = process_fd;
-    cleanup_(closep) int mapping_fd = process_fd < 0 ? -1 : open_mapping(search);
+    cleanup_(closep) int mapping_fd = may_look_at_memory(search) ? open_mapping(search) : -1;
     if (mapping_fd >= 0) {
         enum module_failure failure = open_for_reading(search, mapping_fd, ret);
         if (failure != MODULE_FAILURE_IDENTITY) {
@@ -351,10 +338,10 @@ static enum module_failure open_of_process(struct search *search, struct module_
     return open_by_path(search, process_fd, ret);
 }
 
-enum module_failure module_file_open(const struct module_query *query, module_file_guard_fn guard,
-                                     void *userdata, struct module_file *ret)
+enum module_failure module_file_open(const struct module_query *query,
+                                     const struct module_guard *guard, struct module_file *ret)
 {
-    struct search search = {.query = query, .guard = guard, .userdata = userdata};
+    struct search search = {.query = query, .guard = guard};
     bool gone = false;
     if (is_memory(query->path)) {
         return MODULE_FAILURE_NOT_FILE;
@@ -406,20 +393,19 @@ static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
 }
 
 /* The folder in which runtimes leave their maps, inside the process's root. */
-static int open_maps_folder(const struct search *search)
+static int open_maps_folder(struct search *search)
 {
     cleanup_(closep) int root_fd =
         openat(search->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root_fd < 0 ? -1
-                       : module_path_open(root_fd, MAPS_FOLDER, search->guard, search->userdata);
+    return root_fd < 0 ? -1 : module_path_open(root_fd, MAPS_FOLDER, may_touch, search);
 }
 
 enum module_failure module_file_open_perf_map(const struct module_query *query,
-                                              module_file_guard_fn guard, void *userdata,
+                                              const struct module_guard *guard,
                                               struct module_file *ret)
 {
     cleanup_(closep) int process_fd = open_meant_process(query);
-    struct search search = {query, guard, userdata, process_fd};
+    struct search search = {.query = query, .guard = guard, .process_fd = process_fd};
     struct module_file file = {.fd = -1};
     struct statfs filesystem;
     int32_t pid = 0;
@@ -452,23 +438,26 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     return MODULE_FAILURE_NONE;
 }
 
-/* Init's, where we may look at it: a service may be shown less of the machine's files than there
- * is, and all of it as mounted without set-user-id. */
-static int open_machine_root(void)
+/* Init's folder, where we may look at its root, else our own: a service may be shown less of the
+ * machine's files than there is, and all of it as mounted without set-user-id. */
+static int open_machine_root(int *ret_process_fd)
 {
-    int fd = open("/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int init_fd = open_process(INIT_PID);
+    int fd = init_fd < 0 ? -1 : openat(init_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *ret_process_fd = fd < 0 ? open_process(getpid()) : take_fd(init_fd);
     return fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
 }
 
-enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
-                                         void *userdata, struct module_file *ret)
+enum module_failure module_file_open_own(const char *path, const struct module_guard *guard,
+                                         struct module_file *ret)
 {
-    struct search search = {.guard = guard, .userdata = userdata};
+    cleanup_(closep) int process_fd = -1;
+    cleanup_(closep) int root_fd = open_machine_root(&process_fd);
+    struct search search = {.guard = guard, .process_fd = process_fd};
     struct module_file file = {.fd = -1};
     struct statfs filesystem;
-    cleanup_(closep) int root_fd = open_machine_root();
     cleanup_(closep) int path_fd =
-        root_fd < 0 ? -1 : module_path_open(root_fd, path, guard, userdata);
+        root_fd < 0 ? -1 : module_path_open(root_fd, path, may_touch, &search);
     if (path_fd < 0) {
         return MODULE_FAILURE_NOT_FOUND;
     }
@@ -491,7 +480,7 @@ enum module_failure module_file_open_kernel(struct module_file *ret)
     if (fd < 0) {
         return failure_of(errno);
     }
-    *ret = (struct module_file){.fd = fd};
+    *ret = (struct module_file){.fd = fd, .is_local = true};
     return MODULE_FAILURE_NONE;
 }
 
@@ -513,6 +502,7 @@ enum module_failure module_file_open_vdso(struct module_file *ret)
     *ret = (struct module_file){
         .fd = take_fd(fd),
         .identity = {.device = UINT64_MAX, .inode = 1, .size_bytes = bytes},
+        .is_local = true,
     };
     return MODULE_FAILURE_NONE;
 }

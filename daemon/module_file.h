@@ -29,10 +29,23 @@ struct module_request {
     enum module_urgency urgency;
 };
 
+/* What is asked on the way to a file, by whoever may hang there. */
+struct module_guard {
+    /* Before each step that may wait for the filesystem `device`; false: do not touch it. */
+    bool (*device)(uint64_t device, void *userdata);
+    /* Before the memory of a process is looked at, which it can keep locked; false: do not. */
+    bool (*process)(int32_t pid, uint64_t start_time_ns, void *userdata);
+    void *userdata;
+    /* Go by paths on local filesystems only (mount_table.h), and look at nobody's memory: nothing
+     * on that way waits for a user. */
+    bool is_careful;
+};
+
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
     uid_t owner;
+    bool is_local; /* on a filesystem that never hangs */
     uid_t author; /* who can have written what is in it; unknown where a user made the filesystem */
 };
 
@@ -41,8 +54,8 @@ struct module_file {
  * where both are known, generation. Returns MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY
  * or _LIMIT.
  */
-enum module_failure module_file_open(const struct module_query *query, module_file_guard_fn guard,
-                                     void *userdata, struct module_file *ret);
+enum module_failure module_file_open(const struct module_query *query,
+                                     const struct module_guard *guard, struct module_file *ret);
 
 /* Opens the kernel's own list of symbols. */
 enum module_failure module_file_open_kernel(struct module_file *ret);
@@ -58,7 +71,7 @@ enum module_failure module_file_open_vdso(struct module_file *ret);
  * _LIMIT.
  */
 enum module_failure module_file_open_perf_map(const struct module_query *query,
-                                              module_file_guard_fn guard, void *userdata,
+                                              const struct module_guard *guard,
                                               struct module_file *ret);
 
 /*
@@ -66,5 +79,5 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
  * nobody but root can have written it: for files that the machine itself keeps for all. Returns as
  * above.
  */
-enum module_failure module_file_open_own(const char *path, module_file_guard_fn guard,
-                                         void *userdata, struct module_file *ret);
+enum module_failure module_file_open_own(const char *path, const struct module_guard *guard,
+                                         struct module_file *ret);

@@ -23,7 +23,7 @@
 
 struct walk {
     int root_fd; /* borrowed */
-    module_file_guard_fn guard;
+    module_path_guard_fn guard;
     void *userdata;
     int fd;               /* where we are */
     char done[PATH_MAX];  /* how to get there from the root, without links */
@@ -78,16 +78,30 @@ static int move_up(struct walk *walk)
     return r < 0 ? r : move_to_root(walk);
 }
 
-/* Asks for the filesystem of `fd`; what the kernel knows of it without waiting is enough. */
-static int ask(const struct walk *walk, int fd, mode_t *ret_mode)
+int module_path_place(int fd, struct module_place *ret, mode_t *ret_mode)
 {
     struct statx known;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) < 0) {
+    unsigned wanted = STATX_TYPE | STATX_MNT_ID;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &known) < 0) {
         return -errno;
     }
     *ret_mode = known.stx_mode;
-    return walk->guard(makedev(known.stx_dev_major, known.stx_dev_minor), walk->userdata) ? 0
-                                                                                          : -EBUSY;
+    *ret = (struct module_place){
+        .device = makedev(known.stx_dev_major, known.stx_dev_minor),
+        .mount_id = (known.stx_mask & STATX_MNT_ID) != 0 ? known.stx_mnt_id : 0,
+    };
+    return 0;
+}
+
+/* Asks for the filesystem of `fd`; what the kernel knows of it without waiting is enough. */
+static int ask(const struct walk *walk, int fd, mode_t *ret_mode)
+{
+    struct module_place place;
+    int r = module_path_place(fd, &place, ret_mode);
+    if (r < 0) {
+        return r;
+    }
+    return walk->guard(&place, walk->userdata) ? 0 : -EBUSY;
 }
 
 /* Puts a link's target in front of the rest. */
@@ -142,7 +156,7 @@ static bool take_component(struct walk *walk, char name[NAME_MAX + 1])
     return true;
 }
 
-int module_path_open(int root_fd, const char *path, module_file_guard_fn guard, void *userdata)
+int module_path_open(int root_fd, const char *path, module_path_guard_fn guard, void *userdata)
 {
     struct walk walk = {.root_fd = root_fd, .guard = guard, .userdata = userdata, .fd = -1};
     char name[NAME_MAX + 1];

@@ -6,10 +6,16 @@
  * the lock always. What may hang happens outside the lock. A slot given up keeps its job until the
  * thread comes back, but its answer has been handed out; the thread then cleans up after itself. So
  * a thread may outlive opener_free(), and the object goes with its last holder.
+ *
+ * A thread that begins sees to it that another one is idle, as long as there are free slots. A
+ * thread that has been at work for a while is slow, and does not count as one at work any more. All
+ * slots but the last may be at work on what may hang; whatever is begun beside them is careful, so
+ * that one thread always comes back.
  */
 #include "opener.h"
 
 #include "cleanup.h"
+#include "hung_processes.h"
 #include "limit_clock.h"
 #include "opener_queue.h"
 #include "threads.h"
@@ -18,8 +24,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#define SLOW_PART 20 /* of the time after which a thread is given up */
+
 struct slot {
     struct opener *opener;
+    bool is_running; /* it has a thread */
     struct job *job; /* at work on it */
     uint64_t begin_ns;
     bool given_up;
@@ -36,8 +45,13 @@ struct opener {
     struct opener_queue queue;
     struct job_list done;
     uint64_t hang_count;
-    struct slot slots[OPENER_THREADS];
+    struct slot slots[OPENER_THREADS_MAX];
 };
+
+static bool is_slow(const struct slot *slot, uint64_t now_ns)
+{
+    return slot->given_up || now_ns - slot->begin_ns >= slot->opener->hang_ns / SLOW_PART;
+}
 
 /* A filesystem on which a thread hangs is left alone until it lets go. */
 static bool on_device(uint64_t device, void *userdata)
@@ -46,39 +60,62 @@ static bool on_device(uint64_t device, void *userdata)
     struct opener *opener = slot->opener;
     bool hangs = false;
     (void)pthread_mutex_lock(&opener->lock);
-    for (size_t i = 0; i < OPENER_THREADS; i++) {
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
         const struct slot *other = &opener->slots[i];
         hangs = hangs || (other->given_up && other->job->device == device);
     }
     slot->job->device = device;
+    slot->job->asks_process = false;
     (void)pthread_mutex_unlock(&opener->lock);
     return !hangs;
+}
+
+/* A process that hung is left alone until it answers. */
+static bool on_process(int32_t pid, uint64_t start_time_ns, void *userdata)
+{
+    struct slot *slot = userdata;
+    struct opener *opener = slot->opener;
+    bool hangs = hung_processes_have(pid, start_time_ns);
+    (void)pthread_mutex_lock(&opener->lock);
+    slot->job->asks_process = !hangs;
+    slot->job->process_start_ns = start_time_ns;
+    (void)pthread_mutex_unlock(&opener->lock);
+    return !hangs;
+}
+
+static enum module_failure open_job(const struct module_guard *guard, struct job *job)
+{
+    struct module_file *file = &job->answer.file;
+    switch (job->kind) {
+    case JOB_OPEN:
+        return module_file_open(&job->query, guard, file);
+    case JOB_OPEN_KERNEL:
+        return module_file_open_kernel(file);
+    case JOB_OPEN_VDSO:
+        return module_file_open_vdso(file);
+    case JOB_OPEN_PERF_MAP:
+        return module_file_open_perf_map(&job->query, guard, file);
+    case JOB_OPEN_DEBUG:
+        return module_file_open_own(job->query.path, guard, file);
+    case JOB_CLOSE:
+        break;
+    }
+    return MODULE_FAILURE_NOT_FILE;
 }
 
 /* Does what may hang; without the lock. */
 static void do_job(struct slot *slot, struct job *job)
 {
+    const struct module_guard guard = {on_device, on_process, slot, job->is_careful};
     struct opener_answer *answer = &job->answer;
-    switch (job->kind) {
-    case JOB_OPEN:
-        answer->failure = module_file_open(&job->query, on_device, slot, &answer->file);
-        return;
-    case JOB_OPEN_KERNEL:
-        answer->failure = module_file_open_kernel(&answer->file);
-        return;
-    case JOB_OPEN_VDSO:
-        answer->failure = module_file_open_vdso(&answer->file);
-        return;
-    case JOB_OPEN_PERF_MAP:
-        answer->failure = module_file_open_perf_map(&job->query, on_device, slot, &answer->file);
-        return;
-    case JOB_OPEN_DEBUG:
-        answer->failure = module_file_open_own(job->query.path, on_device, slot, &answer->file);
-        return;
-    case JOB_CLOSE:
+    if (job->kind == JOB_CLOSE) {
         answer->file.fd = close_fd(answer->file.fd);
         return;
     }
+    enum module_failure failure = open_job(&guard, job);
+    bool missed = failure == MODULE_FAILURE_NOT_FOUND || failure == MODULE_FAILURE_IDENTITY;
+    /* There may be another way to it, when one can be tried. */
+    answer->failure = job->is_careful && missed ? MODULE_FAILURE_LIMIT : failure;
 }
 
 /* Makes an opened job an answer, or forgets it if that has been given already. */
@@ -89,6 +126,9 @@ static void finish_job(struct slot *slot)
     bool given_up = slot->given_up;
     slot->given_up = false;
     opener_queue_leave(&opener->queue, job, given_up);
+    if (job->is_remembered && job->answer.failure == MODULE_FAILURE_NONE) {
+        hung_processes_remove(job->query.pid, job->process_start_ns);
+    }
     if (given_up && job->kind != JOB_CLOSE && job->answer.failure == MODULE_FAILURE_NONE) {
         job->kind = JOB_CLOSE;
         (void)opener_queue_add(&opener->queue, job);
@@ -118,27 +158,108 @@ static void drop_holder(struct opener *opener)
     }
 }
 
+static size_t count_idle(const struct opener *opener)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
+        count += opener->slots[i].is_running && opener->slots[i].job == NULL;
+    }
+    return count;
+}
+
+/* Threads at work that are not slow. */
+static size_t count_working(const struct opener *opener)
+{
+    const uint64_t now_ns = limit_clock_ns();
+    size_t count = 0;
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
+        const struct slot *slot = &opener->slots[i];
+        count += slot->job != NULL && !is_slow(slot, now_ns);
+    }
+    return count;
+}
+
+/* Threads that may never come back. */
+static size_t count_at_risk(const struct opener *opener)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
+        const struct slot *slot = &opener->slots[i];
+        count += slot->job != NULL && (!slot->job->is_careful || slot->given_up);
+    }
+    return count;
+}
+
+/* Takes what may be done now; NULL: nothing, or enough threads are at work. */
+static struct job *begin(struct slot *slot)
+{
+    struct opener *opener = slot->opener;
+    if (count_working(opener) >= OPENER_THREADS) {
+        return NULL;
+    }
+    bool only_careful = count_at_risk(opener) >= OPENER_THREADS_MAX - 1;
+    slot->job = opener_queue_take(&opener->queue, !opener->stopping, only_careful);
+    slot->begin_ns = limit_clock_ns();
+    return slot->job;
+}
+
+static void *run_thread(void *userdata);
+
+/* Starts a thread unless one is idle or all slots have theirs. Unlocks meanwhile. Returns 0, or
+ * -errno. */
+static int keep_one_idle(struct opener *opener)
+{
+    size_t i = 0;
+    while (i < OPENER_THREADS_MAX && opener->slots[i].is_running) {
+        i++;
+    }
+    if (i == OPENER_THREADS_MAX || count_idle(opener) > 0 || opener->ending) {
+        return 0;
+    }
+    opener->slots[i] = (struct slot){.opener = opener, .is_running = true};
+    opener->holder_count++;
+    (void)pthread_mutex_unlock(&opener->lock);
+    int r = threads_start(run_thread, &opener->slots[i]);
+    (void)pthread_mutex_lock(&opener->lock);
+    if (r < 0) {
+        opener->slots[i].is_running = false;
+        opener->holder_count--;
+    }
+    return r;
+}
+
+/* For something to do; whether other threads are slow is seen by looking. */
+static void wait_for_work(struct opener *opener)
+{
+    if (count_working(opener) < OPENER_THREADS) {
+        (void)pthread_cond_wait(&opener->changed, &opener->lock);
+        return;
+    }
+    const struct timespec look = clock_timespec(limit_clock_ns() + opener->hang_ns / SLOW_PART);
+    (void)pthread_cond_timedwait(&opener->changed, &opener->lock, &look);
+}
+
 static void *run_thread(void *userdata)
 {
     struct slot *slot = userdata;
     struct opener *opener = slot->opener;
     (void)pthread_mutex_lock(&opener->lock);
     for (;;) {
-        struct job *job = opener_queue_take(&opener->queue, !opener->stopping);
-        if (job == NULL && opener->ending) {
+        struct job *job = begin(slot);
+        if (job == NULL && (opener->ending || count_idle(opener) > OPENER_THREADS)) {
             break;
         }
         if (job == NULL) {
-            (void)pthread_cond_wait(&opener->changed, &opener->lock);
+            wait_for_work(opener);
             continue;
         }
-        slot->job = job;
-        slot->begin_ns = limit_clock_ns();
+        (void)keep_one_idle(opener);
         (void)pthread_mutex_unlock(&opener->lock);
         do_job(slot, job);
         (void)pthread_mutex_lock(&opener->lock);
         finish_job(slot);
     }
+    slot->is_running = false;
     drop_holder(opener);
     return NULL;
 }
@@ -165,14 +286,9 @@ int opener_new(uint64_t hang_ns, struct opener **ret)
     opener->hang_ns = hang_ns;
     opener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = opener->event_fd < 0 ? -errno : 0;
-    for (size_t i = 0; i < OPENER_THREADS && r == 0; i++) {
-        (void)pthread_mutex_lock(&opener->lock);
-        opener->slots[i].opener = opener;
-        opener->holder_count++;
-        r = threads_start(run_thread, &opener->slots[i]);
-        opener->holder_count -= r < 0;
-        (void)pthread_mutex_unlock(&opener->lock);
-    }
+    (void)pthread_mutex_lock(&opener->lock);
+    r = r == 0 ? keep_one_idle(opener) : r;
+    (void)pthread_mutex_unlock(&opener->lock);
     if (r < 0) {
         opener_stop(opener);
         opener_free(opener);
@@ -184,17 +300,13 @@ int opener_new(uint64_t hang_ns, struct opener **ret)
 
 static struct timespec give_up_time(const struct opener *opener)
 {
-    uint64_t deadline_ns = limit_clock_ns() + opener->hang_ns;
-    return (struct timespec){
-        .tv_sec = (time_t)(deadline_ns / NS_PER_S),
-        .tv_nsec = (long)(deadline_ns % NS_PER_S),
-    };
+    return clock_timespec(limit_clock_ns() + opener->hang_ns);
 }
 
 static bool is_opening(const struct opener *opener)
 {
     bool opening = false;
-    for (size_t i = 0; i < OPENER_THREADS; i++) {
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
         const struct slot *slot = &opener->slots[i];
         opening = opening || (slot->job != NULL && slot->job->kind != JOB_CLOSE && !slot->given_up);
     }
@@ -257,7 +369,7 @@ int opener_submit(struct opener *opener, const struct opener_request *request)
 static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
 {
     uint64_t now_ns = limit_clock_ns();
-    for (size_t i = 0; i < OPENER_THREADS; i++) {
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
         struct slot *slot = &opener->slots[i];
         bool overdue = slot->job != NULL && !slot->given_up &&
                        (opener->stopping || now_ns - slot->begin_ns >= opener->hang_ns);
@@ -267,6 +379,11 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
         slot->given_up = true;
         opener->hang_count++;
         opener_queue_give_up(&opener->queue, slot->job);
+        if (slot->job->asks_process && !opener->stopping) {
+            slot->job->is_remembered = true;
+            hung_processes_add(slot->job->query.pid, slot->job->process_start_ns);
+        }
+        (void)pthread_cond_broadcast(&opener->changed);
         if (slot->job->kind != JOB_CLOSE) {
             *ret = (struct opener_answer){
                 .source = slot->job->answer.source,
@@ -281,17 +398,17 @@ static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
 
 static bool is_usable(const struct opener *opener)
 {
-    size_t given_up = 0;
-    for (size_t i = 0; i < OPENER_THREADS; i++) {
-        given_up += opener->slots[i].given_up;
+    bool usable = false;
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
+        usable = usable || (opener->slots[i].is_running && !opener->slots[i].given_up);
     }
-    return given_up < OPENER_THREADS && !opener->stopping;
+    return usable && !opener->stopping;
 }
 
 /* An answer for what waits while nobody is left to do it. */
 static bool refuse_queued(struct opener *opener, struct opener_answer *ret)
 {
-    struct job *job = opener_queue_refuse(&opener->queue, !is_usable(opener));
+    struct job *job = is_usable(opener) ? NULL : opener_queue_refuse(&opener->queue);
     if (job == NULL) {
         return false;
     }
@@ -316,7 +433,9 @@ bool opener_next(struct opener *opener, struct opener_answer *ret)
         opener_queue_answered(&opener->queue, job);
         found = true;
     }
-    found = found || give_up_slot(opener, ret) || refuse_queued(opener, ret);
+    found = found || give_up_slot(opener, ret);
+    (void)keep_one_idle(opener);
+    found = found || refuse_queued(opener, ret);
     (void)pthread_mutex_unlock(&opener->lock);
     return found;
 }
@@ -327,6 +446,22 @@ void opener_release(struct opener *opener, int fd, uid_t uid)
     opener_queue_release(&opener->queue, fd, uid);
     (void)pthread_cond_signal(&opener->changed);
     (void)pthread_mutex_unlock(&opener->lock);
+}
+
+void opener_discard(struct opener *opener, int fd, uid_t uid)
+{
+    (void)pthread_mutex_lock(&opener->lock);
+    (void)opener_queue_discard(&opener->queue, fd, uid);
+    (void)pthread_cond_signal(&opener->changed);
+    (void)pthread_mutex_unlock(&opener->lock);
+}
+
+bool opener_is_discarding(struct opener *opener, uid_t uid)
+{
+    (void)pthread_mutex_lock(&opener->lock);
+    uint32_t count = opener_queue_discarded_count(&opener->queue, uid);
+    (void)pthread_mutex_unlock(&opener->lock);
+    return count > 0;
 }
 
 uint64_t opener_hang_count(struct opener *opener)

@@ -25,12 +25,15 @@ struct opener_user {
     struct opener_user *next; /* in the ring */
     struct opener_user *previous;
     struct job_list waiting[MODULE_URGENCIES];
-    struct job_list closing;
+    struct job_list closing;       /* what may hang in it, */
+    struct job_list closing_local; /* and what does not */
     struct job *handed_out;
     uint64_t weight; /* of the requests that are not answered */
     uint32_t file_count;
-    uint32_t busy_count; /* threads, also given up ones */
+    uint32_t discarded_count; /* of them */
+    uint32_t busy_count;      /* threads that may hang, also given up ones */
     uint32_t given_up_count;
+    uint32_t careful_count; /* threads that cannot */
 };
 
 void job_list_append(struct job_list *list, struct job *job)
@@ -145,7 +148,8 @@ static struct opener_user *get_user(struct opener_queue *queue, uid_t uid)
 
 static void drop_user(struct opener_queue *queue, struct opener_user *user)
 {
-    if (user->weight > 0 || user->file_count > 0 || user->busy_count > 0) {
+    if (user->weight > 0 || user->file_count > 0 || user->busy_count > 0 ||
+        user->careful_count > 0) {
         return;
     }
     struct opener_user **link = find_user(queue, user->uid);
@@ -173,11 +177,17 @@ void opener_queue_done(struct opener_queue *queue)
             free_jobs(&user->waiting[i]);
         }
         free_jobs(&user->closing);
+        free_jobs(&user->closing_local);
         struct job_list handed_out = {.first = user->handed_out};
         free_jobs(&handed_out);
-        user->weight = user->file_count = user->busy_count = 0;
+        user->weight = user->file_count = user->busy_count = user->careful_count = 0;
         drop_user(queue, user);
     }
+}
+
+static void append_closing(struct opener_user *user, struct job *job)
+{
+    job_list_append(job->answer.file.is_local ? &user->closing_local : &user->closing, job);
 }
 
 int opener_queue_add(struct opener_queue *queue, struct job *job)
@@ -187,7 +197,7 @@ int opener_queue_add(struct opener_queue *queue, struct job *job)
         return -ENOMEM;
     }
     if (job->kind == JOB_CLOSE) {
-        job_list_append(&user->closing, job);
+        append_closing(user, job);
         return 0;
     }
     uint64_t weight = weight_of(job);
@@ -209,43 +219,71 @@ static bool may_have_file(const struct opener_queue *queue, const struct opener_
            (queue->file_count < OPENER_FILES_MAX || user->uid == OPENER_OWN_UID);
 }
 
-/* The user whose turn it is among those who have something on one of their lists that may be done
- * now; `urgency` MODULE_URGENCIES is for files to be closed. */
-static struct opener_user *next_user(const struct opener_queue *queue, size_t urgency)
+/* Whether a user may have one more thread that may hang. */
+static bool may_hang(const struct opener_user *user, bool only_careful)
+{
+    return !only_careful && user->busy_count < OPENER_UID_THREADS_MAX;
+}
+
+/* Or one that cannot, while there is no other way. */
+static bool may_be_careful(const struct opener_user *user, bool only_careful)
+{
+    return user->careful_count == 0 &&
+           (only_careful || user->given_up_count >= OPENER_UID_THREADS_MAX);
+}
+
+/* A file that may be closed now. */
+static struct job *take_closing(struct opener_queue *queue, bool only_careful)
 {
     struct opener_user *user = queue->turn;
-    bool closing = urgency == MODULE_URGENCIES;
-    if (user == NULL) {
-        return NULL;
-    }
     do {
-        const struct job_list *list = closing ? &user->closing : &user->waiting[urgency];
-        if (list->first != NULL && user->busy_count < OPENER_UID_THREADS_MAX &&
-            (closing || may_have_file(queue, user))) {
-            return user;
+        struct job_list *list = &user->closing_local;
+        bool careful = list->first != NULL && user->careful_count == 0;
+        list = careful ? list : &user->closing;
+        if (list->first != NULL && (careful || may_hang(user, only_careful))) {
+            struct job *job = job_list_take(list);
+            job->is_careful = careful;
+            return job;
         }
         user = user->next;
     } while (user != queue->turn);
     return NULL;
 }
 
-struct job *opener_queue_take(struct opener_queue *queue, bool may_open)
+static struct job *take_opening(struct opener_queue *queue, size_t urgency, bool only_careful)
 {
-    struct opener_user *user = next_user(queue, MODULE_URGENCIES);
-    struct job_list *list = user == NULL ? NULL : &user->closing;
-    for (size_t i = 0; i < MODULE_URGENCIES && may_open && list == NULL; i++) {
-        user = next_user(queue, i);
-        list = user == NULL ? NULL : &user->waiting[i];
+    struct opener_user *user = queue->turn;
+    do {
+        struct job_list *list = &user->waiting[urgency];
+        bool careful = !may_hang(user, only_careful);
+        if (list->first != NULL && may_have_file(queue, user) &&
+            (!careful || may_be_careful(user, only_careful))) {
+            struct job *job = job_list_take(list);
+            job->is_careful = careful;
+            return job;
+        }
+        user = user->next;
+    } while (user != queue->turn);
+    return NULL;
+}
+
+struct job *opener_queue_take(struct opener_queue *queue, bool may_open, bool only_careful)
+{
+    struct job *job = queue->turn == NULL ? NULL : take_closing(queue, only_careful);
+    for (size_t i = 0; i < MODULE_URGENCIES && may_open && job == NULL && queue->turn != NULL;
+         i++) {
+        job = take_opening(queue, i, only_careful);
     }
-    if (list == NULL) {
+    if (job == NULL) {
         return NULL;
     }
-    struct job *job = job_list_take(list);
+    struct opener_user *user = job->user;
     if (job->kind != JOB_CLOSE) {
         user->file_count++;
         queue->file_count++;
     }
-    user->busy_count++;
+    user->busy_count += !job->is_careful;
+    user->careful_count += job->is_careful;
     queue->turn = user->next;
     return job;
 }
@@ -261,7 +299,6 @@ static void uncount_request(struct opener_queue *queue, struct job *job)
 void opener_queue_give_up(struct opener_queue *queue, struct job *job)
 {
     job->user->given_up_count++;
-    queue->given_up_count++;
     if (job->kind != JOB_CLOSE) {
         uncount_request(queue, job);
     }
@@ -270,25 +307,25 @@ void opener_queue_give_up(struct opener_queue *queue, struct job *job)
 void opener_queue_leave(struct opener_queue *queue, struct job *job, bool was_given_up)
 {
     struct opener_user *user = job->user;
-    user->busy_count--;
+    user->busy_count -= !job->is_careful;
+    user->careful_count -= job->is_careful;
     user->given_up_count -= was_given_up;
-    queue->given_up_count -= was_given_up;
     if (job->kind == JOB_CLOSE || job->answer.failure != MODULE_FAILURE_NONE) {
         user->file_count--;
         queue->file_count--;
+        user->discarded_count -= job->is_discarded;
     }
 }
 
-struct job *opener_queue_refuse(struct opener_queue *queue, bool any)
+struct job *opener_queue_refuse(struct opener_queue *queue)
 {
     struct opener_user *user = queue->turn;
-    if (user == NULL || (!any && queue->given_up_count < OPENER_UID_THREADS_MAX)) {
+    if (user == NULL) {
         return NULL;
     }
     do {
         for (size_t i = 0; i < MODULE_URGENCIES; i++) {
-            if (user->waiting[i].first != NULL &&
-                (any || user->given_up_count >= OPENER_UID_THREADS_MAX)) {
+            if (user->waiting[i].first != NULL) {
                 return job_list_take(&user->waiting[i]);
             }
         }
@@ -326,5 +363,33 @@ void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid)
     assert(job != NULL);
     *link = job->next;
     job->kind = JOB_CLOSE;
-    job_list_append(&user->closing, job);
+    append_closing(user, job);
+}
+
+int opener_queue_discard(struct opener_queue *queue, int fd, uid_t uid)
+{
+    struct opener_user *user = get_user(queue, uid);
+    struct job *job = user == NULL ? NULL : calloc(1, sizeof *job);
+    if (job == NULL) {
+        if (user != NULL) {
+            drop_user(queue, user);
+        }
+        return -ENOMEM;
+    }
+    job->kind = JOB_CLOSE;
+    job->user = user;
+    job->is_discarded = true;
+    job->answer.uid = uid;
+    job->answer.file.fd = fd;
+    user->file_count++;
+    user->discarded_count++;
+    queue->file_count++;
+    append_closing(user, job);
+    return 0;
+}
+
+uint32_t opener_queue_discarded_count(struct opener_queue *queue, uid_t uid)
+{
+    const struct opener_user *user = *find_user(queue, uid);
+    return user == NULL ? 0 : user->discarded_count;
 }

@@ -25,7 +25,12 @@ struct job {
     enum module_urgency urgency;
     struct opener_user *user;
     struct module_query query; /* its path is owned */
+    bool is_discarded;         /* nothing that was opened here */
+    bool is_careful;           /* to be done without anything that may hang */
     uint64_t device;           /* that may be hanging, 0: not known yet */
+    bool asks_process;         /* the query's process is what may be hanging, */
+    uint64_t process_start_ns; /* which began then, */
+    bool is_remembered;        /* and is in hung_processes.h */
     struct opener_answer answer;
 };
 
@@ -40,7 +45,6 @@ struct opener_queue {
     struct opener_user *turn; /* of a ring of all users; NULL: there are none */
     uint64_t weight;          /* of the requests that are not answered */
     uint32_t file_count;
-    uint32_t given_up_count;
 };
 
 void job_list_append(struct job_list *list, struct job *job);
@@ -57,19 +61,26 @@ void opener_queue_done(struct opener_queue *queue);
 /* Takes the job (on success). Returns 0, -EAGAIN when it is beyond the uid's share, -ENOMEM. What
  * closes a file always finds its place. */
 int opener_queue_add(struct opener_queue *queue, struct job *job);
-/* A job that may be done now, or NULL: files are closed first, then what is wanted is opened, then
- * the rest; among equals the uids take turns. */
-struct job *opener_queue_take(struct opener_queue *queue, bool may_open);
+/*
+ * A job that may be done now, or NULL: files are closed first, then what is wanted is opened, then
+ * the rest; among equals the users take turns. A user all of whose threads hang has one that is
+ * careful, and so has each when `only_careful` says that no more may hang.
+ */
+struct job *opener_queue_take(struct opener_queue *queue, bool may_open, bool only_careful);
 /* Its thread hangs; it counts as answered. */
 void opener_queue_give_up(struct opener_queue *queue, struct job *job);
 /* Its thread has come back. */
 void opener_queue_leave(struct opener_queue *queue, struct job *job, bool was_given_up);
-/* A job (returned) that will not be done: of a uid all of whose threads hang, or of any. Or NULL.
- */
-struct job *opener_queue_refuse(struct opener_queue *queue, bool any);
+/* A job (returned) that will not be done, or NULL. */
+struct job *opener_queue_refuse(struct opener_queue *queue);
 /* Takes a job whose answer is handed out, and keeps it while its file is open. */
 void opener_queue_answered(struct opener_queue *queue, struct job *job);
 /* Takes a job of which nothing is left. */
 void opener_queue_forget(struct opener_queue *queue, struct job *job);
 /* A file that was handed out is to be closed. */
 void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid);
+/* A descriptor of unknown kind is to be closed, which counts as a file of that user. Returns 0, or
+ * -ENOMEM. */
+int opener_queue_discard(struct opener_queue *queue, int fd, uid_t uid);
+/* How many of these are not closed yet. */
+uint32_t opener_queue_discarded_count(struct opener_queue *queue, uid_t uid);

@@ -7,9 +7,10 @@
  * comes back is thrown away. So a thread may outlive proc_reader_free(), and the object goes with
  * its last holder.
  *
- * Who hung is remembered for the whole program, and so are the places of threads at work: sessions
- * come and go, and what hangs stays. Who has many uids can hold three threads; the last one reads
- * what does not hang.
+ * Who hung is remembered for the whole program (hung_processes.h), and so are the places of threads
+ * at work: sessions come and go, and what hangs stays. A thread that begins sees to it that another
+ * one is idle, as long as there are slots. Of the places one is kept for what does not hang, and
+ * before it a few for processes of root.
  *
  * What counts is for how long a thread was seen asleep, look by look: one that waits for its turn
  * on a busy machine does not hang, and when all of the daemon stood still nobody looked. Others
@@ -23,8 +24,10 @@
  */
 #include "proc_reader.h"
 
+#include "account.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "hung_processes.h"
 #include "limit_clock.h"
 #include "threads.h"
 
@@ -32,14 +35,17 @@
 #include <pthread.h>
 #include <string.h>
 
-#define SLOW_PART     20 /* of the time after which a reading is given up: a thread is slow */
-#define LOOK_PART     8  /* this much of it counts between two looks, at the most */
-#define HUNG_MAX      64 /* processes that are remembered: the last ones */
-#define FREE_WAIT_NS  (100 * NS_PER_MS)
-#define UID_NOT_KNOWN UINT32_MAX
+#define SLOW_PART         20 /* of the time after which a reading is given up: a thread is slow */
+#define LOOK_PART         8  /* this much of it counts between two looks, at the most */
+#define KEPT_PLACES       1  /* for what does not hang, */
+#define ROOT_PLACES       4  /* and with these for root's processes */
+#define IDLE_MAX          2  /* threads */
+#define FREE_WAIT_NS      (100 * NS_PER_MS)
+#define ACCOUNT_NOT_KNOWN UINT32_MAX
 
 struct slot {
     struct proc_reader *reader;
+    bool is_running;             /* it has a thread */
     struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
     uint64_t begin_ns;           /* as the next ones, while busy */
@@ -59,18 +65,13 @@ struct queue {
 /* One lock may be held when this one's is taken, a reader's. */
 static struct {
     pthread_mutex_t lock;
-    struct hung {
-        int32_t pid;
-        uint64_t start_time_ns;
-    } hung[HUNG_MAX];
-    size_t hung_count;
     struct place {
         bool taken;
         bool slow;
-        uint32_t uid; /* of the process; the next ones as well */
+        uint32_t account; /* of the process; the next ones as well */
         int32_t pid;
         uint64_t start_time_ns;
-    } places[PROC_READER_THREADS];
+    } places[PROC_READER_THREADS_MAX];
 } memory;
 static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
 static int memory_error;
@@ -86,7 +87,7 @@ struct proc_reader {
     struct queue done;
     size_t done_bytes;
     struct proc_reader_counts counts;
-    struct slot slots[PROC_READER_THREADS];
+    struct slot slots[PROC_READER_THREADS_MAX];
 };
 
 static void append(struct queue *queue, struct proc_reading *reading)
@@ -127,11 +128,11 @@ static struct proc_reading *take_request(struct proc_reader *reader)
 }
 
 /* Under the memory's lock. */
-static size_t count_slow(bool any, uint32_t uid)
+static size_t count_slow(bool any, uint32_t account)
 {
     size_t count = 0;
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
-        count += memory.places[i].slow && (any || memory.places[i].uid == uid);
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
+        count += memory.places[i].slow && (any || memory.places[i].account == account);
     }
     return count;
 }
@@ -140,51 +141,29 @@ static size_t count_slow(bool any, uint32_t uid)
 static bool is_everything_slow(void)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool slow = count_slow(true, 0) == PROC_READER_THREADS;
+    bool slow = count_slow(true, 0) == PROC_READER_THREADS_MAX;
     (void)pthread_mutex_unlock(&memory.lock);
     return slow;
 }
 
 /* Whether the process of a place may hang as well. */
-static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t uid)
+static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t account)
 {
+    const size_t kept_count = account == 0 ? KEPT_PLACES : ROOT_PLACES;
+    bool hangs = hung_processes_have(pid, start_time_ns);
     (void)pthread_mutex_lock(&memory.lock);
-    bool hangs = count_slow(false, uid) >= PROC_READER_UID_LOST_MAX ||
-                 count_slow(true, 0) >= PROC_READER_THREADS - 1;
-    place->uid = uid;
+    hangs = hangs || count_slow(false, account) >= PROC_READER_UID_LOST_MAX ||
+            count_slow(true, 0) >= PROC_READER_THREADS_MAX - kept_count;
+    place->account = account;
     place->pid = pid;
     place->start_time_ns = start_time_ns;
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         const struct place *other = &memory.places[i];
         hangs =
             hangs || (other->slow && other->pid == pid && other->start_time_ns == start_time_ns);
     }
-    for (size_t i = 0; i < HUNG_MAX; i++) {
-        const struct hung *hung = &memory.hung[i];
-        hangs = hangs || (hung->pid == pid && hung->start_time_ns == start_time_ns);
-    }
     (void)pthread_mutex_unlock(&memory.lock);
     return hangs;
-}
-
-static void remember(int32_t pid, uint64_t start_time_ns)
-{
-    (void)pthread_mutex_lock(&memory.lock);
-    memory.hung[memory.hung_count++ % HUNG_MAX] = (struct hung){pid, start_time_ns};
-    (void)pthread_mutex_unlock(&memory.lock);
-}
-
-/* It has come back whole after all. */
-static void forget(int32_t pid, uint64_t start_time_ns)
-{
-    (void)pthread_mutex_lock(&memory.lock);
-    for (size_t i = 0; i < HUNG_MAX; i++) {
-        struct hung *hung = &memory.hung[i];
-        if (hung->pid == pid && hung->start_time_ns == start_time_ns) {
-            *hung = (struct hung){0};
-        }
-    }
-    (void)pthread_mutex_unlock(&memory.lock);
 }
 
 /* NULL: others have them all. */
@@ -192,11 +171,11 @@ static struct place *take_place(void)
 {
     struct place *place = NULL;
     (void)pthread_mutex_lock(&memory.lock);
-    for (size_t i = 0; i < PROC_READER_THREADS && place == NULL; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX && place == NULL; i++) {
         place = memory.places[i].taken ? NULL : &memory.places[i];
     }
     if (place != NULL) {
-        *place = (struct place){.taken = true, .uid = UID_NOT_KNOWN};
+        *place = (struct place){.taken = true, .account = ACCOUNT_NOT_KNOWN};
     }
     (void)pthread_mutex_unlock(&memory.lock);
     return place;
@@ -229,7 +208,7 @@ static bool has_requests(const struct proc_reader *reader)
 static bool is_working(const struct proc_reader *reader)
 {
     bool working = false;
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         const struct slot *slot = &reader->slots[i];
         working = working || (slot->answer != NULL && !slot->slow);
     }
@@ -244,7 +223,7 @@ static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *us
     (void)pthread_mutex_lock(&reader->lock);
     slot->start_time_ns = start_time_ns;
     (void)pthread_mutex_unlock(&reader->lock);
-    return !may_hang(slot->place, pid, start_time_ns, uid);
+    return !may_hang(slot->place, pid, start_time_ns, account_of(uid));
 }
 
 /* Takes what the thread of a slot has read; NULL: there was no memory for it. */
@@ -254,7 +233,7 @@ static void finish(struct proc_reader *reader, struct slot *slot, struct proc_re
     leave_place(take_ptr(slot->place));
     if (failed == NULL) { /* it was given up */
         if (reading != NULL && reading->error == 0 && !reading->scan.mappings_missing) {
-            forget(reading->scan.pid, slot->start_time_ns);
+            hung_processes_remove(reading->scan.pid, slot->start_time_ns);
         }
         free(reading);
         return;
@@ -303,6 +282,57 @@ static bool begin(struct proc_reader *reader, struct slot *slot)
     return true;
 }
 
+static size_t count_idle(const struct proc_reader *reader)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
+        count += reader->slots[i].is_running && reader->slots[i].place == NULL;
+    }
+    return count;
+}
+
+static void *run_thread(void *userdata);
+
+/* Starts a thread unless one is idle or all slots have theirs. Unlocks meanwhile. Returns 0, or
+ * -errno. */
+static int keep_one_idle(struct proc_reader *reader)
+{
+    size_t i = 0;
+    while (i < PROC_READER_THREADS_MAX && reader->slots[i].is_running) {
+        i++;
+    }
+    if (i == PROC_READER_THREADS_MAX || count_idle(reader) > 0 || reader->ending) {
+        return 0;
+    }
+    reader->slots[i] = (struct slot){.reader = reader, .is_running = true, .stat_fd = -1};
+    reader->holder_count++;
+    (void)pthread_mutex_unlock(&reader->lock);
+    int r = threads_start(run_thread, &reader->slots[i]);
+    (void)pthread_mutex_lock(&reader->lock);
+    if (r < 0) {
+        reader->slots[i].is_running = false;
+        reader->holder_count--;
+    }
+    return r;
+}
+
+/* Reads what a slot has begun. */
+static void read_request(struct proc_reader *reader, struct slot *slot, struct proc_scan *scan)
+{
+    const struct proc_request request = {
+        .part = slot->answer->part,
+        .urgency = slot->answer->urgency,
+        .pid = slot->answer->scan.pid,
+        .cgroups = reader->cgroups,
+    };
+    (void)keep_one_idle(reader);
+    (void)pthread_mutex_unlock(&reader->lock);
+    struct proc_reading *reading =
+        scan == NULL ? NULL : proc_scan_read(scan, &request, may_read, slot);
+    (void)pthread_mutex_lock(&reader->lock);
+    finish(reader, slot, reading);
+}
+
 static void *run_thread(void *userdata)
 {
     struct slot *slot = userdata;
@@ -312,50 +342,30 @@ static void *run_thread(void *userdata)
     (void)pthread_mutex_lock(&reader->lock);
     slot->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
     while (!reader->ending) {
-        if (!begin(reader, slot)) {
+        if (begin(reader, slot)) {
+            read_request(reader, slot, scan);
+        } else if (count_idle(reader) > IDLE_MAX) {
+            break;
+        } else {
             (void)pthread_cond_wait(&reader->changed, &reader->lock);
-            continue;
         }
-        const struct proc_request request = {
-            .part = slot->answer->part,
-            .urgency = slot->answer->urgency,
-            .pid = slot->answer->scan.pid,
-            .cgroups = reader->cgroups,
-        };
-        (void)pthread_mutex_unlock(&reader->lock);
-        struct proc_reading *reading =
-            scan == NULL ? NULL : proc_scan_read(scan, &request, may_read, slot);
-        (void)pthread_mutex_lock(&reader->lock);
-        finish(reader, slot, reading);
     }
     (void)proc_scan_free(scan);
     slot->stat_fd = close_fd(slot->stat_fd);
+    slot->is_running = false;
     drop_holder(reader);
     return NULL;
 }
 
-/* A lock whose holder inherits the priority of who waits for it. */
-static int init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t inheriting;
-    int r = -pthread_mutexattr_init(&inheriting);
-    if (r == 0) {
-        r = -pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
-        r = r < 0 ? r : -pthread_mutex_init(lock, &inheriting);
-        (void)pthread_mutexattr_destroy(&inheriting);
-    }
-    return r;
-}
-
 static void init_memory(void)
 {
-    memory_error = init_lock(&memory.lock);
+    memory_error = threads_init_lock(&memory.lock);
 }
 
 static int init_locks(struct proc_reader *reader)
 {
     (void)pthread_once(&memory_once, init_memory);
-    int r = memory_error < 0 ? memory_error : init_lock(&reader->lock);
+    int r = memory_error < 0 ? memory_error : threads_init_lock(&reader->lock);
     if (r < 0) {
         return r;
     }
@@ -380,14 +390,9 @@ int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
     reader->holder_count = 1;
     reader->cgroups = cgroups;
     reader->hang_ns = hang_ns;
-    for (size_t i = 0; i < PROC_READER_THREADS && r == 0; i++) {
-        (void)pthread_mutex_lock(&reader->lock);
-        reader->slots[i].reader = reader;
-        reader->holder_count++;
-        r = threads_start(run_thread, &reader->slots[i]);
-        reader->holder_count -= r < 0;
-        (void)pthread_mutex_unlock(&reader->lock);
-    }
+    (void)pthread_mutex_lock(&reader->lock);
+    r = keep_one_idle(reader);
+    (void)pthread_mutex_unlock(&reader->lock);
     if (r < 0) {
         (void)proc_reader_free(reader);
         return r;
@@ -400,7 +405,7 @@ int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret)
 static bool has_company(const struct proc_reader *reader)
 {
     size_t lost_count = 0;
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         lost_count += reader->slots[i].place != NULL && reader->slots[i].answer == NULL;
     }
     return reader->holder_count > 1 + lost_count;
@@ -420,7 +425,7 @@ static void look_at_all(struct proc_reader *reader)
 {
     const uint64_t now_ns = limit_clock_ns();
     const uint64_t look_max_ns = reader->hang_ns / LOOK_PART;
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         struct slot *slot = &reader->slots[i];
         if (slot->answer == NULL) {
             continue;
@@ -442,11 +447,11 @@ static void look_at_all(struct proc_reader *reader)
 static void drop_requests(struct proc_reader *reader)
 {
     look_at_all(reader);
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         struct slot *slot = &reader->slots[i];
         struct proc_reading *request = take_ptr(slot->answer);
         if (request != NULL && slot->slow) {
-            remember(request->scan.pid, slot->start_time_ns);
+            hung_processes_add(request->scan.pid, slot->start_time_ns);
         } else if (request != NULL) {
             mark_slow(slot);
         }
@@ -509,13 +514,13 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
 static struct proc_reading *give_up(struct proc_reader *reader)
 {
     look_at_all(reader);
-    for (size_t i = 0; i < PROC_READER_THREADS; i++) {
+    for (size_t i = 0; i < PROC_READER_THREADS_MAX; i++) {
         struct slot *slot = &reader->slots[i];
         if (slot->answer == NULL || slot->asleep_ns < reader->hang_ns) {
             continue;
         }
         struct proc_reading *reading = take_ptr(slot->answer);
-        remember(reading->scan.pid, slot->start_time_ns);
+        hung_processes_add(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
         reader->counts.unread_count++;

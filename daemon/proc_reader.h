@@ -8,9 +8,10 @@
  * it comes back.
  *
  * Mappings of that process are not read meanwhile, nor again unless what the thread brings is
- * whole; nor, for the time being, any of a uid of which PROC_READER_UID_LOST_MAX threads are slow
- * or lost, or of anybody when all but one of PROC_READER_THREADS are. When all are, everything
- * fails at once. Threads of former readers count as well.
+ * whole; nor, for the time being, any of an account (account.h) of which PROC_READER_UID_LOST_MAX
+ * threads are slow or lost. A thread that is lost is replaced, until there are
+ * PROC_READER_THREADS_MAX, of all readers of the program together. The last few read mappings of
+ * root's processes only, and the very last one none. When all are lost everything fails at once.
  *
  * What samples wait for comes first, then a walk, then what is read once more. Each request has
  * exactly one answer. All calls come from one thread, and none ever waits but proc_reader_free().
@@ -18,7 +19,7 @@
 
 #include "proc_scan.h"
 
-#define PROC_READER_THREADS      4 /* one works, the others are for when it is slow or lost */
+#define PROC_READER_THREADS_MAX  16 /* one works, the others are slow or lost */
 #define PROC_READER_UID_LOST_MAX 2
 #define PROC_READER_HANG_NS      UINT64_C(2000000000) /* the limit of the daemon */
 #define PROC_READER_REQUESTS_MAX 256                  /* that are not answered, of each urgency */
@@ -33,8 +34,8 @@ enum proc_urgency {
 
 struct proc_reader;
 
-/* Starts the threads; with `cgroups` readings have them. After `hang_ns` one is given up, and a
- * thread is slow after a twentieth of it. Returns 0 and an object to release with
+/* Starts the first thread; with `cgroups` readings have them. After `hang_ns` one is given up, and
+ * a thread is slow after a twentieth of it. Returns 0 and an object to release with
  * proc_reader_free(), or -errno. */
 int proc_reader_new(bool cgroups, uint64_t hang_ns, struct proc_reader **ret);
 

@@ -338,13 +338,11 @@ static void inherits_nothing_but_its_socket(void **state)
 }
 
 enum lie {
-    LIE_NO_DESCRIPTOR,
-    LIE_TWO_DESCRIPTORS,
+    LIE_DESCRIPTOR,
     LIE_MANY_DESCRIPTORS,
+    LIE_NOTHING_WRITTEN,
     LIE_NOT_SEALED,
     LIE_HALF_SEALED,
-    LIE_PIPE,
-    LIE_ORDINARY_FILE,
     LIE_SIZE_TOO_LARGE,
     LIE_SIZE_TOO_SMALL,
     LIE_SIZE_ZERO,
@@ -364,7 +362,8 @@ enum lie {
     LIE_TRUTH, /* shows that what the liars change is all that is wrong */
 };
 
-static int table_file(enum lie lie)
+/* Into the memfd that came with the question. */
+static void fill_table(enum lie lie, int fd)
 {
     char bytes[88] = {0};
     size_t size = sizeof bytes;
@@ -373,7 +372,6 @@ static int table_file(enum lie lie)
     if (lie != LIE_GARBAGE && symbol_builder_finish(builder, &table, &size) == 0) {
         memcpy(bytes, table, size);
     }
-    int fd = memfd_create("lie", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     bool written =
         lie == LIE_HOLES ? ftruncate(fd, 1 << 20) == 0 : write(fd, bytes, size) == (ssize_t)size;
     int seals = lie == LIE_NOT_SEALED ? 0 : ALL_SEALS;
@@ -381,51 +379,36 @@ static int table_file(enum lie lie)
     if (!written || (seals != 0 && fcntl(fd, F_ADD_SEALS, seals) < 0)) {
         _exit(1);
     }
-    return fd;
 }
 
 static uint64_t lying_size(enum lie lie)
 {
-    if (lie == LIE_HOLES) {
-        return 1 << 20;
-    }
-    if (lie == LIE_SIZE_TOO_LARGE) {
-        return TABLE_BYTES + 4096;
-    }
-    if (lie == LIE_SIZE_TOO_SMALL) {
-        return TABLE_BYTES - 8;
-    }
-    return lie == LIE_SIZE_ZERO ? 0 : TABLE_BYTES;
+    static const uint64_t sizes[LIE_TRUTH + 1] = {
+        [LIE_HOLES] = 1 << 20,
+        [LIE_SIZE_TOO_LARGE] = TABLE_BYTES + 4096,
+        [LIE_SIZE_TOO_SMALL] = TABLE_BYTES - 8,
+    };
+    return sizes[lie] != 0 || lie == LIE_SIZE_ZERO ? sizes[lie] : TABLE_BYTES;
 }
 
 static int32_t lying_error(enum lie lie)
 {
-    if (lie == LIE_ERROR_POSITIVE) {
-        return 5;
-    }
-    if (lie == LIE_ERROR_AGAIN) {
-        return -EAGAIN;
-    }
-    if (lie == LIE_ERROR_HUGE) {
-        return INT32_MIN;
-    }
-    return lie == LIE_ERROR_WITH_DESCRIPTOR ? -EIO : 0;
+    static const int32_t errors[LIE_TRUTH + 1] = {
+        [LIE_ERROR_POSITIVE] = 5,
+        [LIE_ERROR_AGAIN] = -EAGAIN,
+        [LIE_ERROR_HUGE] = INT32_MIN,
+        [LIE_ERROR_WITH_DESCRIPTOR] = -EIO,
+    };
+    return errors[lie];
 }
 
 static size_t descriptors_of(enum lie lie)
 {
-    bool none = lie == LIE_NO_DESCRIPTOR || lie == LIE_ERROR_POSITIVE || lie == LIE_ERROR_AGAIN ||
-                lie == LIE_ERROR_HUGE;
-    if (lie == LIE_MANY_DESCRIPTORS) {
-        return 200;
-    }
-    if (none) {
-        return 0;
-    }
-    return lie == LIE_TWO_DESCRIPTORS ? 2 : 1;
+    bool one = lie == LIE_DESCRIPTOR || lie == LIE_ERROR_WITH_DESCRIPTOR;
+    return lie == LIE_MANY_DESCRIPTORS ? 200 : one;
 }
 
-static void tell_lie(enum lie lie, uint64_t sequence)
+static void tell_lie(enum lie lie, uint64_t sequence, int table_fd)
 {
     char bytes[64] = {0};
     struct elf_worker_answer answer = {
@@ -433,14 +416,9 @@ static void tell_lie(enum lie lie, uint64_t sequence)
         .size_bytes = lying_size(lie),
         .error = lying_error(lie),
     };
-    int pipe_fds[2];
-    int fd = table_file(lie);
-    if (lie == LIE_PIPE && pipe(pipe_fds) == 0) {
-        fd = pipe_fds[0];
-    } else if (lie == LIE_ORDINARY_FILE) {
-        fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (lie != LIE_NOTHING_WRITTEN && table_fd >= 0) {
+        fill_table(lie, table_fd);
     }
-
     static union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(200 * sizeof(int))];
@@ -448,8 +426,8 @@ static void tell_lie(enum lie lie, uint64_t sequence)
     memcpy(bytes, &answer, sizeof answer);
     struct iovec data = {.iov_base = bytes, .iov_len = sizeof answer};
     data.iov_len = lie == LIE_SHORT_MESSAGE ? sizeof answer - 1 : data.iov_len;
-    data.iov_len = lie == LIE_LONG_MESSAGE ? sizeof bytes : data.iov_len;
-    data.iov_len = lie == LIE_EMPTY_MESSAGE ? 0 : data.iov_len;
+    data.iov_len =
+        lie == LIE_LONG_MESSAGE ? sizeof bytes : data.iov_len * (lie != LIE_EMPTY_MESSAGE);
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
     size_t count = descriptors_of(lie);
     if (count > 0) {
@@ -459,10 +437,29 @@ static void tell_lie(enum lie lie, uint64_t sequence)
                                          .cmsg_type = SCM_RIGHTS,
                                          .cmsg_len = CMSG_LEN(count * sizeof(int))};
         for (size_t i = 0; i < count; i++) {
-            memcpy(CMSG_DATA(&control.align) + i * sizeof fd, &fd, sizeof fd);
+            memcpy(CMSG_DATA(&control.align) + i * sizeof table_fd, &table_fd, sizeof table_fd);
         }
     }
     (void)sendmsg(3, &message, MSG_NOSIGNAL);
+}
+
+/* With the memfd for the table, the second one. */
+static bool receive_question(struct elf_worker_question *ret, int *ret_table_fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = ret, .iov_len = sizeof *ret};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    if (recvmsg(3, &message, 0) <= 0 || CMSG_FIRSTHDR(&message) == NULL) {
+        return false;
+    }
+    memcpy(ret_table_fd, CMSG_DATA(&control.align) + sizeof(int), sizeof(int));
+    return true;
 }
 
 /* What a worker does that has been taken over. */
@@ -470,12 +467,13 @@ static _Noreturn void be_liar(enum lie lie)
 {
     struct elf_worker_settings settings;
     struct elf_worker_question question = {0};
+    int table_fd = -1;
     (void)recv(3, &settings, sizeof settings, 0);
     if (lie == LIE_UNASKED) {
-        tell_lie(lie, 0);
+        tell_lie(lie, 0, -1);
     }
-    while (recv(3, &question, sizeof question, 0) > 0 && lie != LIE_DEATH) {
-        tell_lie(lie, question.sequence);
+    while (receive_question(&question, &table_fd) && lie != LIE_DEATH) {
+        tell_lie(lie, question.sequence, table_fd);
     }
     _exit(0);
 }
@@ -491,19 +489,29 @@ static size_t count_descriptors(void)
     return count;
 }
 
+static struct elf_worker *start_liar(enum lie lie)
+{
+    return start(&(struct elf_worker_config){.uid = LIAR_UID + lie, .gid = NOBODY});
+}
+
 static void believes_no_worker_that_was_taken_over(void **state)
 {
     (void)state;
     size_t before = count_descriptors();
     for (unsigned int lie = 0; lie < LIES; lie++) {
-        const struct elf_worker_config config = {.uid = LIAR_UID + lie, .gid = NOBODY};
-        struct elf_worker *worker = start(&config);
+        struct elf_worker *worker = start_liar((enum lie)lie);
         struct elf_worker_table table = {.map = NULL};
         assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
         int r = receive(worker, &table);
         if (r != -EPIPE || table.map != NULL) {
             fail_msg("lie %u: %d", lie, r);
         }
+        (void)elf_worker_end(worker);
+        int socket_fd = elf_worker_take_socket(worker);
+        if ((socket_fd >= 0) != (descriptors_of((enum lie)lie) > 0)) {
+            fail_msg("lie %u: the socket %d is left", lie, socket_fd);
+        }
+        (void)close(socket_fd);
         elf_worker_free(worker);
     }
     assert_int_equal(count_descriptors(), before);
@@ -512,8 +520,7 @@ static void believes_no_worker_that_was_taken_over(void **state)
 static void takes_no_answer_that_it_did_not_ask_for(void **state)
 {
     (void)state;
-    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_UNASKED, .gid = NOBODY};
-    struct elf_worker *worker = start(&config);
+    struct elf_worker *worker = start_liar(LIE_UNASKED);
     struct elf_worker_table table = {.map = NULL};
     assert_int_equal(receive(worker, &table), -EPIPE);
     elf_worker_free(worker);
@@ -523,8 +530,7 @@ static void takes_no_answer_that_it_did_not_ask_for(void **state)
 static void takes_no_symbols_for_call_frames(void **state)
 {
     (void)state;
-    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
-    struct elf_worker *worker = start(&config);
+    struct elf_worker *worker = start_liar(LIE_TRUTH);
     struct elf_worker_table table = {.map = NULL};
     assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, -1, CFI_TABLE_BYTES_MAX),
                      0);
@@ -535,8 +541,7 @@ static void takes_no_symbols_for_call_frames(void **state)
 static void believes_no_table_that_is_larger_than_allowed(void **state)
 {
     (void)state;
-    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
-    struct elf_worker *worker = start(&config);
+    struct elf_worker *worker = start_liar(LIE_TRUTH);
     struct elf_worker_table table = {.map = NULL};
     assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, -1, TABLE_BYTES - 1),
                      0);
@@ -547,8 +552,7 @@ static void believes_no_table_that_is_larger_than_allowed(void **state)
 static void takes_the_same_answer_when_it_is_true(void **state)
 {
     (void)state;
-    const struct elf_worker_config config = {.uid = LIAR_UID + LIE_TRUTH, .gid = NOBODY};
-    struct elf_worker *worker = start(&config);
+    struct elf_worker *worker = start_liar(LIE_TRUTH);
     struct elf_worker_table table = {.map = NULL};
     assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
     assert_int_equal(receive(worker, &table), 0);

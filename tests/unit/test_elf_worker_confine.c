@@ -79,6 +79,12 @@ static void try_another_memfd(void)
     (void)memfd_create("x", MFD_ALLOW_SEALING);
 }
 
+static void try_sending(void)
+{
+    struct msghdr message = {.msg_iovlen = 0};
+    (void)sendmsg(0, &message, MSG_DONTWAIT);
+}
+
 static void try_stat_by_path(void)
 {
     struct stat status;
@@ -124,6 +130,7 @@ static void filter_kills_whatever_it_does_not_list(void **state)
         {"mprotect executable", try_making_memory_executable, false},
         {"mmap of a file", try_mapping_a_file, false},
         {"memfd_create otherwise", try_another_memfd, false},
+        {"sendmsg", try_sending, false},
         {"stat by path", try_stat_by_path, false},
         {"dup", try_dup, false},
         {"a call of another architecture", try_x32_call, false},

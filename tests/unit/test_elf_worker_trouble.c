@@ -2,11 +2,13 @@
 
 /*
  * What the daemon's side makes of trouble that is no file's doing: a worker that this machine does
- * not let work, and a table for which there is no memory. This program is its own worker, honest or
+ * not let work, and a table for which there is no memory. And of one that was taken over, and sends
+ * back what it was handed: a file that cannot be closed. This program is its own worker, honest or
  * one that ends as it is told.
  */
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
+#include "hanging_fuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,8 @@
 #define WAIT_MS     30000
 #define FIRST_UID   70000 /* of a worker that ends */
 #define UID_OF(end) ((uid_t)(FIRST_UID + (end)))
+#define LIAR_UID    80000 /* of a worker that sends back what it was sent */
+#define LIMIT_S     10    /* for what takes no time */
 
 enum end {
     END_FORBIDDEN_CALL,
@@ -115,6 +119,80 @@ static void has_no_room_for_a_table_and_goes_on(void **state)
     elf_worker_free(worker);
 }
 
+/* Sends one question's files back, again and again as fast as it can. */
+static _Noreturn void send_back(void)
+{
+    char settings[64];
+    struct elf_worker_question question;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = &question, .iov_len = sizeof question};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    (void)recv(3, settings, sizeof settings, 0);
+    if (recvmsg(3, &message, 0) < 0) {
+        _exit(1);
+    }
+    struct elf_worker_answer answer = {.sequence = question.sequence, .size_bytes = 4096};
+    data = (struct iovec){.iov_base = &answer, .iov_len = sizeof answer};
+    while (sendmsg(3, &message, MSG_NOSIGNAL) >= 0) {
+    }
+    _exit(0);
+}
+
+/* In a process of its own, since what must not happen is that it never comes back. */
+static _Noreturn void be_sent_back(const char *path)
+{
+    struct elf_worker_table table = {.map = NULL};
+    const struct elf_worker_config config = {.uid = LIAR_UID, .gid = (gid_t)-1};
+    struct elf_worker *worker = NULL;
+    int started = elf_worker_start(&config, &worker);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* Another one, whose process is not to begin with this file either. */
+    if (fd < 0 || started < 0 || elf_worker_start(&config, &(struct elf_worker *){NULL}) < 0 ||
+        elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX) < 0) {
+        _exit(1);
+    }
+    int r = -EAGAIN;
+    for (unsigned i = 0; r == -EAGAIN && i < WAIT_MS; i++) {
+        (void)usleep(1000);
+        r = elf_worker_receive(worker, &table);
+    }
+    /* It holds the file, and so does this process: both end when the filesystem does. */
+    (void)elf_worker_end(worker);
+    bool taken = elf_worker_take_socket(worker) >= 0;
+    (void)kill(getppid(), r == -EPIPE && taken ? SIGUSR1 : SIGUSR2);
+    _exit(0);
+}
+
+static void closes_nothing_that_a_worker_sends(void **state)
+{
+    (void)state;
+    static struct fuse fuse;
+    sigset_t verdicts;
+    if (!mount_fuse(&fuse, true)) {
+        skip();
+    }
+    (void)sigemptyset(&verdicts);
+    (void)sigaddset(&verdicts, SIGUSR1);
+    (void)sigaddset(&verdicts, SIGUSR2);
+    (void)sigprocmask(SIG_BLOCK, &verdicts, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_sent_back(fuse.file);
+    }
+    const struct timespec limit = {.tv_sec = LIMIT_S};
+    int verdict = sigtimedwait(&verdicts, NULL, &limit);
+    unmount_fuse(&fuse);
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    assert_int_equal(verdict, SIGUSR1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
@@ -123,10 +201,14 @@ int main(int argc, char **argv)
         if (settings.uid >= UID_OF(0) && settings.uid < UID_OF(ENDS)) {
             end_as((enum end)(settings.uid - FIRST_UID));
         }
+        if (settings.uid == LIAR_UID) {
+            send_back();
+        }
         elf_worker_child(3);
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_what_would_end_the_next_one_too),
+        cmocka_unit_test(closes_nothing_that_a_worker_sends),
         cmocka_unit_test(has_no_room_for_a_table_and_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

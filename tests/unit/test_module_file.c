@@ -26,6 +26,21 @@ static bool guard(uint64_t device, void *userdata)
     return refused == NULL || *refused != device;
 }
 
+static bool place_guard(const struct module_place *place, void *userdata)
+{
+    return guard(place->device, userdata);
+}
+
+static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
+{
+    (void)pid;
+    (void)start_time_ns;
+    (void)userdata;
+    return true;
+}
+
+static const struct module_guard lets_all = {.device = guard, .process = process_guard};
+
 /* A page of the C library as this process has it mapped. */
 static struct module_query mapped_query(char path[4096])
 {
@@ -55,7 +70,7 @@ static struct module_query mapped_query(char path[4096])
 static enum module_failure open_query(const struct module_query *query)
 {
     struct module_file file = {.fd = -1};
-    enum module_failure failure = module_file_open(query, guard, NULL, &file);
+    enum module_failure failure = module_file_open(query, &lets_all, &file);
     (void)close(file.fd);
     return failure;
 }
@@ -73,7 +88,9 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
         .device_minor = minor(status.st_dev),
         .inode = status.st_ino,
     };
-    enum module_failure failure = module_file_open(&query, guard, refused_device, &file);
+    const struct module_guard refusing = {
+        .device = guard, .process = process_guard, .userdata = refused_device};
+    enum module_failure failure = module_file_open(&query, &refusing, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     if (failure == MODULE_FAILURE_NONE) {
         assert_int_equal(file.identity.inode, status.st_ino);
@@ -220,10 +237,10 @@ struct guarded {
     unsigned count;
 };
 
-static bool count_device(uint64_t device, void *userdata)
+static bool count_device(const struct module_place *place, void *userdata)
 {
     struct guarded *guarded = userdata;
-    guarded->count += device == guarded->device;
+    guarded->count += place->device == guarded->device;
     return true;
 }
 
@@ -264,7 +281,7 @@ static void walks_a_path_inside_its_root(void **state)
         (void)close(fd);
     }
     uint64_t refused = wanted.st_dev;
-    assert_int_equal(module_path_open(root, "/a/b/file", guard, &refused), -EBUSY);
+    assert_int_equal(module_path_open(root, "/a/b/file", place_guard, &refused), -EBUSY);
     (void)close(root);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);

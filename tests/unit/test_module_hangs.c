@@ -6,6 +6,7 @@
  */
 #include "module_cache_fixture.h"
 
+#include "dying_workers.h"
 #include "process_owner.h"
 
 #include <errno.h>
@@ -48,6 +49,12 @@ bool elf_worker_end(struct elf_worker *worker)
         worker->fd = -1;
     }
     return !worker->hangs || filesystem_answers;
+}
+
+int elf_worker_take_socket(struct elf_worker *worker)
+{
+    (void)worker;
+    return -1;
 }
 
 struct elf_worker *elf_worker_free(struct elf_worker *worker)
@@ -135,6 +142,40 @@ static void who_has_two_workers_hanging_gets_no_third(void **state)
     assert_int_equal(started_count, 3);
 }
 
+/* The files of the test are on a local filesystem, so all of them are read until the places end. */
+static void what_is_local_is_read_to_the_last_place(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint32_t i = 0; i < DYING_WORKERS_MAX / 2 - 1; i++) {
+        expect_of(fixture, 1000 + i, HANGING, MODULE_FAILURE_WORKER);
+        expect_of(fixture, 1000 + i, HANGING, MODULE_FAILURE_WORKER);
+    }
+    expect_of(fixture, 2000, BROKEN, MODULE_FAILURE_UNREADABLE);
+    assert_int_equal(module_cache_counts(fixture->cache).hung_refused_count, 0);
+}
+
+static void keeps_its_last_places_for_what_is_local(void **state)
+{
+    (void)state;
+    struct dying_workers dying = {.troubles = 0};
+    for (uint32_t i = 0; i < DYING_WORKERS_MAX - DYING_WORKERS_KEPT; i++) {
+        struct elf_worker *worker = NULL;
+        const uid_t uid = 1000 + i / 2;
+        assert_false(dying_workers_forbid(&dying, uid, false));
+        assert_int_equal(elf_worker_start(NULL, &worker), 0);
+        worker->hangs = true;
+        assert_true(dying_workers_have_room(&dying));
+        dying_workers_add(&dying, worker, &uid);
+    }
+    assert_true(dying_workers_forbid(&dying, 2000, false));
+    assert_false(dying_workers_forbid(&dying, 2000, true));
+    assert_true(dying_workers_forbid(&dying, 1000, true));
+    filesystem_answers = true;
+    assert_true(dying_workers_have_room(&dying));
+    assert_false(dying_workers_forbid(&dying, 1000, false));
+    dying_workers_done(&dying);
+}
+
 static void who_has_them_back_is_served_again(void **state)
 {
     struct fixture *fixture = *state;
@@ -164,6 +205,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_has_two_workers_hanging_gets_no_third, set_up_hangs,
+                                        tear_down_hangs),
+        cmocka_unit_test_setup_teardown(what_is_local_is_read_to_the_last_place, set_up_hangs,
+                                        tear_down_hangs),
+        cmocka_unit_test_setup_teardown(keeps_its_last_places_for_what_is_local, set_up_hangs,
                                         tear_down_hangs),
         cmocka_unit_test_setup_teardown(who_has_them_back_is_served_again, set_up_hangs,
                                         tear_down_hangs),

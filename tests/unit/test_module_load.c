@@ -66,7 +66,8 @@ static bool guard(uint64_t device, void *userdata)
 static enum module_failure open_own(const char *path, void *refuse)
 {
     struct module_file file = {.fd = -1};
-    enum module_failure failure = module_file_open_own(path, guard, refuse, &file);
+    const struct module_guard guards = {.device = guard, .userdata = refuse};
+    enum module_failure failure = module_file_open_own(path, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
     return failure;

@@ -43,7 +43,8 @@ static enum module_failure open_map(const struct mapped *mapped, uint64_t start_
     const struct module_query query = {
         .pid = mapped->pid, .start_time_ns = start_time_ns, .path = ""};
     struct module_file file = {.fd = -1};
-    enum module_failure failure = module_file_open_perf_map(&query, guard, NULL, &file);
+    const struct module_guard guards = {.device = guard};
+    enum module_failure failure = module_file_open_perf_map(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
     return failure;

@@ -6,11 +6,11 @@
  */
 #include "opener.h"
 
+#include "hanging_fuse.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <poll.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -204,106 +203,20 @@ static void opens_what_is_wanted_before_what_may_be(void **state)
     close_opener(opener);
 }
 
-struct fuse {
-    char folder[64];
-    char file[80];
-    pid_t server; /* the only one with the connection: when it dies, nobody waits any more */
-};
-
-/* Reads requests and answers what finds the file, and what opens it unless that is to hang; closing
- * it is never answered. */
-static _Noreturn void serve(int fd, bool opens)
+/* A process of that uid, which has mapped nothing of what is asked for. */
+static pid_t fork_as(uid_t uid)
 {
-    static _Alignas(8) char buffer[FUSE_MIN_READ_BUFFER * 2];
-    struct {
-        struct fuse_out_header header;
-        union {
-            struct fuse_init_out init;
-            struct fuse_entry_out entry;
-            struct fuse_attr_out attributes;
-            struct fuse_open_out opened;
-            struct fuse_statfs_out filesystem;
-        } body;
-    } reply;
-    for (;;) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        const struct fuse_in_header *request = (const void *)buffer;
-        if (got < (ssize_t)sizeof *request) {
-            _exit(0);
-        }
-        const struct fuse_attr attributes = {
-            .ino = request->opcode == FUSE_GETATTR ? request->nodeid : 2,
-            .size = 100,
-            .nlink = 1,
-            .mode = request->opcode == FUSE_GETATTR && request->nodeid == FUSE_ROOT_ID
-                        ? S_IFDIR | 0755
-                        : S_IFREG | 0755,
-        };
-        memset(&reply, 0, sizeof reply);
-        size_t bytes = 0;
-        if (request->opcode == FUSE_INIT) {
-            reply.body.init = (struct fuse_init_out){.major = FUSE_KERNEL_VERSION,
-                                                     .minor = FUSE_KERNEL_MINOR_VERSION,
-                                                     .max_write = 4096};
-            bytes = sizeof reply.body.init;
-        } else if (request->opcode == FUSE_LOOKUP) {
-            reply.body.entry = (struct fuse_entry_out){
-                .nodeid = 2, .entry_valid = 1000, .attr_valid = 1000, .attr = attributes};
-            bytes = sizeof reply.body.entry;
-        } else if (request->opcode == FUSE_GETATTR) {
-            reply.body.attributes = (struct fuse_attr_out){.attr_valid = 1000, .attr = attributes};
-            bytes = sizeof reply.body.attributes;
-        } else if (request->opcode == FUSE_OPEN && opens) {
-            bytes = sizeof reply.body.opened;
-        } else if (request->opcode == FUSE_STATFS) {
-            bytes = sizeof reply.body.filesystem;
-        } else if (request->opcode == FUSE_IOCTL) {
-            reply.header.error = -ENOSYS;
-        } else {
-            continue;
-        }
-        reply.header.unique = request->unique;
-        reply.header.len = (uint32_t)(sizeof reply.header + bytes);
-        if (write(fd, &reply, reply.header.len) < 0) {
-            _exit(1);
-        }
-    }
-}
-
-static bool mount_fuse(struct fuse *fuse, bool opens)
-{
-    char options[128];
-    struct stat status;
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
-        return false;
-    }
-    (void)snprintf(fuse->folder, sizeof fuse->folder, "/tmp/opener.XXXXXX");
-    assert_non_null(mkdtemp(fuse->folder));
-    (void)snprintf(fuse->file, sizeof fuse->file, "%s/file", fuse->folder);
-    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    (void)snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-    if (fd < 0 || mount("test", fuse->folder, "fuse", 0, options) < 0) {
-        (void)close(fd);
-        (void)rmdir(fuse->folder);
-        return false;
-    }
-    fuse->server = fork();
-    if (fuse->server == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        serve(fd, opens);
+        if (setresuid(uid, uid, uid) == 0) {
+            (void)pause();
+        }
+        _exit(1);
     }
-    (void)close(fd);
-    assert_int_equal(stat(fuse->file, &status), 0);
-    return true;
-}
-
-static void unmount_fuse(const struct fuse *fuse)
-{
-    (void)kill(fuse->server, SIGKILL);
-    (void)waitpid(fuse->server, NULL, 0);
-    (void)umount2(fuse->folder, MNT_DETACH);
-    (void)rmdir(fuse->folder);
+    assert_true(pid > 0);
+    (void)usleep(1000);
+    return pid;
 }
 
 static void gives_up_a_filesystem_that_does_not_answer(void **state)
@@ -372,6 +285,50 @@ static void leaves_threads_to_others_while_a_uid_hangs(void **state)
     }
     assert_int_equal(opener_hang_count(opener), OPENER_UID_THREADS_MAX);
     close_opener(opener);
+    unmount_fuse(&fuse);
+}
+
+#define ACCOUNTS  (OPENER_THREADS_MAX / OPENER_UID_THREADS_MAX + 1)
+#define FIRST_UID 20000
+
+/* Each account takes what it may, and together they take every thread that may hang. */
+static void opens_local_files_while_everything_else_hangs(void **state)
+{
+    (void)state;
+    static struct fuse fuse;
+    static struct module_query hanging[ACCOUNTS];
+    struct opener *opener = NULL;
+    if (!mount_fuse(&fuse, false)) {
+        skip();
+    }
+    struct module_query fine = query_of("/bin/true");
+    fine.pid = getpid();
+    assert_int_equal(opener_new(5 * HANG_NS, &opener), 0);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        hanging[i] = query_of(fuse.file);
+        hanging[i].pid = fork_as(FIRST_UID + i);
+        for (int j = 0; j < 2 * OPENER_UID_THREADS_MAX; j++) {
+            assert_int_equal(submit(opener, &hanging[i], MODULE_WANTED), 0);
+        }
+    }
+    /* For each of these, one more that is fine. */
+    for (unsigned i = 0; i < 2 * ACCOUNTS * 2 * OPENER_UID_THREADS_MAX; i++) {
+        struct opener_answer answer = wait_for_answer(opener);
+        if (answer.userdata == &fine) {
+            assert_int_equal(answer.failure, MODULE_FAILURE_NONE);
+            assert_true(answer.file.is_local);
+            opener_release(opener, answer.file.fd, answer.uid);
+        } else {
+            assert_int_not_equal(answer.failure, MODULE_FAILURE_NONE);
+            assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
+        }
+    }
+    assert_in_range(opener_hang_count(opener), OPENER_UID_THREADS_MAX, OPENER_THREADS_MAX - 1);
+    close_opener(opener);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        (void)kill(hanging[i].pid, SIGKILL);
+        (void)waitpid(hanging[i].pid, NULL, 0);
+    }
     unmount_fuse(&fuse);
 }
 
@@ -447,6 +404,7 @@ int main(void)
         cmocka_unit_test(opens_what_is_wanted_before_what_may_be),
         cmocka_unit_test(gives_up_a_filesystem_that_does_not_answer),
         cmocka_unit_test(leaves_threads_to_others_while_a_uid_hangs),
+        cmocka_unit_test(opens_local_files_while_everything_else_hangs),
         cmocka_unit_test(walks_no_path_over_a_filesystem_that_hangs),
         cmocka_unit_test(ends_although_a_file_cannot_be_closed),
     };

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The thread leaves the program's table of descriptors with a copy that ends with its own socket
+ * (CLOSE_RANGE_UNSHARE): what is not copied need not be closed. Then it is asked over that socket,
+ * a message with a descriptor for each worker, and answers with a pid. It is the worker's parent,
+ * for whose end the worker is told to die.
+ *
+ * A process that was forked has no such thread, and starts its own.
+ */
+#include "elf_worker_starter.h"
+
+#include "cleanup.h"
+#include "elf_worker.h"
+#include "threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SELF            "/proc/self/exe"
+#define DELETED         " (deleted)" /* what the link says of a file that has lost its name */
+#define CHILD_SOCKET_FD 3
+
+struct spawned {
+    int32_t error; /* 0, or a negative errno value */
+    int32_t pid;
+};
+
+/* Of this process; the other end is the thread's. */
+static struct {
+    pid_t pid; /* whose thread it is; 0: none was started */
+    int socket_fd;
+} starter;
+
+static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, int socket_fd)
+{
+    int r = 0;
+    for (int fd = 0; fd < CHILD_SOCKET_FD && r == 0; fd++) {
+        r = posix_spawn_file_actions_adddup2(actions, null_fd, fd);
+    }
+    if (r == 0) {
+        r = posix_spawn_file_actions_adddup2(actions, socket_fd, CHILD_SOCKET_FD);
+    }
+    if (r == 0) {
+        r = posix_spawn_file_actions_addclosefrom_np(actions, CHILD_SOCKET_FD + 1);
+    }
+    return -r;
+}
+
+/* No signal of ours is blocked or ignored in the worker, and none of the terminal reaches it. */
+static int fill_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none;
+    sigset_t all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                     POSIX_SPAWN_SETSID);
+    if (r == 0) {
+        r = posix_spawnattr_setsigmask(attributes, &none);
+    }
+    if (r == 0) {
+        r = posix_spawnattr_setsigdefault(attributes, &all);
+    }
+    return -r;
+}
+
+/*
+ * This program: by the link, which leads to the file that runs, whatever has become of its name.
+ * Only where a tool like valgrind runs it, whose own file the link leads to, by the name that the
+ * tool shows.
+ */
+static const char *find_program(char path[PATH_MAX])
+{
+    struct stat link;
+    struct stat named;
+    ssize_t bytes = readlink(SELF, path, PATH_MAX - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    size_t suffix_bytes = strlen(DELETED);
+    bool deleted = (size_t)bytes > suffix_bytes && bytes > 0 &&
+                   strcmp(path + (size_t)bytes - suffix_bytes, DELETED) == 0;
+    bool by_tool = bytes > 0 && !deleted && stat(SELF, &link) == 0 && stat(path, &named) == 0 &&
+                   (link.st_ino != named.st_ino || link.st_dev != named.st_dev);
+    return by_tool ? path : SELF;
+}
+
+/* Executes this program anew, by the file itself and not by its name, with `socket_fd` (borrowed)
+ * as its only descriptor. */
+static int spawn(int socket_fd, pid_t *ret_pid)
+{
+    static char name[] = "cpu-profilerd";
+    static char argument[] = ELF_WORKER_ARGUMENT;
+    char *const argv[] = {name, argument, NULL};
+    char *const environment[] = {NULL};
+    cleanup_(closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    /* Above what the child's actions overwrite, whatever is open in this process. */
+    cleanup_(closep) int high_null_fd =
+        null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
+    cleanup_(closep) int high_socket_fd = fcntl(socket_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
+    if (high_null_fd < 0 || high_socket_fd < 0) {
+        return -errno;
+    }
+
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int r = -posix_spawn_file_actions_init(&actions);
+    if (r < 0) {
+        return r;
+    }
+    r = -posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        r = fill_actions(&actions, high_null_fd, high_socket_fd);
+        if (r == 0) {
+            r = fill_attributes(&attributes);
+        }
+        if (r == 0) {
+            char path[PATH_MAX];
+            r = -posix_spawn(ret_pid, find_program(path), &actions, &attributes, argv, environment);
+        }
+        (void)posix_spawnattr_destroy(&attributes);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+/* A descriptor that came with a request (returned: close), or -1 when there will be none. */
+static int receive_request(int socket_fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    char byte = 0;
+    struct iovec data = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t got = -1;
+    do {
+        got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    int fd = -1;
+    if (header != NULL) {
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    }
+    return fd;
+}
+
+/* Sends a descriptor (borrowed) for the worker to come. Returns 0, or -errno. */
+static int send_request(int socket_fd, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    char byte = 0;
+    struct iovec data = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct msghdr message = {
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof control,
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Where the kernel cannot do it the thread goes on with the program's table. */
+static void leave_table(int socket_fd)
+{
+    if (close_range((unsigned)socket_fd + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0 &&
+        socket_fd > CHILD_SOCKET_FD) {
+        (void)close_range(CHILD_SOCKET_FD, (unsigned)socket_fd - 1, 0);
+    }
+}
+
+static void *run_thread(void *userdata)
+{
+    const int socket_fd = (int)(intptr_t)userdata;
+    (void)pthread_setname_np(pthread_self(), "worker-starter");
+    leave_table(socket_fd);
+    for (;;) {
+        cleanup_(closep) int fd = receive_request(socket_fd);
+        pid_t pid = 0;
+        struct spawned spawned = {.error = fd < 0 ? -EMFILE : spawn(fd, &pid)};
+        spawned.pid = pid;
+        if (send(socket_fd, &spawned, sizeof spawned, MSG_NOSIGNAL) < 0) {
+            return NULL;
+        }
+    }
+}
+
+static int start_thread(void)
+{
+    int pair[2];
+    if (starter.pid == getpid()) {
+        return 0;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        return -errno;
+    }
+    cleanup_(closep) int ours = pair[0];
+    cleanup_(closep) int theirs = pair[1];
+    int r = threads_start(run_thread, (void *)(intptr_t)theirs);
+    if (r < 0) {
+        return r;
+    }
+    starter.socket_fd = take_fd(ours);
+    starter.pid = getpid();
+    (void)take_fd(theirs);
+    return 0;
+}
+
+int elf_worker_starter_spawn(int socket_fd, pid_t *ret_pid)
+{
+    struct spawned spawned;
+    int r = start_thread();
+    r = r < 0 ? r : send_request(starter.socket_fd, socket_fd);
+    if (r < 0) {
+        return r;
+    }
+    ssize_t got = -1;
+    do {
+        got = recv(starter.socket_fd, &spawned, sizeof spawned, 0);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof spawned) {
+        return -EPIPE;
+    }
+    if (spawned.error == 0) {
+        *ret_pid = spawned.pid;
+    }
+    return spawned.error;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One pass over mountinfo for each question: the list changes at any time, and only a mount that
+ * somebody holds keeps its id. A line is
+ *   ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS
+ * and no field has a space in it.
+ */
+#include "mount_table.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#define MOUNTS_MAX 1048576
+#define OVERLAY    "overlay"
+
+/* Each by what mountinfo and what statfs() says. */
+static const struct {
+    const char *name;
+    uint64_t type;
+} local_filesystems[] = {
+    {"ext4", EXT4_SUPER_MAGIC},     {"ext3", EXT3_SUPER_MAGIC},   {"ext2", EXT2_SUPER_MAGIC},
+    {"xfs", XFS_SUPER_MAGIC},       {"btrfs", BTRFS_SUPER_MAGIC}, {"tmpfs", TMPFS_MAGIC},
+    {"f2fs", F2FS_SUPER_MAGIC},     {"squashfs", SQUASHFS_MAGIC}, {"erofs", EROFS_SUPER_MAGIC_V1},
+    {"iso9660", ISOFS_SUPER_MAGIC}, {"vfat", MSDOS_SUPER_MAGIC},  {"exfat", EXFAT_SUPER_MAGIC},
+    {"ramfs", RAMFS_MAGIC},
+};
+
+/* What is looked for: a mount by its id, or an overlay by its device. */
+struct wanted {
+    uint64_t mount_id; /* 0: any */
+    uint64_t device;
+};
+
+struct line {
+    uint64_t mount_id;
+    uint64_t device;
+    const char *type; /* ends with a space */
+};
+
+/* Takes one number and the character after it off `*text`. */
+static bool take_number(const char **text, char after, uint64_t *ret)
+{
+    char *end = NULL;
+    errno = 0;
+    *ret = strtoull(*text, &end, 10);
+    if (end == *text || errno != 0 || *end != after) {
+        return false;
+    }
+    *text = end + 1;
+    return true;
+}
+
+static bool parse_line(const char *text, struct line *ret)
+{
+    uint64_t parent = 0;
+    uint64_t device_major = 0;
+    uint64_t device_minor = 0;
+    if (!take_number(&text, ' ', &ret->mount_id) || !take_number(&text, ' ', &parent) ||
+        !take_number(&text, ':', &device_major) || !take_number(&text, ' ', &device_minor)) {
+        return false;
+    }
+    const char *end = strstr(text, " - ");
+    ret->device = makedev((unsigned)device_major, (unsigned)device_minor);
+    ret->type = end == NULL ? "" : end + strlen(" - ");
+    return true;
+}
+
+static bool is_type(const struct line *line, const char *name)
+{
+    size_t bytes = strlen(name);
+    return strncmp(line->type, name, bytes) == 0 && line->type[bytes] == ' ';
+}
+
+static bool is_wanted(const struct line *line, const struct wanted *wanted)
+{
+    return wanted->mount_id != 0 ? line->mount_id == wanted->mount_id
+                                 : line->device == wanted->device && is_type(line, OVERLAY);
+}
+
+/* The first line that is wanted, in `*text` (returned: free()); false: there is none. */
+static bool find_line(int list_fd, const struct wanted *wanted, char **text, struct line *ret)
+{
+    FILE *mounts = list_fd < 0 ? NULL : fdopen(list_fd, "re");
+    if (mounts == NULL) {
+        close_fd(list_fd);
+        return false;
+    }
+    size_t capacity = 0;
+    bool found = false;
+    for (size_t i = 0; !found && i < MOUNTS_MAX && getline(text, &capacity, mounts) > 0; i++) {
+        found = parse_line(*text, ret) && is_wanted(ret, wanted);
+    }
+    (void)fclose(mounts);
+    return found;
+}
+
+static int open_list(int process_fd)
+{
+    return openat(process_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_overlay_of_init(uint64_t device)
+{
+    cleanup_(freep) char *text = NULL;
+    struct line line;
+    const struct wanted wanted = {.device = device};
+    return find_line(open("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC), &wanted, &text, &line);
+}
+
+uint64_t mount_table_device(int process_fd, uint64_t mount_id)
+{
+    cleanup_(freep) char *text = NULL;
+    struct line line;
+    const struct wanted wanted = {.mount_id = mount_id};
+    return find_line(open_list(process_fd), &wanted, &text, &line) ? line.device : 0;
+}
+
+bool mount_table_is_local(int process_fd, uint64_t mount_id)
+{
+    cleanup_(freep) char *text = NULL;
+    struct line line;
+    const struct wanted wanted = {.mount_id = mount_id};
+    if (mount_id == 0 || !find_line(open_list(process_fd), &wanted, &text, &line)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof local_filesystems / sizeof *local_filesystems; i++) {
+        if (is_type(&line, local_filesystems[i].name)) {
+            return true;
+        }
+    }
+    return is_type(&line, OVERLAY) && is_overlay_of_init(line.device);
+}
+
+bool mount_table_is_local_type(uint64_t type, uint64_t device)
+{
+    for (size_t i = 0; i < sizeof local_filesystems / sizeof *local_filesystems; i++) {
+        if (type == local_filesystems[i].type) {
+            return true;
+        }
+    }
+    return type == OVERLAYFS_SUPER_MAGIC && is_overlay_of_init(device);
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Users who hold as many of the daemon's threads as they can, by processes that keep whoever looks at their memory
+# waiting: two users with two such processes each, then three more, and then one user under ten of its subordinate
+# uids. A program of somebody else that has never run before has its names and whole stacks meanwhile.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+mkdir "$WORK/mnt"
+chmod 711 "$WORK"
+VICTIM=20100
+
+# The daemon sees an /etc/subuid by which ten uids are one user's.
+[ -e /etc/subuid ] || skip "there is no /etc/subuid to be replaced"
+echo "20010:20011:10" >"$WORK/subuid"
+mkdir "$WORK/bin"
+cat >"$WORK/bin/cpu-profilerd" <<SCRIPT
+#!/bin/bash
+exec unshare --mount bash -c 'mount --bind "$WORK/subuid" /etc/subuid && exec "$BIN/cpu-profilerd" "\$@"' bash "\$@"
+SCRIPT
+chmod 755 "$WORK/bin/cpu-profilerd"
+
+# stick UID...: a stuck process of each; skips where none can be.
+stick() {
+    local uid file files=()
+    for uid in "$@"; do
+        file=$WORK/stuck.${#background_pids[@]}
+        run_in_background nice -n 19 "$WORKLOADS/stuck_process" "$WORK/mnt" "$uid" >"$file" 2>&1
+        files+=("$file")
+    done
+    for file in "${files[@]}"; do
+        wait_until 10 grep -q '^stuck' "$file" || skip "no process can be stuck here: $(cat "$file")"
+    done
+}
+
+# expect_names STORY UID...: a new program of the victim is named whole although these have begun to hang. What is
+# mapped by a process that hung before the session cannot be read, so they begin in it.
+expect_names() {
+    local program=$WORK/victim.$1 story=$1
+    shift
+    install -m 755 "$WORKLOADS/busy" "$program"
+    profctl record -F 1000 -a -d 12 -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1 &
+    local recorder=$!
+    sleep 0.5
+    stick "$@"
+    sleep 3.5 # by then some of them have been given up
+    run_in_background nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups \
+        "$program" --seconds 60 >/dev/null
+    local victim=$BACKGROUND_PID
+    wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"
+    kill "$victim"
+    profctl export --format folded "$WORK/$story.fxt" >"$WORK/$story.folded" || fail "$story: export"
+    # Whole is a stack from main on in which every function has its name.
+    awk -v comm="victim.$story;" 'index($0, comm) == 1 {
+        all += $NF
+        if ($0 ~ /;main;.*(_spin|_fifths)/ && $0 !~ /[+]0x|unknown/) whole += $NF
+    } END {
+        printf "%d of %d samples have whole stacks with names\n", whole, all
+        exit !(all > 300 && whole * 10 > all * 9)
+    }' "$WORK/$story.folded" >"$WORK/verdict" ||
+        fail "$story: $(cat "$WORK/verdict"): $(grep -F "victim.$story;" "$WORK/$story.folded" | head -3)"
+    echo "$story: $(cat "$WORK/verdict"), with $(ls "/proc/$daemon_pid/task" | wc -l) threads"
+}
+
+daemon_start "$WORK/bin" "$WORK" || fail "the daemon did not start"
+expect_names two 20001 20001 20002 20002
+expect_names five 20003 20003 20004 20004 20005 20005
+# shellcheck disable=SC2046
+expect_names sub $(seq 20011 20020) $(seq 20011 20020)
+stop_daemon || exit 1
