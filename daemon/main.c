@@ -12,6 +12,7 @@
 #include "elf_worker.h"
 #include "fault.h"
 #include "log.h"
+#include "rights.h"
 #include "sampler.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #define WORKER_FD            3
 #define MMAP_THRESHOLD_BYTES (128 * 1024) /* what it is at first */
@@ -244,6 +246,12 @@ static int run(const struct arguments *arguments)
     struct daemon_params params = {.config = &config};
     params.listen_fd = obtain_socket(arguments->socket_path, &params.address);
     if (params.listen_fd < 0) {
+        return EXIT_FAILURE;
+    }
+    r = rights_drop();
+    if (r < 0) {
+        (void)log_error(r, "cannot give up the rights that are not needed");
+        (void)close(params.listen_fd);
         return EXIT_FAILURE;
     }
     bool is_own = params.address == arguments->socket_path;

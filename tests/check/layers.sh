@@ -29,6 +29,7 @@ daemon/perf_open.*            common daemon symbolize                 | perf_eve
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
 daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
+daemon/rights.*               common daemon                           | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
 client/lines/*                common client fxt                       | elf
