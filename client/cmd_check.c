@@ -58,7 +58,7 @@ static bool warn_of_machine(const struct session_config *config, struct fault *w
 /* A value that is no member is one that a config cannot spell. */
 static void print_value(const char *member, const char *value)
 {
-    (void)printf("  %-20s %s\n", member, value);
+    text_print_member(stdout, member, value);
 }
 
 /* The values, defaults included, a line each. */

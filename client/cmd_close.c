@@ -52,7 +52,9 @@ static int close_session(const struct attach_request *request)
         print_json(&session);
         return EXIT_DONE;
     }
-    (void)printf("session %s: closed", session.id);
+    (void)fputs("session ", stdout);
+    text_print(stdout, session.id == NULL ? "" : session.id);
+    (void)fputs(": closed", stdout);
     if (session.buffer_used_bytes > 0) {
         (void)printf(", with %s that nobody had read", text_size(session.buffer_used_bytes, size));
     }

@@ -12,6 +12,7 @@
 #include "record_config.h"
 #include "session_status.h"
 #include "target_options.h"
+#include "text_out.h"
 #include "verbs.h"
 
 #include <inttypes.h>
@@ -66,7 +67,10 @@ static void print_json(const struct connection_notes *notes, const struct sessio
 static void print_text(const struct connection_notes *notes, const struct session_status *session)
 {
     char end[SESSION_END_BYTES];
-    (void)printf("session %s: %s", notes->session, session->state);
+    (void)fputs("session ", stdout);
+    text_print(stdout, notes->session);
+    (void)fputs(": ", stdout);
+    text_print(stdout, session->state);
     if (session->period_ns > 0) {
         (void)printf(", one sample every %.3f ms on each CPU", (double)session->period_ns / 1e6);
     }

@@ -6,6 +6,7 @@
 #include "attach.h"
 #include "books_table.h"
 #include "cleanup.h"
+#include "json_out.h"
 #include "options.h"
 #include "session_status.h"
 #include "text_out.h"
@@ -76,13 +77,6 @@ static void print_object(const char *title, const cJSON *object)
     print_members(object);
 }
 
-static void print_line(const char *name, const char *text)
-{
-    (void)printf("  %-20s ", name);
-    text_print(stdout, text);
-    (void)fputc('\n', stdout);
-}
-
 /* What a person asks first; the rest follows as the daemon gives it. */
 static void print_session(const struct session_status *session)
 {
@@ -90,12 +84,13 @@ static void print_session(const struct session_status *session)
     char used[32];
     char whole[32];
     (void)fputs("session\n", stdout);
-    print_line("session", session->id);
-    print_line("state", session->state);
-    (void)printf("  %-20s %s, %s\n", "owner", session_owner_name(session->uid, text),
-                 session->detached ? "detached" : "of a connected client");
+    text_print_member(stdout, "session", session->id);
+    text_print_member(stdout, "state", session->state);
+    (void)printf("  %-20s ", "owner");
+    text_print(stdout, session_owner_name(session->uid, text));
+    (void)printf(", %s\n", session->detached ? "detached" : "of a connected client");
     (void)printf("  %-20s %" PRIu64 " s\n", "age", session->age_s);
-    print_line("ends", session_end(session, text));
+    text_print_member(stdout, "ends", session_end(session, text));
     (void)printf("  %-20s %s of %s (%.1f %%)\n", "unread",
                  text_size(session->buffer_used_bytes, used),
                  text_size(session->buffer_bytes, whole),
@@ -132,7 +127,9 @@ static int show_status(const struct attach_request *request)
     }
     if (request->is_json) {
         cleanup_(freep) char *text = cJSON_PrintUnformatted(session.tree);
-        (void)puts(text == NULL ? "" : text);
+        struct json_out out = {.file = stdout};
+        json_out_raw(&out, NULL, text);
+        (void)fputc('\n', stdout);
         return EXIT_DONE;
     }
     return print_status(&session);

@@ -48,11 +48,13 @@ static void print_text(const struct connection_notes *notes, const struct sessio
 {
     char size[32];
     char closing[SESSION_CLOCK_BYTES];
+    (void)fputs("session ", stdout);
+    text_print(stdout, notes->session);
     if (strcmp(notes->stopped_by, "max_duration") == 0) {
-        (void)printf("session %s: had ended by itself, after %" PRIu64 " s (max_duration)\n\n",
-                     notes->session, session->max_duration_s);
+        (void)printf(": had ended by itself, after %" PRIu64 " s (max_duration)\n\n",
+                     session->max_duration_s);
     } else {
-        (void)printf("session %s: stopped by ", notes->session);
+        (void)fputs(": stopped by ", stdout);
         text_print(stdout, notes->stopped_by);
         (void)fputs("\n\n", stdout);
     }

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define REPLACEMENT "\xef\xbf\xbd"
+
 static void print_escaped(FILE *file, const char *text, size_t text_bytes)
 {
     (void)fputc('"', file);
@@ -18,11 +20,11 @@ static void print_escaped(FILE *file, const char *text, size_t text_bytes)
         uint32_t character = 0;
         size_t length = utf8_character(text, text_bytes, &character);
         if (length == 0) {
-            (void)fputs("\xef\xbf\xbd", file);
+            (void)fputs(REPLACEMENT, file);
             length = 1;
         } else if (character == '"' || character == '\\') {
             (void)fprintf(file, "\\%c", (char)character);
-        } else if (character < 0x20 || (character >= 0x7f && character < 0xa0)) {
+        } else if (utf8_is_control(character)) {
             (void)fprintf(file, "\\u%04" PRIx32, character);
         } else {
             (void)fwrite(text, 1, length, file);
@@ -31,6 +33,27 @@ static void print_escaped(FILE *file, const char *text, size_t text_bytes)
         text_bytes -= length;
     }
     (void)fputc('"', file);
+}
+
+static void print_json(FILE *file, const char *json)
+{
+    size_t json_bytes = strlen(json);
+    while (json_bytes > 0) {
+        uint32_t character = 0;
+        size_t length = utf8_character(json, json_bytes, &character);
+        if (length == 0) {
+            (void)fputs(REPLACEMENT, file);
+            length = 1;
+        } else if (character < 0x20) {
+            (void)fputc(' ', file);
+        } else if (utf8_is_control(character)) {
+            (void)fprintf(file, "\\u%04" PRIx32, character);
+        } else {
+            (void)fwrite(json, 1, length, file);
+        }
+        json += length;
+        json_bytes -= length;
+    }
 }
 
 static void begin_value(struct json_out *out, const char *name)
@@ -67,7 +90,7 @@ void json_out_text(struct json_out *out, const char *name, const char *text, siz
 void json_out_raw(struct json_out *out, const char *name, const char *json)
 {
     begin_value(out, name);
-    (void)fputs(json == NULL ? "null" : json, out->file);
+    print_json(out->file, json == NULL ? "null" : json);
 }
 
 void json_out_string(struct json_out *out, const char *name, const char *text)

@@ -3,7 +3,8 @@
 
 /*
  * Prints JSON as it goes, with integers to the last digit (addresses and times do not fit a double)
- * and with commas where they belong. Texts become valid: what is not UTF-8 is U+FFFD.
+ * and with commas where they belong. Texts become valid: what is not UTF-8 is U+FFFD, and what a
+ * terminal would obey (utf8_is_control()) is escaped, since JSON too is read on terminals.
  */
 
 #include <stdbool.h>
@@ -25,4 +26,9 @@ void json_out_u64(struct json_out *out, const char *name, uint64_t value);
 void json_out_i64(struct json_out *out, const char *name, int64_t value);
 void json_out_hex(struct json_out *out, const char *name, uint64_t value); /* as text, "0x1f" */
 void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole);
-void json_out_raw(struct json_out *out, const char *name, const char *json); /* NULL: null */
+
+/*
+ * A value that is JSON already, or NULL for null. The control characters in its texts are escaped;
+ * they stand nowhere else but as white space, which becomes spaces.
+ */
+void json_out_raw(struct json_out *out, const char *name, const char *json);

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "json.h"
 #include "sampler.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,10 +32,7 @@ int rpc_fail(struct profctl_fault *fault, int code, const char *format, ...)
         return -code;
     }
     fault->code = code;
-    memcpy(fault->text, text, sizeof text);
-    for (char *byte = fault->text; *byte != '\0'; byte++) {
-        *byte = (unsigned char)*byte < ' ' || *byte == 0x7f ? '?' : *byte;
-    }
+    (void)utf8_shown(fault->text, sizeof fault->text, text, strlen(text));
     return -code;
 }
 

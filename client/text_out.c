@@ -12,12 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool is_control(uint32_t character)
-{
-    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
-           character == 0x2029 || (character >= 0x202a && character <= 0x202e) ||
-           (character >= 0x2066 && character <= 0x2069);
-}
+#define LABEL_WIDTH 20
 
 /* How many bytes from the front are ASCII that may be printed. */
 static size_t count_ascii(const char *text, size_t text_bytes)
@@ -37,7 +32,7 @@ void text_print_bytes(FILE *file, const char *text, size_t text_bytes)
         if (length == 0) {
             length = utf8_character(text, text_bytes, &character);
         }
-        if (length == 0 || is_control(character)) {
+        if (length == 0 || utf8_is_control(character)) {
             (void)fputc('?', file);
         } else {
             (void)fwrite(text, 1, length, file);
@@ -100,6 +95,15 @@ void text_print_padded(FILE *file, const char *text, size_t width)
     for (size_t i = text_width(text); i < width; i++) {
         (void)fputc(' ', file);
     }
+}
+
+void text_print_member(FILE *file, const char *label, const char *text)
+{
+    (void)fputs("  ", file);
+    text_print_padded(file, label, LABEL_WIDTH);
+    (void)fputc(' ', file);
+    text_print(file, text);
+    (void)fputc('\n', file);
 }
 
 const char *text_size(uint64_t size_bytes, char *into)

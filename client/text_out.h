@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * Texts of a recording on their way to a person. They may come from anybody, so control characters,
- * which a terminal would obey, and what is not UTF-8 are printed as '?'.
+ * Every text that profctl did not write itself goes through here on its way to a terminal, or to a
+ * file that is shown on one: names in a recording, a config, a file's name, what the daemon
+ * answers. Control characters (utf8_is_control()) and bytes that are not UTF-8 are printed as '?'.
+ * JSON goes through json_out.h, which escapes the same characters.
  */
 
 #include <stddef.h>
@@ -12,6 +14,9 @@
 
 void text_print(FILE *file, const char *text);
 void text_print_bytes(FILE *file, const char *text, size_t text_bytes);
+
+/* Prints a label in 20 columns and the text behind it, on an indented line. */
+void text_print_member(FILE *file, const char *label, const char *text);
 
 /* Prints the text as a shell takes it: in quotes where it needs them. */
 void text_print_argument(FILE *file, const char *text);

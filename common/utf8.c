@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One decoder, two writers. What is valid is as in RFC 3629: no overlong forms, no surrogates,
+ * One decoder, three writers. What is valid is as in RFC 3629: no overlong forms, no surrogates,
  * nothing above U+10FFFF. An invalid byte is replaced alone and decoding goes on at the next one.
  */
 #include "utf8.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +38,28 @@ size_t utf8_character(const char *text, size_t text_bytes, uint32_t *ret_charact
         *ret_character = character;
     }
     return length;
+}
+
+bool utf8_is_control(uint32_t character)
+{
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } ranges[] = {
+        {0x00, 0x1f},     /* C0 */
+        {0x7f, 0x9f},     /* DEL, C1 */
+        {0x061c, 0x061c}, /* Arabic letter mark */
+        {0x200e, 0x200f}, /* left-to-right and right-to-left marks */
+        {0x2028, 0x202e}, /* separators of lines and paragraphs, embeddings and overrides */
+        {0x2066, 0x206f}, /* isolates, and format characters that are deprecated */
+        {0xfeff, 0xfeff}, /* byte order mark */
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (character >= ranges[i].first && character <= ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Appends one piece if it and a NUL fit. */
@@ -100,4 +121,20 @@ size_t utf8_clean(char *ret, size_t capacity_bytes, const char *text, size_t tex
 size_t utf8_json(char *ret, size_t capacity_bytes, const char *text, size_t text_bytes)
 {
     return convert(ret, capacity_bytes, text, text_bytes, true);
+}
+
+size_t utf8_shown(char *ret, size_t capacity_bytes, const char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < text_bytes;) {
+        uint32_t character = 0;
+        size_t bytes = utf8_character(text + i, text_bytes - i, &character);
+        bool is_shown = bytes > 0 && !utf8_is_control(character);
+        if (!append(ret, capacity_bytes, &used, is_shown ? text + i : "?", is_shown ? bytes : 1)) {
+            break;
+        }
+        i += bytes == 0 ? 1 : bytes;
+    }
+    ret[used] = '\0';
+    return used;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Makes text that came from anywhere fit to be shown: valid UTF-8, and quoted for JSON. Pure. */
+/*
+ * Makes text that came from anywhere fit to be shown: valid UTF-8, quoted for JSON, and without
+ * what a terminal obeys. Pure.
+ */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,3 +28,16 @@ size_t utf8_clean(char *ret, size_t capacity_bytes, const char *text, size_t tex
  * does not fit is cut between characters.
  */
 size_t utf8_json(char *ret, size_t capacity_bytes, const char *text, size_t text_bytes);
+
+/*
+ * True for a character that a terminal obeys, or that reorders or hides the text around it: C0,
+ * DEL, C1, line and paragraph separators, and the marks, overrides and isolates of right-to-left
+ * text.
+ */
+bool utf8_is_control(uint32_t character);
+
+/*
+ * Copies `text` as a person may see it: each control character and each invalid byte becomes '?'.
+ * What does not fit is cut between characters. Returns the bytes written, less the NUL.
+ */
+size_t utf8_shown(char *ret, size_t capacity_bytes, const char *text, size_t text_bytes);

@@ -9,7 +9,7 @@
 
 #include "cleanup.h"
 #include "grow.h"
-#include "utf8.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -140,22 +140,11 @@ static int compare_stacks(const void *left, const void *right, void *userdata)
 /* Semicolons and newlines part frames and lines, so in names they become colons. */
 static void print_name(FILE *file, const char *name)
 {
-    size_t size_bytes = strlen(name);
-    while (size_bytes > 0) {
-        uint32_t character = 0;
-        size_t length = utf8_character(name, size_bytes, &character);
-        if (length == 0 || character == 0x7f ||
-            (character < 0x20 && strchr("\n\r", *name) == NULL)) {
-            (void)fputc('?', file);
-        } else if (character == ';' || character < 0x20) {
-            (void)fputc(':', file);
-        } else {
-            (void)fwrite(name, 1, length, file);
-        }
-        length = length == 0 ? 1 : length;
-        name += length;
-        size_bytes -= length;
+    for (size_t bytes = 0; bytes = strcspn(name, ";\n\r"), name[bytes] != '\0'; name += bytes + 1) {
+        text_print_bytes(file, name, bytes);
+        (void)fputc(':', file);
     }
+    text_print(file, name);
 }
 
 /* As stackcollapse-perf.pl shows lines: behind a colon, the file without its folders. */

@@ -82,6 +82,21 @@ static void clear_progress(struct recording *recording)
     }
 }
 
+/* What a second signal writes, which can make no text any more. */
+static int prepare_last_words(struct recording *recording)
+{
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&recording->last_words, &text_bytes);
+    if (file == NULL) {
+        return -ENOMEM;
+    }
+    (void)fputs("\nprofctl: ended at once; what was recorded so far is in ", file);
+    text_print(file, output_temporary_name(recording->output));
+    (void)fputc('\n', file);
+    int r = ferror(file) != 0 ? -ENOMEM : 0;
+    return fclose(file) != 0 ? -ENOMEM : r;
+}
+
 static int prepare(struct recording *recording)
 {
     const struct record_request *request = recording->request;
@@ -91,10 +106,7 @@ static int prepare(struct recording *recording)
     }
     recording->chunk = malloc(PROFCTL_READ_BYTES_MAX);
     if (recording->chunk == NULL || record_scan_init(&recording->scan) < 0 ||
-        asprintf(&recording->last_words,
-                 "\nprofctl: ended at once; what was recorded so far is in %s\n",
-                 output_temporary_name(recording->output)) < 0) {
-        recording->last_words = NULL;
+        prepare_last_words(recording) < 0) {
         return complain("record: there is not enough memory");
     }
     int r = record_signals_take(recording->last_words, &recording->signals_fd);

@@ -29,6 +29,11 @@ static void keeps_names_from_breaking_lines_and_frames(void **state)
         {"a\nb", "a:b"},
         {"a\rb", "a:b"},
         {"a\033[2Jb", "a?[2Jb"},
+        {"a\xc2\x9b"
+         "2Jb",
+         "a?2Jb"},                        /* C1 */
+        {"a\xe2\x80\xaex", "a?x"},        /* right-to-left override */
+        {"a\xe2\x80\xa8;b\x7f", "a?:b?"}, /* a line separator */
         {"with space", "with space"},
         {"\xc3\xa4", "\xc3\xa4"},
     };

@@ -50,6 +50,30 @@ static void escapes_what_json_forbids(void **state)
     assert_string_equal(out, "say \\\"\\\\\\\" \\u000a\\u0001 \x7f" R);
 }
 
+static void shows_nothing_that_a_terminal_obeys(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *out;
+    } cases[] = {
+        {"plain gr\xC3\xBC\xC3\x9F \xE2\x82\xAC", "plain gr\xC3\xBC\xC3\x9F \xE2\x82\xAC"},
+        {"a\033[2J\r\nb\x7f", "a?[2J??b?"},
+        {"\xC2\x80\xC2\x9b\xC2\x9f\xC2\xA0", "???\xC2\xA0"},
+        {"\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA\xE2\x80\xAE\xE2\x80\xAF", "????\xE2\x80\xAF"},
+        {"\xE2\x81\xA6\xE2\x81\xA9\xE2\x80\x8E\xE2\x80\x8F\xD8\x9C\xEF\xBB\xBF", "??????"},
+        {"\x9b\xff", "??"},
+    };
+    char out[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t bytes = utf8_shown(out, sizeof out, cases[i].in, strlen(cases[i].in));
+        assert_string_equal(out, cases[i].out);
+        assert_int_equal(bytes, strlen(cases[i].out));
+    }
+    assert_int_equal(utf8_shown(out, 4, "ab\xE2\x82\xAC", 5), 2);
+    assert_string_equal(out, "ab");
+}
+
 static void cuts_between_characters(void **state)
 {
     char out[6];
@@ -117,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replaces_each_invalid_byte),
         cmocka_unit_test(escapes_what_json_forbids),
+        cmocka_unit_test(shows_nothing_that_a_terminal_obeys),
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(any_bytes_become_valid_text),
     };

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings for tests, made by recording_maker.c out of Python values. Texts are str or bytes."""
+import json, subprocess
+
+SESSION, SYMBOLS, BOOKS = 7, 8, 9  # known strings, names of Data blobs
+
+
+def digits(text):
+    content = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    return content.hex() or "-"
+
+
+class Recording:
+    """A segment of one process or several, in the order of the calls."""
+
+    def __init__(self, provider="test"):
+        self.lines = [f"segment {digits(provider)}"]
+        self.time_ns = 1000
+
+    def string(self, index, text):
+        self.lines.append(f"string {index} {digits(text)}")
+
+    def name(self, pid, tid, text):
+        self.lines.append(f"name {pid} {tid} {digits(text)}")
+
+    def module(self, pid, number, path, build_id, start, size_bytes):
+        """A module and its mapping."""
+        self.lines.append(f"module {pid} {number} {digits(path)} {build_id or '-'}")
+        self.lines.append(f"mmap {pid} {number} {start} {size_bytes}")
+
+    def sample(self, pid, address):
+        self.time_ns += 1000
+        self.lines.append(f"sample {self.time_ns} {pid} {address}")
+
+    def data(self, name, *objects):
+        """A Data blob of JSON objects, or of lines as they are."""
+        lines = [o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects]
+        self.lines.append(f"data {name} {digits(''.join(line + chr(10) for line in lines))}")
+
+    def write(self, maker, path):
+        with open(path, "wb") as file:
+            subprocess.run([maker], input="\n".join(self.lines).encode() + b"\n", stdout=file, check=True)
