@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Paths come from the recording, and names of further files from files, so what is opened may be
- * anything: only regular files count, and opening waits for none. Of each only the build-id is
+ * Paths come from the recording, and names of further files from files, so they may lead to
+ * anything: regular_file_open() opens none but regular files. Of each only the build-id is
  * believed. A file that needs another (dwz) is nothing without it: libdw would then look for one by
  * name.
  */
 #include "lines_file.h"
 
 #include "cleanup.h"
+#include "regular_file.h"
 
 #include <elfutils/libdwelf.h>
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -189,7 +189,7 @@ static int try_path(struct search *search, const char *path, char **ret_link)
     if (search->found != NULL) {
         return 0;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = regular_file_open(path);
     return fd < 0 ? 0 : try_descriptor(search, fd, path, ret_link);
 }
 

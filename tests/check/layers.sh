@@ -32,7 +32,7 @@ daemon/elf_worker*            common daemon symbolize                 | seccomp 
 daemon/rights.*               common daemon                           | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
-client/lines/*                common client fxt                       | elf
+client/lines/*                common client fxt                       | elf kernel
 client/profile/demangle.*     common client                           | iberty
 client/*                      common json config client fxt symbolize | cjson zlib
 '

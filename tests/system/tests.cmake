@@ -10,7 +10,7 @@ add_executable(go_names_probe system/go_names_probe.c)
 target_link_libraries(go_names_probe PRIVATE house symbolize)
 add_executable(names_probe system/names_probe.c)
 target_link_libraries(names_probe PRIVATE house modules profile)
-foreach(name lines_oracle lines_hostile go_names names_oracle)
+foreach(name lines_oracle lines_hostile lines_paths go_names names_oracle)
     add_test(NAME system.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
     set_tests_properties(system.${name} PROPERTIES LABELS system TIMEOUT 300 SKIP_RETURN_CODE 77
         ENVIRONMENT "${test_environment}")

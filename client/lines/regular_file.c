@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * regular_file_open() looks at what a path leads to, and then opens that. The first descriptor
+ * grants nothing (O_PATH), so no driver and no reader of a FIFO notices it. The file behind it is
+ * opened through /proc, so nothing can be exchanged in between.
+ *
+ * Files of the kernel's own filesystems count as regular, but to open or read one may reset it,
+ * consume what it holds, or wait. No module and no debug file lies there.
+ *
+ * A filesystem that does not answer (a dead NFS) keeps the caller waiting, as in any program.
+ */
+#include "regular_file.h"
+
+#include "cleanup.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* Not in <linux/magic.h> of older headers. */
+#define CONFIGFS_MAGIC 0x62656570
+#define FUSECTL_MAGIC  0x65735543
+#define MQUEUE_MAGIC   0x19800202
+
+static bool is_of_kernel(const struct statfs *filesystem)
+{
+    static const uint32_t kernel[] = {
+        PROC_SUPER_MAGIC, SYSFS_MAGIC,    DEBUGFS_MAGIC,      TRACEFS_MAGIC,   SECURITYFS_MAGIC,
+        SELINUX_MAGIC,    SMACK_MAGIC,    CGROUP_SUPER_MAGIC, BPF_FS_MAGIC,    CGROUP2_SUPER_MAGIC,
+        PSTOREFS_MAGIC,   EFIVARFS_MAGIC, NSFS_MAGIC,         BINFMTFS_MAGIC,  DEVPTS_SUPER_MAGIC,
+        CONFIGFS_MAGIC,   FUSECTL_MAGIC,  MQUEUE_MAGIC,       HUGETLBFS_MAGIC,
+    };
+    for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
+        if ((uint32_t)filesystem->f_type == kernel[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int regular_file_open(const char *path)
+{
+    char again[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
+    struct stat status;
+    struct statfs filesystem;
+    cleanup_(closep) int held = open(path, O_PATH | O_CLOEXEC);
+    if (held < 0 || fstat(held, &status) < 0 || fstatfs(held, &filesystem) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(status.st_mode) || is_of_kernel(&filesystem)) {
+        return -EBADF;
+    }
+    (void)snprintf(again, sizeof again, "/proc/self/fd/%d", held);
+    int fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
