@@ -1,231 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The confinement of the worker. The order is given by what each step still needs: the root needs
- * CAP_SYS_CHROOT, the bounding set CAP_SETPCAP, the ids CAP_SETUID, and a change of ids clears the
- * parent-death signal and some flags, so those follow. Last comes the filter, an allow-list that
- * knows nothing which makes a path, a socket, a process or executable memory, and nothing which
- * sends a descriptor.
- *
- * The filter sees numbers, not what pointers lead to, so the one call that takes a path and must be
- * allowed (newfstatat, by which the C library does fstat()) is allowed any path. Hence the empty
- * root, where the caller may have one.
- *
- * A step that only a privileged caller can do is skipped when the kernel says EPERM, because then
- * the right it would take away is not there; every other failure ends the worker.
+ * elf_worker_confine() confines the worker: what common/confine.c does, with the system calls and
+ * the limits that are the worker's own. No call sends a descriptor: the worker writes its answer
+ * into a memfd that came with the request.
  */
 #include "elf_worker_confine.h"
 
+#include "confine.h"
 #include "symbol_table.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <sched.h>
-#include <seccomp.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define FILES_MAX 16
+#define MEMORY_BYTES_MAX ((uint64_t)1536 << 20)
 
-/* A sanitizer reserves terabytes of addresses. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED     0
-#define MEMORY_BYTES_MAX ((rlim_t)1536 << 20)
-#endif
+static const int calls[] = {SYS_recvmsg};
+static const unsigned int fcntl_commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
 
-static int drop_bounding_set(void)
+static struct confine_rules make_rules(uid_t uid, gid_t gid)
 {
-    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
-         capability++) {
-        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
-            return errno == EPERM ? 0 : -errno;
-        }
-    }
-    return 0;
-}
-
-/* Moves into the folder of a process's descriptor infos, for the whole process if it shares its
- * root with this child; when the child has ended there is nothing in that folder any more, and no
- * one can put anything there. */
-static _Noreturn void enter_own_folder(void)
-{
-    bool entered = chroot("/proc/self/fdinfo") == 0 && chdir("/") == 0;
-    _exit(entered ? 0 : errno);
-}
-
-static int empty_root(void)
-{
-    int status = 0;
-    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0);
-    if (pid == 0) {
-        enter_own_folder();
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
-        return -errno;
-    }
-    if (!WIFEXITED(status)) {
-        return -ECHILD;
-    }
-    return WEXITSTATUS(status) == EPERM ? 0 : -WEXITSTATUS(status);
-}
-
-/* One that may not be done is no reason to leave out the next. */
-static int tolerate(int result)
-{
-    return result < 0 && errno != EPERM ? -errno : 0;
-}
-
-static int change_ids(uid_t uid, gid_t gid)
-{
-    if (geteuid() != 0 || uid == (uid_t)-1) {
-        return 0;
-    }
-    int r = tolerate(setgroups(0, NULL));
-    if (r == 0) {
-        r = tolerate(setresgid(gid, gid, gid));
-    }
-    if (r == 0) {
-        r = tolerate(setresuid(uid, uid, uid));
-    }
-    return r;
-}
-
-static int drop_capabilities(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
-        syscall(SYS_capset, &header, none) < 0) {
-        return -errno;
-    }
-    return 0;
-}
-
-static int limit(__rlimit_resource_t resource, rlim_t value)
-{
-    const struct rlimit both = {.rlim_cur = value, .rlim_max = value};
-    return setrlimit(resource, &both) < 0 ? -errno : 0;
-}
-
-static int limit_resources(void)
-{
-    int r = limit(RLIMIT_CORE, 0);
-    if (r == 0) {
-        r = limit(RLIMIT_NOFILE, FILES_MAX);
-    }
-    if (r == 0) {
-        r = limit(RLIMIT_FSIZE, SYMBOL_TABLE_BYTES_MAX);
-    }
-#if !IS_SANITIZED
-    if (r == 0) {
-        r = limit(RLIMIT_AS, MEMORY_BYTES_MAX);
-    }
-#endif
-    return r;
-}
-
-/* System calls that may be made with any arguments. */
-static int allow_plain(scmp_filter_ctx filter)
-{
-    static const int calls[] = {
-        SCMP_SYS(read),   SCMP_SYS(pread64),      SCMP_SYS(write),      SCMP_SYS(close),
-        SCMP_SYS(fstat),  SCMP_SYS(recvmsg),      SCMP_SYS(brk),        SCMP_SYS(munmap),
-        SCMP_SYS(mremap), SCMP_SYS(madvise),      SCMP_SYS(getrandom),  SCMP_SYS(futex),
-        SCMP_SYS(exit),   SCMP_SYS(rt_sigreturn), SCMP_SYS(exit_group),
+    return (struct confine_rules){
+        .uid = uid,
+        .gid = gid,
+        .address_bytes_max = MEMORY_BYTES_MAX,
+        .file_bytes_max = SYMBOL_TABLE_BYTES_MAX,
+        .calls = calls,
+        .call_count = sizeof calls / sizeof *calls,
+        .fcntl_commands = fcntl_commands,
+        .fcntl_command_count = sizeof fcntl_commands / sizeof *fcntl_commands,
+        .memfd_flags = ELF_WORKER_MEMFD_FLAGS,
     };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
-        if (r < 0) {
-            return r;
-        }
-    }
-    return 0;
-}
-
-/* Memory without a file and without PROT_EXEC; the C library's fstat(); one kind of new file. */
-static int allow_checked(scmp_filter_ctx filter)
-{
-    const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-    const struct scmp_arg_cmp anonymous = SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS);
-    const struct scmp_arg_cmp by_descriptor = SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH);
-    const struct scmp_arg_cmp memfd = SCMP_A1(SCMP_CMP_EQ, ELF_WORKER_MEMFD_FLAGS);
-    static const unsigned int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
-
-    int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, not_executable, anonymous);
-    if (r == 0) {
-        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, not_executable);
-    }
-    if (r == 0) {
-        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, by_descriptor);
-    }
-    if (r == 0) {
-        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1, memfd);
-    }
-    for (size_t i = 0; r == 0 && i < sizeof commands / sizeof *commands; i++) {
-        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, commands[i]));
-    }
-    return r;
 }
 
 int elf_worker_filter(void)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    if (filter == NULL) {
-        return -EOPNOTSUPP; /* the kernel does not know that it can kill a process */
-    }
-    int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-    if (r == 0) {
-        r = allow_plain(filter);
-    }
-    if (r == 0) {
-        r = allow_checked(filter);
-    }
-    if (r == 0) {
-        r = seccomp_load(filter);
-        r = r < 0 && r != -ENOMEM ? -EOPNOTSUPP : r;
-    }
-    seccomp_release(filter);
-    return r;
+    const struct confine_rules rules = make_rules((uid_t)-1, (gid_t)-1);
+    return confine_filter(&rules);
 }
 
 int elf_worker_confine(uid_t uid, gid_t gid)
 {
-    int r = empty_root();
-    if (r == 0) {
-        r = drop_bounding_set();
-    }
-    if (r == 0) {
-        r = change_ids(uid, gid);
-    }
-    if (r == 0) {
-        r = drop_capabilities();
-    }
-    if (r == 0) {
-        r = limit_resources();
-    }
-    if (r < 0) {
-        return r;
-    }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) {
-        return -errno;
-    }
-    return elf_worker_filter();
+    const struct confine_rules rules = make_rules(uid, gid);
+    return confine(&rules);
 }

@@ -11,6 +11,7 @@
 
 layers='
 common/json.*                 common json                             | cjson
+common/confine.*              common                                  | seccomp kernel
 common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
 daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
@@ -28,7 +29,7 @@ daemon/perf_source.*          common daemon symbolize                 | perf_eve
 daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
 daemon/perf_*                 common daemon                           | perf_event kernel
 daemon/trace*                 common config daemon fxt symbolize      |
-daemon/elf_worker*            common daemon symbolize                 | seccomp kernel
+daemon/elf_worker*            common daemon symbolize                 | kernel
 daemon/rights.*               common daemon                           | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
@@ -154,6 +155,9 @@ judge_myself() {
 ok  common/x.c             "fault.h"
 ok  common/x.c             <errno.h>
 bad common/x.c             "json.h"
+ok  common/confine.c       <seccomp.h>
+bad common/x.c             <seccomp.h>
+bad daemon/elf_worker_x.c  <seccomp.h>
 bad common/x.c             <cjson/cJSON.h>
 bad common/x.c             "sample.h"
 bad common/x.c             <sqlite3.h>
