@@ -10,6 +10,7 @@
 #include "options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 int complain_truncated(const char *path, const struct input_summary *input)
 {
@@ -29,15 +30,31 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
     return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
 }
 
+/* One line, however many files were lost. */
+static void complain_losses(const struct lines_losses *losses)
+{
+    char more[64] = "";
+    if (losses->count > 1) {
+        (void)snprintf(more, sizeof more, "; so with %zu more files", losses->count - 1);
+    }
+    if (losses->count > 0) {
+        (void)complain("%s: the process that reads debugging information %s; the module is shown "
+                       "without%s",
+                       losses->path, losses->ending, more);
+    }
+}
+
 int load_detail(const char *path, enum load_detail detail, struct profile *profile)
 {
     if (detail == LOAD_FUNCTIONS) {
         return EXIT_DONE;
     }
     cleanup_(lines_remote_freep) struct lines_remote *remote = lines_remote_new();
-    if (lines_add(profile, detail == LOAD_LINES, remote) < 0) {
+    struct lines_losses losses = {0};
+    if (lines_add(profile, detail == LOAD_LINES, remote, &losses) < 0) {
         return complain("%s: there is not enough memory", path);
     }
+    complain_losses(&losses);
     if (lines_remote_fault(remote) != NULL) {
         (void)complain("debuginfod: %s; what this machine has itself is shown",
                        lines_remote_fault(remote));

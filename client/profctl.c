@@ -2,8 +2,11 @@
 
 /*
  * The command line: finds the verb and runs it. A new verb is a file cmd_<verb>.c and a line of the
- * table below.
+ * table below. With LINES_READER_ARGUMENT it is the child that parses debugging information, which
+ * shares nothing with profctl but the program.
  */
+#include "lines_reader.h"
+#include "lines_wire.h"
 #include "options.h"
 #include "verbs.h"
 
@@ -70,6 +73,9 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], LINES_READER_ARGUMENT) == 0) {
+        lines_reader();
+    }
     int status = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         return complain("standard output: cannot be written: %s", strerror(errno));

@@ -112,9 +112,15 @@ static int drop_capabilities(void)
     return 0;
 }
 
+/* A limit that is stricter already stays. */
 static int limit(__rlimit_resource_t resource, uint64_t value)
 {
-    const struct rlimit both = {.rlim_cur = value, .rlim_max = value};
+    struct rlimit both;
+    if (getrlimit(resource, &both) < 0) {
+        return -errno;
+    }
+    both.rlim_max = both.rlim_max < value ? both.rlim_max : value;
+    both.rlim_cur = both.rlim_max;
     return setrlimit(resource, &both) < 0 ? -errno : 0;
 }
 

@@ -14,7 +14,7 @@ packages=(
     libelf-dev     # symbols, in the worker
     libiberty-dev  # readable names of C++ and Rust
     liblzma-dev    # the symbols of stripped programs, in the worker
-    libseccomp-dev # the worker's confinement
+    libseccomp-dev # the confinement of what parses files
     libsystemd-dev # the event loop
     zlib1g-dev     # profile.fxt.gz
 )

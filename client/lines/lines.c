@@ -7,8 +7,8 @@
 #include "lines.h"
 
 #include "cleanup.h"
-#include "lines_dwarf.h"
-#include "lines_file.h"
+#include "lines_answer.h"
+#include "lines_search.h"
 #include "resolve.h"
 
 #include <string.h>
@@ -51,31 +51,40 @@ static bool read_build_id(const char *text, struct lines_build_id *ret)
     return is_good;
 }
 
-/* Reads a module's debug file and hands each address its chain. */
-static int read_file(struct profile *profile, const struct lines_file *file,
-                     const struct wanted *wanted, size_t count)
+/* Has the child read a module's debug file, and hands each address its chain. */
+static int read_file(struct profile *profile, struct lines_readers *readers,
+                     const struct lines_found *found, const struct wanted *wanted, size_t count)
 {
-    cleanup_(freep) struct lines_address *addresses = calloc(count, sizeof *addresses);
-    if (addresses == NULL) {
+    struct lines_answer_header header = {0};
+    cleanup_(freep) void *body = NULL;
+    cleanup_(freep) uint64_t *vaddrs = calloc(count, sizeof *vaddrs);
+    cleanup_(freep) struct inline_chain *chains = calloc(count, sizeof *chains);
+    if (vaddrs == NULL || chains == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        addresses[i].vaddr = wanted[i].vaddr;
+        vaddrs[i] = wanted[i].vaddr;
     }
-    int r = lines_dwarf_read(file->dwarf, addresses, count, &profile->symbols.demangler,
-                             &profile->texts, &profile->inlines);
+    int r = lines_worker_read(found->worker, vaddrs, count, &readers->left_bytes, &header, &body);
+    if (r == -EPIPE || r == -ETIME) {
+        lines_readers_lose(readers, found->worker, r, found->path);
+    }
+    if (r == 0) {
+        r = lines_answer_take(&header, body, &profile->symbols.demangler, &profile->texts,
+                              &profile->inlines, chains);
+    }
     for (size_t i = 0; i < count && r == 0; i++) {
-        profile->inlines.chains[wanted[i].item] = addresses[i].chain;
+        profile->inlines.chains[wanted[i].item] = chains[i];
     }
     return r;
 }
 
 /* All wanted addresses of one module. */
-static int add_module(struct profile *profile, struct lines_remote *remote,
-                      const struct wanted *wanted, size_t count)
+static int add_module(struct profile *profile, struct lines_readers *readers,
+                      struct lines_remote *remote, const struct wanted *wanted, size_t count)
 {
     struct profile_module *module = &profile->modules[wanted->module];
-    cleanup_(lines_file_freep) struct lines_file *file = NULL;
+    struct lines_found found = {0};
     struct lines_build_id build_id;
     const char *name = profile_text(profile, module->name);
     if (name[0] != '/') {
@@ -85,18 +94,20 @@ static int add_module(struct profile *profile, struct lines_remote *remote,
         module->source = INLINES_NO_BUILD_ID;
         return 0;
     }
-    int r = lines_file_find(name, &build_id, remote, &file);
+    int r = lines_search(readers, name, &build_id, remote, &found);
     if (r == 0) {
-        r = intern_add(&profile->texts, file->path, strlen(file->path), &module->debug_file);
+        r = intern_add(&profile->texts, found.path, strlen(found.path), &module->debug_file);
     }
     if (r == 0) {
-        r = read_file(profile, file, wanted, count);
+        r = read_file(profile, readers, &found, wanted, count);
     }
+    free(found.path);
     module->source = r == 0 ? INLINES_FOUND : r == -ENOENT ? INLINES_NO_FILE : INLINES_BROKEN;
     return r == -ENOMEM ? r : 0;
 }
 
-static int add_modules(struct profile *profile, struct lines_remote *remote)
+static int add_modules(struct profile *profile, struct lines_readers *readers,
+                       struct lines_remote *remote)
 {
     const struct inlines *inlines = &profile->inlines;
     size_t count = inlines->addresses.item_count;
@@ -120,19 +131,25 @@ static int add_modules(struct profile *profile, struct lines_remote *remote)
         while (end < count && wanted[end].module == wanted[i].module) {
             end++;
         }
-        r = add_module(profile, remote, &wanted[i], end - i);
+        r = add_module(profile, readers, remote, &wanted[i], end - i);
     }
     return r;
 }
 
-int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote)
+int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
+              struct lines_losses *ret_losses)
 {
+    cleanup_(lines_readers_done) struct lines_readers readers = {.left_bytes =
+                                                                     LINES_ANSWERS_BYTES_MAX};
     struct inlines *inlines = &profile->inlines;
     inlines->is_wanted = true;
     inlines->has_lines = has_lines;
     int r = resolve_samples(profile);
     if (r == 0) {
-        r = add_modules(profile, remote);
+        r = add_modules(profile, &readers, remote);
+    }
+    if (r == 0) {
+        *ret_losses = readers.losses;
     }
     for (size_t i = 0; i < inlines->frame_count && !has_lines; i++) {
         inlines->frames[i].file = INTERN_NONE;

@@ -23,8 +23,6 @@
 #define WORK_MIN        (UINT64_C(1) << 20)
 #define LINE_UNIT_BYTES (UINT64_C(4) << 20)
 #define LINE_BYTES      (UINT64_C(32) << 20)
-#define CHAIN_COUNT_MAX ((size_t)128)
-#define FRAME_COUNT_MAX ((size_t)1 << 24)
 #define LONG_LENGTH     UINT32_MAX /* the length that follows has 64 bits */
 
 struct reading {
@@ -127,8 +125,8 @@ static int add_chain(struct reading *reading, Dwarf_Die *unit, struct lines_addr
         return r;
     }
     do {
-        if (table->frame_count - first >= CHAIN_COUNT_MAX ||
-            table->frame_count >= FRAME_COUNT_MAX) {
+        if (table->frame_count - first >= LINES_CHAIN_COUNT_MAX ||
+            table->frame_count >= LINES_FRAME_COUNT_MAX) {
             return -EBADMSG;
         }
         if (grow(table->frames, table->frame_capacity, table->frame_count + 1) < 0) {
@@ -195,13 +193,10 @@ static int read_unit(struct reading *reading, Dwarf_Die *unit)
 }
 
 int lines_dwarf_read(Dwarf *dwarf, struct lines_address *addresses, size_t address_count,
-                     struct demangler *demangler, struct intern *texts, struct inlines *table)
+                     struct intern *texts, struct inlines *table)
 {
     cleanup_(reading_done) struct reading reading = {
-        .walk = {.addresses = addresses,
-                 .address_count = address_count,
-                 .texts = texts,
-                 .demangler = demangler},
+        .walk = {.addresses = addresses, .address_count = address_count, .texts = texts},
         .table = table,
         .line_left_bytes = LINE_BYTES,
         .is_claimed = calloc(address_count + 1, sizeof *reading.is_claimed),

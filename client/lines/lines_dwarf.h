@@ -7,13 +7,19 @@
  * proportion to its size.
  */
 
-#include "demangle.h"
 #include "inlines.h"
+#include "intern.h"
 
 #include <elfutils/libdw.h>
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* What one file may have: functions that were inlined into one another at an address, frames of all
+ * its addresses, bytes of a name or a path. */
+#define LINES_CHAIN_COUNT_MAX ((size_t)128)
+#define LINES_FRAME_COUNT_MAX ((size_t)1 << 24)
+#define LINES_TEXT_BYTES_MAX  ((size_t)8192)
 
 struct lines_address {
     uint64_t vaddr;
@@ -24,9 +30,9 @@ struct lines_address {
 
 /*
  * Sets the chain of each address (sorted by `vaddr`, which differ) and adds their frames to
- * `table`. Names, as `demangler` makes them, and files go into `texts`. Returns 0; -EBADMSG: the
+ * `table`. Names, as the compiler wrote them, and files go into `texts`. Returns 0; -EBADMSG: the
  * information contradicts itself or is out of all proportion; -ENOMEM. After an error no chain
  * holds.
  */
 int lines_dwarf_read(Dwarf *dwarf, struct lines_address *addresses, size_t address_count,
-                     struct demangler *demangler, struct intern *texts, struct inlines *table);
+                     struct intern *texts, struct inlines *table);

@@ -2,43 +2,34 @@
 #pragma once
 
 /*
- * Finds and opens the file that has a module's debugging information. A file is known by its
- * build-id and by nothing else: one of another build, whatever its name, would tell wrong lines.
+ * A file with debugging information, by its descriptor. What is in it is foreign: profctl's child
+ * alone (lines_reader.c), and tests, call this.
  */
 
-#include "lines_remote.h"
+#include "lines_wire.h"
 
 #include <elfutils/libdw.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
-#define LINES_BUILD_ID_BYTES_MAX 64
-
-struct lines_build_id {
-    uint8_t bytes[LINES_BUILD_ID_BYTES_MAX];
-    size_t size_bytes;
-};
+#include <stdbool.h>
 
 struct lines_file {
-    char *path; /* owned; where it was found */
     int fd;
     Elf *elf;
-    Dwarf *dwarf;
+    Dwarf *dwarf; /* NULL: it has no debugging information, or none that can be read */
     struct lines_file *alternate; /* owned; what several files share (dwz), or NULL */
 };
 
 /*
- * The file for the module of this name and build-id: the module's own, one below /usr/lib/debug,
- * the one that the module links to, then the one that `remote` (NULL: none) has. Returned:
- * lines_file_free(). Returns 0; -ENOENT: there is none; -EBADMSG: there is one that cannot be read;
- * -ENOMEM.
+ * Opens a file (taken, in any case) and says what it is. Returned: lines_file_free(), NULL where it
+ * is no ELF file at all, or cannot be held.
  */
-int lines_file_find(const char *module, const struct lines_build_id *build_id,
-                    struct lines_remote *remote, struct lines_file **ret);
+struct lines_file *lines_file_begin(int fd, struct lines_about *ret_about);
 
-/* The same for a file that is open (taken, in any case), and whatever build-id it has. */
-int lines_file_open(int fd, struct lines_file **ret);
+/* Gives a file what it shares with others (taken), in place of what it was given before. */
+void lines_file_share(struct lines_file *file, struct lines_file *alternate);
+
+/* True if `file` can be read: it has debugging information, and what it shares with others. */
+bool lines_file_is_whole(const struct lines_file *file);
 
 struct lines_file *lines_file_free(struct lines_file *file);
 void lines_file_freep(struct lines_file **file);

@@ -20,7 +20,7 @@
 
 #define DEPTH_MAX         192
 #define DEPTH_OUTSIDE_MAX 32 /* of namespaces and classes, before a function begins */
-#define NAME_BYTES_MAX    ((size_t)4096)
+#define NAME_BYTES_MAX    (LINES_TEXT_BYTES_MAX / 2)
 
 enum scope_kind {
     SCOPE_NONE,        /* holds no code that could be wanted */
@@ -138,7 +138,8 @@ static int add_node(struct lines_walk *walk, Dwarf_Die *entry, uint32_t outer, u
     }
     bool is_named =
         name != NULL && name[0] != '\0' && strnlen(name, NAME_BYTES_MAX) < NAME_BYTES_MAX;
-    int r = demangle_add(walk->demangler, walk->texts, is_named ? name : "[unknown]", &node.name);
+    const char *shown = is_named ? name : "[unknown]";
+    int r = intern_add(walk->texts, shown, strlen(shown), &node.name);
     if (r == 0 && dwarf_tag(entry) == DW_TAG_inlined_subroutine) {
         node.outer = outer;
         r = read_call(walk, entry, &node);

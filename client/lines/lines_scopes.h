@@ -6,7 +6,6 @@
  * unit's tree, in which whatever holds none of them is passed over.
  */
 
-#include "demangle.h"
 #include "lines_dwarf.h"
 
 #include <dwarf.h>
@@ -24,8 +23,7 @@ struct lines_node {
 struct lines_walk {
     struct lines_address *addresses; /* borrowed; sorted */
     size_t address_count;
-    struct intern *texts; /* borrowed, as the next */
-    struct demangler *demangler;
+    struct intern *texts;     /* borrowed */
     struct lines_node *nodes; /* owned */
     size_t node_capacity;
     size_t node_count;

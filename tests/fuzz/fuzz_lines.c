@@ -2,6 +2,7 @@
 
 /* Any file is refused, or gives each address a chain that lies within the table. */
 #include "fuzz_target.h"
+#include "lines_answer.h"
 #include "lines_dwarf.h"
 #include "lines_file.h"
 
@@ -13,16 +14,19 @@
 
 static void read_file(int fd)
 {
-    struct demangler demangler = {0};
     struct intern texts = {0};
     struct inlines table = {0};
-    struct lines_file *file = NULL;
+    struct lines_about about;
     struct lines_address addresses[ADDRESS_COUNT];
     for (size_t i = 0; i < ADDRESS_COUNT; i++) {
         addresses[i] = (struct lines_address){.vaddr = 0x1000 + 9 * i};
     }
-    if (lines_file_open(fd, &file) == 0 &&
-        lines_dwarf_read(file->dwarf, addresses, ADDRESS_COUNT, &demangler, &texts, &table) == 0) {
+    struct lines_file *file = lines_file_begin(fd, &about);
+    if (!lines_about_is_sound(&about)) {
+        abort();
+    }
+    if (file != NULL && lines_file_is_whole(file) &&
+        lines_dwarf_read(file->dwarf, addresses, ADDRESS_COUNT, &texts, &table) == 0) {
         for (size_t i = 0; i < ADDRESS_COUNT; i++) {
             if (addresses[i].chain.first > table.frame_count ||
                 addresses[i].chain.count > table.frame_count - addresses[i].chain.first) {

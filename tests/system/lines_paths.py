@@ -95,7 +95,14 @@ def main():
     good = build(folder, "good")
     os.symlink("good", f"{folder}/symlink")
     os.symlink("fifo", f"{folder}/symlink_to_fifo")
-    modules = [*traps, good, f"{folder}/symlink", f"{folder}/symlink_to_fifo", folder, "/dev/ptmx", "/dev/tty",
+    # libdw looks for the other part of a file by its name.
+    subprocess.run(["gcc", "-O1", "-g", "-gsplit-dwarf", "-x", "c", "-c", "-", "-o", "split.o"], cwd=folder, check=True,
+                   input=b"int main(void) { return 0; }")
+    subprocess.run(["gcc", "split.o", "-o", "split", f"-Wl,--build-id=0x{BUILD_ID}"], cwd=folder, check=True)
+    os.unlink(f"{folder}/split.dwo")
+    os.mkfifo(f"{folder}/split.dwo")
+    traps.append(f"{folder}/split.dwo")
+    modules = [*traps, good, f"{folder}/split", f"{folder}/symlink", f"{folder}/symlink_to_fifo", folder, "/dev/ptmx", "/dev/tty",
                strip(build(folder, "links", link("linked"))), build(folder, "shares", alternate(f"{folder}/shared")),
                build(folder, "shares_beside", alternate("shared"))]
     recording = Recording()
@@ -115,7 +122,7 @@ def main():
     if not waiting.is_alive():
         failed.append("the writer of the FIFO found a reader")
     for module in modules:
-        expected = "found" if module in (good, f"{folder}/symlink") else ("no file", "broken")
+        expected = "found" if module in (good, f"{folder}/symlink", f"{folder}/split") else ("no file", "broken")
         if states[module] not in expected:
             failed.append(f"{module} is '{states[module]}'")
     print("\n".join(f"FAIL: {line}" for line in failed) or f"uid {os.geteuid()}: {len(modules)} paths, none of the {len(traps)} traps opened")

@@ -6,14 +6,18 @@
  *     NAME<tab>FILE:LINE
  * with "??" for what is not known. Sorted and without repeats.
  *   lines_probe FILE <addresses
+ *   lines_probe --answer FILE <addresses    what profctl's child would answer, for
+ * fuzz.lines_answer
  */
 #include "cleanup.h"
 #include "grow.h"
+#include "lines_answer.h"
 #include "lines_dwarf.h"
 #include "lines_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,26 +62,41 @@ static void print_chain(const struct lines_address *address, const struct intern
     }
 }
 
+static int print_answer(const struct lines_address *addresses, size_t count,
+                        const struct intern *texts, const struct inlines *table)
+{
+    cleanup_(freep) void *answer = NULL;
+    size_t answer_bytes = 0;
+    int r = lines_answer_make(addresses, count, texts, table, &answer, &answer_bytes);
+    return r == 0 && fwrite(answer, 1, answer_bytes, stdout) != answer_bytes ? -EIO : r;
+}
+
 int main(int argc, char **argv)
 {
-    struct demangler demangler = {.keeps_mangled = true};
+    bool is_answer = argc == 3 && strcmp(argv[1], "--answer") == 0;
+    const char *path = argc == 2 || is_answer ? argv[argc - 1] : NULL;
     struct intern texts = {0};
     struct inlines table = {0};
     cleanup_(lines_file_freep) struct lines_file *file = NULL;
     cleanup_(freep) struct lines_address *addresses = NULL;
     size_t count = read_addresses(&addresses);
-    int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
-    int r = fd < 0 ? -ENOENT : lines_file_open(fd, &file);
+    int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    struct lines_about about;
+    file = fd < 0 ? NULL : lines_file_begin(fd, &about);
+    int r = file == NULL || !lines_file_is_whole(file) ? -ENOENT : 0;
     if (r == 0) {
-        r = lines_dwarf_read(file->dwarf, addresses, count, &demangler, &texts, &table);
+        r = lines_dwarf_read(file->dwarf, addresses, count, &texts, &table);
     }
-    for (size_t i = 0; i < count && r == 0; i++) {
+    if (r == 0 && is_answer) {
+        r = print_answer(addresses, count, &texts, &table);
+    }
+    for (size_t i = 0; i < count && r == 0 && !is_answer; i++) {
         print_chain(&addresses[i], &texts, &table);
     }
     inlines_done(&table);
     intern_done(&texts);
     if (r < 0) {
-        (void)fprintf(stderr, "%s: cannot be read\n", argc == 2 ? argv[1] : "FILE");
+        (void)fprintf(stderr, "%s: cannot be read\n", path == NULL ? "FILE" : path);
     }
     return r < 0;
 }

@@ -5,12 +5,12 @@ set_tests_properties(system.profctl_usage PROPERTIES LABELS system TIMEOUT 120
     ENVIRONMENT "BUILD_DIR=${CMAKE_BINARY_DIR}")
 
 add_executable(lines_probe system/lines_probe.c)
-target_link_libraries(lines_probe PRIVATE house lines)
+target_link_libraries(lines_probe PRIVATE house lines_parse)
 add_executable(go_names_probe system/go_names_probe.c)
 target_link_libraries(go_names_probe PRIVATE house symbolize)
 add_executable(names_probe system/names_probe.c)
 target_link_libraries(names_probe PRIVATE house modules profile)
-foreach(name lines_oracle lines_hostile lines_paths go_names names_oracle)
+foreach(name lines_oracle lines_hostile lines_paths lines_reader go_names names_oracle)
     add_test(NAME system.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
     set_tests_properties(system.${name} PROPERTIES LABELS system TIMEOUT 300 SKIP_RETURN_CODE 77
         ENVIRONMENT "${test_environment}")

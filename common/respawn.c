@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * respawn() executes the running program again, with posix_spawn. The path of the program is read
+ * from /proc/self/exe. Under valgrind that link is the tool itself, and only its text is our
+ * program. A program whose file was replaced has a path that is not there; then the link is right.
+ */
+#include "respawn.h"
+
+#include "cleanup.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+
+#define SELF "/proc/self/exe"
+
+static void find_program(char ret[PATH_MAX])
+{
+    ssize_t bytes = readlink(SELF, ret, PATH_MAX - 1);
+    ret[bytes > 0 ? bytes : 0] = '\0';
+    if (bytes <= 0 || access(ret, X_OK) != 0) {
+        memcpy(ret, SELF, sizeof SELF);
+    }
+}
+
+/* `fds` are above all that the actions overwrite. */
+static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, const int *fds,
+                        size_t fd_count)
+{
+    int r = 0;
+    int target = 0;
+    for (; target < RESPAWN_FIRST_FD && r == 0; target++) {
+        r = posix_spawn_file_actions_adddup2(actions, null_fd, target);
+    }
+    for (size_t i = 0; i < fd_count && r == 0; i++, target++) {
+        r = posix_spawn_file_actions_adddup2(actions, fds[i], target);
+    }
+    if (r == 0) {
+        r = posix_spawn_file_actions_addclosefrom_np(actions, target);
+    }
+    return -r;
+}
+
+static int fill_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none;
+    sigset_t all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                     POSIX_SPAWN_SETSID);
+    if (r == 0) {
+        r = posix_spawnattr_setsigmask(attributes, &none);
+    }
+    if (r == 0) {
+        r = posix_spawnattr_setsigdefault(attributes, &all);
+    }
+    return -r;
+}
+
+static int spawn(const char *name, const char *argument, int null_fd, const int *fds,
+                 size_t fd_count, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    char program[PATH_MAX];
+    cleanup_(freep) char *own_name = strdup(name);
+    cleanup_(freep) char *own_argument = strdup(argument);
+    char *const argv[] = {own_name, own_argument, NULL};
+    char *const environment[] = {NULL};
+    if (own_name == NULL || own_argument == NULL) {
+        return -ENOMEM;
+    }
+    int r = -posix_spawn_file_actions_init(&actions);
+    if (r < 0) {
+        return r;
+    }
+    r = -posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        r = fill_actions(&actions, null_fd, fds, fd_count);
+        if (r == 0) {
+            r = fill_attributes(&attributes);
+        }
+        if (r == 0) {
+            find_program(program);
+            r = -posix_spawn(ret_pid, program, &actions, &attributes, argv, environment);
+        }
+        (void)posix_spawnattr_destroy(&attributes);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+int respawn(const char *name, const char *argument, const int *fds, size_t fd_count, pid_t *ret_pid)
+{
+    int high_fds[RESPAWN_FDS_MAX + 1];
+    size_t high_count = 0;
+    int r = fd_count > RESPAWN_FDS_MAX ? -EINVAL : 0;
+    cleanup_(closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (; high_count <= fd_count && r == 0; high_count += r == 0) {
+        int fd = high_count < fd_count ? fds[high_count] : null_fd;
+        high_fds[high_count] = fcntl(fd, F_DUPFD_CLOEXEC, RESPAWN_FIRST_FD + RESPAWN_FDS_MAX);
+        r = high_fds[high_count] < 0 ? -errno : 0;
+    }
+    if (r == 0) {
+        r = spawn(name, argument, high_fds[fd_count], high_fds, fd_count, ret_pid);
+    }
+    while (high_count > 0) {
+        (void)close(high_fds[--high_count]);
+    }
+    return r;
+}
