@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * respawn() executes the running program again, with posix_spawn. The path of the program is read
- * from /proc/self/exe. Under valgrind that link is the tool itself, and only its text is our
- * program. A program whose file was replaced has a path that is not there; then the link is right.
+ * respawn() executes the running program again, with posix_spawn: the file that runs, by the link
+ * /proc/self/exe, whatever has its name now. Under valgrind the link leads to the tool, and only
+ * the link's text is our program. The two differ as files then, and the text is taken.
  */
 #include "respawn.h"
 
@@ -13,17 +13,25 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define SELF "/proc/self/exe"
+#define SELF    "/proc/self/exe"
+#define DELETED " (deleted)" /* what the link says of a file that has lost its name */
 
-static void find_program(char ret[PATH_MAX])
+static const char *find_program(char path[PATH_MAX])
 {
-    ssize_t bytes = readlink(SELF, ret, PATH_MAX - 1);
-    ret[bytes > 0 ? bytes : 0] = '\0';
-    if (bytes <= 0 || access(ret, X_OK) != 0) {
-        memcpy(ret, SELF, sizeof SELF);
-    }
+    struct stat link;
+    struct stat named;
+    ssize_t bytes = readlink(SELF, path, PATH_MAX - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    size_t suffix_bytes = strlen(DELETED);
+    bool is_deleted =
+        bytes > (ssize_t)suffix_bytes && strcmp(path + (size_t)bytes - suffix_bytes, DELETED) == 0;
+    bool is_tool = bytes > 0 && !is_deleted && stat(SELF, &link) == 0 && stat(path, &named) == 0 &&
+                   (link.st_ino != named.st_ino || link.st_dev != named.st_dev);
+    return is_tool ? path : SELF;
 }
 
 /* `fds` are above all that the actions overwrite. */
@@ -85,8 +93,8 @@ static int spawn(const char *name, const char *argument, int null_fd, const int 
             r = fill_attributes(&attributes);
         }
         if (r == 0) {
-            find_program(program);
-            r = -posix_spawn(ret_pid, program, &actions, &attributes, argv, environment);
+            r = -posix_spawn(ret_pid, find_program(program), &actions, &attributes, argv,
+                             environment);
         }
         (void)posix_spawnattr_destroy(&attributes);
     }

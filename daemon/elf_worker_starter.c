@@ -12,23 +12,16 @@
 
 #include "cleanup.h"
 #include "elf_worker.h"
+#include "respawn.h"
 #include "threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define SELF            "/proc/self/exe"
-#define DELETED         " (deleted)" /* what the link says of a file that has lost its name */
-#define CHILD_SOCKET_FD 3
 
 struct spawned {
     int32_t error; /* 0, or a negative errno value */
@@ -40,97 +33,6 @@ static struct {
     pid_t pid; /* whose thread it is; 0: none was started */
     int socket_fd;
 } starter;
-
-static int fill_actions(posix_spawn_file_actions_t *actions, int null_fd, int socket_fd)
-{
-    int r = 0;
-    for (int fd = 0; fd < CHILD_SOCKET_FD && r == 0; fd++) {
-        r = posix_spawn_file_actions_adddup2(actions, null_fd, fd);
-    }
-    if (r == 0) {
-        r = posix_spawn_file_actions_adddup2(actions, socket_fd, CHILD_SOCKET_FD);
-    }
-    if (r == 0) {
-        r = posix_spawn_file_actions_addclosefrom_np(actions, CHILD_SOCKET_FD + 1);
-    }
-    return -r;
-}
-
-/* No signal of ours is blocked or ignored in the worker, and none of the terminal reaches it. */
-static int fill_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none;
-    sigset_t all;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                     POSIX_SPAWN_SETSID);
-    if (r == 0) {
-        r = posix_spawnattr_setsigmask(attributes, &none);
-    }
-    if (r == 0) {
-        r = posix_spawnattr_setsigdefault(attributes, &all);
-    }
-    return -r;
-}
-
-/*
- * This program: by the link, which leads to the file that runs, whatever has become of its name.
- * Only where a tool like valgrind runs it, whose own file the link leads to, by the name that the
- * tool shows.
- */
-static const char *find_program(char path[PATH_MAX])
-{
-    struct stat link;
-    struct stat named;
-    ssize_t bytes = readlink(SELF, path, PATH_MAX - 1);
-    path[bytes > 0 ? bytes : 0] = '\0';
-    size_t suffix_bytes = strlen(DELETED);
-    bool deleted = (size_t)bytes > suffix_bytes && bytes > 0 &&
-                   strcmp(path + (size_t)bytes - suffix_bytes, DELETED) == 0;
-    bool by_tool = bytes > 0 && !deleted && stat(SELF, &link) == 0 && stat(path, &named) == 0 &&
-                   (link.st_ino != named.st_ino || link.st_dev != named.st_dev);
-    return by_tool ? path : SELF;
-}
-
-/* Executes this program anew, by the file itself and not by its name, with `socket_fd` (borrowed)
- * as its only descriptor. */
-static int spawn(int socket_fd, pid_t *ret_pid)
-{
-    static char name[] = "cpu-profilerd";
-    static char argument[] = ELF_WORKER_ARGUMENT;
-    char *const argv[] = {name, argument, NULL};
-    char *const environment[] = {NULL};
-    cleanup_(closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    /* Above what the child's actions overwrite, whatever is open in this process. */
-    cleanup_(closep) int high_null_fd =
-        null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
-    cleanup_(closep) int high_socket_fd = fcntl(socket_fd, F_DUPFD_CLOEXEC, CHILD_SOCKET_FD + 1);
-    if (high_null_fd < 0 || high_socket_fd < 0) {
-        return -errno;
-    }
-
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int r = -posix_spawn_file_actions_init(&actions);
-    if (r < 0) {
-        return r;
-    }
-    r = -posix_spawnattr_init(&attributes);
-    if (r == 0) {
-        r = fill_actions(&actions, high_null_fd, high_socket_fd);
-        if (r == 0) {
-            r = fill_attributes(&attributes);
-        }
-        if (r == 0) {
-            char path[PATH_MAX];
-            r = -posix_spawn(ret_pid, find_program(path), &actions, &attributes, argv, environment);
-        }
-        (void)posix_spawnattr_destroy(&attributes);
-    }
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return r;
-}
 
 /* A descriptor that came with a request (returned: close), or -1 when there will be none. */
 static int receive_request(int socket_fd)
@@ -186,8 +88,8 @@ static int send_request(int socket_fd, int fd)
 static void leave_table(int socket_fd)
 {
     if (close_range((unsigned)socket_fd + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0 &&
-        socket_fd > CHILD_SOCKET_FD) {
-        (void)close_range(CHILD_SOCKET_FD, (unsigned)socket_fd - 1, 0);
+        socket_fd > RESPAWN_FIRST_FD) {
+        (void)close_range(RESPAWN_FIRST_FD, (unsigned)socket_fd - 1, 0);
     }
 }
 
@@ -199,7 +101,10 @@ static void *run_thread(void *userdata)
     for (;;) {
         cleanup_(closep) int fd = receive_request(socket_fd);
         pid_t pid = 0;
-        struct spawned spawned = {.error = fd < 0 ? -EMFILE : spawn(fd, &pid)};
+        struct spawned spawned = {.error = -EMFILE};
+        if (fd >= 0) {
+            spawned.error = respawn("cpu-profilerd", ELF_WORKER_ARGUMENT, &fd, 1, &pid);
+        }
         spawned.pid = pid;
         if (send(socket_fd, &spawned, sizeof spawned, MSG_NOSIGNAL) < 0) {
             return NULL;
