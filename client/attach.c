@@ -65,11 +65,12 @@ static int complain_attach(const struct session_status *status, const struct pro
     }
     if (!status->detached) {
         return complain("session: it is of a client that is still connected, of %s; only that "
-                        "client can end it",
+                        "client and root can end it",
                         describe_holder(status, holder));
     }
     if (fault->code == EACCES) {
-        return complain("session: it is of %s, and not yours; let its owner stop, read or close it",
+        return complain("session: it is of %s, and not yours; let its owner, or root, stop, read "
+                        "or close it",
                         describe_holder(status, holder));
     }
     if (fault->code == EBADFD) {
@@ -78,6 +79,17 @@ static int complain_attach(const struct session_status *status, const struct pro
                         fault->text);
     }
     return complain("session: %s", fault->text);
+}
+
+/* Root is told whose session it has, unless it is one of its own that no client was to end. */
+static void say_whose(const struct session_status *status)
+{
+    char holder[HOLDER_BYTES];
+    if (status->id == NULL || (status->detached && status->uid == 0)) {
+        return;
+    }
+    (void)complain("session %s: it is of %s%s", status->id, describe_holder(status, holder),
+                   status->detached ? "" : ", and was taken from the client that recorded it");
 }
 
 int attach_session(const char *socket_path, struct profctl **ret)
@@ -89,10 +101,18 @@ int attach_session(const char *socket_path, struct profctl **ret)
     if (profctl_connect(socket_path, &conn, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
+    /* Root may take a session from the client that holds it: whose it was must be known before. */
+    if (geteuid() == 0 && session_status_ask(conn, &status, &status_fault) < 0) {
+        return complain("session: %s", status_fault.text);
+    }
     if (profctl_attach(conn, NULL, &fault) < 0) {
+        session_status_done(&status);
         return session_status_ask(conn, &status, &status_fault) < 0
                    ? complain("session: %s", fault.text)
                    : complain_attach(&status, &fault);
+    }
+    if (geteuid() == 0) {
+        say_whose(&status);
     }
     *ret = take_ptr(conn);
     return EXIT_DONE;
@@ -111,7 +131,10 @@ int attach_complain_create(struct profctl *conn, const struct profctl_fault *fau
     if (!status.detached) {
         return complain("session: another client has one, that of %s; wait for its end, or %s",
                         describe_holder(&status, holder),
-                        may_end ? "end that client" : "ask its owner to end it");
+                        geteuid() == 0 ? "take it as root: profctl stop and profctl read finish "
+                                         "and fetch it, profctl close throws it away"
+                        : may_end      ? "end that client"
+                                       : "ask its owner to end it");
     }
     if (!may_end) {
         return complain(

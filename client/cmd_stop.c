@@ -53,6 +53,9 @@ static void print_text(const struct connection_notes *notes, const struct sessio
     if (strcmp(notes->stopped_by, "max_duration") == 0) {
         (void)printf(": had ended by itself, after %" PRIu64 " s (max_duration)\n\n",
                      session->max_duration_s);
+    } else if (strcmp(notes->stopped_by, "max_unread") == 0) {
+        (void)fputs(": had ended by itself, since its client did not read it (max_unread)\n\n",
+                    stdout);
     } else {
         (void)fputs(": stopped by ", stdout);
         text_print(stdout, notes->stopped_by);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The client library: what each call means. What a Read hands out stays in its pipe until the
- * caller's buffer takes it whole, or the caller takes the pipe; only then is it acknowledged, with
- * the next Read, so that nothing is lost whatever fails in between.
+ * The client library: what each call means. What a Read hands out stays in its stream until
+ * the caller's buffer takes it whole, or the caller takes the stream; only then is it acknowledged,
+ * with the next Read, so that nothing is lost whatever fails in between.
  */
 #include "cleanup.h"
 #include "json.h"
@@ -223,7 +223,7 @@ static int fetch_chunk(struct profctl *conn, struct profctl_fault *fault)
     return 0;
 }
 
-/* Gives the pipe of the chunk away; the next Read confirms it. */
+/* Gives the stream of the chunk away; the next Read confirms it. */
 static int take_chunk(struct profctl *conn)
 {
     if (conn->chunk_fd >= 0) {
@@ -246,8 +246,8 @@ int profctl_read_fd(struct profctl *conn, int *ret_fd, size_t *ret_size_bytes, b
     return 0;
 }
 
-/* Reads `size_bytes` of a pipe which holds all of them. Returns how many came. */
-static size_t read_pipe(int fd, char *into, size_t size_bytes)
+/* Reads `size_bytes` of a stream which holds all of them. Returns how many came. */
+static size_t read_stream(int fd, char *into, size_t size_bytes)
 {
     size_t taken_bytes = 0;
     while (taken_bytes < size_bytes) {
@@ -275,7 +275,7 @@ int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size
                         conn->chunk_bytes);
     }
     cleanup_(closep) int fd = take_chunk(conn);
-    size_t taken_bytes = read_pipe(fd, buffer, conn->chunk_bytes);
+    size_t taken_bytes = read_stream(fd, buffer, conn->chunk_bytes);
     if (taken_bytes < conn->chunk_bytes) {
         conn->ack = 0;
         return rpc_fail(fault, EIO, "the daemon handed out %zu bytes instead of %zu; read again",

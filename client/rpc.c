@@ -251,7 +251,7 @@ int rpc_call(struct profctl *conn, const char *method, cJSON *parameters, int li
     conn->reply_fd = close_fd(conn->reply_fd);
     int64_t deadline_ms = limit_ms == RPC_FOREVER ? RPC_FOREVER : now_ms() + limit_ms;
     int r = send_text(conn->fd, text, deadline_ms);
-    if (r >= 0) {
+    if (r >= 0 || r == -EPIPE) { /* a daemon that ended the connection may have said why */
         r = receive_text(conn, deadline_ms, &reply_text, &reply_bytes);
     }
     if (r == -ETIMEDOUT) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The listening side of the control socket. A connection is admitted or closed at once: 32 of them
- * and 8 of one uid. What a connection says is control_peer.c's (bytes and replies),
+ * The listening side of the control socket. A connection gets a place (control_places.c) or is
+ * closed at once. What a connection says is control_peer.c's (bytes and replies),
  * control_service.c's (calls) and control_methods.c's (what they do). The one session and the peer
  * that holds it are control_session.c's.
  */
@@ -20,24 +20,11 @@
 #define ACCEPTS_PER_EVENT   32
 #define ACCEPT_EVENTS_PER_S 1000 /* so that a failing accept() cannot take the CPU */
 
-static size_t count_peers_of(const struct control *control, uid_t uid)
-{
-    size_t count = 0;
-    for (const struct peer *peer = control->peers; peer != NULL; peer = peer->next) {
-        count += peer->cred.uid == uid;
-    }
-    return count;
-}
-
 /* Returns 0, and `fd` is taken; or -errno. */
 static int admit(struct control *control, int fd, const struct ucred *cred)
 {
-    if (control->peer_count + control_lingering_count(control, NULL) >= CONTROL_PEERS_MAX ||
-        count_peers_of(control, cred->uid) + control_lingering_count(control, &cred->uid) >=
-            CONTROL_PEERS_PER_UID_MAX) {
-        return -EUSERS;
-    }
-    return peer_new(control, fd, cred);
+    int r = control_make_place(control, cred->uid);
+    return r < 0 ? r : peer_new(control, fd, cred);
 }
 
 static void serve(struct control *control, int fd)
@@ -56,7 +43,7 @@ static void serve(struct control *control, int fd)
     const struct control_subject subject = {.uid = cred.uid, .pid = cred.pid};
     control_log(control, CONTROL_REFUSED, &subject, "peer pid %d uid %u: refused: %s",
                 (int)cred.pid, cred.uid,
-                r == -EUSERS ? "there are too many connections, of its user or in all"
+                r == -EUSERS ? "there are too many connections of its user, or of all users"
                              : strerror(-r));
     socket_close(control, fd, cred.uid);
 }
@@ -94,8 +81,9 @@ struct control *control_free(struct control *control)
     control_end_lingering(control);
     control->listen_source = sd_event_source_disable_unref(control->listen_source);
     control->lease_source = sd_event_source_disable_unref(control->lease_source);
+    control->unread_source = sd_event_source_disable_unref(control->unread_source);
     control->listen_fd = close_fd(control->listen_fd);
-    control->pipes_fd = close_fd(control->pipes_fd);
+    control_stream_done(control);
     free(control);
     return NULL;
 }
@@ -108,6 +96,8 @@ static void control_freep(struct control **control)
 void control_tick(struct control *control)
 {
     control_tell_left_out(control);
+    control_end_idle(control);
+    control_stream_tick(control);
 }
 
 bool control_is_idle(const struct control *control)
@@ -140,10 +130,9 @@ static int watch_listener(struct control *control, int listen_fd)
 
 int control_new(int listen_fd, const struct control_params *params, struct control **ret)
 {
-    cleanup_(closep) int pipes_fd = epoll_create1(EPOLL_CLOEXEC);
     /* A socket that was passed in may be a blocking one. */
     int flags = fcntl(listen_fd, F_GETFL);
-    if (pipes_fd < 0 || flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
     }
     cleanup_(control_freep) struct control *control = calloc(1, sizeof *control);
@@ -152,16 +141,19 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
     }
     control->params = *params;
     control->listen_fd = -1; /* not taken yet */
-    control->pipes_fd = take_fd(pipes_fd);
     control->started_ns = clock_ns(CLOCK_BOOTTIME);
     control_init_quotas(control);
-    int r = control_add_lease(control);
+    int r = control_stream_init(control);
+    if (r >= 0) {
+        r = control_add_lease(control);
+    }
     if (r >= 0) {
         r = watch_listener(control, listen_fd);
     }
     if (r < 0) {
         return r;
     }
+    socket_refuse_descriptors(listen_fd);
     control->listen_fd = listen_fd;
     *ret = take_ptr(control);
     return 0;

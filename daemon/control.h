@@ -18,10 +18,12 @@
 
 struct control;
 
-/* How long a detached session that does not run lives after its last request. 0: the default. */
+/* How long what is not used lives. 0: the default. */
 struct control_leases {
-    uint64_t created_ms; /* one that was never started; 60,000 */
-    uint64_t stopped_ms; /* one that has run; 600,000 */
+    uint64_t created_ms; /* a detached session, after its last request: was never started; 60,000 */
+    uint64_t stopped_ms; /* or has run, and does no more; 600,000 */
+    uint64_t unread_ms;  /* an attached session that is not read; as the daemon's config says */
+    uint64_t idle_ms;    /* a connection without a session, after its last call; 60,000 */
 };
 
 struct control_params {
@@ -51,7 +53,8 @@ void control_unlisten(const char *path);
 int control_new(int listen_fd, const struct control_params *params, struct control **ret);
 struct control *control_free(struct control *control);
 
-/* To be called about once a second: tells what was left out of the log. */
+/* To be called about once a second: tells what was left out of the log, ends idle connections and
+ * lets go of streams that clients have closed. */
 void control_tick(struct control *control);
 
 /* Neither a session nor a connection. */

@@ -5,6 +5,7 @@
  * reason, each as an entry that says who in fields of its own. All of it is within the quota of its
  * user, so no client fills the log or keeps another one's lines out of it.
  */
+#include "account.h"
 #include "clock.h"
 #include "control_peer.h"
 #include "log.h"
@@ -67,7 +68,8 @@ static struct log_quota *find_quota(struct control *control, enum control_event 
 static void write_within_quota(struct control *control, enum control_event event,
                                const struct control_subject *subject, const char *line)
 {
-    if (log_quota_take(find_quota(control, event), subject->uid, clock_ns(CLOCK_MONOTONIC))) {
+    if (log_quota_take(find_quota(control, event), account_of(subject->uid),
+                       clock_ns(CLOCK_MONOTONIC))) {
         write_event(event, subject, line);
     }
 }

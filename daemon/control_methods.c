@@ -14,6 +14,7 @@
 #include "sampler.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -57,7 +58,26 @@ static int reply_bad_state(struct peer *peer, const char *text)
 
 static int reply_no_session(struct peer *peer)
 {
-    return reply_bad_state(peer, "this connection has no session; call Create or Attach first");
+    struct fault fault = {0};
+    switch (peer->loss) {
+    case PEER_LOST_NOTHING:
+        (void)fault_set(&fault, EBADFD,
+                        "this connection has no session; call Create or Attach first");
+        break;
+    case PEER_LOST_TO_ROOT:
+        (void)fault_set(&fault, EBADFD,
+                        "root (pid %d) took the session from this connection; unless root closes "
+                        "it, Attach works again when root's connection has ended",
+                        (int)peer->loss_pid);
+        break;
+    case PEER_LOST_UNREAD:
+        (void)fault_set(&fault, EBADFD,
+                        "the session was not read in time (max_unread_s), and another client of "
+                        "its user (pid %d) took it since; call Attach when that has ended",
+                        (int)peer->loss_pid);
+        break;
+    }
+    return reply_bad_state(peer, fault.text);
 }
 
 static int reply_ending(struct peer *peer)
@@ -160,6 +180,7 @@ static int create_session(struct peer *peer, const struct session_config *config
     }
     control->worker_restarts_before =
         module_cache_counts(control->params.cache).worker_restart_count;
+    control->must_be_read = !detached;
     control_hold_session(control, peer);
     const char *id = session_id(control->session);
     control_log(control, CONTROL_CREATED,
@@ -223,6 +244,27 @@ static int reply_held(struct peer *peer, const struct peer *holder)
                           session_state_name(session_state(session)));
 }
 
+/* Whoever held the session learns that it does no more; a Stop of its own is still replied to. */
+static void take_session(struct peer *peer)
+{
+    struct control *control = peer->control;
+    struct peer *holder = control->holder;
+    const char *id = session_id(control->session);
+    const struct control_subject subject = {peer->cred.uid, peer->cred.pid, id};
+    control_take_session(control, peer, peer->cred.uid == 0 ? PEER_LOST_TO_ROOT : PEER_LOST_UNREAD);
+    if (holder == NULL) {
+        control_log(control, CONTROL_ATTACHED, &subject, "session %s: attached to by pid %d uid %u",
+                    id, (int)peer->cred.pid, peer->cred.uid);
+        return;
+    }
+    control_log(control, CONTROL_ATTACHED, &subject,
+                "session %s: taken by pid %d uid %u from pid %d uid %u", id, (int)peer->cred.pid,
+                peer->cred.uid, (int)holder->cred.pid, holder->cred.uid);
+    if (holder->wait == PEER_AWAITS_STOP) {
+        peer_resume(holder, reply_no_session(holder));
+    }
+}
+
 static int attach(struct peer *peer, const char *id)
 {
     struct control *control = peer->control;
@@ -232,28 +274,26 @@ static int attach(struct peer *peer, const char *id)
         return reply_bad_state(peer, "there is no session; call Create first");
     }
     uid_t owner_uid = session_owner(session)->uid;
+    bool is_root = peer->cred.uid == 0;
     if (id != NULL && strcmp(id, session_id(session)) != 0) {
         (void)fault_set_member(&fault, "session",
                                "there is no session of this name; '%s' is allowed",
                                session_id(session));
         return reply_fault(peer, -EINVAL, &fault);
     }
-    if (peer->cred.uid != owner_uid && peer->cred.uid != 0) {
+    if (peer->cred.uid != owner_uid && !is_root) {
         int r = fault_set(&fault, EACCES,
                           "the session belongs to uid %u, and only that user and root may attach "
                           "to it; Status shows it to everybody (profctl status)",
                           owner_uid);
         return reply_fault(peer, r, &fault);
     }
-    if (control->holder != NULL && control->holder != peer) {
+    bool is_held = control->holder != NULL && control->holder != peer;
+    if (is_held && !is_root && !control->is_unread) {
         return reply_held(peer, control->holder);
     }
-    if (control->holder == NULL) {
-        control_hold_session(control, peer);
-        control_log(control, CONTROL_ATTACHED,
-                    &(struct control_subject){peer->cred.uid, peer->cred.pid, session_id(session)},
-                    "session %s: attached to by pid %d uid %u", session_id(session),
-                    (int)peer->cred.pid, peer->cred.uid);
+    if (control->holder != peer) {
+        take_session(peer);
     }
     return reply_attached(peer);
 }
@@ -282,6 +322,7 @@ static int call_start(struct peer *peer, const cJSON *const *parameters)
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
+    control_note_read(peer->control);
     peer->control->ended_by = NULL;
     peer->control->started_s = time(NULL);
     return reply_empty(peer);
@@ -331,36 +372,46 @@ static void begin_segment(struct control *control)
     }
 }
 
+/* Counts how often the holder is given the same bytes. Returns 0, or -EDQUOT with a fault. */
+static int count_repeat(struct control *control, const struct session_chunk *chunk,
+                        struct fault *reterr)
+{
+    control->repeat_count =
+        chunk->sequence == control->read_sequence ? control->repeat_count + 1 : 1;
+    control->read_sequence = chunk->sequence;
+    if (control->repeat_count > CONTROL_REPEATS_MAX) {
+        return fault_set(reterr, EDQUOT,
+                         "this connection was given these bytes %d times; call Read with "
+                         "\"ack\": %" PRIu64 " for what follows them",
+                         CONTROL_REPEATS_MAX, chunk->sequence);
+    }
+    return 0;
+}
+
 static int read_session(struct peer *peer, struct session *session, uint64_t ack)
 {
-    int fds[2];
-    size_t room_bytes = 0;
+    struct control *control = peer->control;
     struct session_chunk chunk = {0};
     struct fault fault = {0};
-    int r = control_pipe_new(peer, fds, &room_bytes, &fault);
+    int fd = -1;
+    int r = control_stream_check(peer, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    cleanup_(closep) int read_fd = fds[0];
-    cleanup_(closep) int write_fd = fds[1];
-    begin_segment(peer->control);
-    r = session_read(session, ack, room_bytes, &chunk, &fault);
+    control_note_read(control);
+    begin_segment(control);
+    r = session_read(session, ack, control->stream_room_bytes, &chunk, &fault);
+    if (r >= 0 && chunk.size_bytes > 0) {
+        r = count_repeat(control, &chunk, &fault);
+    }
+    if (r >= 0 && chunk.size_bytes > 0) {
+        r = control_stream_new(peer, chunk.bytes, chunk.size_bytes, &fd, &fault);
+    }
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    if (chunk.size_bytes == 0) {
-        return peer_reply(peer, print_chunk(&chunk), false);
-    }
-    ssize_t written = write(write_fd, chunk.bytes, chunk.size_bytes);
-    if (written < 0 || (size_t)written < chunk.size_bytes) {
-        return reply_fault(peer, written < 0 ? -errno : -ENOMEM, &fault);
-    }
-    closep(&write_fd);
-    r = control_pipe_count(peer, read_fd);
-    if (r < 0) {
-        return reply_fault(peer, r, &fault);
-    }
-    return peer_reply_fd(peer, print_chunk(&chunk), take_fd(read_fd));
+    return chunk.size_bytes == 0 ? peer_reply(peer, print_chunk(&chunk), false)
+                                 : peer_reply_fd(peer, print_chunk(&chunk), fd);
 }
 
 static int call_read(struct peer *peer, const cJSON *const *parameters)

@@ -12,7 +12,10 @@
  */
 #include "control_peer.h"
 #include "cleanup.h"
+#include "clock.h"
+#include "json.h"
 #include "log.h"
+#include "sampler.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +51,7 @@ struct peer *peer_free(struct peer *peer)
     }
     struct control *control = peer->control;
     control_release_session(peer);
-    control_pipe_forget(peer);
+    control_stream_forget(peer);
     *(peer->previous == NULL ? &control->peers : &peer->previous->next) = peer->next;
     if (peer->next != NULL) {
         peer->next->previous = peer->previous;
@@ -103,7 +106,7 @@ static int flush_output(struct peer *peer)
         if (sent < 0) {
             return sent == -EAGAIN ? 0 : (int)sent;
         }
-        first->fd = close_fd(first->fd); /* never the last close: see control_pipe.c */
+        first->fd = close_fd(first->fd); /* never the last close: see control_stream.c */
         first->sent_bytes += (size_t)sent;
         if (first->sent_bytes == first->size_bytes) {
             drop_first_reply(peer);
@@ -184,6 +187,17 @@ int peer_reply_error(struct peer *peer, const char *error, cJSON *parameters)
     return send_reply(peer, print_reply(error, parameters, false), -1);
 }
 
+void peer_end(struct peer *peer, const char *text)
+{
+    cleanup_(json_freep) cJSON *parameters = cJSON_CreateObject();
+    peer->call_oneway = false;
+    if (cJSON_AddStringToObject(parameters, "text", text) != NULL &&
+        peer_reply_error(peer, SAMPLER_INTERFACE ".Failed", take_ptr(parameters)) >= 0) {
+        (void)flush_output(peer);
+    }
+    (void)peer_free(peer);
+}
+
 /* Descriptors go out one at a time: at most one of a peer is held here. */
 static bool may_take_call(const struct peer *peer)
 {
@@ -204,6 +218,7 @@ static int take_calls(struct peer *peer)
         if (r <= 0) {
             return r;
         }
+        peer->called_ns = clock_ns(CLOCK_MONOTONIC);
         r = varlink_call(peer, text, text_bytes);
         if (r < 0) {
             return r;
@@ -335,6 +350,7 @@ int peer_new(struct control *control, int fd, const struct ucred *cred)
                           .next = control->peers,
                           .fd = fd,
                           .cred = *cred,
+                          .called_ns = clock_ns(CLOCK_MONOTONIC),
                           .is_admitted = control_admits(control, fd, cred),
                           .input_starved = true,
                           .replies_end = &peer->replies};

@@ -18,18 +18,32 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define CONTROL_PEERS_MAX         32
-#define CONTROL_PEERS_PER_UID_MAX 8
-#define CONTROL_LINGERING_MAX     64 /* connections served and lingering together */
-#define PEER_PENDING_MAX          16
-#define PEER_OUTPUT_BYTES_MAX     ((size_t)262144)
+/* Connections. Root's are CONTROL_PEERS_PER_ACCOUNT_MAX too, and not among the first. */
+#define CONTROL_PEERS_MAX             32
+#define CONTROL_PEERS_PER_ACCOUNT_MAX 8
+#define CONTROL_PEERS_ALL_MAX         (CONTROL_PEERS_MAX + CONTROL_PEERS_PER_ACCOUNT_MAX)
+#define CONTROL_LINGERING_MAX         128 /* connections served and lingering together */
+#define PEER_PENDING_MAX              16
+#define PEER_OUTPUT_BYTES_MAX         ((size_t)262144)
 
-/* A pipe that a Read has handed out. */
-struct handed_pipe {
+/* Streams that are held, and memory of the kernel that their unread bytes take. Beyond what is
+ * shared, each account that holds none may have one, and root as many as an account. */
+#define CONTROL_STREAMS_MAX                  64
+#define CONTROL_STREAMS_SHARED               32
+#define CONTROL_STREAMS_PER_ACCOUNT_MAX      8
+#define CONTROL_STREAM_BYTES_SHARED          ((size_t)16 << 20)
+#define CONTROL_STREAM_BYTES_PER_ACCOUNT_MAX ((size_t)4 << 20)
+
+/* How often one connection is given the same bytes. */
+#define CONTROL_REPEATS_MAX 16
+
+/* A stream that a Read has handed out, see control_stream.c. */
+struct handed_stream {
     const struct peer *peer; /* whose Read it was; NULL: it is gone */
     uid_t uid;
-    bool held;   /* somebody still has it; as pipes_fd says, see control_pipe.c */
-    bool unread; /* and it holds bytes */
+    int fill_fd; /* owned; the daemon's end; -1: none */
+    bool used;   /* this place is */
+    bool held;   /* somebody has the other end, as streams_fd said last */
 };
 
 /* A connection that is being closed by a thread of its own, see control_socket.c. */
@@ -52,14 +66,21 @@ struct control {
     struct session *session; /* owned; NULL: none */
     struct peer *holder;     /* NULL: there is no session, or nobody holds it, a detached one */
     bool segment_begun;      /* the holder has read from the session */
+    uint64_t read_sequence;  /* of what the holder was given last */
+    unsigned repeat_count;   /* how often it was */
+    bool must_be_read;       /* the session was created attached, so it must be read in time */
+    bool is_unread;          /* it was not: its user may attach to it, whoever holds it */
     const char *ended_by;    /* what stopped the session without a Stop; NULL: a Stop knows */
     time_t started_s;        /* when it was started last, in UTC */
     bool is_ending;          /* the daemon is */
     sd_event_source *lease_source;
+    sd_event_source *unread_source;  /* on while the session must be read */
     uint64_t worker_restarts_before; /* the session */
 
-    int pipes_fd; /* owned; an epoll of its own */
-    struct handed_pipe pipes[CONTROL_PEERS_MAX];
+    int streams_fd; /* owned; an epoll of its own */
+    struct handed_stream streams[CONTROL_STREAMS_MAX];
+    size_t stream_room_bytes; /* what one holds, and the kernel's memory for it */
+    size_t stream_cost_bytes;
     uint64_t started_ns;
     struct log_quota session_quota; /* of lines about sessions, and about refusals */
     struct log_quota refusal_quota;
@@ -80,6 +101,13 @@ enum peer_wait {
     PEER_STREAMS_STATUS /* until the connection ends */
 };
 
+/* Why a connection does not hold the session that it held. */
+enum peer_loss {
+    PEER_LOST_NOTHING,
+    PEER_LOST_TO_ROOT,
+    PEER_LOST_UNREAD, /* to another connection of its user */
+};
+
 struct peer {
     struct control *control;
     struct peer *next;
@@ -98,6 +126,9 @@ struct peer {
     size_t reply_count;
     size_t output_bytes;
     enum peer_wait wait;
+    uint64_t called_ns; /* of its last call, CLOCK_MONOTONIC; at first of its beginning */
+    enum peer_loss loss;
+    pid_t loss_pid;
     bool call_more; /* of the call in hand, or of the one that is waited for */
     bool call_oneway;
     int error; /* what ended it while its callbacks could not */
@@ -107,6 +138,9 @@ struct peer {
 int peer_new(struct control *control, int fd, const struct ucred *cred);
 /* Ends the connection, and with it its session, unless that is a detached one. */
 struct peer *peer_free(struct peer *peer);
+/* The same, not from its own callbacks: sends it the reason as a reply, an error, before that, as
+ * far as its socket takes it. */
+void peer_end(struct peer *peer, const char *text);
 
 /*
  * Queue a reply to the call in hand; nothing for a oneway call. `parameters` is taken always; NULL
@@ -157,6 +191,10 @@ uint64_t control_uptime_s(const struct control *control);
 int control_add_lease(struct control *control);
 /* The peer, which has created the session or attached to it, holds it from now on. */
 void control_hold_session(struct control *control, struct peer *peer);
+/* The peer holds it from now on, and whoever held it learns why not: the session outlives both. */
+void control_take_session(struct control *control, struct peer *peer, enum peer_loss loss);
+/* The session was read, or begun: when it was created attached, its time begins anew. */
+void control_note_read(struct control *control);
 /* The session that the peer holds, whose lease begins anew; NULL: none. */
 struct session *control_use_session(struct peer *peer);
 /* A detached session that is not used again ends by itself, some time after this call. */
@@ -200,28 +238,41 @@ void control_tell_left_out(struct control *control);
 void control_init_quotas(struct control *control);
 
 /*
- * The pipes of Reads (control_pipe.c). control_pipe_new() makes one (returned: close() each end) of
- * as much room as the kernel grants, `*ret_room_bytes`. Returns 0, or -EBUSY when the peer's last
- * pipe holds bytes yet, -EDQUOT when its user holds CONTROL_PEERS_PER_UID_MAX pipes or all together
- * CONTROL_PEERS_MAX, with a fault, or another -errno.
+ * Places for connections (control_places.c). control_make_place() ends another connection where
+ * that is needed. Returns 0, or -EUSERS: a connection of `uid` gets none.
  */
-int control_pipe_new(struct peer *peer, int ret_fds[2], size_t *ret_room_bytes,
-                     struct fault *reterr);
-/* Counts the pipe as handed out to the peer, until nobody has `read_fd` any more. Its write end
- * must be closed. Returns 0 or -errno. */
-int control_pipe_count(struct peer *peer, int read_fd);
-void control_pipe_forget(const struct peer *peer);
+int control_make_place(struct control *control, uid_t uid);
+/* Ends those that have no session and have made no call for leases.idle_ms. */
+void control_end_idle(struct control *control);
+
+/*
+ * The streams of Reads (control_stream.c). control_stream_check() says whether the peer may have
+ * one more: 0, or -EBUSY when its last one holds bytes yet, or -EDQUOT when its account, or all
+ * together, hold too much, with a fault. control_stream_new() makes one of at most
+ * `stream_room_bytes` bytes, all of them in it (`*ret_fd` returned: close()), and counts it until
+ * nobody has it any more. Returns 0, or -errno with or without a fault.
+ */
+int control_stream_init(struct control *control);
+void control_stream_done(struct control *control);
+int control_stream_check(struct peer *peer, struct fault *reterr);
+int control_stream_new(struct peer *peer, const void *bytes, size_t size_bytes, int *ret_fd,
+                       struct fault *reterr);
+void control_stream_forget(const struct peer *peer);
+void control_stream_tick(struct control *control); /* lets go of what clients have closed */
 
 /*
  * Sockets on which a client may send descriptors (control_socket.c).
  */
+/* Has the kernel refuse descriptors that clients of a listening socket send, where it can: since
+ * Linux 6.16. */
+void socket_refuse_descriptors(int listen_fd);
 int socket_prepare(int fd); /* before anything else */
 /* Receives bytes. Returns how many, 0 at the end, -EBADMSG when a descriptor comes with the next
  * ones (it stays in the socket), or another -errno. */
 ssize_t socket_receive(int fd, void *buffer, size_t room_bytes);
 /* Ends a connection of `uid` (`fd` taken). Never blocks. There must be room in the table. */
 void socket_close(struct control *control, int fd, uid_t uid);
-/* How many connections linger, all or those of `uid`; forgets the ones that have ended. */
-size_t control_lingering_count(struct control *control, const uid_t *uid);
+/* How many connections linger, all or those of an account; forgets the ones that have ended. */
+size_t control_lingering_count(struct control *control, const uint32_t *account);
 /* Waits for a moment for those that linger. */
 void control_end_lingering(struct control *control);

@@ -5,6 +5,11 @@
  * its methods. An attached session is held by the connection that created it until both end. A
  * detached one is held by one connection at a time, or by none; where it does not run, it has a
  * lease, which every use renews, and at the lease's end it is closed.
+ *
+ * An attached session becomes a detached one when root takes it, or when it is not read for as long
+ * as the administrator lets it be, which also stops it: a client that stands still keeps the
+ * machine's one session from all others. What was created attached must be read in time even then,
+ * since it may have no other limit.
  */
 #include "control_peer.h"
 #include "log.h"
@@ -15,6 +20,8 @@
 #define LEASE_ACCURACY_US UINT64_C(1000)
 #define LEASE_CREATED_MS  UINT64_C(60000)
 #define LEASE_STOPPED_MS  UINT64_C(600000)
+#define LEASE_IDLE_MS     UINT64_C(60000)
+#define STOPPED_UNREAD    "max_unread"
 
 static void log_close(struct control *control, const char *why)
 {
@@ -40,7 +47,10 @@ void control_close_session(struct control *control, const char *why)
     }
     control->holder = NULL;
     control->ended_by = NULL;
+    control->must_be_read = false;
+    control->is_unread = false;
     (void)sd_event_source_set_enabled(control->lease_source, SD_EVENT_OFF);
+    (void)sd_event_source_set_enabled(control->unread_source, SD_EVENT_OFF);
 }
 
 static bool is_detached(const struct control *control)
@@ -67,21 +77,76 @@ static int on_lease_end(sd_event_source *source, uint64_t now_us, void *userdata
     return 0;
 }
 
+/* For a client that stands still: whatever it asks for later, it finds the session as it is. */
+static int on_unread(sd_event_source *source, uint64_t now_us, void *userdata)
+{
+    struct control *control = userdata;
+    struct session *session = control->session;
+    const struct session_owner *owner = session_owner(session);
+    (void)source;
+    (void)now_us;
+    control_log(control, CONTROL_STOPPED,
+                &(struct control_subject){owner->uid, owner->pid, session_id(session)},
+                "session %s: not read for %" PRIu64 " s: sampling ends, and what was recorded is "
+                "kept for its user",
+                session_id(session), control->params.leases.unread_ms / 1000);
+    if (session_state(session) == SESSION_RUNNING) {
+        (void)session_stop(session, STOPPED_UNREAD, NULL);
+    }
+    session_detach(session);
+    control->is_unread = true;
+    control_renew_lease(control);
+    return 0;
+}
+
+/* A timer that is off. Returns 0 or -errno. */
+static int add_timer(struct control *control, sd_event_source **source,
+                     sd_event_time_handler_t handler, const char *description)
+{
+    int r = sd_event_add_time_relative(control->params.event, source, CLOCK_MONOTONIC, 0,
+                                       LEASE_ACCURACY_US, handler, control);
+    if (r >= 0) {
+        r = sd_event_source_set_enabled(*source, SD_EVENT_OFF);
+    }
+    if (r >= 0) {
+        r = sd_event_source_set_priority(*source, control->params.priority);
+    }
+    return r < 0 ? r : sd_event_source_set_description(*source, description);
+}
+
+static uint64_t or_default(uint64_t value, uint64_t default_value)
+{
+    return value == 0 ? default_value : value;
+}
+
 int control_add_lease(struct control *control)
 {
     struct control_leases *leases = &control->params.leases;
-    leases->created_ms = leases->created_ms == 0 ? LEASE_CREATED_MS : leases->created_ms;
-    leases->stopped_ms = leases->stopped_ms == 0 ? LEASE_STOPPED_MS : leases->stopped_ms;
+    leases->created_ms = or_default(leases->created_ms, LEASE_CREATED_MS);
+    leases->stopped_ms = or_default(leases->stopped_ms, LEASE_STOPPED_MS);
+    leases->idle_ms = or_default(leases->idle_ms, LEASE_IDLE_MS);
+    leases->unread_ms =
+        or_default(leases->unread_ms, UINT64_C(1000) * control->params.config->max_unread_s);
+    int r = add_timer(control, &control->lease_source, on_lease_end, "control-lease");
+    return r < 0 ? r : add_timer(control, &control->unread_source, on_unread, "control-unread");
+}
+
+/* Switches a timer on. */
+static int arm(sd_event_source *source, uint64_t milliseconds)
+{
+    int r = sd_event_source_set_time_relative(source, 1000 * milliseconds);
+    return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void control_note_read(struct control *control)
+{
+    control->is_unread = false;
     int r =
-        sd_event_add_time_relative(control->params.event, &control->lease_source, CLOCK_MONOTONIC,
-                                   0, LEASE_ACCURACY_US, on_lease_end, control);
-    if (r >= 0) {
-        r = sd_event_source_set_enabled(control->lease_source, SD_EVENT_OFF);
+        control->must_be_read ? arm(control->unread_source, control->params.leases.unread_ms) : 0;
+    if (r < 0) {
+        (void)log_warning(r, "session %s: it may stay unread for ever, ignoring",
+                          session_id(control->session));
     }
-    if (r >= 0) {
-        r = sd_event_source_set_priority(control->lease_source, control->params.priority);
-    }
-    return r < 0 ? r : sd_event_source_set_description(control->lease_source, "control-lease");
 }
 
 void control_renew_lease(struct control *control)
@@ -91,11 +156,7 @@ void control_renew_lease(struct control *control)
     }
     const struct control_leases *leases = &control->params.leases;
     bool created = session_state(control->session) == SESSION_CREATED;
-    uint64_t lease_us = 1000 * (created ? leases->created_ms : leases->stopped_ms);
-    int r = sd_event_source_set_time_relative(control->lease_source, lease_us);
-    if (r >= 0) {
-        r = sd_event_source_set_enabled(control->lease_source, SD_EVENT_ONESHOT);
-    }
+    int r = arm(control->lease_source, created ? leases->created_ms : leases->stopped_ms);
     if (r < 0) {
         (void)log_warning(r, "session %s: its lease has no end, ignoring",
                           session_id(control->session));
@@ -106,7 +167,20 @@ void control_hold_session(struct control *control, struct peer *peer)
 {
     control->holder = peer;
     control->segment_begun = false;
+    control->read_sequence = 0;
+    peer->loss = PEER_LOST_NOTHING;
+    control_note_read(control);
     control_renew_lease(control);
+}
+
+void control_take_session(struct control *control, struct peer *peer, enum peer_loss loss)
+{
+    if (control->holder != NULL) {
+        control->holder->loss = loss;
+        control->holder->loss_pid = peer->cred.pid;
+    }
+    session_detach(control->session);
+    control_hold_session(control, peer);
 }
 
 struct session *control_use_session(struct peer *peer)

@@ -11,6 +11,7 @@
  *     as that is safe. If a descriptor is left, a thread of its own closes the socket, and until it
  *     is through the connection counts as one of its user's.
  */
+#include "account.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "control_peer.h"
@@ -23,6 +24,16 @@
 #define DISCARD_BYTES      ((size_t)16384)
 #define END_LIMIT_S        1
 #define DISCARD_ROUNDS_MAX 4096 /* of one message at least: more than a socket's queue holds */
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+void socket_refuse_descriptors(int listen_fd)
+{
+    const int off = 0;
+    (void)setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
+}
 
 /*
  * What a listener that was passed in may have switched on would set MSG_CTRUNC without a
@@ -79,7 +90,7 @@ static void start_closing(struct lingering *slot)
         pthread_create(&slot->thread, NULL, close_socket, (void *)(intptr_t)slot->fd) == 0;
 }
 
-size_t control_lingering_count(struct control *control, const uid_t *uid)
+size_t control_lingering_count(struct control *control, const uint32_t *account)
 {
     size_t count = 0;
     for (size_t i = 0; i < CONTROL_LINGERING_MAX; i++) {
@@ -90,7 +101,7 @@ size_t control_lingering_count(struct control *control, const uid_t *uid)
         if (slot->used && slot->started && pthread_tryjoin_np(slot->thread, NULL) == 0) {
             slot->used = false;
         }
-        count += slot->used && (uid == NULL || *uid == slot->uid);
+        count += slot->used && (account == NULL || *account == account_of(slot->uid));
     }
     return count;
 }

@@ -480,6 +480,11 @@ const struct session_owner *session_owner(const struct session *session)
     return &session->params.owner;
 }
 
+void session_detach(struct session *session)
+{
+    session->params.owner.detached = true;
+}
+
 const struct session_config *session_config(const struct session *session)
 {
     return &session->config;

@@ -86,6 +86,9 @@ enum session_state session_state(const struct session *session);
 const char *session_state_name(enum session_state state); /* "created", "running", "stopped" */
 const char *session_id(const struct session *session);
 const struct session_owner *session_owner(const struct session *session);
+/* Its owner's `detached` is true from now on: the session outlives the connection that created it.
+ */
+void session_detach(struct session *session);
 const struct session_config *session_config(const struct session *session);
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_holds_s(const struct session *session); /* how long it can run unread */

@@ -5,7 +5,7 @@
     ./record_second.py second.fxt && profctl report second.fxt
 
 Needs nothing but Python's own library: a varlink message is a JSON object and a NUL byte, and a
-reply to Read brings the read end of a pipe along (SCM_RIGHTS).
+reply to Read brings a stream along, a socket to read from (SCM_RIGHTS).
 """
 import array
 import json
@@ -57,8 +57,8 @@ class Sampler:
         reply, fds = self.call("Read", **({"ack": sequence} if sequence else {}))
         data = b""
         if reply["fd"] >= 0:
-            with os.fdopen(fds[reply["fd"]], "rb") as pipe:
-                data = pipe.read(reply["size_bytes"])
+            with os.fdopen(fds[reply["fd"]], "rb") as stream:
+                data = stream.read(reply["size_bytes"])
         return data, reply["sequence"], reply["end"]
 
 

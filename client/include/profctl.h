@@ -83,7 +83,9 @@ int profctl_connect(const char *path, struct profctl **ret, struct profctl_fault
  *
  * Without `detach` the session belongs to the connection and ends with it. With it, it belongs to
  * the user, survives the connection, and ends by itself: 60 s after it was created if it is never
- * started; 600 s after the last request once it has stopped.
+ * started; 600 s after the last request once it has stopped. A session without it that is not read
+ * for the time that the administrator says (max_unread_s, 600 s) is stopped, and goes on as one
+ * with it.
  *   -EEXIST      there is a session already
  *   -EINVAL      the config; the sentence begins with the member that is wrong
  *   -EOPNOTSUPP  this daemon, or its kernel, cannot do it
@@ -92,8 +94,10 @@ int profctl_create(struct profctl *conn, const char *config_json, bool detach,
                    struct profctl_fault *fault);
 
 /*
- * Takes over a detached session of this user (root: of any). `session` (borrowed) is its id, as
- * profctl_status() shows it; NULL: whichever there is. One connection at a time holds a session.
+ * Takes over a detached session of this user. Root takes over any session, detached or not, from
+ * the connection that holds it too; that connection has no session then. `session` (borrowed) is
+ * its id, as profctl_status() shows it; NULL: whichever there is. One connection at a time holds a
+ * session.
  *   -EBADFD  there is no such session, or another connection holds it
  *   -EINVAL  `session` is the id of no session
  */
@@ -132,10 +136,10 @@ int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size
                  bool *ret_end);
 
 /*
- * The same as a descriptor: `*ret_fd` (returned: close()) is the read end of a pipe that holds
- * `*ret_size_bytes` bytes, all of them there already, and no writer; -1 with 0 bytes. The next
- * read confirms that it was dealt with, so read and close it before.
- *   -EBADFD  this connection has no session, or the last pipe still holds bytes
+ * The same as a descriptor: `*ret_fd` (returned: close()) is a stream to read from, a socket. Its
+ * `*ret_size_bytes` bytes are all there already, and the end of file follows them; -1 with 0 bytes.
+ * The next read confirms that it was dealt with, so read and close it before.
+ *   -EBADFD  this connection has no session, or the last stream still holds bytes
  */
 int profctl_read_fd(struct profctl *conn, int *ret_fd, size_t *ret_size_bytes, bool *ret_end);
 

@@ -27,19 +27,24 @@ enum member {
     MAX_FREQUENCY_HZ,
     MAX_STACK_COPY_BYTES,
     MAX_DURATION_S,
+    MAX_UNREAD_S,
     ALLOW_KERNEL_STACKS,
     MEMBER_COUNT,
 };
 
 static const char *const member_names[MEMBER_COUNT] = {
-    [ALLOWED_UIDS] = "allowed_uids",         [ALLOWED_GIDS] = "allowed_gids",
-    [MAX_FREQUENCY_HZ] = "max_frequency_hz", [MAX_STACK_COPY_BYTES] = "max_stack_copy_bytes",
-    [MAX_DURATION_S] = "max_duration_s",     [ALLOW_KERNEL_STACKS] = "allow_kernel_stacks",
+    [ALLOWED_UIDS] = "allowed_uids",
+    [ALLOWED_GIDS] = "allowed_gids",
+    [MAX_FREQUENCY_HZ] = "max_frequency_hz",
+    [MAX_STACK_COPY_BYTES] = "max_stack_copy_bytes",
+    [MAX_DURATION_S] = "max_duration_s",
+    [MAX_UNREAD_S] = "max_unread_s",
+    [ALLOW_KERNEL_STACKS] = "allow_kernel_stacks",
 };
 
 void daemon_config_init(struct daemon_config *config, const char *path)
 {
-    *config = (struct daemon_config){.limits = session_no_limits};
+    *config = (struct daemon_config){.limits = session_no_limits, .max_unread_s = DAEMON_UNREAD_S};
     config->limits.path = path;
 }
 
@@ -110,6 +115,15 @@ static int read_limits(const cJSON *const *items, struct session_limits *limits,
     return r;
 }
 
+static int read_unread(const cJSON *item, uint32_t *value, struct fault *reterr)
+{
+    int64_t seconds = *value;
+    int r = config_read_integer(item, member_names[MAX_UNREAD_S], 1, DAEMON_UNREAD_S_MAX, &seconds,
+                                reterr);
+    *value = (uint32_t)seconds;
+    return r;
+}
+
 int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
                         struct daemon_config *ret, struct fault *reterr)
 {
@@ -131,6 +145,9 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
     }
     if (r >= 0) {
         r = read_limits(items, &config.limits, reterr);
+    }
+    if (r >= 0) {
+        r = read_unread(items[MAX_UNREAD_S], &config.max_unread_s, reterr);
     }
     if (r >= 0) {
         *ret = config;
@@ -240,8 +257,9 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
     if (limits->max_duration_s > 0) {
         (void)snprintf(duration, sizeof duration, "at most %u s", limits->max_duration_s);
     }
-    (void)snprintf(line.text, sizeof line.text, "%s; at most %u Hz, %s, %s, %s kernel stacks", who,
-                   limits->max_frequency_hz, copies, duration,
+    (void)snprintf(line.text, sizeof line.text,
+                   "%s; at most %u Hz, %s, %s, stopped when unread for %u s, %s kernel stacks", who,
+                   limits->max_frequency_hz, copies, duration, config->max_unread_s,
                    limits->allow_kernel_stacks ? "with" : "without");
     return line;
 }

@@ -17,6 +17,8 @@
 #define DAEMON_CONFIG_PATH      "/etc/cpu-profilerd/daemon.json"
 #define DAEMON_CONFIG_BYTES_MAX ((size_t)65536)
 #define DAEMON_IDS_MAX          256 /* of each kind */
+#define DAEMON_UNREAD_S         600 /* unless the file says otherwise */
+#define DAEMON_UNREAD_S_MAX     31536000
 
 struct daemon_ids {
     uint32_t ids[DAEMON_IDS_MAX];
@@ -28,6 +30,7 @@ struct daemon_config {
     struct daemon_ids allowed_uids;
     struct daemon_ids allowed_gids;
     struct session_limits limits;
+    uint32_t max_unread_s; /* then an attached session is stopped */
 };
 
 /* Everything is allowed. `path` (borrowed) is what faults will call the file. */
@@ -53,6 +56,6 @@ bool daemon_config_admits(const struct daemon_config *config, uid_t uid, const g
 
 /* What holds, as one line without a newline: "everybody on the socket; at most 4000 Hz, ...". */
 struct daemon_config_line {
-    char text[256];
+    char text[320];
 };
 struct daemon_config_line daemon_config_describe(const struct daemon_config *config);

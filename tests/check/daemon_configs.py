@@ -41,6 +41,7 @@ def describe(config):
         f"at most {values['max_frequency_hz']:.0f} Hz",
         f"at most {copy_bytes} bytes of a stack" if copy_bytes else "no copies of stacks",
         f"at most {values['max_duration_s']} s" if "max_duration_s" in values else "any duration",
+        f"stopped when unread for {values['max_unread_s']} s",
         "with kernel stacks" if values["allow_kernel_stacks"] else "without kernel stacks",
     ]
     who = "whoever may connect to the socket"

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #define HEAR_ROUNDS_MAX 500
@@ -44,6 +45,7 @@ static int set_up(struct control_leases leases)
                                     .features = {.build_id = true, .format_lost = true},
                                     .leases = leases};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);
+    harness.listen_fd = fd;
     return 0;
 }
 
@@ -56,7 +58,22 @@ int harness_setup(void **state)
 int harness_setup_short_leases(void **state)
 {
     (void)state;
-    return set_up((struct control_leases){SHORT_LEASE_CREATED_MS, SHORT_LEASE_STOPPED_MS});
+    return set_up((struct control_leases){.created_ms = SHORT_LEASE_CREATED_MS,
+                                          .stopped_ms = SHORT_LEASE_STOPPED_MS});
+}
+
+int harness_setup_short_patience(void **state)
+{
+    (void)state;
+    return set_up((struct control_leases){.unread_ms = SHORT_UNREAD_MS, .idle_ms = SHORT_IDLE_MS});
+}
+
+int harness_setup_old_kernel(void **state)
+{
+    const int on = 1;
+    int r = harness_setup(state);
+    (void)setsockopt(harness.listen_fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &on, sizeof on);
+    return r;
 }
 
 int harness_teardown(void **state)
@@ -96,12 +113,20 @@ struct client dial(void)
     return client;
 }
 
-struct client dial_as(uid_t uid)
+struct client knock_as(uid_t uid)
 {
     assert_int_equal(chmod(harness.path, 0666), 0);
-    assert_int_equal(seteuid(uid), 0);
-    struct client client = dial();
-    assert_int_equal(seteuid(0), 0);
+    /* Of this thread: the C library would interrupt the others, which may be closing something. */
+    assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);
+    struct client client = knock();
+    assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
+    return client;
+}
+
+struct client dial_as(uid_t uid)
+{
+    struct client client = knock_as(uid);
+    pump();
     return client;
 }
 

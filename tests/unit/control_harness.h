@@ -38,6 +38,8 @@
 
 #define SHORT_LEASE_CREATED_MS 100
 #define SHORT_LEASE_STOPPED_MS 300
+#define SHORT_UNREAD_MS        400
+#define SHORT_IDLE_MS          200
 
 struct harness {
     sd_event *event;
@@ -45,11 +47,14 @@ struct harness {
     struct daemon_config config; /* everything is allowed, unless a test changes it */
     char path[64];
     unsigned fd_count; /* before */
+    int listen_fd;     /* borrowed from control */
 };
 extern struct harness harness;
 
 int harness_setup(void **state);
 int harness_setup_short_leases(void **state);
+int harness_setup_short_patience(void **state); /* with who does not read, or call */
+int harness_setup_old_kernel(void **state);     /* where clients can send descriptors */
 int harness_teardown(void **state);
 unsigned count_fds(void);
 
@@ -66,7 +71,8 @@ struct client {
 
 struct client knock(void); /* connects, and leaves it to the next pump() to be accepted */
 struct client dial(void);
-struct client dial_as(uid_t uid); /* takes root */
+struct client knock_as(uid_t uid); /* takes root */
+struct client dial_as(uid_t uid);
 void hang_up(struct client *client);
 void say_bytes(struct client *client, const void *bytes, size_t size);
 void say(struct client *client, const char *text); /* with its NUL */

@@ -159,6 +159,12 @@ const struct session_owner *session_owner(const struct session *session)
     return &fake.owner;
 }
 
+void session_detach(struct session *session)
+{
+    (void)session;
+    fake.owner.detached = true;
+}
+
 const struct session_config *session_config(const struct session *session)
 {
     (void)session;

@@ -15,7 +15,7 @@ struct fake {
     int start_result; /* likewise by session_start() */
     struct fault fault;
     bool stops_at_once; /* from the loop, without fake_finish_stop() */
-    char ready[131072]; /* what session_read() hands out */
+    char ready[1048576]; /* what session_read() hands out */
     size_t ready_bytes;
     size_t handed_out_bytes;
     uint64_t worker_restarts;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The control socket below the methods: connections, messages, limits, org.varlink.service. */
+#include "account.h"
 #include "control_harness.h"
 
 #include <cjson/cJSON.h>
@@ -291,43 +292,179 @@ static void serves_a_thousand_connections_one_after_the_other(void **state)
     assert_int_equal(count_fds(), fd_count);
 }
 
+#define USER_UID 60000
+
+/* Root has the right to more. */
+static struct client dial_as_user(void)
+{
+    return geteuid() == 0 ? dial_as(USER_UID) : dial();
+}
+
+static void assert_refused(struct client client)
+{
+    assert_null(hear(&client));
+    hang_up(&client);
+}
+
 static void serves_eight_connections_of_a_user(void **state)
 {
     struct client clients[8];
     (void)state;
     for (size_t i = 0; i < 8; i++) {
-        clients[i] = dial();
+        clients[i] = dial_as_user();
         ask(&clients[i], CALL("Start"), NO_SESSION);
     }
-    struct client refused = dial();
-    assert_null(hear(&refused));
-    hang_up(&refused);
+    assert_refused(dial_as_user());
     hang_up(&clients[3]);
-    clients[3] = dial();
+    clients[3] = dial_as_user();
     ask(&clients[3], CALL("Start"), NO_SESSION);
     for (size_t i = 0; i < 8; i++) {
+        ask(&clients[i], CALL("Start"), NO_SESSION);
         hang_up(&clients[i]);
     }
 }
 
-/* Connects as several users, which takes root. */
-static void serves_thirty_two_connections_in_all(void **state)
+#define ENDED_FOR_ANOTHER                                                                          \
+    ERROR("Failed", "{\"text\":\"this connection has been idle for longest, and its place was "    \
+                    "needed for another one; connect anew\"}")
+
+static void assert_ended_for_another(struct client *client)
 {
-    struct client clients[33];
+    const char *heard = hear(client);
+    assert_string_equal(heard == NULL ? "(closed)" : heard, ENDED_FOR_ANOTHER);
+    assert_null(hear(client));
+}
+
+/* Connects as several users, which takes root. */
+static void has_a_place_for_a_user_without_any(void **state)
+{
+    struct client clients[32];
+    struct client others[2];
     (void)state;
     if (geteuid() != 0) {
         skip();
     }
-    for (size_t i = 0; i < 33; i++) {
-        clients[i] = dial_as((uid_t)(60000 + i / 8));
-    }
-    assert_null(hear(&clients[32]));
     for (size_t i = 0; i < 32; i++) {
+        clients[i] = dial_as((uid_t)(60000 + i / 8));
         ask(&clients[i], CALL("Start"), NO_SESSION);
     }
-    for (size_t i = 0; i < 33; i++) {
+    /* The idlest of all has a session, the next one streams; the third idlest is of one that has
+     * most of all, as all of them have. */
+    ask(&clients[0], CREATE, CREATED);
+    say(&clients[1], "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    assert_non_null(hear(&clients[1]));
+    for (size_t i = 3; i < 32; i++) {
+        ask(&clients[i], CALL("Start"), NO_SESSION);
+    }
+    others[0] = dial_as(60010);
+    ask(&others[0], CALL("Start"), NO_SESSION);
+    assert_ended_for_another(&clients[2]);
+    assert_refused(dial_as(60010)); /* it has one */
+    assert_refused(dial_as(60000)); /* and so has this one */
+    others[1] = dial_as(60011);
+    ask(&others[1], CALL("Start"), NO_SESSION);
+    assert_ended_for_another(&clients[8]); /* of one that has eight yet */
+    hear_nothing(&clients[1]);
+    for (size_t i = 0; i < 32; i++) {
         hang_up(&clients[i]);
     }
+    hang_up(&others[0]);
+    hang_up(&others[1]);
+}
+
+static void always_has_a_place_for_root(void **state)
+{
+    struct client clients[32];
+    struct client roots[12];
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    for (size_t i = 0; i < 32; i++) {
+        clients[i] = dial_as((uid_t)(60000 + i / 8));
+    }
+    for (size_t i = 0; i < 12; i++) {
+        roots[i] = dial();
+        ask(&roots[i], CALL("Start"), NO_SESSION);
+    }
+    for (size_t i = 0; i < 12; i++) {
+        if (i < 4) {
+            assert_ended_for_another(&roots[i]); /* root has taken its own places */
+        } else {
+            ask(&roots[i], CALL("Start"), NO_SESSION);
+        }
+        hang_up(&roots[i]);
+    }
+    for (size_t i = 0; i < 32; i++) {
+        ask(&clients[i], CALL("Start"), NO_SESSION); /* and nobody else's */
+        hang_up(&clients[i]);
+    }
+}
+
+/* All subordinate uids of a user are that user. */
+static void counts_subordinate_uids_as_their_user(void **state)
+{
+    static const char subuid_path[] = "/tmp/test-control-subuid";
+    struct client clients[8];
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    FILE *file = fopen(subuid_path, "we");
+    assert_non_null(file);
+    (void)fprintf(file, "%d:2000000:65536\n", USER_UID);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(account_load(subuid_path, ACCOUNT_PASSWD_PATH), 0);
+    for (size_t i = 0; i < 8; i++) {
+        clients[i] = dial_as(i == 0 ? USER_UID : (uid_t)(2000000 + i));
+        ask(&clients[i], CALL("Start"), NO_SESSION);
+    }
+    assert_refused(dial_as(USER_UID));
+    assert_refused(dial_as(2065535));
+    struct client other = dial_as(2065536);
+    ask(&other, CALL("Start"), NO_SESSION);
+    hang_up(&other);
+    for (size_t i = 0; i < 8; i++) {
+        hang_up(&clients[i]);
+    }
+    assert_int_equal(unlink(subuid_path), 0);
+    assert_int_equal(account_load(subuid_path, ACCOUNT_PASSWD_PATH), 0);
+}
+
+#define ENDED_IDLE                                                                                 \
+    ERROR("Failed",                                                                                \
+          "{\"text\":\"this connection has no session, and made no call for 60 s, so it "          \
+          "was ended; connect anew\"}")
+
+static void ends_connections_that_make_no_call(void **state)
+{
+    struct client idle = dial();
+    struct client silent = dial();
+    struct client holder = dial();
+    struct client watcher = dial();
+    struct client caller = dial();
+    (void)state;
+    ask(&idle, CALL("Start"), NO_SESSION);
+    ask(&holder, CREATE, CREATED);
+    say(&watcher, "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    assert_non_null(hear(&watcher));
+    control_tick(harness.control);
+    pump_for_ms(SHORT_IDLE_MS / 2);
+    ask(&caller, CALL("Start"), NO_SESSION);
+    say_bytes(&idle, "{", 1); /* is no call */
+    pump_for_ms(SHORT_IDLE_MS / 2 + 10);
+    control_tick(harness.control);
+    ask(&holder, CALL("Start"), EMPTY);
+    assert_string_equal(hear(&idle), ENDED_IDLE);
+    assert_null(hear(&idle));
+    assert_string_equal(hear(&silent), ENDED_IDLE);
+    assert_null(hear(&silent));
+    hear_nothing(&watcher);
+    hang_up(&idle);
+    hang_up(&silent);
+    hang_up(&holder);
+    hang_up(&watcher);
+    hang_up(&caller);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -350,7 +487,11 @@ int main(void)
         TEST(answers_what_came_before_a_half_close),
         TEST(serves_a_thousand_connections_one_after_the_other),
         TEST(serves_eight_connections_of_a_user),
-        TEST(serves_thirty_two_connections_in_all),
+        TEST(has_a_place_for_a_user_without_any),
+        TEST(always_has_a_place_for_root),
+        TEST(counts_subordinate_uids_as_their_user),
+        cmocka_unit_test_setup_teardown(ends_connections_that_make_no_call,
+                                        harness_setup_short_patience, harness_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,11 +70,17 @@ static void says_why_it_does_not_attach(void **state)
     hang_up(&client);
 }
 
+/* Root takes what it attaches to. */
+static struct client dial_as_user(void)
+{
+    return geteuid() == 0 ? dial_as(60001) : dial();
+}
+
 static void lets_one_connection_hold_a_session(void **state)
 {
     static const char *const calls[] = {CALL("Start"), CALL("Stop"), CALL("Read"), CALL("Close")};
-    struct client first = dial();
-    struct client second = dial();
+    struct client first = dial_as_user();
+    struct client second = dial_as_user();
     char held[256];
     (void)state;
     (void)snprintf(held, sizeof held,
@@ -91,7 +97,7 @@ static void lets_one_connection_hold_a_session(void **state)
         ask(&second, calls[i], NO_SESSION);
     }
     ask(&second, ATTACH, ATTACHED("created"));
-    struct client third = dial();
+    struct client third = dial_as_user();
     ask(&third, ATTACH, held);
     hang_up(&third);
     ask(&second, CALL("Start"), EMPTY);
@@ -101,8 +107,8 @@ static void lets_one_connection_hold_a_session(void **state)
 
 static void keeps_an_attached_session_to_its_connection(void **state)
 {
-    struct client owner = dial();
-    struct client other = dial();
+    struct client owner = dial_as_user();
+    struct client other = dial_as_user();
     char held[256];
     (void)state;
     (void)snprintf(held, sizeof held,
@@ -146,6 +152,139 @@ static void attaches_its_user_and_root_only(void **state)
     ask(&root, CALL("Close"), EMPTY);
     assert_int_equal(fake.live_count, 0);
     hang_up(&root);
+}
+
+#define TAKEN_BY_ROOT                                                                              \
+    "{\"error\":\"" SAMPLER                                                                        \
+    "BadState\",\"parameters\":{\"state\":\"none\",\"text\":\"root (pid %d) "                      \
+    "took the session from this connection; unless root closes it, Attach works again when "       \
+    "root's connection has ended\"}}"
+
+static void lets_root_take_any_session(void **state)
+{
+    static const struct {
+        const char *create;
+        enum session_state state;
+        const char *attached;
+    } cases[] = {
+        {CREATE, SESSION_CREATED, ATTACHED("created")},
+        {CREATE, SESSION_RUNNING, ATTACHED("running")},
+        {CREATE, SESSION_STOPPING, ATTACHED("running")},
+        {CREATE, SESSION_STOPPED, ATTACHED("stopped")},
+        {CREATE_DETACHED, SESSION_RUNNING, ATTACHED("running")},
+        {CREATE_DETACHED, SESSION_STOPPED, ATTACHED("stopped")},
+    };
+    char taken[512];
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    (void)snprintf(taken, sizeof taken, TAKEN_BY_ROOT, (int)getpid());
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct client owner = dial_as(60001);
+        struct client other = dial_as(60002);
+        struct client root = dial();
+        ask(&owner, cases[i].create, CREATED);
+        if (cases[i].state != SESSION_CREATED) {
+            ask(&owner, CALL("Start"), EMPTY);
+        }
+        if (cases[i].state >= SESSION_STOPPING) {
+            say(&owner, CALL("Stop"));
+        }
+        if (cases[i].state == SESSION_STOPPED) {
+            fake_finish_stop("client");
+            assert_string_equal(hear(&owner), STOPPED("client"));
+        }
+        say(&other, ATTACH);
+        assert_non_null(strstr(hear(&other), "PermissionDenied"));
+        ask(&root, ATTACH, cases[i].attached);
+        assert_true(fake.owner.detached);
+        if (cases[i].state == SESSION_STOPPING) {
+            assert_string_equal(hear(&owner), taken); /* to its Stop */
+        }
+        ask(&owner, CALL("Read"), taken);
+        ask(&owner, CALL("Close"), taken);
+        say(&owner, ATTACH);
+        assert_non_null(strstr(hear(&owner), "attach when it has ended"));
+        hang_up(&owner); /* ends nothing */
+        assert_int_equal(fake.live_count, 1);
+        if (cases[i].state == SESSION_RUNNING) {
+            say(&root, CALL("Stop"));
+            fake_finish_stop("client");
+            assert_string_equal(hear(&root), STOPPED("client"));
+        }
+        hang_up(&root); /* nor does this */
+        assert_int_equal(fake.live_count, 1);
+        owner = dial_as(60001);
+        say(&owner, ATTACH);
+        assert_null(strstr(hear(&owner), "error"));
+        root = dial();
+        say(&root, ATTACH);
+        assert_null(strstr(hear(&root), "error"));
+        ask(&root, CALL("Close"), EMPTY);
+        assert_int_equal(fake.live_count, 0);
+        ask(&owner, CALL("Read"), taken);
+        ask(&owner, CREATE, CREATED);
+        ask(&owner, CALL("Close"), EMPTY);
+        ask(&owner, CALL("Read"), NO_SESSION);
+        hang_up(&owner);
+        hang_up(&other);
+        hang_up(&root);
+    }
+}
+
+static void stops_and_keeps_what_is_not_read(void **state)
+{
+    struct client client = dial_as_user();
+    struct client other = dial_as_user();
+    char lost[512];
+    (void)state;
+    (void)snprintf(lost, sizeof lost,
+                   BAD_STATE("none", "the session was not read in time (max_unread_s), and another "
+                                     "client of its user (pid %d) took it since; call Attach when "
+                                     "that has ended"),
+                   (int)getpid());
+    ask(&client, CREATE, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    /* As long as it is read it goes on. */
+    for (unsigned i = 0; i < 4; i++) {
+        pump_for_ms(SHORT_UNREAD_MS / 2);
+        ask(&client, CALL("Read"),
+            "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":false}}");
+    }
+    assert_int_equal(session_state(fake.last), SESSION_RUNNING);
+    assert_false(fake.owner.detached);
+    pump_for_ms(SHORT_UNREAD_MS + 50);
+    assert_int_equal(session_state(fake.last), SESSION_STOPPING);
+    assert_string_equal(fake.stopped_by, "max_unread");
+    assert_true(fake.owner.detached);
+    fake_finish_stop("max_unread");
+
+    /* A client that goes on finds it as it is; another one of its user may take it. */
+    ask(&client, CALL("Stop"), STOPPED("max_unread"));
+    ask(&other, ATTACH, ATTACHED("stopped"));
+    ask(&client, CALL("Read"), lost);
+    hang_up(&client);
+    assert_int_equal(fake.live_count, 1);
+    ask(&other, CALL("Start"), EMPTY); /* and must read it in time */
+    pump_for_ms(SHORT_UNREAD_MS + 50);
+    assert_int_equal(session_state(fake.last), SESSION_STOPPING);
+    hang_up(&other);
+    assert_int_equal(fake.live_count, 1);
+    client = dial_as_user();
+    ask(&client, ATTACH, ATTACHED("running"));
+    ask(&client, CALL("Close"), EMPTY);
+
+    /* One that stands still holds nothing for ever, started or not; a detached one is as before. */
+    ask(&client, CREATE, CREATED);
+    pump_for_ms(SHORT_UNREAD_MS + 50);
+    assert_true(fake.owner.detached);
+    ask(&client, CALL("Close"), EMPTY);
+    ask(&client, CREATE_DETACHED, CREATED);
+    ask(&client, CALL("Start"), EMPTY);
+    pump_for_ms(SHORT_UNREAD_MS + 50);
+    assert_int_equal(session_state(fake.last), SESSION_RUNNING);
+    hang_up(&client);
 }
 
 /* Nobody waits for the end of a Stop any more, and it is not one by itself. */
@@ -304,6 +443,9 @@ int main(void)
         TEST(lets_one_connection_hold_a_session),
         TEST(keeps_an_attached_session_to_its_connection),
         TEST(attaches_its_user_and_root_only),
+        TEST(lets_root_take_any_session),
+        cmocka_unit_test_setup_teardown(stops_and_keeps_what_is_not_read,
+                                        harness_setup_short_patience, harness_teardown),
         TEST(finishes_a_stop_whose_connection_has_ended),
         TEST(does_what_a_client_asked_for_before_it_went),
         TEST(tells_whoever_attaches_that_a_session_ended_by_itself),

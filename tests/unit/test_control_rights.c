@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "control_harness.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -174,6 +175,12 @@ static void closes_a_connection_whose_client_has_left_a_descriptor(void **state)
     wait_for_fd_count(fd_count);
 }
 
+/* Root has the right to more. */
+static struct client knock_as_user(void)
+{
+    return geteuid() == 0 ? knock_as(60000) : knock();
+}
+
 static void counts_a_connection_until_its_descriptors_are_closed(void **state)
 {
     struct tcp_pair pairs[PAIRS_MAX];
@@ -183,12 +190,12 @@ static void counts_a_connection_until_its_descriptors_are_closed(void **state)
     /* Two more than a user may have: those are refused, with what they brought along. */
     for (size_t i = 0; i < PAIRS_MAX; i++) {
         pairs[i] = make_slow_pair();
-        struct client client = knock();
+        struct client client = knock_as_user();
         say_with_fd(&client, "{", 1, pairs[i].near_fd, i % 2 == 0 ? 0 : MSG_OOB);
         assert_null(hear(&client));
         hang_up(&client);
         if (i >= 7) {
-            struct client refused = dial();
+            struct client refused = knock_as_user();
             assert_null(hear(&refused));
             hang_up(&refused);
         }
@@ -201,7 +208,7 @@ static void counts_a_connection_until_its_descriptors_are_closed(void **state)
     /* Who closed them says so a moment later. */
     bool answered = false;
     for (began_s = now_s(); !answered && now_s() - began_s < PROMPT_S;) {
-        struct client client = dial();
+        struct client client = knock_as_user();
         say(&client, CALL("Start"));
         const char *heard = hear(&client);
         answered = heard != NULL && strcmp(heard, NO_SESSION) == 0;
@@ -226,11 +233,44 @@ static void receives_no_descriptor(void **state)
     assert_int_equal(close(fds[0]), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+static void has_the_kernel_refuse_descriptors(void **state)
+{
+    struct client client = dial();
+    int passes = 1;
+    socklen_t bytes = sizeof passes;
+    (void)state;
+    if (getsockopt(client.fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &passes, &bytes) != 0) {
+        hang_up(&client);
+        skip(); /* before Linux 6.16 */
+    }
+    struct client early = knock(); /* not accepted yet */
+    struct client *const clients[] = {&client, &early};
+    for (size_t i = 0; i < 2; i++) {
+        union {
+            struct cmsghdr header;
+            char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {.header = {.cmsg_level = SOL_SOCKET,
+                                .cmsg_type = SCM_RIGHTS,
+                                .cmsg_len = CMSG_LEN(sizeof(int))}};
+        struct iovec vector = {.iov_base = &bytes, .iov_len = 1};
+        struct msghdr message = {.msg_iov = &vector,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof control};
+        assert_int_equal(sendmsg(clients[i]->fd, &message, MSG_NOSIGNAL), -1);
+        assert_int_equal(errno, EPERM);
+        ask(clients[i], START_CALL, NO_SESSION);
+        hang_up(clients[i]);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup_old_kernel, harness_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(has_the_kernel_refuse_descriptors, harness_setup,
+                                        harness_teardown),
         TEST(receives_no_descriptor),
         TEST(cuts_off_a_peer_that_sends_a_descriptor),
         TEST(closes_a_connection_whose_client_has_left_a_descriptor),

@@ -107,6 +107,7 @@ static void limits_nothing_by_default(void **state)
         assert_int_equal(config->limits.max_stack_copy_bytes, 65000);
         assert_int_equal(config->limits.max_duration_s, 0);
         assert_true(config->limits.allow_kernel_stacks);
+        assert_int_equal(config->max_unread_s, 600);
         assert_string_equal(config->limits.path, "F");
     }
 }
