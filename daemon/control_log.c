@@ -3,7 +3,8 @@
 /*
  * What clients do, in the log: every session's beginning and end, and every refusal with its
  * reason, each as an entry that says who in fields of its own. All of it is within the quota of its
- * user, so no client fills the log or keeps another one's lines out of it.
+ * user, subordinate uids included, so no client fills the log or keeps another one's lines out of
+ * it.
  */
 #include "account.h"
 #include "clock.h"

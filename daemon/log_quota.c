@@ -47,7 +47,9 @@ bool log_quota_take(struct log_quota *quota, uid_t uid, uint64_t now_ns)
         quota->others_left_out_count++;
         return false;
     }
-    if (user->line_count == quota->user_lines_max || quota->line_count == quota->all_lines_max) {
+    bool is_full =
+        quota->line_count >= quota->all_lines_max && user->line_count >= LOG_QUOTA_LINES_ALWAYS;
+    if (user->line_count == quota->user_lines_max || is_full) {
         user->left_out_count++;
         return false;
     }

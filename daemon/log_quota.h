@@ -3,7 +3,8 @@
 
 /*
  * How many lines each user may cause in the log: a bounded number in a window of time, and all
- * users together a bounded number too. What is left out is counted, and told when the window is
+ * users together a bounded number too; beyond that each has LOG_QUOTA_LINES_ALWAYS, so that some
+ * users cannot hide what another one does. What is left out is counted, and told when the window is
  * over. Pure.
  */
 
@@ -12,8 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LOG_QUOTA_WINDOW_NS UINT64_C(10000000000)
-#define LOG_QUOTA_USERS     32
+#define LOG_QUOTA_WINDOW_NS    UINT64_C(10000000000)
+#define LOG_QUOTA_USERS        32
+#define LOG_QUOTA_LINES_ALWAYS 4 /* what a session causes from its beginning to its end */
 
 struct log_quota_user {
     uid_t uid;

@@ -70,8 +70,8 @@ class Client(Connection):
         reply = self.call("Read", **parameters)
         data = b""
         while self.fds:
-            with os.fdopen(self.fds.pop(), "rb") as pipe:
-                data += pipe.read()
+            with os.fdopen(self.fds.pop(), "rb") as stream:
+                data += stream.read()
         return data, reply["sequence"], reply["end"]
 
 

@@ -115,6 +115,9 @@ def passes_descriptors():
                 try:
                     socket.send_fds(client.socket, [call("Status") * 3], [near, far, own, own] * 8)
                     passed += 1
+                except PermissionError:
+                    passed += 1  # since Linux 6.16 the kernel refuses for the daemon
+                    continue
                 except (BrokenPipeError, ConnectionResetError):
                     continue  # its earlier connections are being closed yet, and count
                 while client.receive() is not None:
@@ -124,7 +127,7 @@ def passes_descriptors():
         yield
 
 
-def reads_and_keeps_pipes():
+def reads_and_keeps_streams():
     while True:
         with connect() as client:
             assert "error" not in client.ask_raw(call("Create", {"config": {}}))
@@ -139,7 +142,7 @@ def reads_and_keeps_pipes():
                     ack = reply["parameters"]["sequence"]
                 if len(client.fds) < UID_CONNECTIONS:
                     time.sleep(0.01)  # something must be recorded in between
-            assert len(client.fds) == UID_CONNECTIONS, "%d pipes are held" % len(client.fds)
+            assert len(client.fds) == UID_CONNECTIONS, "%d streams are held" % len(client.fds)
             assert refused - {""} <= {"Failed", "BadState"} and refused - {""}, refused
             yield
         for fd in client.fds:
@@ -176,7 +179,7 @@ def disconnects_mid_message():
 
 ATTACKS = {  # the attack, and its rounds at the least
     connects_and_stays: 10, connects_and_goes: 10, sends_no_nul: 50, nests_and_repeats: 20, pipelines: 2,
-    passes_descriptors: 10, reads_and_keeps_pipes: 1, never_reads: 2, disconnects_mid_message: 10,
+    passes_descriptors: 10, reads_and_keeps_streams: 1, never_reads: 2, disconnects_mid_message: 10,
 }
 
 
@@ -242,7 +245,12 @@ def suffer(generator, rounds, same_user):
                 assert other_user.is_answered(), "another user is not served"
     assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the attack ended before the victims were served"
     os.close(end)
-    assert os.waitpid(pid, 0)[1] == 0, "the attack itself went wrong"
+    ended, status = 0, 0
+    while ended == 0:  # a connection that makes no call for a minute is ended
+        assert same_user.is_answered(), "a connection of the same user is not served"
+        time.sleep(0.1)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    assert status == 0, "the attack itself went wrong"
     assert settles(lambda: descriptors() == before), "%d descriptors, %d before" % (descriptors(), before)
 
 

@@ -5,29 +5,14 @@
 # more than there is, and is not read, fills what it gets and counts what it drops; nothing is killed. Where the limit
 # comes down during a session (prlimit), it goes on as well. Either way the next session is whole.
 . "${0%/*}/lib.sh"
+. "${0%/*}/memory_group.sh"
 require_perf
 use_build release
 [ "$(id -u)" -eq 0 ] || skip "setting limits takes root"
 
 limit_mib=96
-group=
-find_group() {
-    local folder type options
-    while read -r _ folder type options _; do
-        if [ "$type" = cgroup2 ] && grep -qsw memory "$folder/cgroup.subtree_control"; then
-            group=$folder/memory-limit.$$ limit=memory.max
-        elif [ "$type" = cgroup ] && [[ ,$options, == *,memory,* ]]; then
-            group=$folder/memory-limit.$$ limit=memory.limit_in_bytes
-        fi
-    done </proc/self/mounts
-    [ -n "$group" ] && mkdir "$group" 2>/dev/null
-}
-remove_group() {
-    rmdir "$group"
-}
-find_group || skip "no control group of memory can be made here"
-at_end remove_group
-echo $((limit_mib << 20)) >"$group/$limit"
+make_memory_group memory-limit
+echo $((limit_mib << 20)) >"$memory_group_limit"
 
 # Deep stacks, each another one, so that samples are large; until the test ends.
 cat >"$WORK/deep.py" <<'PYTHON'
@@ -57,12 +42,7 @@ expect_books() {
         "the books do not add up"
 }
 
-program=$BIN/cpu-profilerd
-mkdir "$WORK/bin"
-printf '#!/bin/sh\necho $$ >%q/cgroup.procs\nexec %q "$@"\n' "$group" "$program" >"$WORK/bin/cpu-profilerd"
-chmod +x "$WORK/bin/cpu-profilerd"
-BIN=$WORK/bin
-start_daemon
+start_daemon_in_memory_group
 echo '{"frequency_hz": 20000, "unwind": "fp", "buffer_kib_per_cpu": 1048576, "max_duration_s": 60}' >"$WORK/large.json"
 profctl start --config "$WORK/large.json" >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 grep -q "KiB instead of 1048576: all of them take at most half of the $limit_mib MiB" "$WORK/daemon.log" || fail "the log does not say that the buffers are smaller"
@@ -93,7 +73,6 @@ limit_data() {
 data_bytes() {
     echo $(($(awk '/^VmData:/ { print $2 }' "/proc/$daemon_pid/status") * 1024))
 }
-BIN=${program%/*}
 start_daemon
 profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 limit_data "$(data_bytes)"

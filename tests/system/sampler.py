@@ -76,8 +76,8 @@ class Connection:
         assert reply["fd"] == (0 if reply["size_bytes"] > 0 else -1)
         data = b""
         while self.fds:
-            with os.fdopen(self.fds.pop(), "rb") as pipe:
-                data += pipe.read()
+            with os.fdopen(self.fds.pop(), "rb") as stream:
+                data += stream.read()
         assert len(data) == reply["size_bytes"] <= 1 << 20
         return data, reply["sequence"], reply["end"]
 

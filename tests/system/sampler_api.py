@@ -17,6 +17,7 @@ from sampler import INTERFACE, Connection, admitted, until
 
 SERVICE = "org.varlink.service"
 OWNER_UID, OTHER_UID = 60001, 60002
+USER_UID = OWNER_UID if os.getuid() == 0 else None  # root has rights that others have not
 
 
 class Sampler(Connection):
@@ -182,7 +183,7 @@ def test_max_duration():
 
 
 def test_detach_and_attach():
-    with Sampler() as client, Sampler() as second:
+    with Sampler(USER_UID) as client, Sampler(USER_UID) as second:
         client.bad_state("Attach", "none")
         name = client.call("Create", config={}, detach=True)["session"]
         shown = session()
@@ -192,13 +193,13 @@ def test_detach_and_attach():
         data, sequence, _ = client.read_next()
         second.bad_state("Read", "none")
     assert session()["state"] == "running"
-    with Sampler() as client:
+    with Sampler(USER_UID) as client:
         client.bad_state("Read", "none")
         assert client.refused("InvalidArgs", "Attach", session="x")["member"] == "session"
         assert client.call("Attach", session=name) == {"session": name, "state": "running"}
         assert client.read_next()[0]
         assert client.call("Stop") == {"stopped_by": "client"}
-    with Sampler() as client:
+    with Sampler(USER_UID) as client:
         assert client.call("Attach") == {"session": name, "state": "stopped"}
         client.call("Close")
     assert session() is None and perf_event_fds() == 0
@@ -275,7 +276,7 @@ def test_framing_and_limits():
         began = time.monotonic()
         replies = [client.ask("Status", more=True), client.receive(), client.receive()]
         assert all(reply["continues"] for reply in replies) and 1.5 < time.monotonic() - began < 4
-    clients = [Sampler() for _ in range(9)]
+    clients = [Sampler(USER_UID) for _ in range(9)]
     clients[8].socket.settimeout(5)
     assert clients[8].receive() is None, "a ninth connection of a user must be closed"
     for client in clients:
@@ -301,7 +302,13 @@ def test_descriptors_are_not_received():
     before = len(os.listdir("/proc/%d/fd" % DAEMON))
     near, far = slow_descriptor()
     with Sampler() as client:
-        socket.send_fds(client.socket, [b'{"method":"x"}\0'], [near.fileno()])
+        try:
+            socket.send_fds(client.socket, [b'{"method":"x"}\0'], [near.fileno()])
+        except PermissionError:  # since Linux 6.16 the kernel refuses for the daemon
+            assert client.is_answered(), "a client that sent nothing is cut off"
+            far.close()
+            near.close()
+            return
         os.close(near.detach())
         assert client.receive() is None
     began = time.monotonic()

@@ -183,41 +183,52 @@ else
 fi
 
 echo "== two sessions at once; whose it is, and what to do"
-begin
-refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
-refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
-PYTHONPATH=${0%/*} run_in_background python3 -c '
-import sys, time
-from sampler import Connection
-with Connection(sys.argv[1]) as holder:
-    print(holder.call("Attach"), flush=True)
-    time.sleep(60)' "$CPU_PROFILERD_SOCKET" >"$WORK/holder"
-wait_until 5 grep -q running "$WORK/holder" || fail "nobody holds the session"
-refused 'another client of its owner.*holds it' profctl read -o "$WORK/none.fxt"
-kill "$BACKGROUND_PID"
-wait "$BACKGROUND_PID" 2>/dev/null
-if [ "$(id -u)" -eq 0 ]; then
+# Root takes what it attaches to (root_ends.sh), so where this is root, somebody else shares a session with himself.
+someone=() someone_uid=$(id -u)
+if [ "$someone_uid" -eq 0 ]; then
     # Where the sources lie is perhaps for nobody else to see.
     mkdir "$WORK/for_others"
     cp "$BIN/profctl" "$WORK/for_others"
     chmod 755 "$WORK/for_others"
-    someone=(setpriv --reuid 65534 --regid 65534 --clear-groups env "PATH=$WORK/for_others:$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET")
+    someone_uid=65534
+    someone=(setpriv --reuid "$someone_uid" --regid 65534 --clear-groups env "PATH=$WORK/for_others:$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET")
     chmod 711 "$WORK"
     refused "join the group 'cpu-profiler'" "${someone[@]}" profctl status
     chmod 666 "$CPU_PROFILERD_SOCKET"
+fi
+begin
+refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
+refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
+if [ ${#someone[@]} -gt 0 ]; then
     refused 'there is one of root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
     refused 'it is of root (uid 0) since .*, and not yours' "${someone[@]}" profctl stop
-    chmod 600 "$CPU_PROFILERD_SOCKET"
 fi
 profctl close --json >"$WORK/close.json" || fail "close: status $?"
 expect_json "$WORK/close.json" "d['state'] == 'closed'" "close says something else"
+PYTHONPATH=${0%/*} run_in_background python3 -c '
+import sys, time
+from sampler import Connection
+with Connection(sys.argv[1], int(sys.argv[2])) as holder:
+    print(holder.call("Create", config={}, detach=True), flush=True)
+    time.sleep(60)' "$CPU_PROFILERD_SOCKET" "$someone_uid" >"$WORK/holder"
+wait_until 5 grep -q holds_s "$WORK/holder" || fail "nobody holds the session"
+refused 'another client of its owner.*holds it' "${someone[@]}" profctl read -o "$WORK/none.fxt"
+kill "$BACKGROUND_PID"
+wait "$BACKGROUND_PID" 2>/dev/null
+"${someone[@]}" profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
 run_in_background profctl record -d 60 -o "$WORK/attached.fxt" >/dev/null
 records() {
     profctl status --json >"$WORK/status.json" && [ "$(json "$WORK/status.json" "d['session'] is not None")" = true ]
 }
 wait_until 5 records || fail "record has no session"
-refused 'another client has one, that of .*wait for its end, or end that client' profctl start
-refused 'of a client that is still connected' profctl stop
+if [ ${#someone[@]} -gt 0 ]; then
+    refused 'another client has one, that of .*wait for its end, or take it as root' profctl start
+    refused 'another client has one, that of .*wait for its end, or ask its owner' "${someone[@]}" profctl start
+    chmod 600 "$CPU_PROFILERD_SOCKET"
+else
+    refused 'another client has one, that of .*wait for its end, or end that client' profctl start
+    refused 'of a client that is still connected' profctl stop
+fi
 kill -TERM "$BACKGROUND_PID"
 wait "$BACKGROUND_PID" || fail "record"
 

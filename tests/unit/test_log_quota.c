@@ -60,7 +60,20 @@ static void bounds_the_lines_of_all_users(void **state)
     for (uid_t uid = 0; uid < 5000; uid++) {
         taken += take(&quota, uid, 7, START_NS);
     }
-    assert_int_equal(taken, ALL_LINES);
+    assert_in_range(taken, ALL_LINES, ALL_LINES + LOG_QUOTA_USERS * LOG_QUOTA_LINES_ALWAYS);
+}
+
+static void leaves_a_few_lines_to_each_user(void **state)
+{
+    struct log_quota quota = NEW_QUOTA;
+    unsigned taken = 0;
+    uid_t uid = 0;
+    (void)state;
+    while (taken < ALL_LINES) {
+        taken += take(&quota, uid++, USER_LINES, START_NS);
+    }
+    assert_true(uid < LOG_QUOTA_USERS);
+    assert_int_equal(take(&quota, uid, USER_LINES, START_NS), LOG_QUOTA_LINES_ALWAYS);
 }
 
 static void tells_what_it_left_out_when_the_window_is_over(void **state)
@@ -116,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_the_lines_of_each_user),
         cmocka_unit_test(bounds_the_lines_of_all_users),
+        cmocka_unit_test(leaves_a_few_lines_to_each_user),
         cmocka_unit_test(tells_what_it_left_out_when_the_window_is_over),
         cmocka_unit_test(leaves_nothing_out_untold),
         cmocka_unit_test(counts_users_without_a_place_together),

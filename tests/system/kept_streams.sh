@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A member who keeps what Read hands out, by splicing it into sockets of his own, keeps copies on his own account: the
+# memory that is charged to the daemon stays within what the page about the protocol says. See kept_streams.py.
+. "${0%/*}/lib.sh"
+. "${0%/*}/memory_group.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "being other users takes root"
+make_memory_group kept-streams
+for _ in 1 2; do
+    run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+done
+
+member=4711 group=4712
+start_daemon_in_memory_group
+chgrp "$group" "$CPU_PROFILERD_SOCKET" && chmod 660 "$CPU_PROFILERD_SOCKET" && chmod 711 "$WORK" || fail "the socket cannot be given to a group"
+python3 "${0%/*}/kept_streams.py" "$CPU_PROFILERD_SOCKET" "$memory_group_usage" "$member" "$group" || fail "a member keeps too much"
+stop_daemon || exit 1
