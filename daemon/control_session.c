@@ -83,14 +83,16 @@ static int on_unread(sd_event_source *source, uint64_t now_us, void *userdata)
     struct control *control = userdata;
     struct session *session = control->session;
     const struct session_owner *owner = session_owner(session);
+    bool is_running = session_state(session) == SESSION_RUNNING;
     (void)source;
     (void)now_us;
     control_log(control, CONTROL_STOPPED,
                 &(struct control_subject){owner->uid, owner->pid, session_id(session)},
-                "session %s: not read for %" PRIu64 " s: sampling ends, and what was recorded is "
-                "kept for its user",
-                session_id(session), control->params.leases.unread_ms / 1000);
-    if (session_state(session) == SESSION_RUNNING) {
+                "session %s: not read for %" PRIu64 " s (max_unread_s): %sit is kept for its user "
+                "as a detached one",
+                session_id(session), control->params.leases.unread_ms / 1000,
+                is_running ? "sampling ends, and " : "");
+    if (is_running) {
         (void)session_stop(session, STOPPED_UNREAD, NULL);
     }
     session_detach(session);

@@ -10,7 +10,7 @@
  * copies what lies in the linear part of a socket's buffer, into memory of its caller. So each
  * message is shorter than a page, which the kernel keeps linear. What clients hold is then what
  * lies in streams that are still open, and the daemon knows both: an epoll keeps a file in its list
- * until the last descriptor of it is closed, in whichever process, and SIOCOUTQ on the daemon's end
+ * until the last descriptor of it is closed, in whichever process, and TIOCOUTQ on the daemon's end
  * is the memory that the bytes take which were not received yet. Neither takes a lock that a reader
  * can hold.
  *
@@ -32,7 +32,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/sockios.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -52,7 +51,7 @@
 static size_t held_bytes(const struct handed_stream *stream)
 {
     int bytes = 0;
-    return stream->held && ioctl(stream->fill_fd, SIOCOUTQ, &bytes) == 0 && bytes > 0
+    return stream->held && ioctl(stream->fill_fd, TIOCOUTQ, &bytes) == 0 && bytes > 0
                ? (size_t)bytes
                : 0;
 }
@@ -162,7 +161,7 @@ static int name_socket(int fd)
 static int open_pair(int ret_fds[2])
 {
     const int wanted_bytes = SAMPLER_READ_BYTES_MAX; /* of which the kernel grants twice as many */
-    int fds[2];
+    int fds[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
         return -errno;
     }
@@ -201,7 +200,7 @@ static ssize_t fill(int fd, const char *bytes, size_t size_bytes)
 /* Finds out how many bytes a stream holds, and what memory they take. */
 static int measure_room(struct control *control)
 {
-    int fds[2];
+    int fds[2] = {-1, -1};
     int cost_bytes = 0;
     cleanup_(freep) char *bytes = calloc(1, SAMPLER_READ_BYTES_MAX);
     int r = bytes == NULL ? -ENOMEM : open_pair(fds);
@@ -211,7 +210,7 @@ static int measure_room(struct control *control)
     cleanup_(closep) int fill_fd = fds[0];
     cleanup_(closep) int read_fd = fds[1];
     ssize_t room_bytes = fill(fill_fd, bytes, SAMPLER_READ_BYTES_MAX);
-    if (room_bytes < 0 || ioctl(fill_fd, SIOCOUTQ, &cost_bytes) != 0) {
+    if (room_bytes < 0 || ioctl(fill_fd, TIOCOUTQ, &cost_bytes) != 0) {
         return room_bytes < 0 ? (int)room_bytes : -errno;
     }
     if ((size_t)room_bytes < LEAST_ROOM_BYTES) {
@@ -265,7 +264,7 @@ static int count_stream(struct peer *peer, int fill_fd, int read_fd)
 int control_stream_new(struct peer *peer, const void *bytes, size_t size_bytes, int *ret_fd,
                        struct fault *reterr)
 {
-    int fds[2];
+    int fds[2] = {-1, -1};
     int r = open_pair(fds);
     if (r < 0) {
         return r;

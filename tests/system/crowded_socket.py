@@ -3,6 +3,7 @@
 Members who take all the connections they can get, and the others, who must be served all the same:
 crowded_socket.py SOCKET UID GID FIRST_SUBUID. /etc/subuid gives UID the uids from FIRST_SUBUID on.
 """
+import encodings.idna  # noqa: F401; socket loads it later, when this is a user who may not be able to read it
 import os
 import socket
 import struct
@@ -145,7 +146,8 @@ def test_many_members():
 
 def test_descriptors_that_are_not_closed():
     with members.Child(send_slow_descriptors) as child:
-        assert child.hear() == "sent", "the attack itself went wrong"
+        answer = child.hear()
+        assert answer == "sent", "the attack itself went wrong: " + answer
         assert is_served(0), "root is locked out"
         assert is_served(OTHER), "another member is locked out"
     until(20, lambda: is_served(UID))

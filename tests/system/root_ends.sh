@@ -101,7 +101,7 @@ start_daemon --config "$WORK/daemon.json"
 share_socket
 stand_still Start Read
 wait_until 20 state_is stopped || fail "it is $(state) for ever"
-grep -q 'not read for 2 s: sampling ends' "$WORK/daemon.log" || fail "the log does not say why"
+grep -q 'not read for 2 s (max_unread_s): sampling ends' "$WORK/daemon.log" || fail "the log does not say why"
 expect_refusal stop
 as_user "$member" profctl stop >"$WORK/out" 2>&1 || fail "its user cannot learn why: $(cat "$WORK/out")"
 grep -q '(max_unread)' "$WORK/out" || fail "its user is told: $(cat "$WORK/out")"

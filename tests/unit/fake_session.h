@@ -14,7 +14,7 @@ struct fake {
     int new_result;   /* returned by session_new() when negative, with the fault */
     int start_result; /* likewise by session_start() */
     struct fault fault;
-    bool stops_at_once; /* from the loop, without fake_finish_stop() */
+    bool stops_at_once;  /* from the loop, without fake_finish_stop() */
     char ready[1048576]; /* what session_read() hands out */
     size_t ready_bytes;
     size_t handed_out_bytes;

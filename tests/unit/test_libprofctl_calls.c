@@ -28,7 +28,8 @@
 #define TURNS_MAX     8
 
 struct turn {
-    const char *call;  /* what the server expects; NULL: the script is over */
+    const char *call;  /* what the server expects; NULL: the script is over; "": it says the reply
+                        * without a call, and ends the connection */
     const char *reply; /* and what it says */
     const char *piped; /* in a pipe beside it; NULL: no descriptor */
 };
@@ -88,6 +89,10 @@ static void *run_server(void *argument)
     (void)argument;
     cleanup_(closep) int fd = accept(server.listen_fd, NULL, NULL);
     for (const struct turn *turn = server.turns; turn->call != NULL; turn++) {
+        if (turn->call[0] == '\0') {
+            send_reply(fd, turn);
+            return NULL;
+        }
         if (!receive_call(fd, call, sizeof call)) {
             (void)snprintf(server.trouble, sizeof server.trouble, "no call: %.400s", turn->call);
             return NULL;
@@ -213,7 +218,7 @@ static void confirms_with_the_next_read_and_not_before(void **state)
     end(conn);
 }
 
-static void hands_out_a_pipe_and_confirms_it_too(void **state)
+static void hands_out_a_stream_and_confirms_it_too(void **state)
 {
     static const struct turn turns[] = {
         {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
@@ -276,14 +281,32 @@ static void confirms_what_another_connection_has_read(void **state)
     end(conn);
 }
 
+static void says_why_the_daemon_ended_a_connection(void **state)
+{
+    static const struct turn turns[] = {
+        {"", ERROR("Failed", "\"text\":\"it was idle; connect anew\""), NULL},
+    };
+    struct profctl *conn = BEGIN(turns);
+    struct profctl_fault fault = {0};
+    (void)state;
+    assert_int_equal(pthread_join(server.thread, NULL), 0); /* its end is closed */
+    assert_int_equal(profctl_start(conn, &fault), -EIO);
+    assert_string_equal(fault.text, "it was idle; connect anew");
+    assert_int_equal(profctl_start(conn, &fault), -ENOTCONN);
+    assert_null(profctl_disconnect(conn));
+    assert_int_equal(close(server.listen_fd), 0);
+    assert_int_equal(unlink(server.path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_a_detached_session),
         cmocka_unit_test(attaches_to_the_session_that_it_is_told),
         cmocka_unit_test(confirms_with_the_next_read_and_not_before),
-        cmocka_unit_test(hands_out_a_pipe_and_confirms_it_too),
+        cmocka_unit_test(hands_out_a_stream_and_confirms_it_too),
         cmocka_unit_test(confirms_nothing_that_came_only_in_part),
+        cmocka_unit_test(says_why_the_daemon_ended_a_connection),
         cmocka_unit_test(confirms_what_another_connection_has_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
