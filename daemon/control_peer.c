@@ -106,7 +106,7 @@ static int flush_output(struct peer *peer)
         if (sent < 0) {
             return sent == -EAGAIN ? 0 : (int)sent;
         }
-        first->fd = close_fd(first->fd); /* never the last close: see control_stream.c */
+        first->fd = close_fd(first->fd); /* waits for nothing: see control_stream.c */
         first->sent_bytes += (size_t)sent;
         if (first->sent_bytes == first->size_bytes) {
             drop_first_reply(peer);
