@@ -20,7 +20,7 @@ from sampler import Connection
 SPLICE_F_MOVE, SPLICE_F_NONBLOCK = 1, 2
 PIPE_BYTES = 1 << 16
 KEPT_BYTES_MAX = 400 << 20
-SESSIONS = 3
+SESSIONS = 5
 MIB = 1 << 20
 # What this user may hold in streams that are open (docs/protocol.md), and as much again for what the kernel charges
 # in advance to each CPU, and for the daemon's own heap. Each phase moves at least four times as much.
@@ -112,7 +112,7 @@ def keep_all(child):
             reply = client.call("Read", **({"ack": ack} if ack > 0 else {}))
             if reply["size_bytes"] > 0:
                 keeper.keep(client.fds.pop())
-                times = (times + 1) % 12
+                times = (times + 1) % 15
             ack, end = reply["sequence"] if times == 0 else 0, reply["end"]
         client.call("Close")
         client.socket.close()
