@@ -21,7 +21,7 @@ ROOTS = {
     "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0", "runtime.mcall",
     "runtime.rt0_go", "runtime.rt0_go.abi0",
 }
-MARKERS = {"[unknown]", "[kernel thread]"}
+MARKERS = {"[unknown]", "[kernel]", "[kernel thread]"}
 PLACE_MASK = 0xFFF  # of an address: the same in the file and in memory
 SHORT = 2  # quality: copy too short
 AFTER_THE_STACK = 1 << 14 | 1 << 15 | 1 << 17  # PERF_SAMPLE_WEIGHT, DATA_SRC, TRANSACTION: a word each

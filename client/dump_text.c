@@ -17,13 +17,17 @@ static void print_text(FILE *file, const struct fxt_string *string)
     (void)fputc('"', file);
 }
 
-static void print_stack(FILE *file, const char *name, const uint64_t *stack, size_t count)
+/* `empty` stands for a stack without entries. */
+static void print_stack(FILE *file, const char *name, const char *empty, const uint64_t *stack,
+                        size_t count)
 {
     (void)fprintf(file, " %s", name);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(file, "%c0x%" PRIx64, i == 0 ? '=' : ',', stack[i]);
     }
-    (void)fputs(count == 0 ? "=-" : "", file);
+    if (count == 0) {
+        (void)fprintf(file, "=%s", empty);
+    }
 }
 
 static void print_sample(FILE *file, const struct fxt_sample *sample)
@@ -56,10 +60,10 @@ static void print_sample(FILE *file, const struct fxt_sample *sample)
                       (unsigned)(sample->quality >> 32 & 0xffff));
     }
     if ((sample->fields & FXT_SAMPLE_USER_STACK) != 0) {
-        print_stack(file, "user", sample->user_stack, sample->user_count);
+        print_stack(file, "user", "-", sample->user_stack, sample->user_count);
     }
     if ((sample->fields & FXT_SAMPLE_KERNEL_STACK) != 0) {
-        print_stack(file, "kernel", sample->kernel_stack, sample->kernel_count);
+        print_stack(file, "kernel", "[kernel]", sample->kernel_stack, sample->kernel_count);
     }
 }
 

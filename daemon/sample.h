@@ -44,6 +44,13 @@ struct sample {
     uint16_t fp_frame_count;
     const uint64_t *user_stack; /* leaf first */
     size_t user_count;
-    const uint64_t *kernel_stack; /* leaf first */
+    const uint64_t *kernel_stack; /* leaf first; empty where kernel frames are not recorded */
     size_t kernel_count;
 };
+
+/* Words of the sample's kernel stack in a file. The stack of a sample in the kernel is written even
+ * when it is empty, since that alone says where the sample was. */
+static inline size_t sample_kernel_words(const struct sample *sample)
+{
+    return sample->kernel_mode || sample->kernel_count > 0 ? 1 + sample->kernel_count : 0;
+}

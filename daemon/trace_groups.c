@@ -175,11 +175,6 @@ bool trace_groups_add(struct trace_groups *groups, const struct sample *sample)
     return true;
 }
 
-static uint32_t kernel_words(const struct sample *sample)
-{
-    return sample->kernel_count == 0 ? 0 : (uint32_t)sample->kernel_count + 1;
-}
-
 /* What the run takes by itself. */
 static size_t run_words(const struct run *run)
 {
@@ -198,16 +193,17 @@ static void find_runs(struct trace_groups *groups)
         const struct sample *sample = groups->order[i];
         const struct sample *before = i > 0 ? groups->order[i - 1] : NULL;
         if (run != NULL && sample->user_count > 0 && is_equal(before, sample) &&
-            run_words(run) + PARTIAL_WORDS + kernel_words(sample) <= TRACE_GROUPS_WORDS_MAX) {
+            run_words(run) + PARTIAL_WORDS + sample_kernel_words(sample) <=
+                TRACE_GROUPS_WORDS_MAX) {
             run->count++;
-            run->kernel_words += kernel_words(sample);
+            run->kernel_words += (uint32_t)sample_kernel_words(sample);
             continue;
         }
         run = &groups->runs[groups->run_count++];
         *run = (struct run){
             .first = (uint32_t)i,
             .count = 1,
-            .kernel_words = kernel_words(sample),
+            .kernel_words = (uint32_t)sample_kernel_words(sample),
             .entry_count = (uint32_t)sample->user_count,
             .shared_count = before == NULL ? 0 : (uint32_t)count_shared(before, sample, 0),
             .quality = quality_of(sample),

@@ -24,6 +24,9 @@
 /* Header, field bits, id, the stack's count, quality. */
 #define COMPLETION_WORDS 5
 
+/* Header, field bits, id, pid, tid, time. */
+#define PARTIAL_WORDS 6
+
 /* A continuation whose completion is to come. */
 struct open_id {
     uint64_t id;
@@ -137,7 +140,7 @@ static struct fxt_sample describe(const struct sample *sample)
 {
     return (struct fxt_sample){
         .fields = FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS |
-                  (sample->kernel_count > 0 ? FXT_SAMPLE_KERNEL_STACK : 0),
+                  (sample_kernel_words(sample) > 0 ? FXT_SAMPLE_KERNEL_STACK : 0),
         .pid = (uint64_t)(int64_t)sample->pid,
         .tid = (uint64_t)(int64_t)sample->tid,
         .boot_ts_ns = sample->time_ns,
@@ -336,7 +339,7 @@ bool trace_lanes_open(struct trace_lanes *lanes, size_t cpu_index, const struct 
     record.continuation = is_first ? draw_id(account) : *id;
     if (!put_partial(lanes, cpu_index, &record, is_first)) {
         note_dropped(account, sample->time_ns);
-        note_dropped_bytes(account, 6 * WORD_BYTES);
+        note_dropped_bytes(account, (PARTIAL_WORDS + sample_kernel_words(sample)) * WORD_BYTES);
         return false;
     }
     if (is_first) {

@@ -254,6 +254,7 @@ static int take_completion(struct loader *loader, uint32_t provider_id,
         return 0;
     }
     group->is_completed = true;
+    group->in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0;
     (void)read_quality(record, &group->quality, &group->closed);
     return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
 }
@@ -268,6 +269,7 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
         .cpu = (uint32_t)record->cpu,
         .segment = loader->segment,
         .group = INTERN_NONE,
+        .in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0,
     };
     if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
         return take_completion(loader, provider_id, record);
@@ -396,7 +398,8 @@ static int complete_sample(struct profile *profile, struct profile_sample *sampl
     if (is_cut) {
         sample->quality = QUALITY_DEPTH;
     }
-    if (sample->kernel_stack == 0) {
+    if (!sample->in_kernel) {
+        sample->in_kernel = group->in_kernel;
         sample->kernel_stack = group->kernel_stack;
     }
     return 0;

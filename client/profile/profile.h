@@ -54,6 +54,7 @@ struct profile_sample {
     uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
     uint8_t closed;        /* why it has no more: 0 normal */
     bool has_quality;      /* its own record told it */
+    bool in_kernel;        /* it was in the kernel, whether or not its frames there are known */
 };
 
 struct profile_module {
@@ -83,6 +84,7 @@ struct profile_group {
     uint32_t member_count;
     uint8_t quality;
     uint8_t closed;
+    bool in_kernel;
     bool is_completed;
 };
 

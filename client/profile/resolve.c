@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define UNKNOWN "[unknown]"
+#define KERNEL  "[kernel]"
 
 /* A longer chain is none of a program's: its further addresses become a frame each. */
 #define CHAIN_COUNT_MAX ((size_t)4096)
@@ -59,7 +60,7 @@ struct chain_key {
     uint32_t segment;
     uint32_t is_lost; /* the user stack is empty because the task was gone */
     uint32_t rest_stack;
-    uint32_t zero;
+    uint32_t in_kernel;
 };
 
 struct resolver {
@@ -358,7 +359,9 @@ static int append_stacks(struct resolver *resolver, const struct profile_sample 
 
 /*
  * A task without a user stack is a kernel thread if it never had anything mapped. Then a marker
- * stands for a stack that is all empty; with anybody else it stands for the user's half of it.
+ * stands for a stack that is all empty; with any other task it stands for the user's half of it. A
+ * task that was in the kernel may have none, as between the two programs of an exec: the kernel's
+ * frames are its whole stack then, or a marker says where it was.
  */
 static int append_marker(struct resolver *resolver, const struct chain_key *key, size_t *count)
 {
@@ -366,10 +369,11 @@ static int append_marker(struct resolver *resolver, const struct chain_key *key,
     bool is_kernel_thread = key->is_lost == 0 && key->pid != PROFILE_PID_OUTSIDE &&
                             key->pid != PROFILE_PID_EXITED &&
                             !mappings_have_process(&profile->mappings, key->segment, key->pid);
-    if (is_kernel_thread && *count > 0) {
+    bool in_kernel = is_kernel_thread || key->in_kernel != 0;
+    if (in_kernel && *count > 0) {
         return 0;
     }
-    const char *name = is_kernel_thread ? "[kernel thread]" : UNKNOWN;
+    const char *name = is_kernel_thread ? "[kernel thread]" : in_kernel ? KERNEL : UNKNOWN;
     size_t run_count = 0;
     int r = append_named(resolver, name, false, &run_count);
     return r < 0 ? r : add_to_chain(resolver, resolver->run[0], count);
@@ -403,6 +407,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
         .kernel_stack = sample->kernel_stack,
         .segment = sample->segment,
         .is_lost = sample->closed != 0,
+        .in_kernel = sample->in_kernel,
     };
     uint32_t item = 0;
     size_t known_count = resolver->chain_keys.item_count;

@@ -82,6 +82,7 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
             .number = i,
         };
         join_user_stack(profile, sample, loaded_sample);
+        loaded_sample->in_kernel = sample->in_kernel;
         loaded_sample->kernel_stack =
             stack_of(profile, sample->kernel_stack, &loaded_sample->kernel_count);
     }

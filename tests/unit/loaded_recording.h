@@ -6,6 +6,7 @@
  * with the client's.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct loaded_sample {
     size_t user_count;
     const uint64_t *kernel_stack; /* borrowed */
     size_t kernel_count;
+    bool in_kernel;
     const char *process;  /* its name; borrowed, as the next two */
     const char *thread;   /* its name */
     const char *function; /* the innermost one */

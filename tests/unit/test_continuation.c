@@ -76,6 +76,26 @@ static void keeps_what_a_part_says_itself(void **state)
     assert_folded(recording, "app;leaf;sys_read_[k] 1\napp;main;work 1\napp;work;sys_read_[k] 1\n");
 }
 
+/* Of two that share the rest of their stack, one was in the kernel: only it says so. */
+static void in_the_kernel_is_said_of_one_part_or_of_all(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    struct fxt_sample part = partial(10, 1);
+    struct fxt_sample rest = completion(1, NULL, 0);
+    fxt_write_sample(&recording->writer, &part);
+    part.fields |= FXT_SAMPLE_KERNEL_STACK;
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    part = partial(11, 2);
+    rest = completion(2, NULL, 0);
+    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    assert_folded(recording, "app;[kernel] 3\napp;[unknown] 1\n");
+}
+
 static void a_part_that_tells_its_quality_keeps_it(void **state)
 {
     (void)state;
@@ -197,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
         cmocka_unit_test(keeps_what_a_part_says_itself),
+        cmocka_unit_test(in_the_kernel_is_said_of_one_part_or_of_all),
         cmocka_unit_test(a_part_that_tells_its_quality_keeps_it),
         cmocka_unit_test(what_parts_share_is_cut_where_it_would_blow_up),
         cmocka_unit_test(what_parts_share_is_named_for_each_time_and_process),

@@ -217,6 +217,32 @@ static void puts_the_kernels_frames_inside_and_marks_them(void **state)
                              "copy_to_user_[k] 1\n");
 }
 
+/* A task in exec or exit has no user stack: the kernel's frames are all, or a marker. */
+static void shows_the_kernel_where_there_is_no_user_stack(void **state)
+{
+    (void)state;
+    struct recording *recording = app_recording();
+    add_kernel(recording);
+    add_name(recording, 3, 0, 0, "kworker");
+    const uint64_t pids[] = {7, 7, 7, 3, 3, PROFILE_PID_EXITED};
+    const uint64_t kernel_stack[] = {0xffffffff81000002};
+    for (size_t i = 0; i < sizeof pids / sizeof pids[0]; i++) {
+        struct fxt_sample sample = user_sample(10 + i, pids[i], 0, NULL, 0);
+        sample.fields &= ~FXT_SAMPLE_USER_STACK;
+        sample.fields |= FXT_SAMPLE_KERNEL_STACK;
+        sample.kernel_stack = kernel_stack;
+        sample.kernel_count = i % 2;
+        fxt_write_sample(&recording->writer, &sample);
+    }
+    /* What has a user stack is shown as if the field were not there. */
+    struct fxt_sample sample = user_sample(20, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
+    sample.fields |= FXT_SAMPLE_KERNEL_STACK;
+    fxt_write_sample(&recording->writer, &sample);
+    assert_folded(recording,
+                  "[exited];copy_to_user_[k] 1\napp;[kernel] 2\napp;copy_to_user_[k] 1\n"
+                  "app;main;leaf 1\nkworker;[kernel thread] 1\nkworker;copy_to_user_[k] 1\n");
+}
+
 static void marks_stacks_that_are_missing_or_cut(void **state)
 {
     (void)state;
@@ -431,6 +457,7 @@ int main(void)
         cmocka_unit_test(finds_an_address_anew_when_it_is_another_one),
         cmocka_unit_test(holds_a_mapping_to_the_top_of_the_address_space),
         cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
+        cmocka_unit_test(shows_the_kernel_where_there_is_no_user_stack),
         cmocka_unit_test(marks_stacks_that_are_missing_or_cut),
         cmocka_unit_test(keeps_segments_apart),
         cmocka_unit_test(counts_a_function_of_several_segments_as_one),

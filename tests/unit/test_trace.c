@@ -37,8 +37,8 @@ static void defines_before_the_sample_and_once(void **state)
                                          "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                          "module 42:2 /bin/prog build-id 0 bytes\n"
                                          "mmap 42:2 7000000+10000 = 0 at 60\n"
-                                         "partial 5000000000001 42/42 at 100, 0 user 0 kernel\n"
-                                         "partial 5000000000001 42/42 at 200, 0 user 0 kernel\n"
+                                         "partial 5000000000001 42/42 at 100, 0 user\n"
+                                         "partial 5000000000001 42/42 at 200, 0 user\n"
                                          "completes 5000000000001: 2 user, quality 200000004\n");
     assert_int_equal(ticket_count, 1);
     assert_true(trace_names_pending(world->trace));
@@ -222,6 +222,22 @@ static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **stat
     assert_false(uncertain);
 }
 
+/* Without its frames there, an empty kernel stack says that a sample was in the kernel. */
+static void a_sample_in_the_kernel_is_written_as_such(void **state)
+{
+    struct world *world = *state;
+    struct sample sample = {.time_ns = 5, .pid = 42, .tid = 42};
+    bool uncertain = false;
+    (void)read_all(world);
+    trace_sample(world->trace, 0, &sample, NULL, &uncertain);
+    sample.time_ns = 6;
+    sample.kernel_mode = true;
+    trace_sample(world->trace, 0, &sample, NULL, &uncertain);
+    trace_poll(world->trace);
+    assert_string_equal(read_all(world), "sample cpu 0 42/42 at 5, 0 user, quality 0\n"
+                                         "sample cpu 0 42/42 at 6, 0 user 0 kernel, quality 0\n");
+}
+
 static void a_full_lane_drops_and_tells_how_many(void **state)
 {
     struct world *world = *state;
@@ -240,10 +256,9 @@ static void a_full_lane_drops_and_tells_how_many(void **state)
     assert_null(strstr(read_all(world), "dropped"));
     (void)take_sample(world, 42, 1300, NULL, 0);
     (void)take_sample(world, 42, 1400, NULL, 0);
-    assert_string_equal(read_all(world),
-                        "dropped 136 of cpu 5 from 1064 to 1199\n"
-                        "sample cpu 5 42/42 at 1300, 0 user 0 kernel, quality 0\n"
-                        "sample cpu 5 42/42 at 1400, 0 user 0 kernel, quality 0\n");
+    assert_string_equal(read_all(world), "dropped 136 of cpu 5 from 1064 to 1199\n"
+                                         "sample cpu 5 42/42 at 1300, 0 user, quality 0\n"
+                                         "sample cpu 5 42/42 at 1400, 0 user, quality 0\n");
 }
 
 static void names_change_with_time(void **state)
@@ -266,8 +281,8 @@ static void names_change_with_time(void **state)
                                          "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                          "name 42/0 after since 150\n"
                                          "name 42/42 after since 150\n"
-                                         "sample cpu 5 42/43 at 100, 0 user 0 kernel, quality 0\n"
-                                         "sample cpu 5 42/42 at 200, 0 user 0 kernel, quality 0\n");
+                                         "sample cpu 5 42/43 at 100, 0 user, quality 0\n"
+                                         "sample cpu 5 42/42 at 200, 0 user, quality 0\n");
 }
 
 static void finishing_writes_drops_and_books(void **state)
@@ -291,6 +306,7 @@ int main(void)
         TEST(an_address_in_no_mapping_is_unknown_and_uncertain),
         TEST(memory_without_a_file_is_anon_until_its_map_is_read),
         TEST(kernel_frames_are_named_with_numbers_that_json_can_carry),
+        TEST(a_sample_in_the_kernel_is_written_as_such),
         TEST(a_full_lane_drops_and_tells_how_many),
         TEST(names_change_with_time),
         TEST(finishing_writes_drops_and_books),

@@ -48,7 +48,8 @@ static void make_sample(struct made *ret, size_t number, uint64_t depth, uint64_
                                     .quality = count == 0 ? STACK_NONE : STACK_COMPLETE,
                                     .cfi_frame_count = (uint16_t)draw(2),
                                     .user_count = count,
-                                    .kernel_count = draw(4) == 0 ? draw(5) : 0}};
+                                    .kernel_mode = draw(4) == 0}};
+    ret->sample.kernel_count = ret->sample.kernel_mode ? draw(5) : 0;
     for (size_t i = 0; i < count; i++) {
         ret->user_stack[i] = 1 + draw(functions);
     }
@@ -68,8 +69,7 @@ static size_t words_of(const struct trace_group *group)
         const struct sample *sample = group->members[i];
         size_t own = sample->user_count - group->shared_count;
         /* Header, fields, time, pid, tid; then the id, or cpu and quality. */
-        words +=
-            5 + (own > 0 ? 1 + own : 0) + (sample->kernel_count > 0 ? 1 + sample->kernel_count : 0);
+        words += 5 + (own > 0 ? 1 + own : 0) + (sample->kernel_mode ? 1 + sample->kernel_count : 0);
         words += group->count == 1 || group->quality_differs ? 2 : 1;
     }
     /* Header, fields, id, the stack's count, quality. */
@@ -91,6 +91,7 @@ static void check_group(const struct trace_group *group)
         original->seen = true;
         assert_int_equal(sample->tid, original->sample.tid);
         assert_int_equal(sample->user_count, original->sample.user_count);
+        assert_int_equal(sample->kernel_mode, original->sample.kernel_mode);
         assert_int_equal(sample->kernel_count, original->sample.kernel_count);
         assert_memory_equal(sample->user_stack, original->user_stack, 8 * sample->user_count);
         assert_memory_equal(sample->kernel_stack, original->kernel_stack, 8 * sample->kernel_count);

@@ -95,8 +95,9 @@ static struct made *make_sample(struct world *world, size_t cpu_index)
         .user_stack = made->user_stack,
         .user_count = count,
         .kernel_stack = made->kernel_stack,
-        .kernel_count = draw(world, 3) == 0 ? draw(world, KERNEL_MAX + 1) : 0,
+        .kernel_mode = draw(world, 3) == 0,
     };
+    made->sample.kernel_count = made->sample.kernel_mode ? draw(world, KERNEL_MAX + 1) : 0;
     for (size_t i = 0; i < count; i++) {
         made->user_stack[i] = 0x1000 + draw(world, 2);
     }
@@ -250,6 +251,8 @@ static void check_told(struct world *world, const struct told *sample)
     assert_int_equal(sample->record.quality, quality_of(made));
     assert_int_equal(sample->record.user_count, made->sample.user_count);
     assert_memory_equal(sample->user_stack, made->user_stack, 8 * made->sample.user_count);
+    assert_int_equal((sample->record.fields & FXT_SAMPLE_KERNEL_STACK) != 0,
+                     made->sample.kernel_mode);
     assert_int_equal(sample->record.kernel_count, made->sample.kernel_count);
     assert_memory_equal(sample->record.kernel_stack, made->kernel_stack,
                         8 * made->sample.kernel_count);
@@ -265,6 +268,7 @@ static void check_loaded(struct world *world, const struct loaded_sample *sample
     assert_int_equal(sample->closed, made->closed);
     assert_int_equal(sample->user_count, made->sample.user_count);
     assert_memory_equal(sample->user_stack, made->user_stack, 8 * made->sample.user_count);
+    assert_int_equal(sample->in_kernel, made->sample.kernel_mode);
     assert_int_equal(sample->kernel_count, made->sample.kernel_count);
     assert_memory_equal(sample->kernel_stack, made->kernel_stack, 8 * made->sample.kernel_count);
 }

@@ -119,7 +119,7 @@ static void a_stack_that_comes_later_is_defined_before_its_completion(void **sta
                                          "name 42/42 prog since 50\n"
                                          "module 42:1 [unknown] build-id 0 bytes\n"
                                          "mmap 42:1 0+100000000000000 = 0 at 50\n"
-                                         "partial 5000000000001 42/42 at 100, 0 user 0 kernel\n");
+                                         "partial 5000000000001 42/42 at 100, 0 user\n");
     sample.user_stack = stack;
     sample.user_count = 1;
     sample.quality = STACK_NO_RULE;

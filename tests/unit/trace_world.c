@@ -165,8 +165,17 @@ int tear_down(void **state)
     return 0;
 }
 
+/* The kernel stack of a sample that says it was in the kernel. */
+static void describe_kernel(char *out, size_t room, const struct fxt_sample *sample)
+{
+    if ((sample->fields & FXT_SAMPLE_KERNEL_STACK) != 0) {
+        (void)snprintf(out, room, " %zu kernel", sample->kernel_count);
+    }
+}
+
 static int describe(char *out, size_t room, const struct fxt_record *record)
 {
+    char kernel[32] = "";
     switch (record->kind) {
     case FXT_RECORD_NAME:
         return snprintf(out, room, "name %d/%d %.*s since %d\n", (int)record->name.pid,
@@ -182,21 +191,22 @@ static int describe(char *out, size_t room, const struct fxt_record *record)
                         (unsigned long)record->mmap.size_bytes, (unsigned long)record->mmap.vaddr,
                         (int)record->mmap.time_ns);
     case FXT_RECORD_SAMPLE:
+        describe_kernel(kernel, sizeof kernel, &record->sample);
         if ((record->sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
             return snprintf(out, room, "completes %lx: %zu user, quality %lx\n",
                             (unsigned long)record->sample.continuation_completion,
                             record->sample.user_count, (unsigned long)record->sample.quality);
         }
         if ((record->sample.fields & FXT_SAMPLE_CONTINUATION) != 0) {
-            return snprintf(out, room, "partial %lx %d/%d at %d, %zu user %zu kernel\n",
+            return snprintf(out, room, "partial %lx %d/%d at %d, %zu user%s\n",
                             (unsigned long)record->sample.continuation, (int)record->sample.pid,
                             (int)record->sample.tid, (int)record->sample.boot_ts_ns,
-                            record->sample.user_count, record->sample.kernel_count);
+                            record->sample.user_count, kernel);
         }
-        return snprintf(out, room, "sample cpu %d %d/%d at %d, %zu user %zu kernel, quality %lx\n",
+        return snprintf(out, room, "sample cpu %d %d/%d at %d, %zu user%s, quality %lx\n",
                         (int)record->sample.cpu, (int)record->sample.pid, (int)record->sample.tid,
-                        (int)record->sample.boot_ts_ns, record->sample.user_count,
-                        record->sample.kernel_count, (unsigned long)record->sample.quality);
+                        (int)record->sample.boot_ts_ns, record->sample.user_count, kernel,
+                        (unsigned long)record->sample.quality);
     case FXT_RECORD_DROP_STATS:
         return snprintf(out, room, "dropped %u of cpu %d from %d to %d\n",
                         record->drop_stats.record_count, (int)record->drop_stats.cpu,
