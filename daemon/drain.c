@@ -159,6 +159,9 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     } else {
         return false;
     }
+    if (process != NULL) {
+        process_table_charge(drain->config.processes, process);
+    }
     drain->counts.cold_stacks += unready_count(drain) > unready_before;
     drain->counts.mapping_uncertain +=
         uncertain ||

@@ -12,6 +12,7 @@
  */
 #include "proc_scan.h"
 
+#include "account.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "grow.h"
@@ -220,16 +221,23 @@ static int read_maps(struct proc_scan *scan, int pid_fd, const struct proc_stat 
     return r < 0 ? 0 : parse_maps(scan, reading);
 }
 
-/* Of what cannot be told the uid is nobody's. */
-static uint32_t read_uid(struct proc_scan *scan, int pid_fd, bool *ret_known)
+/* Reads the uid, and the account that the process is charged to: a program with the set-user-id bit
+ * of root is charged to the user that started it. */
+static void read_uid(struct proc_scan *scan, int pid_fd, struct proc_reading *reading)
 {
+    struct process_scan *process = &reading->scan;
     uint32_t uid = UINT32_MAX;
     int r = read_text(pid_fd, "status", &scan->line);
     if (r == 0) {
         r = scan->line.size == 0 ? -ESRCH : proc_text_uid(scan->line.bytes, &uid);
     }
-    *ret_known = r == 0;
-    return uid;
+    reading->uid = uid;
+    process->identity_read = r == 0;
+    if (r == 0 && uid == 0) {
+        r = proc_text_real_uid(scan->line.bytes, &uid);
+    }
+    process->account_known = r == 0;
+    process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
 }
 
 static int open_process(const struct proc_scan *scan, int32_t pid)
@@ -256,7 +264,7 @@ static int read_parts(struct proc_scan *scan, int pid_fd, const struct proc_requ
     if (r < 0) {
         return r;
     }
-    reading->uid = read_uid(scan, pid_fd, &process->identity_read);
+    read_uid(scan, pid_fd, reading);
     if (request->part == PROC_PART_ALL || stat->state == 'Z') {
         r = read_threads(scan, pid_fd, stat, process);
     }

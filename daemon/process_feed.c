@@ -12,6 +12,7 @@
 #include "sideband.h"
 
 #define RESCAN_PERIOD_NS PROCESS_READINGS_PERIOD_NS
+#define OWNERS_PERIOD_NS UINT64_C(60000000000) /* a walk of 30,000 processes takes seconds */
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
 struct loss {
@@ -29,6 +30,7 @@ struct process_feed {
     struct process_readings *readings;
     uint64_t reached_ns; /* up to where sideband has been applied */
     bool news;           /* readings have come */
+    uint64_t next_owners_ns;
 };
 
 struct process_feed *process_feed_new(const struct process_feed_config *config)
@@ -303,9 +305,22 @@ size_t process_feed_waiting(const struct process_feed *feed)
     return sideband_count(feed->sideband);
 }
 
+/* Whether all processes are to be asked whose they are: so many are charged to root that one found
+ * no place, and some may be of users who logged in since. */
+static bool owners_are_due(struct process_feed *feed)
+{
+    if (feed->reached_ns < feed->next_owners_ns ||
+        !process_table_take_root_refused(feed->config.processes)) {
+        return false;
+    }
+    feed->next_owners_ns = feed->reached_ns + OWNERS_PERIOD_NS;
+    return true;
+}
+
 bool process_feed_take_rescan(struct process_feed *feed)
 {
-    bool rescan = process_readings_take_failure(feed->readings) || feed->rescan;
+    bool rescan =
+        process_readings_take_failure(feed->readings) || feed->rescan || owners_are_due(feed);
     feed->rescan = false;
     return rescan;
 }

@@ -71,6 +71,11 @@ static size_t unreserved(size_t weight)
     return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
 }
 
+size_t process_mappings_unreserved(const struct process *process)
+{
+    return unreserved(process->mapping_weight);
+}
+
 /* What finds no place leaves a time in which nobody knows what was there. */
 static void refuse(struct process_account *account, struct process *process, size_t count)
 {
@@ -87,7 +92,10 @@ static bool has_place(struct process_account *account, struct process *process,
     size_t own = unreserved(process->mapping_weight);
     size_t more = unreserved(weight) - own;
     if (weight <= PROCESS_MAPPINGS_MAX &&
-        (more == 0 || fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more))) {
+        (more == 0 ||
+         (fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more) &&
+          process_share_allows(account, process->share, max, account->unreserved_weight,
+                               process->share->unreserved_weight, more)))) {
         return true;
     }
     refuse(account, process, 1);
@@ -96,9 +104,11 @@ static bool has_place(struct process_account *account, struct process *process,
 
 static void set_weight(struct process_account *account, struct process *process, size_t weight)
 {
-    account->unreserved_weight -= unreserved(process->mapping_weight);
-    account->unreserved_weight += unreserved(weight);
+    size_t before = process_mappings_unreserved(process);
     process->mapping_weight = weight;
+    size_t after = process_mappings_unreserved(process);
+    account->unreserved_weight += after - before;
+    process->share->unreserved_weight += after - before;
 }
 
 /* One more mapping of the process, live or ended, has the file. */

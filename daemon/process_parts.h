@@ -2,12 +2,25 @@
 #pragma once
 
 /*
- * The two halves that process_table.c is built on, one process each: its threads with their names
- * (process_threads.c) and its mappings over time (process_mappings.c). Nobody else includes this.
+ * What process_table.c is built on. Two halves of one process: its threads with their names
+ * (process_threads.c) and its mappings over time (process_mappings.c). And what all processes of an
+ * account hold together (process_shares.c). No other file includes this.
  */
 
 #include "path_set.h"
 #include "process_table.h"
+
+#define PROCESS_SHARE_BUCKETS_LOG 8
+
+/* What the processes of one account hold of a table. */
+struct process_share {
+    uint32_t account;
+    size_t process_count;
+    size_t thread_count;
+    size_t unreserved_weight; /* as of process_account, next line too */
+    size_t older_name_count;
+    struct process_share *next;
+};
 
 /* What all processes of a table share. */
 struct process_account {
@@ -19,7 +32,21 @@ struct process_account {
     size_t older_name_count;
     uint64_t lost_ns; /* until when records were lost, the last time */
     struct path_set paths;
+    struct process_share *shares[1 << PROCESS_SHARE_BUCKETS_LOG];
+    bool root_refused; /* something of root's found no place */
 };
+
+/* The share of an account, made when it has none. NULL when there is no memory. */
+struct process_share *process_share_get(struct process_account *table, uint32_t account);
+/* Frees a share to which no process is charged. */
+void process_share_put(struct process_account *table, struct process_share *share);
+/* True when an account that holds `own` of the `total` in use may have `more` of a thing of which
+ * there are at most `max`. */
+bool process_share_allows(struct process_account *table, const struct process_share *share,
+                          size_t max, size_t total, size_t own, size_t more);
+/* Charges all that a process holds to another account, which is never refused. Without memory
+ * nothing changes. */
+void process_share_move(struct process_account *table, struct process *process, uint32_t account);
 
 /* The thread `tid` that lived at `time_ns`, or NULL. */
 struct thread *process_threads_find(struct process *process, int32_t tid, uint64_t time_ns);
@@ -57,4 +84,6 @@ void process_mappings_scan(struct process_account *account, struct process *proc
 /* Returns whether history is left. */
 bool process_mappings_prune(struct process_account *account, struct process *process,
                             uint64_t horizon_ns);
+/* The weight of a process's mappings beyond what each process has reserved. */
+size_t process_mappings_unreserved(const struct process *process);
 void process_mappings_done(struct process_account *account, struct process *process);

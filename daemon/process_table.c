@@ -39,6 +39,8 @@ static void free_process(struct process_table *table, struct process *process)
     process_threads_done(&table->account, process);
     process_mappings_done(&table->account, process);
     table->account.counts.process_count--;
+    process->share->process_count--;
+    process_share_put(&table->account, process->share);
     free(process);
 }
 
@@ -88,17 +90,25 @@ static struct process *find_newest(struct process_table *table, int32_t pid)
     return process;
 }
 
-static struct process *add_process(struct process_table *table, int32_t pid, uint64_t from_ns,
-                                   uint64_t known_ns)
+static struct process *add_process(struct process_table *table, int32_t pid, uint32_t account,
+                                   uint64_t from_ns, uint64_t known_ns)
 {
     struct process *process = NULL;
-    if (table->account.counts.process_count < PROCESS_TABLE_PROCESSES_MAX) {
+    struct process_share *share = process_share_get(&table->account, account);
+    if (share != NULL &&
+        process_share_allows(&table->account, share, PROCESS_TABLE_PROCESSES_MAX,
+                             table->account.counts.process_count, share->process_count, 1)) {
         process = calloc(1, sizeof *process);
     }
     if (process == NULL) {
+        if (share != NULL) {
+            process_share_put(&table->account, share);
+        }
         table->account.counts.refused_count++;
         return NULL;
     }
+    process->share = share;
+    share->process_count++;
     struct process **bucket = bucket_of(table, pid);
     process->pid = pid;
     process->from_ns = from_ns;
@@ -151,7 +161,8 @@ static struct process *process_of_record(struct process_table *table, int32_t pi
     if (newest != NULL && newest->from_ns > time_ns) {
         return NULL;
     }
-    return add_process(table, pid, newest == NULL ? 0 : newest->to_ns, time_ns);
+    return add_process(table, pid, PROCESS_ACCOUNT_UNKNOWN, newest == NULL ? 0 : newest->to_ns,
+                       time_ns);
 }
 
 /* A late word of a thread that lives on: its process had not ended. */
@@ -168,12 +179,16 @@ static void revive(struct process_table *table, struct process *process)
 
 /* The process that a fork at this time made. One of which nothing older is known is this one: its
  * own first record, or a scan, came before its fork. */
-static struct process *bear(struct process_table *table, int32_t pid, uint64_t time_ns)
+static struct process *bear(struct process_table *table, int32_t pid, uint32_t account,
+                            uint64_t time_ns)
 {
     struct process *newest = find_newest(table, pid);
     if (newest != NULL && !newest->forked && newest->known_ns >= time_ns &&
         newest->from_ns <= time_ns) {
         newest->from_ns = time_ns;
+        if (newest->share->account == PROCESS_ACCOUNT_UNKNOWN) {
+            process_share_move(&table->account, newest, account);
+        }
         return newest;
     }
     if (newest != NULL && newest->from_ns >= time_ns) {
@@ -182,7 +197,7 @@ static struct process *bear(struct process_table *table, int32_t pid, uint64_t t
     if (newest != NULL) {
         end_process(table, newest, time_ns);
     }
-    return add_process(table, pid, time_ns, time_ns);
+    return add_process(table, pid, account, time_ns, time_ns);
 }
 
 static bool is_kernel_child(const struct process *parent)
@@ -195,7 +210,8 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
                          int32_t parent_tid, uint64_t time_ns)
 {
     struct process *parent = process_of_record(table, parent_pid, time_ns);
-    struct process *child = bear(table, pid, time_ns);
+    uint32_t account = parent == NULL ? PROCESS_ACCOUNT_UNKNOWN : parent->share->account;
+    struct process *child = bear(table, pid, account, time_ns);
     if (child == NULL) {
         return;
     }
@@ -306,8 +322,9 @@ void process_table_mmap(struct process_table *table, int32_t pid,
 static struct process *process_of_scan(struct process_table *table, const struct process_scan *scan)
 {
     struct process *newest = find_newest(table, scan->pid);
+    uint32_t account = scan->account_known ? scan->account : PROCESS_ACCOUNT_UNKNOWN;
     if (newest == NULL) {
-        return add_process(table, scan->pid, 0, scan->begin_ns);
+        return add_process(table, scan->pid, account, 0, scan->begin_ns);
     }
     if (scan->start_time_ns > newest->start_time_ns || scan->start_time_ns >= newest->to_ns) {
         uint64_t from_ns = scan->start_time_ns;
@@ -316,11 +333,38 @@ static struct process *process_of_scan(struct process_table *table, const struct
         }
         /* It is the older one by a clock tick at the most. */
         from_ns = newest->to_ns > from_ns ? newest->to_ns : from_ns;
-        return add_process(table, scan->pid, from_ns, scan->begin_ns);
+        return add_process(table, scan->pid, account, from_ns, scan->begin_ns);
     }
     bool overtaken = newest->to_ns != TIME_OPEN_NS || newest->exec_ns > scan->begin_ns ||
                      newest->from_ns > scan->begin_ns;
     return overtaken ? NULL : newest;
+}
+
+void process_table_charge(struct process_table *table, struct process *process)
+{
+    if (process->owner_known && !process->kernel_thread &&
+        process->owner != process->share->account) {
+        process_share_move(&table->account, process, process->owner);
+    }
+}
+
+bool process_table_take_root_refused(struct process_table *table)
+{
+    bool refused = table->account.root_refused;
+    table->account.root_refused = false;
+    return refused;
+}
+
+static void take_account(struct process_table *table, struct process *process,
+                         const struct process_scan *scan)
+{
+    if (scan->account_known && scan->kernel_thread) {
+        process_share_move(&table->account, process, scan->account);
+    } else if (scan->account_known) {
+        process->owner = scan->account;
+        process->owner_known = true;
+        process_table_charge(table, process);
+    }
 }
 
 void process_table_scan(struct process_table *table, const struct process_scan *scan)
@@ -336,6 +380,7 @@ void process_table_scan(struct process_table *table, const struct process_scan *
         process->parent_pid = scan->parent_pid;
     }
     process->kernel_thread = scan->kernel_thread;
+    take_account(table, process, scan);
     if (scan->identity_read) {
         process->identity_ns = scan->end_ns;
         process->identity_matches = scan->identity_matches;

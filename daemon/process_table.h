@@ -14,9 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIME_OPEN_NS UINT64_MAX /* "has not ended" */
-#define COMM_BYTES   16
+#define TIME_OPEN_NS            UINT64_MAX /* "has not ended" */
+#define PROCESS_ACCOUNT_UNKNOWN UINT32_MAX
+#define COMM_BYTES              16
 
+/*
+ * Every process is charged to an account (account.h): of processes, threads, mappings and names an
+ * account holds at most half of what the others leave. An eighth of each is for root alone. A
+ * process has its parent's account until /proc tells another. Processes of which no parent is known
+ * either are charged to an account of their own, which holds at most a fourth of what is left.
+ */
 #define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
 #define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
 /*
@@ -116,11 +123,12 @@ struct process {
     uint64_t defined_ns;     /* from when on what is written of it holds, */
     uint32_t written_log;    /* and in which log */
     uint32_t unnamed_log;    /* the log that says that its leader is not known */
-    uint32_t owner;          /* the uid, */
+    uint32_t owner;          /* the account, */
     uint32_t owner_log;      /* when it was looked for last: in this log, */
     uint64_t owner_ns;       /* and in the program that began then; */
     uint16_t next_module_id; /* 0: nothing is written of it */
-    bool owner_known;        /* if it was found out, of this process or before a fork */
+    bool owner_known;        /* if it was found out, of this process or before a fork; as a scan
+                                tells both, too */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -140,7 +148,8 @@ struct process {
     size_t thread_count;     /* live or not yet pruned */
     size_t thread_capacity;
     size_t live_thread_count;
-    size_t older_name_count; /* names of its threads but the newest of each */
+    size_t older_name_count;     /* names of its threads but the newest of each */
+    struct process_share *share; /* of the account that it is charged to */
     struct process *next_in_bucket;
     struct process *next_listed;
 };
@@ -196,6 +205,8 @@ struct process_scan {
     uint64_t end_ns;
     bool identity_read;
     bool identity_matches;
+    bool account_known;
+    uint32_t account;
 };
 /*
  * Scanned mappings hold from the process's last exec or fork record, else from 0, or, where all its
@@ -213,6 +224,11 @@ void process_table_scan(struct process_table *table, const struct process_scan *
  * was not told, and it is made. NULL when there is no place, or a newer one is known.
  */
 struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns);
+/* Charges what a process holds to its owner, if that is known. */
+void process_table_charge(struct process_table *table, struct process *process);
+/* True when something that is charged to root found no place since the last call. Some of what is
+ * charged to root may be of others by now, since no record tells of a new uid. */
+bool process_table_take_root_refused(struct process_table *table);
 /* Records of any process were lost up to `time_ns`: a scan that begins later knows better than the
  * older records. */
 void process_table_lost(struct process_table *table, uint64_t time_ns);

@@ -61,7 +61,8 @@ static struct thread *add(struct process_account *account, struct process *proce
                           uint64_t from_ns, uint64_t known_ns)
 {
     struct thread *thread = NULL;
-    if (account->counts.thread_count < PROCESS_TABLE_THREADS_MAX &&
+    if (process_share_allows(account, process->share, PROCESS_TABLE_THREADS_MAX,
+                             account->counts.thread_count, process->share->thread_count, 1) &&
         grow_from(process->threads, process->thread_capacity, process->thread_count + 1,
                   THREADS_CAPACITY_MIN) == 0) {
         thread = calloc(1, sizeof *thread);
@@ -81,6 +82,7 @@ static struct thread *add(struct process_account *account, struct process *proce
     process->threads[at] = thread;
     process->thread_count++;
     process->live_thread_count++;
+    process->share->thread_count++;
     account->counts.thread_count++;
     return thread;
 }
@@ -123,16 +125,19 @@ static void drop_names(struct process_account *account, struct process *process,
     memmove(&thread->names[first], &thread->names[first + count],
             (thread->name_count - first) * sizeof *thread->names);
     process->older_name_count -= count;
+    process->share->older_name_count -= count;
     account->older_name_count -= count;
 }
 
-static bool has_place(const struct process_account *account, const struct process *process,
+static bool has_place(struct process_account *account, const struct process *process,
                       const struct thread *thread)
 {
     return thread->name_count < 2 ||
            (thread->name_count < THREAD_NAMES_MAX &&
             fair_share_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, account->older_name_count,
-                              process->older_name_count, 1));
+                              process->older_name_count, 1) &&
+            process_share_allows(account, process->share, PROCESS_TABLE_NAMES_MAX,
+                                 account->older_name_count, process->share->older_name_count, 1));
 }
 
 /* Of the older half of a thread's names nothing stays but since when it had one. */
@@ -184,6 +189,7 @@ static void add_name(struct process_account *account, struct process *process,
     thread->names[at] = (struct name){.from_ns = from_ns};
     memcpy(thread->names[at].text, text, strnlen(text, COMM_BYTES - 1));
     process->older_name_count += thread->name_count > 0;
+    process->share->older_name_count += thread->name_count > 0;
     account->older_name_count += thread->name_count > 0;
     thread->name_count++;
 }
@@ -276,6 +282,8 @@ static void free_thread(struct process_account *account, struct process *process
 {
     account->counts.thread_count--;
     account->older_name_count -= older_names(thread);
+    process->share->thread_count--;
+    process->share->older_name_count -= older_names(thread);
     process->older_name_count -= older_names(thread);
     free(thread->names);
     free(thread);

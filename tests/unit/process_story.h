@@ -75,6 +75,20 @@ static inline void exec_process(struct story *story, int32_t pid, const char *co
     process_table_comm(story->table, pid, pid, comm, true, time_ns);
 }
 
+/* What /proc says of whose a process is. */
+static inline void own(struct story *story, int32_t pid, uint32_t account, uint64_t time_ns)
+{
+    const struct process_scan scan = {
+        .pid = pid,
+        .mappings_missing = true,
+        .begin_ns = time_ns,
+        .end_ns = time_ns,
+        .account_known = true,
+        .account = account,
+    };
+    process_table_scan(story->table, &scan);
+}
+
 /* The process that lived then, or NULL. */
 static inline struct process *living(struct story *story, int32_t pid, uint64_t time_ns)
 {

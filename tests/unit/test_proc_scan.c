@@ -150,6 +150,8 @@ static void reads_the_part_that_is_asked_for(void **state)
     assert_int_equal(reading->scan.thread_count, 0);
     assert_true(reading->scan.identity_read);
     assert_int_equal(reading->uid, geteuid());
+    assert_true(reading->scan.account_known);
+    assert_int_equal(reading->scan.account, geteuid() == 0 ? getuid() : geteuid());
     free(reading);
 }
 
