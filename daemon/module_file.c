@@ -14,6 +14,10 @@
  * Whatever the way, the file counts only if it is the inode that the query names. The process is
  * held by its folder in /proc, and is the one meant only if it began when that one did.
  *
+ * The owner of a file is taken for its author only where the machine's own root shows the same file
+ * under the same path, to a process that has that root. In a container, or on a filesystem that a
+ * user has mounted, the owner is what the container's root or that user says.
+ *
  * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
  * it must be the process's own: a regular file and no link to one, of the uid as which the process
  * makes files.
@@ -188,12 +192,64 @@ static bool is_mapped_inode(const struct search *search, int fd, const struct mo
            filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* Root's files are taken to be root's word, but not where a user could bring them along: such a
- * filesystem is mounted without set-user-id for the same reason. */
+static int open_process(int32_t pid)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
+    return pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* Init's folder, where we may look at its root, else our own: a service may be shown less of the
+ * machine's files than there is, and all of it as mounted without set-user-id. */
+static int open_machine_root(int *ret_process_fd)
+{
+    cleanup_(closep) int init_fd = open_process(INIT_PID);
+    int fd = init_fd < 0 ? -1 : openat(init_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *ret_process_fd = fd < 0 ? open_process(getpid()) : take_fd(init_fd);
+    return fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
+}
+
+/* The file's owner, if no other user can have written it. Unknown where others may write, and on a
+ * filesystem that a user may have brought along: it is mounted without set-user-id for the same
+ * reason. */
 static uid_t author_of(const struct stat *status, const struct statfs *filesystem)
 {
+    bool shared = (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
     bool foreign = (filesystem->f_flags & ST_NOSUID) != 0;
-    return status->st_uid == 0 && foreign ? MODULE_AUTHOR_UNKNOWN : status->st_uid;
+    return shared || foreign ? MODULE_AUTHOR_UNKNOWN : status->st_uid;
+}
+
+static bool is_same_inode(int a_fd, int b_fd)
+{
+    struct stat a;
+    struct stat b;
+    return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/*
+ * Finds the author of the file that `fd` (borrowed) stands for, and that a process with the root of
+ * `search->process_fd` calls `path`. The flags of mounts are those in the machine's root: a service
+ * has mounts of its own. The two roots are compared too, since a container can make a path of its
+ * own that equals one of the machine's.
+ */
+static uid_t find_author(const struct search *search, int fd, const char *path)
+{
+    struct statfs filesystem;
+    struct stat status;
+    cleanup_(closep) int root_fd =
+        openat(search->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int process_fd = -1;
+    cleanup_(closep) int machine_fd = open_machine_root(&process_fd);
+    struct search machine = {.guard = search->guard, .process_fd = process_fd};
+    if (root_fd < 0 || machine_fd < 0 || !is_same_inode(root_fd, machine_fd)) {
+        return MODULE_AUTHOR_UNKNOWN;
+    }
+    cleanup_(closep) int shown_fd = module_path_open(machine_fd, path, may_touch, &machine);
+    return shown_fd >= 0 && is_same_inode(shown_fd, fd) && fstat(shown_fd, &status) == 0 &&
+                   fstatfs(shown_fd, &filesystem) == 0
+               ? author_of(&status, &filesystem)
+               : MODULE_AUTHOR_UNKNOWN;
 }
 
 /* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
@@ -252,6 +308,8 @@ static enum module_failure open_for_reading(struct search *search, int path_fd,
         return MODULE_FAILURE_IDENTITY;
     }
     *ret = file;
+    ret->author = is_reachable(search->query->path) ? find_author(search, fd, search->query->path)
+                                                    : MODULE_AUTHOR_UNKNOWN;
     ret->fd = take_fd(fd);
     return MODULE_FAILURE_NONE;
 }
@@ -274,13 +332,6 @@ static enum module_failure open_by_path(struct search *search, int process_fd,
         return failure_of(-path_fd);
     }
     return open_for_reading(search, path_fd, ret);
-}
-
-static int open_process(int32_t pid)
-{
-    char path[32];
-    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
-    return pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 /* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
@@ -411,10 +462,12 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     int32_t pid = 0;
     uid_t uid = 0;
     char name[32];
+    char path[sizeof MAPS_FOLDER + sizeof name];
     if (process_fd < 0 || !read_status(process_fd, &pid, &uid)) {
         return MODULE_FAILURE_NOT_FOUND;
     }
     (void)snprintf(name, sizeof name, "perf-%" PRId32 ".map", pid);
+    (void)snprintf(path, sizeof path, "%s/%s", MAPS_FOLDER, name);
     cleanup_(closep) int folder_fd = open_maps_folder(&search);
     cleanup_(closep) int path_fd =
         folder_fd < 0 ? -1 : openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -433,19 +486,10 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
         return MODULE_FAILURE_LIMIT;
     }
     *ret = file;
+    ret->author = find_author(&search, fd, path);
     ret->identity.device ^= PERF_MAP_MARK;
     ret->fd = take_fd(fd);
     return MODULE_FAILURE_NONE;
-}
-
-/* Init's folder, where we may look at its root, else our own: a service may be shown less of the
- * machine's files than there is, and all of it as mounted without set-user-id. */
-static int open_machine_root(int *ret_process_fd)
-{
-    cleanup_(closep) int init_fd = open_process(INIT_PID);
-    int fd = init_fd < 0 ? -1 : openat(init_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *ret_process_fd = fd < 0 ? open_process(getpid()) : take_fd(init_fd);
-    return fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
 }
 
 enum module_failure module_file_open_own(const char *path, const struct module_guard *guard,

@@ -46,7 +46,8 @@ struct module_file {
     struct file_identity identity;
     uid_t owner;
     bool is_local; /* on a filesystem that never hangs */
-    uid_t author; /* who can have written what is in it; unknown where a user made the filesystem */
+    uid_t author;  /* the only user, but for root, that can have written it; where the machine's own
+                      root does not show the file: unknown */
 };
 
 /*

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/fs.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -232,6 +237,142 @@ static void opens_nothing_but_what_was_mapped(void **state)
     assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
 }
 
+/* A process that waits, with the root and the mounts that `enter` has given it. */
+struct relative {
+    pid_t pid;
+    int end_fd; /* it ends when this is closed */
+};
+
+static struct relative make_relative(bool (*enter)(const char *folder), const char *folder)
+{
+    int ready[2];
+    int end[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(end), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(end[1]);
+        byte = enter(folder) ? 'y' : 'n';
+        (void)!write(ready[1], &byte, 1);
+        (void)!read(end[0], &byte, 1);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    (void)close(end[0]);
+    return (struct relative){pid, end[1]};
+}
+
+static bool own_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* As a service of systemd: the machine's files, as mounted without set-user-id. */
+static bool enter_service(const char *folder)
+{
+    (void)folder;
+    return own_mounts() && mount("/", "/", NULL, MS_BIND | MS_REC, NULL) == 0 && chroot("/") == 0 &&
+           mount(NULL, "/", NULL, MS_BIND | MS_REMOUNT | MS_NOSUID, NULL) == 0;
+}
+
+/* Root made a filesystem, and whoever is root there wrote the file. */
+static bool enter_mount(const char *folder)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    int fd = -1;
+    bool done = own_mounts() && mount("none", folder, "tmpfs", 0, NULL) == 0 &&
+                (fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755)) >= 0;
+    (void)close(fd);
+    return done;
+}
+
+static bool enter_root(const char *folder)
+{
+    return chroot(folder) == 0 && chdir("/") == 0;
+}
+
+static bool stay(const char *folder)
+{
+    (void)folder;
+    return true;
+}
+
+/* The author of what a relative calls `path`. */
+static uid_t author_for(bool (*enter)(const char *folder), const char *folder, const char *path)
+{
+    char seen[PATH_MAX];
+    struct stat status;
+    struct module_file file = {.fd = -1, .author = 12345};
+    struct relative relative = make_relative(enter, folder);
+    (void)snprintf(seen, sizeof seen, "/proc/%d/root%s", (int)relative.pid, path);
+    assert_int_equal(stat(seen, &status), 0);
+    const struct module_query query = {
+        .pid = relative.pid,
+        .parent_pid = INT32_MAX,
+        .path = path,
+        .device_major = major(status.st_dev),
+        .device_minor = minor(status.st_dev),
+        .inode = status.st_ino,
+    };
+    assert_int_equal(module_file_open(&query, &lets_all, &file), MODULE_FAILURE_NONE);
+    (void)close(file.fd);
+    (void)close(relative.end_fd);
+    (void)waitpid(relative.pid, NULL, 0);
+    return file.author;
+}
+
+/* Only what the machine's own root shows was written by the uid that owns it. */
+static void knows_the_author_of_the_machines_own_files_only(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/module_author.XXXXXX";
+    char command[512];
+    char path[64];
+    struct statvfs filesystem;
+    assert_int_equal(statvfs("/tmp", &filesystem), 0);
+    if (geteuid() != 0 || (filesystem.f_flag & ST_NOSUID) != 0) {
+        skip();
+    }
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    /* In the folder as a root, the same path leads to the same file. */
+    (void)snprintf(command, sizeof command,
+                   "cd %s && echo x >file && chmod 755 file && mkdir -p ./%s && ln file ./%s/file",
+                   folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    static const struct {
+        bool (*enter)(const char *folder);
+        mode_t mode;
+        uid_t owner;
+        uid_t author;
+    } cases[] = {
+        {stay, 0755, 0, 0},
+        {stay, 0755, 4001, 4001},
+        {stay, 0775, 0, MODULE_AUTHOR_UNKNOWN},
+        {stay, 0757, 4001, MODULE_AUTHOR_UNKNOWN},
+        {enter_service, 0755, 0, 0},
+        {enter_service, 0755, 4001, 4001},
+        {enter_root, 0755, 0, MODULE_AUTHOR_UNKNOWN},
+        {enter_root, 0755, 4001, MODULE_AUTHOR_UNKNOWN},
+        {enter_mount, 0755, 0, MODULE_AUTHOR_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(chown(path, cases[i].owner, 0), 0);
+        assert_int_equal(chmod(path, cases[i].mode), 0);
+        uid_t author = author_for(cases[i].enter, folder, path);
+        if (author != cases[i].author) {
+            fail_msg("case %zu: the author is %d", i, (int)author);
+        }
+    }
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 struct guarded {
     uint64_t device;
     unsigned count;
@@ -295,6 +436,7 @@ int main(void)
         cmocka_unit_test(takes_no_process_for_an_older_one_with_its_pid),
         cmocka_unit_test(takes_no_file_for_an_older_one_with_its_inode),
         cmocka_unit_test(opens_nothing_but_what_was_mapped),
+        cmocka_unit_test(knows_the_author_of_the_machines_own_files_only),
         cmocka_unit_test(walks_a_path_inside_its_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
