@@ -118,6 +118,14 @@ int attach_session(const char *socket_path, struct profctl **ret)
     return EXIT_DONE;
 }
 
+void attach_print_remarks(const struct profctl *conn)
+{
+    const struct connection_notes *notes = connection_notes(conn);
+    for (size_t i = 0; i < notes->remark_count; i++) {
+        (void)complain("note: %s", notes->remarks[i]);
+    }
+}
+
 int attach_complain_create(struct profctl *conn, const struct profctl_fault *fault)
 {
     cleanup_(session_status_done) struct session_status status = {0};

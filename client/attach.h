@@ -29,6 +29,9 @@ bool attach_take_options(const struct command_line *line, int argc, char **argv,
  * EXIT_FAILED after a complaint. */
 int attach_session(const char *socket_path, struct profctl **ret);
 
+/* Prints what Create had to remark on the session, on standard error. */
+void attach_print_remarks(const struct profctl *conn);
+
 /* Complains about what Create refused with `fault`; about a session that is in the way, in full.
  * Returns EXIT_FAILED. */
 int attach_complain_create(struct profctl *conn, const struct profctl_fault *fault);

@@ -210,6 +210,18 @@ static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total)
     }
 }
 
+uint64_t books_table_period_ns(const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = NULL;
+    int64_t period_ns = 0;
+    if (books_json != NULL &&
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) >= 0) {
+        (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, "period_ns"), 1,
+                                JSON_INTEGER_MAX, &period_ns);
+    }
+    return (uint64_t)period_ns;
+}
+
 void books_table_print(FILE *file, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -8,3 +9,6 @@
  * and a total, "-" for what was not measured. `books_json` NULL, or no such object: says so.
  */
 void books_table_print(FILE *file, const char *books_json);
+
+/* Their "period_ns", 0 where they have none. */
+uint64_t books_table_period_ns(const char *books_json);

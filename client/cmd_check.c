@@ -35,24 +35,22 @@ static const struct command_line line = {
     .long_options = long_options,
 };
 
-/* Fills `warning` and returns true when this machine's kernel would not do what is asked for. */
-static bool warn_of_machine(const struct session_config *config, struct fault *warning)
+/* Adds a note when this machine's kernel would not do what is asked for. */
+static void warn_of_machine(const struct session_config *config, struct session_notes *notes)
 {
     cleanup_(freep) char *text = NULL;
     size_t text_bytes = 0;
     if (config->unwind != SESSION_UNWIND_FP ||
         read_text(MAX_STACK_PATH, 64, &text, &text_bytes, NULL) < 0) {
-        return false;
+        return;
     }
     unsigned long frames = strtoul(text, NULL, 10);
-    if (config->max_stack_depth <= frames) {
-        return false;
+    if (config->max_stack_depth > frames) {
+        session_notes_add(notes, "max_stack_depth",
+                          "%u frames are more than this machine's kernel records with \"unwind\": "
+                          "\"fp\" (kernel.perf_event_max_stack is %lu)",
+                          config->max_stack_depth, frames);
     }
-    (void)fault_set_member(warning, "max_stack_depth",
-                           "%u frames are more than this machine's kernel records with \"unwind\": "
-                           "\"fp\" (kernel.perf_event_max_stack is %lu)",
-                           config->max_stack_depth, frames);
-    return true;
 }
 
 /* A value that is no member is one that a config cannot spell. */
@@ -85,29 +83,30 @@ static int print_values(const char *path, const struct session_config *config, c
     return EXIT_DONE;
 }
 
-static void print_fault(struct json_out *out, const char *name, const struct fault *fault)
+static void print_fault(struct json_out *out, const char *name, const char *member,
+                        const char *text)
 {
     json_out_begin(out, name, '{');
-    json_out_string(out, "member", fault->member);
-    json_out_string(out, "text", fault->text);
+    json_out_string(out, "member", member);
+    json_out_string(out, "text", text);
     json_out_end(out, '}');
 }
 
-/* `config_text` is NULL when the config is refused with `fault`; else that is a warning, or NULL.
- */
-static void print_json(const char *path, const char *config_text, const struct fault *fault)
+/* `config_text` is NULL when the config is refused with `fault`; else `notes` are the warnings. */
+static void print_json(const char *path, const char *config_text, const struct fault *fault,
+                       const struct session_notes *notes)
 {
     struct json_out out = {.file = stdout};
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "file", path);
     json_out_raw(&out, "ok", config_text == NULL ? "false" : "true");
     if (config_text == NULL) {
-        print_fault(&out, "error", fault);
+        print_fault(&out, "error", fault->member, fault->text);
     } else {
         json_out_raw(&out, "config", config_text);
         json_out_begin(&out, "warnings", '[');
-        if (fault != NULL) {
-            print_fault(&out, NULL, fault);
+        for (size_t i = 0; i < notes->count; i++) {
+            print_fault(&out, NULL, notes->notes[i].member, notes->notes[i].text);
         }
         json_out_end(&out, ']');
     }
@@ -118,7 +117,7 @@ static void print_json(const char *path, const char *config_text, const struct f
 static int refuse(const char *path, bool json, const struct fault *fault)
 {
     if (json) {
-        print_json(path, NULL, fault);
+        print_json(path, NULL, fault, NULL);
         return EXIT_FAILED;
     }
     return complain("%s: %s: %s", path, fault->member, fault->text);
@@ -127,18 +126,18 @@ static int refuse(const char *path, bool json, const struct fault *fault)
 static int accept_config(const char *path, bool json, const struct session_config *config)
 {
     cleanup_(freep) char *text = session_config_print(config);
-    struct fault warning = {0};
-    bool warned = warn_of_machine(config, &warning);
+    struct session_notes notes = config->notes;
+    warn_of_machine(config, &notes);
     if (text == NULL) {
         return complain("%s: there is not enough memory", path);
     }
     if (json) {
-        print_json(path, text, warned ? &warning : NULL);
+        print_json(path, text, NULL, &notes);
         return EXIT_DONE;
     }
     int status = print_values(path, config, text);
-    if (warned) {
-        (void)complain("%s: %s: warning: %s", path, warning.member, warning.text);
+    for (size_t i = 0; i < notes.count; i++) {
+        (void)complain("%s: %s: warning: %s", path, notes.notes[i].member, notes.notes[i].text);
     }
     return status;
 }

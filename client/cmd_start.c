@@ -60,6 +60,11 @@ static void print_json(const struct connection_notes *notes, const struct sessio
     json_out_i64(&out, "holds_s", notes->holds_s);
     json_out_u64(&out, "sample_period_ns", session->period_ns);
     json_out_u64(&out, "max_duration_s", session->max_duration_s);
+    json_out_begin(&out, "notes", '[');
+    for (size_t i = 0; i < notes->remark_count; i++) {
+        json_out_string(&out, NULL, notes->remarks[i]);
+    }
+    json_out_end(&out, ']');
     json_out_end(&out, '}');
     (void)fputc('\n', stdout);
 }
@@ -72,7 +77,8 @@ static void print_text(const struct connection_notes *notes, const struct sessio
     (void)fputs(": ", stdout);
     text_print(stdout, session->state);
     if (session->period_ns > 0) {
-        (void)printf(", one sample every %.3f ms on each CPU", (double)session->period_ns / 1e6);
+        char rate[TEXT_RATE_BYTES];
+        (void)fputs(text_rate(session->period_ns, rate), stdout);
     }
     (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
                  "dropped and counted\n",
@@ -111,6 +117,9 @@ static int start(const struct start_request *request)
     }
     if (profctl_create(conn, config, true, &fault) < 0) {
         return attach_complain_create(conn, &fault);
+    }
+    if (!request->attach.is_json) {
+        attach_print_remarks(conn);
     }
     if (profctl_start(conn, &fault) < 0) {
         (void)profctl_close(conn, NULL);

@@ -11,11 +11,15 @@
 #include <stdint.h>
 
 /* What is not known is "" or 0. */
+#define CONNECTION_REMARKS_MAX  4
+#define CONNECTION_REMARK_BYTES 320
 struct connection_notes {
-    char session[64];           /* its id */
-    char state[16];             /* as Attach found it */
-    char stopped_by[16];        /* of the last Stop */
-    int64_t holds_s;            /* of Create: how long it can run unread */
+    char session[64];    /* its id */
+    char state[16];      /* as Attach found it */
+    char stopped_by[16]; /* of the last Stop */
+    int64_t holds_s;     /* of Create: how long it can run unread */
+    char remarks[CONNECTION_REMARKS_MAX][CONNECTION_REMARK_BYTES]; /* the "notes" of Create */
+    size_t remark_count;
     uint64_t sequence;          /* of the last bytes read */
     struct profctl_fault fault; /* of the last call that has none to fill, code 0: it succeeded */
 };

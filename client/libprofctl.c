@@ -104,6 +104,19 @@ struct profctl *profctl_disconnect(struct profctl *conn)
     return NULL;
 }
 
+/* Keeps the sentences that fit. */
+static void take_remarks(struct connection_notes *notes, const cJSON *reply)
+{
+    const cJSON *remark = NULL;
+    cJSON_ArrayForEach(remark, cJSON_GetObjectItemCaseSensitive(reply, "notes"))
+    {
+        if (cJSON_IsString(remark) && notes->remark_count < CONNECTION_REMARKS_MAX) {
+            (void)snprintf(notes->remarks[notes->remark_count++], CONNECTION_REMARK_BYTES, "%s",
+                           remark->valuestring);
+        }
+    }
+}
+
 /* Nothing of an earlier session may be acknowledged, handed out or told in the next. `reply` names
  * that; NULL: there is none. */
 static void enter_session(struct profctl *conn, const cJSON *reply)
@@ -114,6 +127,7 @@ static void enter_session(struct profctl *conn, const cJSON *reply)
     (void)snprintf(conn->notes.session, sizeof conn->notes.session, "%s",
                    rpc_string(reply, "session"));
     (void)snprintf(conn->notes.state, sizeof conn->notes.state, "%s", rpc_string(reply, "state"));
+    take_remarks(&conn->notes, reply);
 }
 
 int profctl_create(struct profctl *conn, const char *config_json, bool detach,

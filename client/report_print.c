@@ -149,9 +149,8 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
     size_t shown = count_shown(report, limit);
     (void)fprintf(file, "%" PRIu64 " samples in %.3f s", report->sample_count,
                   (double)(profile->last_ns - profile->first_ns) / 1e9);
-    if (period_ns > 0) {
-        (void)fprintf(file, ", one every %.3f ms of a CPU", (double)period_ns / 1e6);
-    }
+    char rate[TEXT_RATE_BYTES];
+    (void)fputs(text_rate(period_ns, rate), file);
     (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), %" PRIu64 " truncated",
                   report->complete_count, percent(report->complete_count, report->sample_count),
                   report->truncated_count);

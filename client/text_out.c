@@ -106,6 +106,16 @@ void text_print_member(FILE *file, const char *label, const char *text)
     (void)fputc('\n', file);
 }
 
+const char *text_rate(uint64_t period_ns, char *into)
+{
+    into[0] = '\0';
+    if (period_ns > 0) {
+        (void)snprintf(into, TEXT_RATE_BYTES, ", one every %.6f ms of a CPU (%.1f Hz)",
+                       (double)period_ns / 1e6, 1e9 / (double)period_ns);
+    }
+    return into;
+}
+
 const char *text_size(uint64_t size_bytes, char *into)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

@@ -27,5 +27,12 @@ void text_print_padded(FILE *file, const char *text, size_t width);
 /* How many characters the text has. */
 size_t text_width(const char *text);
 
+/*
+ * What a sampling period means, for a person: ", one every 0.250213 ms of a CPU (3996.6 Hz)"; ""
+ * for 0. `into` has room for TEXT_RATE_BYTES; returns it.
+ */
+#define TEXT_RATE_BYTES ((size_t)80)
+const char *text_rate(uint64_t period_ns, char *into);
+
 /* An amount of bytes for a person: "12.3 MiB". `into` has room for 32 bytes; returns it. */
 const char *text_size(uint64_t size_bytes, char *into);

@@ -153,9 +153,13 @@ static int reply_already_exists(struct peer *peer)
 static int reply_created(struct peer *peer)
 {
     const struct session *session = peer->control->session;
+    const struct session_notes *notes = &session_config(session)->notes;
     cleanup_(json_freep) cJSON *parameters = cJSON_CreateObject();
+    cleanup_(freep) char *text = notes->count == 0 ? NULL : session_notes_print(notes);
     if (cJSON_AddStringToObject(parameters, "session", session_id(session)) == NULL ||
-        cJSON_AddNumberToObject(parameters, "holds_s", (double)session_holds_s(session)) == NULL) {
+        cJSON_AddNumberToObject(parameters, "holds_s", (double)session_holds_s(session)) == NULL ||
+        (notes->count > 0 &&
+         (text == NULL || cJSON_AddRawToObject(parameters, "notes", text) == NULL))) {
         return -ENOMEM;
     }
     return peer_reply(peer, take_ptr(parameters), false);

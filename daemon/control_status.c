@@ -62,10 +62,11 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
     cJSON *object = cJSON_AddObjectToObject(status, "session");
     cJSON *config = add_text(object, "config", session_config_print(session_config(session)));
     cJSON *books = add_text(object, "books", session_books(session));
+    cJSON *notes = add_text(object, "notes", session_notes_print(&session_config(session)->notes));
     if (!with_cpus) {
         cJSON_DeleteItemFromObjectCaseSensitive(books, "cpus");
     }
-    return config != NULL && books != NULL &&
+    return config != NULL && books != NULL && notes != NULL &&
            cJSON_AddStringToObject(object, "session", session_id(session)) != NULL &&
            cJSON_AddStringToObject(object, "state", session_state_name(session_state(session))) !=
                NULL &&
@@ -112,11 +113,12 @@ struct control_line control_describe(const struct control *control)
     case SESSION_RUNNING:
     case SESSION_STOPPING: {
         uint64_t period_ns = session_config(session)->period_ns;
+        uint64_t asked_hz = session_config(session)->frequency_hz;
         (void)gmtime_r(&control->started_s, &started);
         (void)strftime(since, sizeof since, "%F %T UTC", &started);
-        (void)snprintf(line.text, sizeof line.text,
-                       "%srecording at %" PRIu64 " Hz for uid %u since %s", ending,
-                       (NS_PER_S + period_ns / 2) / period_ns, uid, since);
+        (void)snprintf(
+            line.text, sizeof line.text, "%srecording at %" PRIu64 " Hz for uid %u since %s",
+            ending, asked_hz > 0 ? asked_hz : (NS_PER_S + period_ns / 2) / period_ns, uid, since);
         break;
     }
     case SESSION_STOPPED:

@@ -72,8 +72,9 @@ static char *print_session(const struct session *session)
     char name[sizeof host.nodename * 6];
     char release[sizeof host.release * 6];
     cleanup_(freep) char *config = session_config_print(&session->config);
+    cleanup_(freep) char *notes = session_notes_print(&session->config.notes);
     char *text = NULL;
-    if (config == NULL || uname(&host) < 0) {
+    if (config == NULL || notes == NULL || uname(&host) < 0) {
         return NULL;
     }
     (void)utf8_json(name, sizeof name, host.nodename, strlen(host.nodename));
@@ -81,9 +82,9 @@ static char *print_session(const struct session *session)
     int r = asprintf(&text,
                      "{\"session\":\"%s\",\"version\":\"%s\",\"host\":\"%s\",\"kernel\":\"%s\","
                      "\"created_boot_ns\":%" PRIu64 ",\"created_realtime_ns\":\"%" PRIu64
-                     "\",\"config\":%s}",
+                     "\",\"config\":%s,\"notes\":%s}",
                      session->id, CPU_PROFILERD_VERSION, name, release, session->created_ns,
-                     clock_ns(CLOCK_REALTIME), config);
+                     clock_ns(CLOCK_REALTIME), config, notes);
     return r < 0 ? NULL : text;
 }
 
@@ -119,6 +120,10 @@ static void fit_buffers(struct session *session)
         log_info("session %s: the buffer of each CPU has %" PRIu64 " KiB instead of %u: all of "
                  "them take at most half of the %" PRIu64 " MiB that the daemon may use",
                  session->id, kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
+        session_notes_add(&session->config.notes, "buffer_kib_per_cpu",
+                          "is %" PRIu64 " instead of %u: the buffers of all CPUs take at most half "
+                          "of the %" PRIu64 " MiB that the daemon may use",
+                          kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
         session->config.buffer_kib_per_cpu = (uint32_t)kib;
     }
 }

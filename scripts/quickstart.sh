@@ -5,8 +5,8 @@
 # machine for 5 s and shows where the time went. Run as root; can be run again. Writes profile.fxt into
 # the current folder and leaves nothing running.
 #
-# 999 Hz is profctl's own default: fine enough for 5 s, cheap enough for any machine, and never in step
-# with timers of 100, 250 or 1000 Hz. `HZ=4000 scripts/quickstart.sh` takes another rate.
+# 999 Hz is profctl's own default: fine enough for 5 s, and cheap enough for any machine. Whatever the rate, the daemon
+# chooses a period within 0.1 % that is not in step with timers of 100, 250 or 1000 Hz. `HZ=4000 scripts/quickstart.sh` takes another rate.
 #
 # Exit status: 0 done, 1 failed, 3 the kernel allows no perf events here.
 set -euo pipefail

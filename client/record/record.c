@@ -139,6 +139,7 @@ static int begin(struct recording *recording)
     if (profctl_create(recording->conn, config, false, &fault) < 0) {
         return attach_complain_create(recording->conn, &fault);
     }
+    attach_print_remarks(recording->conn);
     if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);
     }
@@ -297,8 +298,10 @@ static void summarise(struct recording *recording)
         text_print(to, recording->request->command[0]);
         (void)fprintf(to, ": %s\n", record_child_describe(&recording->child, text));
     }
-    (void)fprintf(to, "%" PRIu64 " samples in %.3f s, %s", recording->scan.sample_count,
+    char rate[TEXT_RATE_BYTES];
+    (void)fprintf(to, "%" PRIu64 " samples in %.3f s%s, %s", recording->scan.sample_count,
                   (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S,
+                  text_rate(books_table_period_ns(recording->scan.books_json), rate),
                   text_size(output_size_bytes(recording->output), size));
     if (is_file) {
         (void)fputs(" in ", to);

@@ -12,6 +12,7 @@
 #include "config_members.h"
 #include "cpu_list.h"
 #include "json.h"
+#include "sampling_period.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,11 +68,6 @@ const struct session_limits session_no_limits = {
     .allow_kernel_stacks = true,
 };
 
-static uint64_t period_of(int64_t frequency_hz)
-{
-    return (uint64_t)((NS_PER_S + frequency_hz / 2) / frequency_hz);
-}
-
 /* `allowed` is what the administrator allows, and `limit` the member that says so. */
 static int refuse_limit(const struct session_limits *limits, const char *limit, const char *name,
                         uint64_t allowed, struct fault *reterr)
@@ -87,26 +83,32 @@ static int refuse_limit(const struct session_limits *limits, const char *limit, 
 static int limit_period(const cJSON *const *items, const struct session_limits *limits,
                         struct session_config *config, struct fault *reterr)
 {
-    uint64_t shortest_ns = period_of(limits->max_frequency_hz);
-    if (config->period_ns >= shortest_ns) {
-        return 0;
+    uint32_t highest_hz = limits->max_frequency_hz;
+    uint64_t exact_ns = sampling_period_exact_ns(highest_hz);
+    uint64_t swept_ns = sampling_period_ns(highest_hz);
+    uint64_t shortest_ns = swept_ns < exact_ns ? swept_ns : exact_ns;
+    if (config->frequency_hz == 0) {
+        return config->period_ns >= shortest_ns
+                   ? 0
+                   : refuse_limit(limits, "max_frequency_hz", "sample_period_ns", shortest_ns,
+                                  reterr);
     }
-    if (items[FREQUENCY_HZ] != NULL) {
-        return refuse_limit(limits, "max_frequency_hz", "frequency_hz", limits->max_frequency_hz,
-                            reterr);
+    if (config->frequency_hz > highest_hz && items[FREQUENCY_HZ] != NULL) {
+        return refuse_limit(limits, "max_frequency_hz", "frequency_hz", highest_hz, reterr);
     }
-    if (items[SAMPLE_PERIOD_NS] != NULL) {
-        return refuse_limit(limits, "max_frequency_hz", "sample_period_ns", shortest_ns, reterr);
+    if (config->frequency_hz > highest_hz) {
+        config->frequency_hz = highest_hz;
     }
-    config->period_ns = shortest_ns;
+    config->period_ns = sampling_period_ns(config->frequency_hz);
     return 0;
 }
 
 static int read_period(const cJSON *const *items, const struct session_limits *limits,
                        struct session_config *config, struct fault *reterr)
 {
-    int64_t frequency_hz = 0;
-    int64_t period_ns = (int64_t)config->period_ns;
+    int64_t frequency_hz = FREQUENCY_DEFAULT_HZ;
+    int64_t period_ns = 0;
+    char note[SAMPLING_TEXT_BYTES];
     if (items[FREQUENCY_HZ] != NULL && items[SAMPLE_PERIOD_NS] != NULL) {
         return fault_set_member(reterr, "sample_period_ns",
                                 "is given beside frequency_hz; one of the two is allowed");
@@ -114,11 +116,18 @@ static int read_period(const cJSON *const *items, const struct session_limits *l
     int r = config_read_integer(items[FREQUENCY_HZ], "frequency_hz", 1, SESSION_FREQUENCY_HZ_MAX,
                                 &frequency_hz, reterr);
     if (r >= 0) {
-        r = config_read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", 10000, NS_PER_S,
-                                &period_ns, reterr);
+        r = config_read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", SAMPLING_PERIOD_MIN_NS,
+                                SAMPLING_PERIOD_MAX_NS, &period_ns, reterr);
     }
-    config->period_ns = frequency_hz > 0 ? period_of(frequency_hz) : (uint64_t)period_ns;
-    return r < 0 ? r : limit_period(items, limits, config, reterr);
+    config->period_ns = (uint64_t)period_ns;
+    config->frequency_hz = period_ns > 0 ? 0 : (uint32_t)frequency_hz;
+    r = r < 0 ? r : limit_period(items, limits, config, reterr);
+    if (r >= 0 && sampling_period_warn(config->period_ns, config->frequency_hz, note)) {
+        session_notes_add(&config->notes,
+                          config->frequency_hz == 0 ? "sample_period_ns" : "frequency_hz", "%s",
+                          note);
+    }
+    return r;
 }
 
 /* Where no copies are allowed, frame pointers are the one way to unwind. */
@@ -154,6 +163,13 @@ static int read_unwind(const cJSON *item, const struct session_limits *limits,
                             cJSON_IsString(item) ? "is not a way to unwind" : "is not a string");
 }
 
+/* What sizes go by: they are the same for all periods that a rate may come to. */
+static uint64_t nominal_period_ns(const struct session_config *config)
+{
+    return config->frequency_hz == 0 ? config->period_ns
+                                     : sampling_period_exact_ns(config->frequency_hz);
+}
+
 /* The most that keeps a CPU within STACK_COPY_RATE_MAX, in powers of two; at high rates the least
  * of them. */
 static uint32_t default_stack_copy_bytes(uint64_t period_ns)
@@ -178,7 +194,7 @@ static int read_stack_copy(const cJSON *item, const struct session_limits *limit
                                 "\"auto\" or \"cfi\" it is allowed");
     }
     if (item == NULL) {
-        uint32_t wanted_bytes = default_stack_copy_bytes(config->period_ns);
+        uint32_t wanted_bytes = default_stack_copy_bytes(nominal_period_ns(config));
         uint32_t allowed_bytes = limits->max_stack_copy_bytes;
         config->stack_copy_bytes = config->unwind == SESSION_UNWIND_FP ? 0
                                    : wanted_bytes > allowed_bytes      ? allowed_bytes
@@ -233,7 +249,7 @@ static uint32_t default_buffer_kib(const struct session_config *config)
     if (duration_s == 0 || duration_s > BUFFER_DURATION_MAX_S) {
         duration_s = BUFFER_DURATION_MAX_S;
     }
-    uint64_t bytes = NS_PER_S * duration_s * BUFFER_SAMPLE_BYTES / config->period_ns;
+    uint64_t bytes = NS_PER_S * duration_s * BUFFER_SAMPLE_BYTES / nominal_period_ns(config);
     uint64_t kib = (bytes + 1023) / 1024;
     return (uint32_t)(kib < BUFFER_DEFAULT_KIB_MIN ? BUFFER_DEFAULT_KIB_MIN : kib);
 }
@@ -331,7 +347,6 @@ int session_config_parse_within(const char *text, size_t text_bytes, bool detach
         return r;
     }
     struct session_config config = {
-        .period_ns = period_of(FREQUENCY_DEFAULT_HZ),
         .max_stack_depth = 127,
         .unwind = SESSION_UNWIND_DEFAULT,
         .kernel_threads = true,

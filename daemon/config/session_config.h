@@ -8,6 +8,7 @@
  */
 
 #include "fault.h"
+#include "session_notes.h"
 #include "session_targets.h"
 
 #include <stdbool.h>
@@ -33,7 +34,8 @@ enum session_unwind {
 #define SESSION_UNWIND_DEFAULT SESSION_UNWIND_AUTO
 
 struct session_config {
-    uint64_t period_ns;       /* "frequency_hz" or "sample_period_ns"; 999 Hz */
+    uint64_t period_ns;       /* "sample_period_ns", or sampling_period_ns() of "frequency_hz" */
+    uint32_t frequency_hz;    /* as it was asked for; 999; 0 with "sample_period_ns" */
     uint16_t max_stack_depth; /* 1-510; 127 */
     enum session_unwind unwind;
     uint32_t stack_copy_bytes;      /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
@@ -45,6 +47,7 @@ struct session_config {
     uint32_t max_duration_s;        /* 1-31,536,000; 0: none */
     char cpus[SESSION_CPUS_BYTES];  /* a list for cpu_list_parse(); "": all that are online */
     struct session_targets targets; /* none: everything */
+    struct session_notes notes;     /* what the parser has to say of the values */
 };
 
 /* What the administrator lets a session have; daemon_config.h reads it from his file. */

@@ -12,7 +12,8 @@ static void check_defaults(const struct session_limits *limits, bool detached)
 {
     struct session_config session;
     uint64_t half = limits->max_frequency_hz / 2;
-    uint64_t shortest_ns = (1000000000 + half) / limits->max_frequency_hz;
+    /* A period may be 0.1 % off its rate. */
+    uint64_t shortest_ns = (1000000000 + half) / limits->max_frequency_hz * 999 / 1000;
     if (session_config_parse_within("{}", 2, detached, limits, &session, NULL) != 0 ||
         session.stack_copy_bytes > limits->max_stack_copy_bytes ||
         session.period_ns < shortest_ns ||

@@ -100,8 +100,9 @@ profctl dump --json "$WORK/hole.fxt" >"$WORK/dump.json" || fail "dump"
 PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what is lost is not what the hole has room for"
 import json, sys
 from samples import ticks_between
-gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), 250000), False
-for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
+books = json.load(open(sys.argv[2], encoding="utf-8"))["books"]
+gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), books["period_ns"]), False
+for cpu in books["cpus"]:
     # A sample without a copy (of a kernel thread) may find room in between, so the hole has several parts.
     hole = sum(gap for gap in gaps[cpu["cpu"]] if gap >= 10)
     print("cpu %d: %d ticks in the hole, %d lost" % (cpu["cpu"], hole, cpu["lost"]))
@@ -130,7 +131,7 @@ for naps in "3000 3000" "200 300" "1000 100"; do
 import json, sys
 books, bad = json.load(open(sys.argv[1], encoding="utf-8"))["books"], False
 for cpu, began, ended in zip(books["cpus"], sys.argv[2].split(), sys.argv[3].split()):
-    ours, kernel = cpu["idle"] * 250000 / 1e6, (int(ended) - int(began)) / 1e6
+    ours, kernel = cpu["idle"] * books["period_ns"] / 1e6, (int(ended) - int(began)) / 1e6
     print("cpu %d: idle for %.0f ms, and %.0f ms by /proc/stat" % (cpu["cpu"], ours, kernel))
     bad |= abs(ours - kernel) > 4000 / 25 + 50  # interrupts are no idleness to the kernel; start and stop
 sys.exit(bad)
@@ -170,8 +171,9 @@ judge "$WORK/report.json" "c['lost'] == 0"
 PYTHONPATH=$SOURCE_DIR/scripts python3 - "$WORK/dump.json" "$WORK/report.json" <<'PYTHON' || fail "what has no sample is another number"
 import json, sys
 from samples import ticks_between
-gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), 250000), False
-for cpu in json.load(open(sys.argv[2], encoding="utf-8"))["books"]["cpus"]:
+books = json.load(open(sys.argv[2], encoding="utf-8"))["books"]
+gaps, bad = ticks_between(open(sys.argv[1], encoding="utf-8"), books["period_ns"]), False
+for cpu in books["cpus"]:
     holes = sum(gaps[cpu["cpu"]])
     without = cpu["missed"] + cpu["idle"] + cpu["unexplained"]
     print("cpu %d: %d ticks between samples have none, %d in the books" % (cpu["cpu"], holes, without))
@@ -229,7 +231,7 @@ if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     # /proc/stat counts in 10 ms, twice; interrupts are no idleness to it; and without switch records a tick that
     # was stolen cannot be told from one of a nap, so nothing is missed and what is stolen stays unexplained.
     judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
-        "abs(c['unexplained']) <= c['expected'] / 20 + 80 + c['steal_ns'] / 250000"
+        "abs(c['unexplained']) <= c['expected'] / 20 + 80 + c['steal_ns'] / b['period_ns']"
     # unshare takes no signal while it waits for the daemon.
     kill "$(pgrep -P "$inner")" || fail "the inner daemon is gone"
     wait "$inner" || fail "the inner daemon ended with status $?"

@@ -17,7 +17,7 @@ import time
 
 PHASE_S = 4  # of uid and cgroup, which are read once a second, by a thread that has other work as well ...
 NOTICED_S = 2.5  # ... so with one reading that fails or comes late, a change is noticed after two and a round
-PERIOD_NS = 1001001
+PERIOD_NS = 1002001  # of the default rate
 PR_SET_NAME = 15
 
 

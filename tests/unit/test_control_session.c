@@ -16,12 +16,23 @@ static void creates_a_session_of_the_config_and_the_peer(void **state)
         CALL_WITH("Create", "{\"config\":{\"frequency_hz\":1000,\"targets\":{\"pids\":[5,6]}},"
                             "\"detach\":false}"),
         CREATED);
-    assert_int_equal(fake.config.period_ns, 1000000);
+    assert_int_equal(fake.config.period_ns, 1001000);
     assert_int_equal(fake.config.targets.pid_count, 2);
     assert_int_equal(fake.config.targets.pids[1], 6);
     assert_int_equal(fake.owner.uid, geteuid());
     assert_int_equal(fake.owner.pid, getpid());
     assert_false(fake.owner.detached);
+    hang_up(&client);
+}
+
+static void remarks_on_what_it_creates(void **state)
+{
+    struct client client = dial();
+    (void)state;
+    ask(&client, CALL_WITH("Create", "{\"config\":{\"sample_period_ns\":1000000}}"),
+        "{\"parameters\":{\"session\":\"7\",\"holds_s\":60,\"notes\":[\"sample_period_ns: is in step "
+        "with kernel ticks of 1 ms: in 1 s no sample falls into 1.000 ms of them, so work that runs "
+        "in step with them is miscounted; ask for a frequency_hz of 1000\"]}}");
     hang_up(&client);
 }
 
@@ -299,9 +310,10 @@ static void reports_the_session_to_everybody(void **state)
         {"session.state", "\"running\""},
         {"session.detached", "false"},
         {"session.age_s", "2"},
-        {"session.config.sample_period_ns", "1001001"},
+        {"session.config.sample_period_ns", "1002001"},
         {"session.config.unwind", "\"auto\""},
-        {"session.books", "{\"period_ns\":1001001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
+        {"session.books", "{\"period_ns\":1002001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
+        {"session.notes", "[]"},
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},
         {"session.worker_restarts", "3"}, /* since it was created */
@@ -367,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(creates_a_session_of_the_config_and_the_peer),
+        TEST(remarks_on_what_it_creates),
         TEST(refuses_what_it_cannot_create),
         TEST(says_why_a_session_could_not_be_made),
         TEST(has_one_session_at_a_time),

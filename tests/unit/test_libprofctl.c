@@ -109,7 +109,7 @@ static void records_and_reads_all_of_it(void **state)
     }
     fake.ready_bytes = sizeof fake.ready;
     assert_int_equal(profctl_create(conn, "{\"frequency_hz\":100}", false, &fault), 0);
-    assert_int_equal(fake.config.period_ns, 10000000);
+    assert_int_equal(fake.config.frequency_hz, 100);
     assert_int_equal(profctl_start(conn, &fault), 0);
     assert_int_equal(profctl_stop(conn, &fault), 0);
     while (!end) {

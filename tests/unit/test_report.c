@@ -135,7 +135,7 @@ static void prints_a_table_with_the_books_below(void **state)
 {
     (void)state;
     static const char expected[] =
-        "7 samples in 0.000 s, one every 1.000 ms of a CPU\n"
+        "7 samples in 0.000 s, one every 1.000000 ms of a CPU (1000.0 Hz)\n"
         "stacks: 4 complete (57.14 %), 1 truncated, 2 none\n"
         "\n"
         " self %      self  total %     total  function         module\n"

