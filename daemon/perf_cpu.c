@@ -114,7 +114,8 @@ static int open_events(const struct perf_source *source, bool sampled, struct pe
             return perf_open_fault(-cpu->sample_fd, reterr);
         }
     }
-    cpu->sideband_fd = perf_open_sideband(&source->features, source->deferring, cpu->cpu);
+    cpu->sideband_fd =
+        perf_open_sideband(&source->features, &source->plan, source->deferring, cpu->cpu);
     if (cpu->sideband_fd < 0) {
         return perf_open_fault(-cpu->sideband_fd, reterr);
     }

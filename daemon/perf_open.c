@@ -214,11 +214,15 @@ int perf_open_sampling(const struct perf_source_config *config,
     return open_event(&attr, cpu);
 }
 
-int perf_open_sideband(const struct perf_features *features, bool deferring, uint32_t cpu)
+int perf_open_sideband(const struct perf_features *features, const struct perf_plan *plan,
+                       bool deferring, uint32_t cpu)
 {
     struct perf_event_attr attr = sideband_attr(features);
     /* It would stand where device and inode do, and those say which file it is. */
     attr.build_id = 0;
+    attr.wakeup_watermark = (uint32_t)(plan->sideband_ring_bytes / 4 < SIDEBAND_WATERMARK_BYTES
+                                           ? plan->sideband_ring_bytes / 4
+                                           : SIDEBAND_WATERMARK_BYTES);
     add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_OUTPUT : 0);
     return open_event(&attr, cpu);
 }

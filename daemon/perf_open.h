@@ -21,7 +21,8 @@ int perf_open_probe(uint32_t cpu, struct perf_features *ret);
 int perf_open_sampling(const struct perf_source_config *config,
                        const struct perf_features *features, const struct perf_plan *plan,
                        bool deferring, uint32_t cpu);
-int perf_open_sideband(const struct perf_features *features, bool deferring, uint32_t cpu);
+int perf_open_sideband(const struct perf_features *features, const struct perf_plan *plan,
+                       bool deferring, uint32_t cpu);
 int perf_open_switches(uint32_t cpu);
 
 /* `error` of the above, positive, in words. Returns -errno, which may be another. */

@@ -4,9 +4,12 @@
  * The arithmetic behind the rings. A sample ring holds about RING_TIME_NS of samples that are all
  * as large as they can be, so that the reader may be late by that much. A copied stack takes its
  * room in the ring whether the stack is as long or not. Where all rings together would take too
- * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS; then the others
- * do; then the answer is a fault with the numbers in it. Numbers are bounded by their types' use: a
- * period of at least 1 ns, records of 16 bits and CPU_LIST_LIMIT CPUs cannot overflow 64 bits.
+ * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS. Then the sideband rings
+ * shrink to what rides out a storm, and a default copy to what roots most stacks; then both
+ * further; then a default copy is dropped; at last a default rate makes do with less time. What is
+ * explicit keeps its size through all of that, and is refused with the numbers where it does not
+ * fit. Numbers are bounded by their types' use: a period of at least 1 ns, records of 16 bits and
+ * CPU_LIST_LIMIT CPUs cannot overflow 64 bits.
  */
 #include "perf_plan.h"
 
@@ -23,6 +26,9 @@
 #define RING_TIME_NS         ((uint64_t)250000000)
 #define RING_TIME_ROUNDED_NS (RING_TIME_NS / 5 * 4)
 #define RING_TIME_MIN_NS     ((uint64_t)50000000)
+#define RING_TIME_LAST_NS                                                                          \
+    ((uint64_t)10000000) /* a ring wakes its reader when a quarter is full                         \
+                          */
 
 /*
  * The least of a sample ring where memory allows: an eighth of the sideband ring beside it, so less
@@ -42,6 +48,35 @@
 #define SWITCH_RING_BYTES       ((uint64_t)512 << 10)
 #define SWITCH_RING_SMALL_BYTES ((uint64_t)128 << 10)
 
+#define STACK_COPY_BYTES_MIN  512  /* less helps nobody */
+#define STACK_COPY_BYTES_GOOD 4096 /* less leaves many stacks without their root */
+
+/*
+ * What is given up, from row to row, until the rings fit. Small sideband rings are overrun sooner,
+ * by storms of processes; that is counted, and the processes are read again.
+ */
+static const struct sacrifice {
+    uint64_t sideband_bytes; /* 0: as usual */
+    uint64_t switch_bytes;
+    uint32_t least_copy_bytes; /* to which a default copy may shrink; 0: to none */
+    uint64_t time_ns;          /* that the sample rings hold at least */
+} sacrifices[] = {
+    {0, 0, UINT32_MAX, RING_TIME_MIN_NS},
+    {SIDEBAND_RING_SMALL_BYTES, SWITCH_RING_SMALL_BYTES, STACK_COPY_BYTES_GOOD, RING_TIME_MIN_NS},
+    {256 << 10, 32 << 10, STACK_COPY_BYTES_GOOD, RING_TIME_MIN_NS},
+    {256 << 10, 32 << 10, STACK_COPY_BYTES_MIN, RING_TIME_MIN_NS},
+    {128 << 10, 16 << 10, STACK_COPY_BYTES_MIN, RING_TIME_MIN_NS},
+    {128 << 10, 16 << 10, 0, RING_TIME_MIN_NS},
+    {64 << 10, 16 << 10, 0, RING_TIME_MIN_NS},
+    {64 << 10, 16 << 10, 0, RING_TIME_LAST_NS},
+};
+
+#define SACRIFICE_COUNT (sizeof sacrifices / sizeof sacrifices[0])
+
+/* The last row for samples with a copy, and for those without where the rate is explicit. */
+#define LAST_WITH_COPY    4
+#define LAST_WITHOUT_COPY 6
+
 #define RINGS_BYTES_MAX      ((uint64_t)512 << 20)
 #define RINGS_MEMORY_DIVISOR 32
 
@@ -56,8 +91,7 @@
 /* Its size has 16 bits; the kernel copies less of a stack where the sample would not fit. */
 #define SAMPLE_BYTES_MAX ((uint64_t)UINT16_MAX / 8 * 8)
 
-#define STACK_COPY_BYTES_MIN 512 /* less helps nobody */
-#define MIB                  ((uint64_t)1 << 20)
+#define MIB ((uint64_t)1 << 20)
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -131,13 +165,18 @@ static uint64_t allowed_bytes(const struct perf_plan_input *input)
     return min_u64(input->memory_bytes / RINGS_MEMORY_DIVISOR, RINGS_BYTES_MAX);
 }
 
+static const struct sacrifice *last_sacrifice(const struct perf_plan_input *input)
+{
+    return &sacrifices[input->stack_copy_bytes > 0 ? LAST_WITH_COPY : LAST_WITHOUT_COPY];
+}
+
 /* The largest sample ring that every CPU can have, 0 where none can. */
 static uint64_t largest_ring_bytes(const struct perf_plan_input *input)
 {
     struct perf_plan plan = {
         .sample_ring_bytes = input->page_bytes,
-        .sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES,
-        .switch_ring_bytes = SWITCH_RING_SMALL_BYTES,
+        .sideband_ring_bytes = last_sacrifice(input)->sideband_bytes,
+        .switch_ring_bytes = last_sacrifice(input)->switch_bytes,
     };
     while (total_bytes(input, &plan) <= allowed_bytes(input)) {
         plan.sample_ring_bytes *= 2;
@@ -191,35 +230,124 @@ static int refuse_rings(const struct perf_plan_input *input, const struct perf_p
         (unsigned long long)(allowed_bytes(input) / MIB), advice);
 }
 
+/* Rings of one row, of samples with `copy_bytes`. Returns whether they fit; the plan has its total
+ * in any case. */
+static bool try_rings(const struct perf_plan_input *wanted, const struct sacrifice *row,
+                      uint32_t copy_bytes, struct perf_plan *plan)
+{
+    struct perf_plan_input input = *wanted;
+    input.stack_copy_bytes = copy_bytes;
+    bool many = input.sideband_count > SMALL_ABOVE_CPUS;
+    uint64_t least_bytes = ring_bytes_for(row->time_ns, &input, plan->sample_max_stack);
+    plan->stack_copy_bytes = copy_bytes;
+    plan->sample_ring_bytes =
+        max_u64(SAMPLE_RING_LEAST_BYTES,
+                ring_bytes_for(RING_TIME_ROUNDED_NS, &input, plan->sample_max_stack));
+    plan->sideband_ring_bytes = row->sideband_bytes > 0 ? row->sideband_bytes
+                                : many                  ? SIDEBAND_RING_SMALL_BYTES
+                                                        : SIDEBAND_RING_BYTES;
+    plan->switch_ring_bytes = row->sideband_bytes > 0 ? row->switch_bytes
+                              : many                  ? SWITCH_RING_SMALL_BYTES
+                                                      : SWITCH_RING_BYTES;
+    while (total_bytes(&input, plan) > allowed_bytes(&input) &&
+           plan->sample_ring_bytes > least_bytes) {
+        plan->sample_ring_bytes /= 2;
+    }
+    plan->total_bytes = total_bytes(&input, plan);
+    return plan->total_bytes <= allowed_bytes(&input);
+}
+
+/* The copy that is tried after `copy_bytes`, when it is a default. */
+static uint32_t next_smaller_copy(uint32_t copy_bytes)
+{
+    uint32_t smaller = 32768;
+    while (smaller >= copy_bytes) {
+        smaller /= 2;
+    }
+    return smaller;
+}
+
+/* Whether samples without a copy are what is wanted, or will do. */
+static bool may_have_no_copy(const struct perf_plan_input *input)
+{
+    return input->stack_copy_bytes == 0 || (input->may_shrink_copy && input->may_drop_copy &&
+                                            input->max_stack_depth <= input->sysctl_max_stack);
+}
+
+static uint32_t least_copy_bytes(const struct perf_plan_input *input)
+{
+    uint32_t least = input->may_shrink_copy ? STACK_COPY_BYTES_MIN : input->stack_copy_bytes;
+    return may_have_no_copy(input) ? 0 : least;
+}
+
+/* Tries the copies that a row allows. */
+static bool try_row(const struct perf_plan_input *input, const struct sacrifice *row,
+                    struct perf_plan *plan)
+{
+    uint32_t copy_bytes = input->stack_copy_bytes;
+    if (row->time_ns < RING_TIME_MIN_NS && !input->may_shrink_time) {
+        return false;
+    }
+    if (row->least_copy_bytes == 0) {
+        return may_have_no_copy(input) && try_rings(input, row, 0, plan);
+    }
+    bool fits = try_rings(input, row, copy_bytes, plan);
+    while (!fits && input->may_shrink_copy && copy_bytes > row->least_copy_bytes) {
+        copy_bytes = next_smaller_copy(copy_bytes);
+        fits = try_rings(input, row, copy_bytes, plan);
+    }
+    return fits;
+}
+
+/* A sideband ring of 1 MiB is usual with many CPUs, and small enough not to speak of with few. */
+static void describe_cut(const struct perf_plan_input *input, struct perf_plan *plan)
+{
+    char rings[112] = "";
+    unsigned long long allowed_mib = allowed_bytes(input) / MIB;
+    if (plan->sideband_ring_bytes < SIDEBAND_RING_SMALL_BYTES) {
+        (void)snprintf(rings, sizeof rings,
+                       "; a CPU's records of what processes do have %llu KiB, and storms lose some",
+                       (unsigned long long)(plan->sideband_ring_bytes >> 10));
+    }
+    if (plan->stack_copy_bytes == 0 && input->stack_copy_bytes > 0) {
+        (void)fault_set_member(&plan->cut, "unwind",
+                               "is \"fp\": the rings of %zu CPUs have no room for copies of stacks "
+                               "in %llu MiB (1/32 of the memory, at most 512 MiB)%s",
+                               input->cpu_count, allowed_mib, rings);
+    } else if (plan->stack_copy_bytes < input->stack_copy_bytes) {
+        (void)fault_set_member(&plan->cut, "stack_copy_bytes",
+                               "is %u instead of %u, so that the rings of %zu CPUs fit in %llu MiB "
+                               "(1/32 of the memory, at most 512 MiB)%s",
+                               plan->stack_copy_bytes, input->stack_copy_bytes, input->cpu_count,
+                               allowed_mib, rings);
+    } else if (rings[0] != '\0') {
+        (void)fault_set_member(&plan->cut, "cpus",
+                               "are %zu, whose rings fit in %llu MiB (1/32 of the memory, at most "
+                               "512 MiB) when they are small%s",
+                               input->cpu_count, allowed_mib, rings);
+    }
+}
+
 int perf_plan_make(const struct perf_plan_input *input, struct perf_plan *ret, struct fault *reterr)
 {
     assert(input->period_ns > 0 && input->page_bytes > 0);
     assert(input->cpu_count > 0 && input->cpu_count <= input->sideband_count);
     struct perf_plan plan = {0};
+    bool fits = false;
     int r = choose_depth(input, &plan.sample_max_stack, reterr);
+    for (size_t i = 0; r >= 0 && i < SACRIFICE_COUNT && !fits; i++) {
+        fits = try_row(input, &sacrifices[i], &plan);
+    }
+    if (r >= 0 && !fits) {
+        struct perf_plan_input least = *input;
+        least.stack_copy_bytes = least_copy_bytes(input);
+        (void)try_rings(&least, last_sacrifice(&least), least.stack_copy_bytes, &plan);
+        r = refuse_rings(&least, &plan, reterr);
+    }
     if (r < 0) {
         return r;
     }
-
-    uint64_t least_bytes = ring_bytes_for(RING_TIME_MIN_NS, input, plan.sample_max_stack);
-    plan.sample_ring_bytes =
-        max_u64(SAMPLE_RING_LEAST_BYTES,
-                ring_bytes_for(RING_TIME_ROUNDED_NS, input, plan.sample_max_stack));
-    bool many = input->sideband_count > SMALL_ABOVE_CPUS;
-    plan.sideband_ring_bytes = many ? SIDEBAND_RING_SMALL_BYTES : SIDEBAND_RING_BYTES;
-    plan.switch_ring_bytes = many ? SWITCH_RING_SMALL_BYTES : SWITCH_RING_BYTES;
-    while (total_bytes(input, &plan) > allowed_bytes(input) &&
-           plan.sample_ring_bytes > least_bytes) {
-        plan.sample_ring_bytes /= 2;
-    }
-    if (total_bytes(input, &plan) > allowed_bytes(input)) {
-        plan.sideband_ring_bytes = SIDEBAND_RING_SMALL_BYTES;
-        plan.switch_ring_bytes = SWITCH_RING_SMALL_BYTES;
-    }
-    plan.total_bytes = total_bytes(input, &plan);
-    if (plan.total_bytes > allowed_bytes(input)) {
-        return refuse_rings(input, &plan, reterr);
-    }
+    describe_cut(input, &plan);
     *ret = plan;
     return 0;
 }

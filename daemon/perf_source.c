@@ -148,6 +148,9 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
         .max_stack_depth = config->max_stack_depth,
         .stack_copy_bytes = config->stack_copy_bytes,
         .user_regs_count = ARCH_PERF_REGS_COUNT,
+        .may_shrink_copy = config->may_shrink_copy,
+        .may_drop_copy = config->may_drop_copy,
+        .may_shrink_time = config->may_shrink_time,
         .kernel_stacks = config->kernel_stacks,
         .sysctl_max_stack = (uint32_t)perf_machine_number(PERF_MAX_STACK_PATH, MAX_STACK_DEFAULT),
         .cpu_count = config->cpus == NULL ? online_count : config->cpu_count,
@@ -265,7 +268,9 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
         return r < 0 ? r : -ENODEV;
     }
 
-    struct perf_source *source = new_source(config, places, place_count);
+    struct perf_source_config planned = *config;
+    planned.stack_copy_bytes = plan.stack_copy_bytes;
+    struct perf_source *source = new_source(&planned, places, place_count);
     if (source == NULL) {
         return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", place_count);
     }

@@ -30,6 +30,9 @@ struct perf_source_config {
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
     uint32_t stack_copy_bytes; /* of each user stack, beside its registers (ARCH_PERF_REGS_MASK); a
                                 * multiple of 8 up to 65,000; 0: neither */
+    bool may_shrink_copy;      /* as in struct perf_plan_input, with the next two */
+    bool may_drop_copy;
+    bool may_shrink_time;
     bool kernel_stacks; /* widens the kernel's one budget for both kinds of frames, so that a user
                          * chain can come out longer than max_stack_depth */
 };
@@ -69,7 +72,7 @@ struct perf_cpu {
 };
 
 struct perf_source {
-    struct perf_source_config config;
+    struct perf_source_config config; /* with the copies that the plan has */
     struct perf_features features;
     struct perf_record_layout layout; /* of sampling's and sideband's records */
     struct perf_record_layout switch_layout;

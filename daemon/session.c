@@ -280,6 +280,21 @@ static int begin_collecting(struct session *session)
         &session->cpus);
 }
 
+/* From here on the config says what is done, and the notes where that is less than usual. */
+static void take_plan(struct session *session)
+{
+    const struct perf_plan *plan = &session->source->plan;
+    struct session_config *config = &session->config;
+    config->stack_copy_bytes = plan->stack_copy_bytes;
+    if (plan->stack_copy_bytes == 0) {
+        config->unwind = SESSION_UNWIND_FP;
+    }
+    if (plan->cut.code != 0) {
+        log_info("session %s: %s %s", session->id, plan->cut.member, plan->cut.text);
+        session_notes_add(&config->notes, plan->cut.member, "%s", plan->cut.text);
+    }
+}
+
 static int open_source(struct session *session, struct fault *reterr)
 {
     cleanup_(freep) uint32_t *cpus = NULL;
@@ -296,9 +311,16 @@ static int open_source(struct session *session, struct fault *reterr)
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
         .stack_copy_bytes = session->config.stack_copy_bytes,
+        .may_shrink_copy = session->config.stack_copy_is_default,
+        .may_drop_copy = session->config.unwind_is_default,
+        .may_shrink_time = session->config.rate_is_default,
         .kernel_stacks = session->config.kernel_stacks,
     };
-    return perf_source_open(&config, &session->source, reterr);
+    int r = perf_source_open(&config, &session->source, reterr);
+    if (r == 0) {
+        take_plan(session);
+    }
+    return r;
 }
 
 int session_new(const struct session_params *params, const struct session_config *config,

@@ -352,6 +352,9 @@ int session_config_parse_within(const char *text, size_t text_bytes, bool detach
         .kernel_threads = true,
         .exclude_self = true,
         .max_duration_s = detached ? DETACHED_DURATION_S : 0,
+        .rate_is_default = items[FREQUENCY_HZ] == NULL && items[SAMPLE_PERIOD_NS] == NULL,
+        .unwind_is_default = items[UNWIND] == NULL,
+        .stack_copy_is_default = items[STACK_COPY_BYTES] == NULL,
     };
     r = read_config(items, limits, &config, reterr);
     if (r >= 0) {

@@ -38,7 +38,10 @@ struct session_config {
     uint32_t frequency_hz;    /* as it was asked for; 999; 0 with "sample_period_ns" */
     uint16_t max_stack_depth; /* 1-510; 127 */
     enum session_unwind unwind;
-    uint32_t stack_copy_bytes;      /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
+    uint32_t stack_copy_bytes; /* a multiple of 8, 512-65,000; by rate; with fp always 0 */
+    bool rate_is_default;      /* no text asked for it, which holds for the next two too: */
+    bool unwind_is_default;    /* a session may do with less */
+    bool stack_copy_is_default;
     bool kernel_stacks;             /* false */
     bool kernel_threads;            /* true */
     bool exclude_self;              /* true */

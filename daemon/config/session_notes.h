@@ -12,7 +12,7 @@
 #define SESSION_NOTE_BYTES_MAX 256
 
 struct session_note {
-    const char *member; /* lives for ever */
+    const char *member; /* borrowed for the life of the notes */
     char text[SESSION_NOTE_BYTES_MAX];
 };
 
@@ -21,8 +21,8 @@ struct session_notes {
     size_t count;
 };
 
-/* Adds a sentence, cut at SESSION_NOTE_BYTES_MAX - 1. There must be room for it; `member` lives for
- * ever. */
+/* Adds a sentence, cut at SESSION_NOTE_BYTES_MAX - 1. There must be room for it; `member`
+ * (borrowed) outlives the notes. */
 void session_notes_add(struct session_notes *notes, const char *member, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

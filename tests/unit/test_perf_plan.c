@@ -89,7 +89,7 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         {"fastest on many CPUs", 10000, 127, 0, 32, 64 * GIB, 8 * MIB, 1 * MIB},
         {"less time", 250000, 127, 0, 2, 352 * MIB, 512 * KIB, 4 * MIB},
         {"least time", 250000, 127, 0, 2, 320 * MIB, 256 * KIB, 4 * MIB},
-        {"least time and sideband", 250000, 127, 0, 2, 256 * MIB, 256 * KIB, 1 * MIB},
+        {"small sideband", 250000, 127, 0, 2, 256 * MIB, 1 * MIB, 1 * MIB},
         /* 801 samples of (127 + 8 + 20) words and the copy are 14,116,824 bytes. */
         {"copies", 250000, 127, 16384, 2, 16 * GIB, 16 * MIB, 4 * MIB},
         {"copies in less memory", 250000, 127, 16384, 2, 1 * GIB, 8 * MIB, 4 * MIB},
@@ -152,17 +152,17 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
         const char *member, *text;
     } cases[] = {
         {10000, 0, 128, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1080 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
-         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "100000 Hz x 1080 bytes x 128 CPUs need 1036 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 64 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower the rate to 38819 Hz"},
         {250000, 32768, 128, 1024 * GIB, "stack_copy_bytes",
-         "4000 Hz x 34008 bytes x 128 CPUs need 1170 MiB of rings for 50 ms (8192 KiB of "
-         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "4000 Hz x 34008 bytes x 128 CPUs need 1044 MiB of rings for 50 ms (8192 KiB of "
+         "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower stack_copy_bytes to 9192 or the rate to 1219 Hz"},
         {10000, 512, 512, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1752 bytes x 512 CPUs need 8774 MiB of rings for 50 ms (16384 KiB of "
-         "samples, 1024 KiB of sideband, 128 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
-         "MiB): no rate is low enough for so little memory"},
+         "100000 Hz x 1752 bytes x 512 CPUs need 8270 MiB of rings for 50 ms (16384 KiB of "
+         "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
+         "MiB): lower the rate to 5979 Hz"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -179,6 +179,112 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
         assert_string_equal(fault.text, cases[i].text);
         assert_int_equal(plan.total_bytes, 7);
     }
+}
+
+/* A config without stack_copy_bytes and "unwind"; its rate may be one too. */
+static struct perf_plan_input default_input(uint64_t period_ns, bool rate_is_default,
+                                            uint32_t copy_bytes, size_t cpu_count,
+                                            uint64_t memory_bytes)
+{
+    struct perf_plan_input input = usual;
+    input.period_ns = period_ns;
+    input.stack_copy_bytes = copy_bytes;
+    input.may_shrink_copy = true;
+    input.may_drop_copy = true;
+    input.may_shrink_time = rate_is_default;
+    input.cpu_count = cpu_count;
+    input.sideband_count = cpu_count;
+    input.memory_bytes = memory_bytes;
+    return input;
+}
+
+#define ROOM "(1/32 of the memory, at most 512 MiB)"
+
+/* 999 Hz with copies of 65,000 bytes and 4000 Hz with 16,384, as session_config has them. */
+static void runs_with_defaults_on_every_machine(void **state)
+{
+    static const struct {
+        size_t cpu_count;
+        uint64_t memory_bytes;
+        uint32_t at_999, at_4000; /* the copies that fit */
+        const char *cut_999, *cut_4000;
+    } machines[] = {
+        {2, 16 * GIB, 65000, 16384, NULL, NULL},
+        {1, 512 * MIB, 65000, 16384, NULL, NULL},
+        {4, 1 * GIB, 65000, 16384, NULL, NULL},
+        {8, 1 * GIB, 32768, 8192,
+         "is 32768 instead of 65000, so that the rings of 8 CPUs fit in 32 MiB " ROOM,
+         "is 8192 instead of 16384, so that the rings of 8 CPUs fit in 32 MiB " ROOM},
+        {64, 64 * GIB, 65000, 16384, NULL, NULL},
+        {100, 64 * GIB, 32768, 8192,
+         "is 32768 instead of 65000, so that the rings of 100 CPUs fit in 512 MiB " ROOM,
+         "is 8192 instead of 16384, so that the rings of 100 CPUs fit in 512 MiB " ROOM},
+        {128, 512 * GIB, 32768, 8192,
+         "is 32768 instead of 65000, so that the rings of 128 CPUs fit in 512 MiB " ROOM,
+         "is 8192 instead of 16384, so that the rings of 128 CPUs fit in 512 MiB " ROOM},
+        {256, 64 * GIB, 8192, 2048,
+         "is 8192 instead of 65000, so that the rings of 256 CPUs fit in 512 MiB " ROOM,
+         "is 2048 instead of 16384, so that the rings of 256 CPUs fit in 512 MiB " ROOM
+         "; a CPU's records of "
+         "what processes do have 256 KiB, and storms lose some"},
+        {1024, 1024 * GIB, 1024, 0,
+         "is 1024 instead of 65000, so that the rings of 1024 CPUs fit in 512 MiB " ROOM
+         "; a CPU's records of "
+         "what processes do have 256 KiB, and storms lose some",
+         "is \"fp\": the rings of 1024 CPUs have no room for copies of stacks in 512 MiB " ROOM
+         "; a CPU's records of "
+         "what processes do have 128 KiB, and storms lose some"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        for (int fast = 0; fast < 2; fast++) {
+            struct perf_plan_input input =
+                default_input(fast ? 249753 : 1002001, !fast, fast ? 16384 : 65000,
+                              machines[i].cpu_count, machines[i].memory_bytes);
+            struct perf_plan plan = {0};
+            struct fault fault = {0};
+            const char *cut = fast ? machines[i].cut_4000 : machines[i].cut_999;
+            if (perf_plan_make(&input, &plan, &fault) != 0) {
+                fail_msg("%zu CPUs: %s", machines[i].cpu_count, fault.text);
+            }
+            assert_int_equal(plan.stack_copy_bytes,
+                             fast ? machines[i].at_4000 : machines[i].at_999);
+            assert_true(plan.total_bytes <= input.memory_bytes / 32 &&
+                        plan.total_bytes <= 512 * MIB);
+            assert_int_equal(plan.cut.code != 0, cut != NULL);
+            assert_string_equal(plan.cut.text, cut == NULL ? "" : cut);
+        }
+    }
+}
+
+static void keeps_or_refuses_what_is_explicit(void **state)
+{
+    struct perf_plan_input input = default_input(1002001, true, 65000, 256, 64 * GIB);
+    struct perf_plan plan = {0};
+    struct fault fault = {0};
+    (void)state;
+    input.may_shrink_copy = false;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+    assert_string_equal(fault.member, "stack_copy_bytes");
+    /* What the advice says fits, and is kept as it is. */
+    const char *advice = strstr(fault.text, "lower stack_copy_bytes to ");
+    assert_non_null(advice);
+    input.stack_copy_bytes =
+        (uint32_t)strtoul(advice + strlen("lower stack_copy_bytes to "), NULL, 10);
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), 0);
+    assert_int_equal(plan.stack_copy_bytes, input.stack_copy_bytes);
+
+    /* "unwind" is explicit: copies shrink, and are never dropped. */
+    input = default_input(249753, false, 16384, 1024, 1024 * GIB);
+    input.may_drop_copy = false;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+
+    /* An explicit rate keeps its 50 ms, a default one does not. */
+    input = default_input(10000, false, 0, 128, 1024 * GIB);
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
+    assert_string_equal(fault.member, "frequency_hz");
+    input.may_shrink_time = true;
+    assert_int_equal(perf_plan_make(&input, &plan, &fault), 0);
 }
 
 static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
@@ -268,6 +374,8 @@ int main(void)
         cmocka_unit_test(sizes_rings_by_rate_depth_and_memory),
         cmocka_unit_test(cpus_that_are_not_sampled_have_sideband_alone),
         cmocka_unit_test(refuses_rings_that_take_too_much_with_the_arithmetic),
+        cmocka_unit_test(runs_with_defaults_on_every_machine),
+        cmocka_unit_test(keeps_or_refuses_what_is_explicit),
         cmocka_unit_test(advises_the_most_that_fits),
         cmocka_unit_test(shares_one_budget_of_frames),
         cmocka_unit_test(refuses_depths_above_the_sysctl_and_names_it),
