@@ -74,10 +74,7 @@ static const struct {
      "the kernel held the timer back; raise kernel.perf_event_max_sample_rate, and set "
      "kernel.perf_cpu_time_max_percent to 0, or it falls again",
      0},
-    {"missed",
-     "the timer's interrupt came too late for them: interrupts were off, or the hypervisor ran "
-     "something else; what ran then is not in the profile",
-     0},
+    {"missed", NULL, 0}, /* write_missed() */
     {"unexplained",
      "nothing that is measured says where they went; THE BOOKS in profctl(1) says what can be "
      "in it",
@@ -151,23 +148,64 @@ static bool read_count(const cJSON *row, const char *member, int64_t *ret)
                              JSON_INTEGER_MAX, ret);
 }
 
-/* Says what is wrong with one term. */
-static void write_warning(FILE *file, const char *label, const cJSON *row, size_t which,
-                          double percent)
+/* A member of the row, 0 where it has none or less. */
+static double amount(const cJSON *row, const char *member)
 {
-    int64_t steal_ns = 0;
-    (void)fprintf(file, "warning: %s: %.1f %% of the ticks are %s: %s", label, percent,
-                  warnings[which].member, warnings[which].text);
-    if (strcmp(warnings[which].member, "missed") == 0 && read_count(row, "steal_ns", &steal_ns) &&
-        steal_ns > 0) {
-        (void)fprintf(file, " (it took %" PRId64 " ms)", steal_ns / 1000000);
+    int64_t count = 0;
+    return read_count(row, member, &count) && count > 0 ? (double)count : 0;
+}
+
+/*
+ * Why ticks were missed, by the numbers: what was stolen, in ticks, answers for at least half of
+ * them; or samples came so close upon each other that each was still at work when the next was due;
+ * or neither, and interrupts were off.
+ */
+static void write_missed(FILE *file, const cJSON *row, double period_ns)
+{
+    double missed = amount(row, "missed");
+    double steal_ns = amount(row, "steal_ns");
+    double busy_ns = (amount(row, "expected") - amount(row, "idle")) * period_ns;
+    double taken = amount(row, "received") + amount(row, "lost");
+    if (period_ns > 0 && 2 * steal_ns >= missed * period_ns) {
+        (void)fprintf(file,
+                      "the hypervisor ran something else for %.0f ms; what ran then is not in the "
+                      "profile",
+                      steal_ns / 1e6);
+    } else if (2 * amount(row, "crowded") >= missed && taken > 0 && busy_ns > 0) {
+        (void)fprintf(file,
+                      "a sample takes longer than the %.1f us from a tick to the next: they came "
+                      "%.1f us apart; lower the rate to %.0f Hz",
+                      period_ns / 1e3, busy_ns / taken / 1e3, 1e9 * taken / busy_ns);
+    } else {
+        (void)fprintf(file,
+                      "the timer's interrupt came too late for them: interrupts were off%s; what "
+                      "ran then is not in the profile",
+                      steal_ns > 0 ? ""
+                                   : ", or a hypervisor that does not tell ran something else");
+        if (steal_ns > 0) {
+            (void)fprintf(file, " (the hypervisor took %.0f ms of it)", steal_ns / 1e6);
+        }
+    }
+}
+
+/* Says what is wrong with one term. */
+static void write_warning(FILE *file, const char *label, const cJSON *row, double period_ns,
+                          size_t which, double percent)
+{
+    (void)fprintf(file, "warning: %s: %.1f %% of the ticks are %s: ", label, percent,
+                  warnings[which].member);
+    if (warnings[which].text == NULL) {
+        write_missed(file, row, period_ns);
+    } else {
+        (void)fputs(warnings[which].text, file);
     }
     (void)fputc('\n', file);
 }
 
 /* Warns of one CPU, or of all; returns how many warnings there were, with those beyond the limit.
  */
-static size_t warn(FILE *file, const char *label, const cJSON *row, size_t count_before)
+static size_t warn(FILE *file, const char *label, const cJSON *row, double period_ns,
+                   size_t count_before)
 {
     size_t count = count_before;
     int64_t expected = 0;
@@ -182,7 +220,7 @@ static size_t warn(FILE *file, const char *label, const cJSON *row, size_t count
         double percent = 100 * (double)ticks / (double)expected;
         if (fabs(percent) > WARNING_PERCENT && imaxabs(ticks) > warnings[i].at_ends) {
             if (count < WARNINGS_MAX) {
-                write_warning(file, label, row, i, percent);
+                write_warning(file, label, row, period_ns, i, percent);
             }
             count++;
         }
@@ -190,7 +228,7 @@ static size_t warn(FILE *file, const char *label, const cJSON *row, size_t count
     return count;
 }
 
-static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total)
+static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total, double period_ns)
 {
     size_t count = 0;
     const cJSON *cpu = NULL;
@@ -200,10 +238,10 @@ static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total)
         char label[CELL_BYTES + 4];
         (void)print_cell(cpu, "cpu", number);
         (void)snprintf(label, sizeof label, "cpu %s", number);
-        count = warn(file, label, cpu, count);
+        count = warn(file, label, cpu, period_ns, count);
     }
     if (cJSON_GetArraySize(cpus) == 0) {
-        count = warn(file, "all CPUs", total, count);
+        count = warn(file, "all CPUs", total, period_ns, count);
     }
     if (count > WARNINGS_MAX) {
         (void)fprintf(file, "warning: and %zu more of the same\n", count - WARNINGS_MAX);
@@ -255,5 +293,5 @@ void books_table_print(FILE *file, const char *books_json)
     }
     print_row(file, "total", total, widths);
     print_remarks(file, books);
-    print_warnings(file, cpus, total);
+    print_warnings(file, cpus, total, amount(books, "period_ns"));
 }

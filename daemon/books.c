@@ -32,10 +32,11 @@ static void print_counts(FILE *out, const struct books_cpu *cpu, uint64_t expect
                   "\"expected\":%" PRIu64 ",\"received\":%" PRIu64 ",\"lost\":%" PRIu64
                   ",\"throttled\":%" PRIu64 ",\"missed\":%" PRIu64 ",\"idle\":%" PRIu64
                   ",\"unexplained\":%" PRId64 ",\"kept\":%" PRIu64 ",\"filtered\":%" PRIu64
-                  ",\"dropped\":%" PRIu64 ",\"steal_ns\":%" PRIu64 ",\"offline_ns\":%" PRIu64,
+                  ",\"dropped\":%" PRIu64 ",\"steal_ns\":%" PRIu64 ",\"offline_ns\":%" PRIu64
+                  ",\"crowded\":%" PRIu64,
                   expected, cpu->received, cpu->lost, cpu->throttled, cpu->missed, cpu->idle,
                   unexplained, cpu->kept, cpu->filtered, cpu->dropped, cpu->steal_ns,
-                  cpu->offline_ns);
+                  cpu->offline_ns, cpu->crowded);
 }
 
 static void print_cpus(FILE *out, const struct books *books)
@@ -54,6 +55,7 @@ static void add_cpu(struct books_cpu *total, const struct books_cpu *cpu)
     total->lost += cpu->lost;
     total->throttled += cpu->throttled;
     total->missed += cpu->missed;
+    total->crowded += cpu->crowded;
     total->idle += cpu->idle;
     total->kept += cpu->kept;
     total->filtered += cpu->filtered;

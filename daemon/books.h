@@ -20,6 +20,7 @@ struct books_cpu {
     uint64_t lost;
     uint64_t throttled;
     uint64_t missed;
+    uint64_t crowded; /* of the missed: between samples that came close upon each other */
     uint64_t idle;
     uint64_t held; /* samples that came and wait for tables: not expected yet */
     uint64_t kept;

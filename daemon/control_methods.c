@@ -210,10 +210,11 @@ static int call_create(struct peer *peer, const cJSON *const *parameters)
     bool detached = cJSON_IsTrue(detach);
     struct session_config config;
     struct fault fault = {0};
+    struct session_limits limits =
+        daemon_config_limits(peer->control->params.config, peer->cred.uid);
     cleanup_(freep) char *text = cJSON_PrintUnformatted(config_object);
     int r = text == NULL ? -ENOMEM
-                         : session_config_parse_within(text, strlen(text), detached,
-                                                       &peer->control->params.config->limits,
+                         : session_config_parse_within(text, strlen(text), detached, &limits,
                                                        &config, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);

@@ -129,6 +129,7 @@ static struct books_cpu account_cpu(const struct session_books *books, size_t in
         .lost = kernel_lost > ticks->lost ? kernel_lost : ticks->lost,
         .throttled = ticks->throttled,
         .missed = ticks->missed,
+        .crowded = ticks->crowded,
         .idle = ticks->idle,
         .held = ticks->samples > counts->received ? ticks->samples - counts->received : 0,
         .kept = counts->kept,

@@ -121,6 +121,9 @@ static void close_gap(struct tick_ledger *ledger, uint64_t absent)
     ledger->counts.blind += blind;
     ledger->blind_left += (int64_t)blind;
     ledger->counts.missed += unanswered - blind;
+    if ((absent + 1) * ledger->period_ns <= TICK_CROWDED_NS) {
+        ledger->counts.crowded += unanswered - blind;
+    }
     ledger->gap_idle = 0;
     ledger->gap_blind = 0;
     ledger->gap_lost = 0;

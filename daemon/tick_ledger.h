@@ -13,11 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Samples that are this close, with ticks between them that have none, were held up by the samples
+ * themselves: no hypervisor takes a CPU away for so short a time.
+ */
+#define TICK_CROWDED_NS UINT64_C(100000)
+
 struct tick_counts {
     uint64_t samples; /* that came */
     uint64_t lost;    /* as LOST records told */
     uint64_t throttled;
     uint64_t missed;    /* between samples, and nothing says why */
+    uint64_t crowded;   /* of them: of samples that came within TICK_CROWDED_NS of each other */
     uint64_t idle;      /* idle_told included */
     uint64_t idle_told; /* by tick_ledger_tell_idle() */
     uint64_t blind;     /* ticks without a sample at times of which no switch record tells; they

@@ -143,6 +143,7 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
     if (r >= 0) {
         r = read_ids(items[ALLOWED_GIDS], member_names[ALLOWED_GIDS], &config.allowed_gids, reterr);
     }
+    config.has_max_frequency = items[MAX_FREQUENCY_HZ] != NULL;
     if (r >= 0) {
         r = read_limits(items, &config.limits, reterr);
     }
@@ -239,6 +240,16 @@ bool daemon_config_admits(const struct daemon_config *config, uid_t uid, const g
     return admitted;
 }
 
+struct session_limits daemon_config_limits(const struct daemon_config *config, uid_t uid)
+{
+    struct session_limits limits = config->limits;
+    if (!config->has_max_frequency && uid != 0) {
+        limits.max_frequency_hz = DAEMON_MEMBERS_HZ;
+        limits.max_frequency_is_default = true;
+    }
+    return limits;
+}
+
 struct daemon_config_line daemon_config_describe(const struct daemon_config *config)
 {
     const struct session_limits *limits = &config->limits;
@@ -246,6 +257,10 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
     char who[96] = "whoever may connect to the socket";
     char copies[48] = "no copies of stacks";
     char duration[48] = "any duration";
+    char rate[48];
+    (void)snprintf(rate, sizeof rate, "at most %u Hz%s",
+                   daemon_config_limits(config, 1).max_frequency_hz,
+                   config->has_max_frequency ? "" : " (root any rate)");
     if (config->has_allow_list) {
         (void)snprintf(who, sizeof who, "root, %zu uids and the members of %zu gids",
                        config->allowed_uids.count, config->allowed_gids.count);
@@ -258,8 +273,8 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
         (void)snprintf(duration, sizeof duration, "at most %u s", limits->max_duration_s);
     }
     (void)snprintf(line.text, sizeof line.text,
-                   "%s; at most %u Hz, %s, %s, stopped when unread for %u s, %s kernel stacks", who,
-                   limits->max_frequency_hz, copies, duration, config->max_unread_s,
+                   "%s; %s, %s, %s, stopped when unread for %u s, %s kernel stacks", who, rate,
+                   copies, duration, config->max_unread_s,
                    limits->allow_kernel_stacks ? "with" : "without");
     return line;
 }

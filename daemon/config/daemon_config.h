@@ -16,8 +16,9 @@
 
 #define DAEMON_CONFIG_PATH      "/etc/cpu-profilerd/daemon.json"
 #define DAEMON_CONFIG_BYTES_MAX ((size_t)65536)
-#define DAEMON_IDS_MAX          256 /* of each kind */
-#define DAEMON_UNREAD_S         600 /* unless the file says otherwise */
+#define DAEMON_IDS_MAX          256   /* of each kind */
+#define DAEMON_MEMBERS_HZ       10000 /* without "max_frequency_hz", for all but root */
+#define DAEMON_UNREAD_S         600   /* unless the file says otherwise */
 #define DAEMON_UNREAD_S_MAX     31536000
 
 struct daemon_ids {
@@ -29,8 +30,9 @@ struct daemon_config {
     bool has_allow_list; /* else everybody may whom the socket's mode lets in */
     struct daemon_ids allowed_uids;
     struct daemon_ids allowed_gids;
-    struct session_limits limits;
-    uint32_t max_unread_s; /* then an attached session is stopped */
+    bool has_max_frequency;
+    struct session_limits limits; /* of root; daemon_config_limits() has those of others */
+    uint32_t max_unread_s;        /* then an attached session is stopped */
 };
 
 /* Everything is allowed. `path` (borrowed) is what faults will call the file. */
@@ -53,6 +55,10 @@ int daemon_config_load(const char *path, struct daemon_config *ret, struct fault
 /* Whether a peer of this uid and these groups may use the daemon. Root always may. */
 bool daemon_config_admits(const struct daemon_config *config, uid_t uid, const gid_t *gids,
                           size_t gid_count);
+
+/* The limits of a session that this user creates. Without "max_frequency_hz", root may have any
+ * rate and others at most DAEMON_MEMBERS_HZ. */
+struct session_limits daemon_config_limits(const struct daemon_config *config, uid_t uid);
 
 /* What holds, as one line without a newline: "everybody on the socket; at most 4000 Hz, ...". */
 struct daemon_config_line {

@@ -87,11 +87,25 @@ static int limit_period(const cJSON *const *items, const struct session_limits *
     uint64_t exact_ns = sampling_period_exact_ns(highest_hz);
     uint64_t swept_ns = sampling_period_ns(highest_hz);
     uint64_t shortest_ns = swept_ns < exact_ns ? swept_ns : exact_ns;
+    if (config->frequency_hz == 0 && config->period_ns < shortest_ns &&
+        limits->max_frequency_is_default) {
+        return fault_set_member(reterr, "sample_period_ns",
+                                "is less than users other than root may ask for; at least %llu is "
+                                "allowed, unless max_frequency_hz in %.120s says more",
+                                (unsigned long long)shortest_ns, limits->path);
+    }
     if (config->frequency_hz == 0) {
         return config->period_ns >= shortest_ns
                    ? 0
                    : refuse_limit(limits, "max_frequency_hz", "sample_period_ns", shortest_ns,
                                   reterr);
+    }
+    if (config->frequency_hz > highest_hz && items[FREQUENCY_HZ] != NULL &&
+        limits->max_frequency_is_default) {
+        return fault_set_member(reterr, "frequency_hz",
+                                "is more than users other than root may ask for; at most %u is "
+                                "allowed, unless max_frequency_hz in %.120s says more",
+                                highest_hz, limits->path);
     }
     if (config->frequency_hz > highest_hz && items[FREQUENCY_HZ] != NULL) {
         return refuse_limit(limits, "max_frequency_hz", "frequency_hz", highest_hz, reterr);

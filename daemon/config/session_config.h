@@ -57,6 +57,7 @@ struct session_config {
 struct session_limits {
     const char *path;              /* of that file, for faults; borrowed */
     uint32_t max_frequency_hz;     /* 1-100,000 */
+    bool max_frequency_is_default; /* the file says nothing of it */
     uint32_t max_stack_copy_bytes; /* a multiple of 8, 512-65,000; 0: none, frame pointers alone */
     uint32_t max_duration_s;       /* 0: any, or none */
     bool allow_kernel_stacks;

@@ -38,7 +38,7 @@ def describe(config):
     listed = "allowed_uids" in config or "allowed_gids" in config
     copy_bytes = values["max_stack_copy_bytes"]
     parts = [
-        f"at most {values['max_frequency_hz']:.0f} Hz",
+        f"at most {values['max_frequency_hz']:.0f} Hz" + ("" if "max_frequency_hz" in config else " (root any rate)"),
         f"at most {copy_bytes} bytes of a stack" if copy_bytes else "no copies of stacks",
         f"at most {values['max_duration_s']} s" if "max_duration_s" in values else "any duration",
         f"stopped when unread for {values['max_unread_s']} s",

@@ -54,6 +54,7 @@ static void prints_each_cpu_and_the_total(void **state)
          .lost = 1,
          .throttled = 4,
          .missed = 5,
+         .crowded = 4,
          .idle = 2,
          .kept = 4,
          .filtered = 2,
@@ -97,13 +98,13 @@ static void prints_each_cpu_and_the_total(void **state)
         "{\"period_ns\":100,\"cpus\":["
         "{\"cpu\":0,\"expected\":20,\"received\":7,\"lost\":1,\"throttled\":4,\"missed\":5,"
         "\"idle\":2,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":6,\"idle_source\":\"switches\"},"
+        "\"offline_ns\":6,\"crowded\":4,\"idle_source\":\"switches\"},"
         "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":0,\"missed\":0,"
         "\"idle\":3,\"unexplained\":-2,\"kept\":9,\"filtered\":0,\"dropped\":0,\"steal_ns\":0,"
-        "\"offline_ns\":0,\"idle_source\":\"switches,proc_stat\"}],"
+        "\"offline_ns\":0,\"crowded\":0,\"idle_source\":\"switches,proc_stat\"}],"
         "\"total\":{\"expected\":30,\"received\":16,\"lost\":1,\"throttled\":4,\"missed\":5,"
         "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":6},"
+        "\"offline_ns\":6,\"crowded\":4},"
         "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
         "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
         "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"

@@ -113,9 +113,28 @@ static void does_not_warn_of_the_fractions_at_the_ends_of_a_short_run(void **sta
 static void tells_what_the_hypervisor_took(void **state)
 {
     (void)state;
-    char *text = print("{\"cpus\":[{\"cpu\":1,\"expected\":100,\"missed\":5,"
-                       "\"steal_ns\":120000000}],\"total\":{}}");
-    assert_non_null(strstr(text, "not in the profile (it took 120 ms)\n"));
+    char *text = print("{\"period_ns\":10000000,\"cpus\":[{\"cpu\":1,\"expected\":100,"
+                       "\"missed\":5,\"steal_ns\":120000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "are missed: the hypervisor ran something else for 120 ms; "));
+    free(text);
+    text = print("{\"period_ns\":10000000,\"cpus\":[{\"cpu\":1,\"expected\":100,"
+                 "\"missed\":5,\"steal_ns\":20000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "interrupts were off; what ran then is not in the profile "
+                                 "(the hypervisor took 20 ms of it)\n"));
+    free(text);
+}
+
+/* 100,000 Hz for a second, of which every second tick found the sample before it at work. */
+static void tells_that_samples_cost_more_than_the_rate_leaves(void **state)
+{
+    (void)state;
+    char *text = print("{\"period_ns\":10009,\"cpus\":[{\"cpu\":0,\"expected\":99910,"
+                       "\"received\":49910,\"missed\":50000,\"crowded\":49000,\"idle\":0,"
+                       "\"steal_ns\":10000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "warning: cpu 0: 50.0 % of the ticks are missed: a sample takes "
+                                 "longer than the 10.0 us from a tick to the next: they came 20.0 "
+                                 "us apart; lower the rate to 49910 Hz\n"));
+    assert_null(strstr(text, "hypervisor"));
     free(text);
 }
 
@@ -156,6 +175,7 @@ int main(void)
         cmocka_unit_test(warns_of_what_is_more_than_a_percent),
         cmocka_unit_test(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run),
         cmocka_unit_test(tells_what_the_hypervisor_took),
+        cmocka_unit_test(tells_that_samples_cost_more_than_the_rate_leaves),
         cmocka_unit_test(warns_of_the_total_where_there_are_no_cpus),
         cmocka_unit_test(many_cpus_do_not_fill_the_screen),
     };

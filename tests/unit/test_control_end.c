@@ -88,6 +88,7 @@ static void holds_sessions_to_the_limits(void **state)
 {
     struct client client = dial();
     (void)state;
+    harness.config.has_max_frequency = true;
     harness.config.limits.max_frequency_hz = 99;
     harness.config.limits.max_duration_s = 30;
     ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":100}}"),
@@ -98,6 +99,23 @@ static void holds_sessions_to_the_limits(void **state)
     assert_int_equal(fake.config.frequency_hz, 99);
     assert_int_equal(fake.config.max_duration_s, 30);
     hang_up(&client);
+}
+
+static void holds_members_to_ten_thousand_hertz(void **state)
+{
+    struct client member = dial_as(OTHER_UID);
+    struct client root = dial();
+    (void)state;
+    ask(&member, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"),
+        ERROR("InvalidArgs",
+              "{\"member\":\"frequency_hz\",\"text\":\"is more than users other than "
+              "root may ask for; at most 10000 is allowed, unless max_frequency_hz "
+              "in daemon.json says more\"}"));
+    assert_int_equal(fake.new_count, 0);
+    ask(&root, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"), CREATED);
+    assert_int_equal(fake.config.frequency_hz, 20000);
+    hang_up(&root);
+    hang_up(&member);
 }
 
 static void says_what_it_is_doing(void **state)
@@ -219,6 +237,7 @@ int main(void)
         TEST(refuses_every_call_of_who_is_not_listed),
         TEST(admits_who_is_listed_by_uid_or_group),
         TEST(holds_sessions_to_the_limits),
+        TEST(holds_members_to_ten_thousand_hertz),
         TEST(says_what_it_is_doing),
         TEST(knows_for_how_long_a_collector_is_silent),
         TEST(ends_at_once_without_anything_to_serve),

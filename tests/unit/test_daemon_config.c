@@ -112,6 +112,35 @@ static void limits_nothing_by_default(void **state)
     }
 }
 
+static void members_have_a_limit_of_their_own_by_default(void **state)
+{
+    struct daemon_config config = parse_good("{}");
+    struct daemon_config explicit = parse_good("{\"max_frequency_hz\":50000}");
+    struct session_limits members = daemon_config_limits(&config, 1000);
+    struct session_config session;
+    struct fault fault = {0};
+    (void)state;
+    assert_int_equal(members.max_frequency_hz, 10000);
+    assert_int_equal(daemon_config_limits(&config, 0).max_frequency_hz, 100000);
+    assert_int_equal(daemon_config_limits(&explicit, 1000).max_frequency_hz, 50000);
+    assert_int_equal(daemon_config_limits(&explicit, 0).max_frequency_hz, 50000);
+    assert_int_equal(session_config_parse_within("{\"frequency_hz\":10000}", 22, false, &members,
+                                                 &session, &fault),
+                     0);
+    assert_int_equal(session_config_parse_within("{\"frequency_hz\":10001}", 22, false, &members,
+                                                 &session, &fault),
+                     -EINVAL);
+    assert_string_equal(fault.member, "frequency_hz");
+    assert_string_equal(fault.text,
+                        "is more than users other than root may ask for; at most 10000 is "
+                        "allowed, unless max_frequency_hz in F says more");
+    assert_int_equal(session_config_parse_within("{\"sample_period_ns\":90000}", 26, false,
+                                                 &members, &session, &fault),
+                     -EINVAL);
+    assert_string_equal(fault.member, "sample_period_ns");
+    assert_non_null(strstr(fault.text, "unless max_frequency_hz in F says more"));
+}
+
 static void admits_whom_a_list_names_and_root(void **state)
 {
     static const gid_t gids[] = {7, 27, 9};
@@ -356,6 +385,7 @@ int main(void)
         cmocka_unit_test(accepts_the_accepted),
         cmocka_unit_test(refuses_the_refused_with_the_expected_line),
         cmocka_unit_test(limits_nothing_by_default),
+        cmocka_unit_test(members_have_a_limit_of_their_own_by_default),
         cmocka_unit_test(admits_whom_a_list_names_and_root),
         cmocka_unit_test(lets_defaults_give_way),
         cmocka_unit_test(sizes_a_buffer_for_the_limited_session),

@@ -85,6 +85,25 @@ static void a_gap_that_nothing_explains_was_missed(void **state)
     assert_counts(&ledger, 74, 0, 0, 6, 0);
 }
 
+static void missed_ticks_between_close_samples_are_crowded(void **state)
+{
+    struct tick_ledger ledger;
+    const uint64_t period_ns = 10000;
+    (void)state;
+    tick_ledger_init(&ledger, period_ns);
+    tick_ledger_start(&ledger, 0, true);
+    for (uint64_t i = 1; i <= 99; i += 2) {
+        tick_ledger_sample(&ledger, i * period_ns);
+    }
+    assert_int_equal(tick_ledger_counts(&ledger).missed, 49);
+    assert_int_equal(tick_ledger_counts(&ledger).crowded, 49);
+    /* A hypervisor's pause is not of this kind, and neither is one of more than 100 us. */
+    tick_ledger_sample(&ledger, 110 * period_ns);
+    tick_ledger_sample(&ledger, 510 * period_ns);
+    assert_int_equal(tick_ledger_counts(&ledger).missed, 49 + 10 + 399);
+    assert_int_equal(tick_ledger_counts(&ledger).crowded, 49);
+}
+
 static void ticks_before_the_first_sample_belong_to_the_run(void **state)
 {
     struct tick_ledger ledger = begin(0);
@@ -496,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_busy_cpu_has_samples_alone),
         cmocka_unit_test(a_gap_that_nothing_explains_was_missed),
+        cmocka_unit_test(missed_ticks_between_close_samples_are_crowded),
         cmocka_unit_test(ticks_before_the_first_sample_belong_to_the_run),
         cmocka_unit_test(what_comes_after_the_last_sample_is_not_called_missed),
         cmocka_unit_test(idle_ticks_are_those_within),
