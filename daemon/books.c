@@ -107,6 +107,7 @@ static void print_all(FILE *out, const struct books *books)
         {"sideband_lost", books->sideband_lost},
         {"bad_records", books->bad_records},
         {"table_refused", books->table_refused},
+        {"late_rounds", books->late_rounds},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);

@@ -52,6 +52,7 @@ struct books {
     uint64_t proc_unread;       /* readings of /proc that did not come, or not whole */
     uint64_t sideband_lost;     /* records of what processes do that were lost */
     uint64_t bad_records;       /* of the kernel, of any kind, that made no sense */
+    uint64_t late_rounds;       /* of the collector, that took so long that rings may overflow */
     uint64_t table_refused;     /* processes, threads, mappings and names that found no place */
 };
 

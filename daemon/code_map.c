@@ -14,12 +14,16 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "mapping_query.h"
+#include "round_share.h"
+#include "seeded_hash.h"
 
 #include <string.h>
 
 #define PLACES_COUNT ((size_t)16384) /* a power of two */
 #define PREFETCH_MAX ((size_t)4096)
 #define RETRY_NS     NS_PER_S
+#define POLL_MAX     ((size_t)8192) /* files that one poll looks at */
+#define ASKS_MAX     256            /* from one poll to the next; some 10 us each */
 
 /* In a cache line of its own: a lookup waits for one. */
 struct place {
@@ -45,6 +49,8 @@ struct code_map {
     struct module_cache *cache;
     struct code_file *waiting;
     struct code_map_counts counts;
+    struct code_file **goes_on; /* where the next poll does; NULL: at the first */
+    struct round_share asks;
     struct place places[PLACES_COUNT];
 };
 
@@ -54,6 +60,7 @@ struct code_map *code_map_new(struct module_cache *cache)
     if (map != NULL) {
         memset(map, 0, sizeof *map);
         map->cache = cache;
+        map->asks.max = ASKS_MAX;
     }
     return map;
 }
@@ -87,6 +94,12 @@ static struct code_file *meet_file(const struct mapping *mapping)
         mapping->file->code_file = calloc(1, sizeof(struct code_file));
     }
     return mapping->file->code_file;
+}
+
+/* Whose account a process is on; until that is found out, it is that of all who are not known. */
+static uint32_t process_account(const struct process *process)
+{
+    return process->owner_known ? process->owner : UINT32_MAX;
 }
 
 /* Asks for the table of a mapping's file. Asked again, because a frame needs what was only asked
@@ -160,7 +173,9 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     if (is_decided(file)) {
         return find_in_file(file, mapping, pc, ret);
     }
-    if (!file->wanted || (file->ticket == NULL && file->retry_ns <= time_ns)) {
+    bool due = !file->wanted || (file->ticket == NULL && file->retry_ns <= time_ns);
+    /* What is not asked for in this round is in the next one. */
+    if (due && round_share_take(&map->asks, process_account(process), 1)) {
         file->retry_ns = time_ns + RETRY_NS;
         ask(map, file, MODULE_WANTED, process, mapping);
     }
@@ -176,8 +191,7 @@ static bool is_asked_for(const struct mapping *mapping)
 
 static struct place *find_place(struct code_map *map, uint64_t generation, uint64_t pc)
 {
-    uint64_t hash = (pc ^ generation << 40) * UINT64_C(0x9E3779B97F4A7C15);
-    return &map->places[hash >> 40 & (PLACES_COUNT - 1)];
+    return &map->places[seeded_hash_pair(pc, generation) % PLACES_COUNT];
 }
 
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
@@ -240,8 +254,8 @@ static void note_candidate(struct process *process, struct mapping *mapping, voi
     if (!mapping_has_module(mapping) || file->inode == 0 || candidates->count == PREFETCH_MAX) {
         return;
     }
-    uint64_t device = (uint64_t)file->device_major << 32 | file->device_minor;
-    size_t place = (size_t)((file->inode ^ device << 20) * UINT64_C(0x9E3779B97F4A7C15) >> 40);
+    const uint64_t words[] = {(uint64_t)file->device_major << 32 | file->device_minor, file->inode};
+    size_t place = seeded_hash(words, sizeof words) % (2 * PREFETCH_MAX);
     for (;; place++) {
         uint16_t *number = &candidates->places[place % (2 * PREFETCH_MAX)];
         if (*number == 0) {
@@ -288,8 +302,9 @@ void code_map_prefetch(struct code_map *map, struct process_table *processes)
 bool code_map_poll(struct code_map *map)
 {
     bool any = false;
-    struct code_file **link = &map->waiting;
-    while (*link != NULL) {
+    struct code_file **link = map->goes_on != NULL ? map->goes_on : &map->waiting;
+    round_share_begin(&map->asks);
+    for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
         take_answer(file);
         if (file->ticket != NULL && !is_decided(file) && !file->orphan) {
@@ -303,6 +318,7 @@ bool code_map_poll(struct code_map *map)
             free_file(file);
         }
     }
+    map->goes_on = *link == NULL ? NULL : link;
     return any;
 }
 

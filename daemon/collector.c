@@ -31,6 +31,7 @@
 #define WALK_PERIOD_NS       (500 * NS_PER_MS)
 #define FIRST_WALK_LIMIT_NS  (100 * NS_PER_MS)
 #define WAKE_COLLECTOR       UINT64_MAX
+#define LATE_ROUND_NS        (50 * NS_PER_MS) /* the least that the rings hold */
 
 struct collector {
     struct drain_config config;
@@ -54,6 +55,7 @@ struct collector {
     bool walk_due; /* sideband was lost since the last walk began */
     bool told_of_hang;
     uint64_t next_walk_ns;
+    uint64_t late_round_count;
 };
 
 /* Tells the main thread that this one lives. */
@@ -71,6 +73,7 @@ static void publish(struct collector *collector)
         .drain = *drain_counts(collector->drain),
         .idle_source = collector_cpus_idle_source(collector->cpus),
         .trace = trace_counts(collector->config.trace),
+        .late_rounds = collector->late_round_count,
     };
     for (size_t i = 0; i < source->cpu_count; i++) {
         collector->counted[i] = (struct collector_cpu){
@@ -330,6 +333,8 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);
     }
+    collector->late_round_count +=
+        collector_cpus_now().monotonic_ns - now.monotonic_ns >= LATE_ROUND_NS;
 }
 
 /*

@@ -61,6 +61,7 @@ struct collector_counts {
     struct drain_counts drain;
     const char *idle_source; /* that is asked where switch records do not tell */
     struct trace_counts trace;
+    uint64_t late_rounds;
 };
 
 struct collector_cpu {

@@ -16,6 +16,7 @@
 #include "deferred.h"
 
 #include "cleanup.h"
+#include "seeded_hash.h"
 
 #include <assert.h>
 #include <string.h>
@@ -69,8 +70,8 @@ _Static_assert(sizeof(struct entry) % sizeof(uint64_t) == 0, "frames are aligned
 
 static size_t bucket_of(int32_t tid, uint64_t cookie)
 {
-    uint64_t hash = (cookie ^ (uint64_t)(uint32_t)tid << 20) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash >> 51;
+    const uint64_t words[] = {cookie, (uint32_t)tid};
+    return seeded_hash(words, sizeof words) % BUCKET_COUNT;
 }
 
 static void clear_buckets(uint32_t buckets[BUCKET_COUNT])

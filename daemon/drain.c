@@ -29,6 +29,8 @@
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
 #define PASSES_MAX       ((size_t)16 * RETRIES_MAX) /* or looked at */
+#define RETRY_FRAMES_MAX 65536       /* addresses that these look up: a stack may have 510 */
+#define EXPIRED_MAX      RETRIES_MAX /* samples that are waited for no longer, in one round */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
@@ -257,7 +259,8 @@ void drain_prefetch(struct drain *drain)
 static void settle_expired(struct drain *drain, uint64_t time_ns)
 {
     const struct held_sample *held = held_samples_first(drain->held);
-    while (held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns) {
+    for (size_t i = 0;
+         i < EXPIRED_MAX && held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns; i++) {
         const struct held_sample *next = held_samples_next(drain->held, held);
         if (drain->next_retry == held) {
             drain->next_retry = next;
@@ -268,6 +271,12 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
     }
 }
 
+/* Addresses that were looked up for stacks. */
+static uint64_t frame_count(const struct drain *drain)
+{
+    return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).find_count;
+}
+
 static void retry_held(struct drain *drain)
 {
     size_t retry_count = 0;
@@ -276,7 +285,9 @@ static void retry_held(struct drain *drain)
         drain->retried = drain->came;
         drain->came = (struct news){0};
     }
-    for (size_t i = 0; i < PASSES_MAX && retry_count < RETRIES_MAX && drain->next_retry != NULL;
+    const uint64_t frames_limit = frame_count(drain) + RETRY_FRAMES_MAX;
+    for (size_t i = 0; i < PASSES_MAX && retry_count < RETRIES_MAX &&
+                       frame_count(drain) < frames_limit && drain->next_retry != NULL;
          i++) {
         const struct held_sample *held = drain->next_retry;
         drain->next_retry = held_samples_next(drain->held, held);

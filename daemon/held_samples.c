@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "fair_share.h"
+#include "seeded_hash.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -84,7 +85,7 @@ static struct entry *take_room(struct held_samples *held, size_t bytes)
 
 static size_t *bytes_of(struct held_samples *held, const struct perf_record *record)
 {
-    return &held->bytes_of[(uint32_t)record->pid % OWNERS];
+    return &held->bytes_of[seeded_hash(&record->pid, sizeof record->pid) % OWNERS];
 }
 
 static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)

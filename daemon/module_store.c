@@ -8,6 +8,7 @@
 #include "module_store.h"
 
 #include "fair_share.h"
+#include "seeded_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ struct module_store *module_store_new(void)
 static struct module_entry **bucket_of(struct module_store *store,
                                        const struct file_identity *identity)
 {
-    uint64_t mixed = (identity->inode ^ identity->device << 32) * UINT64_C(0x9e3779b97f4a7c15);
-    return &store->buckets[(mixed >> 32) % BUCKETS];
+    const uint64_t words[] = {identity->device, identity->inode};
+    return &store->buckets[seeded_hash(words, sizeof words) % BUCKETS];
 }
 
 static void count_entry(struct module_store *store, const struct module_entry *entry, int sign)

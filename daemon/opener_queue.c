@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "fair_share.h"
 #include "process_owner.h"
+#include "seeded_hash.h"
 
 #include <assert.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static uint64_t weight_of(const struct job *job)
 
 static struct opener_user **find_user(struct opener_queue *queue, uid_t uid)
 {
-    struct opener_user **link = &queue->buckets[uid % OPENER_BUCKETS];
+    struct opener_user **link = &queue->buckets[seeded_hash(&uid, sizeof uid) % OPENER_BUCKETS];
     while (*link != NULL && (*link)->uid != uid) {
         link = &(*link)->next_in_bucket;
     }

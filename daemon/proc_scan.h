@@ -29,7 +29,9 @@ struct proc_reading {
     struct proc_reading *next; /* for whoever holds it */
     size_t bytes;              /* that it takes */
     enum proc_part part;
-    int urgency; /* the asker's own */
+    int urgency;        /* the asker's own, as the next two */
+    size_t told_count;  /* of its mappings */
+    bool told_anything; /* that was new */
     /* 0; -ESRCH: it is gone, a zombie, or was replaced while it was read; -EAGAIN: an exec cut the
      * reading in two; or another -errno. Without 0 nothing below holds but `scan.pid` and its
      * times. */

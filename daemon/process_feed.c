@@ -211,6 +211,8 @@ uint64_t process_feed_apply(struct process_feed *feed, uint64_t horizon_ns, size
 bool process_feed_queue(struct process_feed *feed)
 {
     bool any = false;
+    process_readings_begin_round(feed->readings);
+    process_table_begin_round(feed->config.processes);
     for (size_t i = 0; i < feed->config.source->sideband_count; i++) {
         any = empty_ring(feed, i) || any;
     }

@@ -66,9 +66,10 @@ void process_threads_exit(struct process_account *account, struct process *proce
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns);
 void process_threads_scan(struct process_account *account, struct process *process,
                           const struct process_scan *scan);
-/* Returns whether some thread has ended that is still kept, or some name. */
+/* Looks at `steps` threads at most, and goes on behind them in the next call: prune_at is where, 0
+ * when it has seen all. Returns whether some thread has ended that is still kept, or some name. */
 bool process_threads_prune(struct process_account *account, struct process *process,
-                           uint64_t horizon_ns);
+                           uint64_t horizon_ns, size_t steps);
 void process_threads_done(struct process_account *account, struct process *process);
 
 void process_mappings_mmap(struct process_account *account, struct process *process,

@@ -5,7 +5,9 @@
  * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
  * often.
  *
- * While too much waits to be told, nothing is taken from the threads, which then stop as well.
+ * While too much waits to be told, nothing is taken from the threads, which then stop as well. What
+ * one round tells is bounded, since a process may have 65,536 mappings, and many may: a large
+ * reading is told in parts, and only with the last of them the process counts as read.
  *
  * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
  */
@@ -13,8 +15,10 @@
 
 #include "cleanup.h"
 #include "proc_reader.h"
+#include "seeded_hash.h"
 
 #define PLACE_COUNT     1024
+#define TELL_STEPS_MAX  16384 /* mappings and threads that are told in a round: some 5 ms */
 #define REREAD_MOST_LOG 6 /* a process is read again every 64 s, however useless it was before */
 
 enum news {
@@ -22,6 +26,12 @@ enum news {
     NEWS_ASKED,
     NEWS_READ,
     NEWS_GONE,
+};
+
+/* Oldest first. */
+struct reading_list {
+    struct proc_reading *first;
+    struct proc_reading **end;
 };
 
 struct process_readings {
@@ -34,9 +44,10 @@ struct process_readings {
         enum news news;
         uint64_t read_ns;
     } places[PLACE_COUNT];
-    struct proc_reading *waiting; /* until sideband has come as far; oldest first */
-    struct proc_reading **waiting_end;
-    size_t waiting_bytes;
+    struct reading_list telling; /* at once */
+    struct reading_list waiting; /* until sideband has come as far */
+    size_t waiting_bytes;        /* of both */
+    size_t steps_left;           /* of this round */
 
     bool listing;              /* a walk has begun */
     struct proc_reading *list; /* of a walk */
@@ -55,10 +66,43 @@ struct process_readings *process_readings_new(struct process_table *processes,
     readings->processes = processes;
     readings->filter = filter;
     readings->wants_identity = filter_wants_identity(filter);
-    readings->waiting_end = &readings->waiting;
+    readings->telling.end = &readings->telling.first;
+    readings->waiting.end = &readings->waiting.first;
+    process_readings_begin_round(readings);
     return proc_reader_new(readings->wants_identity, PROC_READER_HANG_NS, &readings->reader) < 0
                ? process_readings_free(readings)
                : readings;
+}
+
+void process_readings_begin_round(struct process_readings *readings)
+{
+    readings->steps_left = TELL_STEPS_MAX;
+}
+
+static void append(struct reading_list *list, struct proc_reading *reading)
+{
+    reading->next = NULL;
+    *list->end = reading;
+    list->end = &reading->next;
+}
+
+static struct proc_reading *take_first(struct reading_list *list)
+{
+    struct proc_reading *reading = list->first;
+    if (reading != NULL) {
+        list->first = reading->next;
+    }
+    if (list->first == NULL) {
+        list->end = &list->first;
+    }
+    return reading;
+}
+
+static void free_list(struct reading_list *list)
+{
+    while (list->first != NULL) {
+        free(take_first(list));
+    }
 }
 
 struct process_readings *process_readings_free(struct process_readings *readings)
@@ -67,11 +111,8 @@ struct process_readings *process_readings_free(struct process_readings *readings
         return NULL;
     }
     (void)proc_reader_free(readings->reader);
-    while (readings->waiting != NULL) {
-        struct proc_reading *reading = readings->waiting;
-        readings->waiting = reading->next;
-        free(reading);
-    }
+    free_list(&readings->telling);
+    free_list(&readings->waiting);
     free(readings->list);
     free(readings);
     return NULL;
@@ -82,10 +123,15 @@ static struct process *find_newest(struct process_readings *readings, int32_t pi
     return process_table_find(readings->processes, pid, TIME_OPEN_NS);
 }
 
+static size_t place_of(int32_t pid)
+{
+    return seeded_hash(&pid, sizeof pid) % PLACE_COUNT;
+}
+
 enum reading_state process_readings_ask(struct process_readings *readings, int32_t pid,
                                         uint64_t from_ns, uint64_t time_ns)
 {
-    const size_t place = (uint32_t)pid % PLACE_COUNT;
+    const size_t place = place_of(pid);
     const uint64_t read_ns = readings->places[place].read_ns;
     bool lately = read_ns >= from_ns && read_ns + PROCESS_READINGS_PERIOD_NS > time_ns;
     bool known = readings->places[place].pid == pid &&
@@ -143,7 +189,7 @@ void process_readings_walk(struct process_readings *readings)
 
 bool process_readings_is_walking(const struct process_readings *readings)
 {
-    return readings->listing || readings->list != NULL;
+    return readings->listing || readings->list != NULL || readings->telling.first != NULL;
 }
 
 bool process_readings_take_failure(struct process_readings *readings)
@@ -229,43 +275,69 @@ static uint64_t generation_of(struct process_readings *readings, int32_t pid)
     return process == NULL ? 0 : process->generation;
 }
 
-static void tell(struct process_readings *readings, const struct proc_reading *reading)
-{
-    const int32_t pid = reading->scan.pid;
-    const uint64_t generation = generation_of(readings, pid);
-    process_table_scan(readings->processes, &reading->scan);
-    if (reading->part == PROC_PART_MAPPINGS) {
-        count_reread(readings, pid, generation_of(readings, pid) == generation);
-    }
-}
-
-/* Tells what has waited for long enough. */
-static bool tell_waiting(struct process_readings *readings, uint64_t reached_ns)
-{
-    bool any = false;
-    while (readings->waiting != NULL && readings->waiting->scan.end_ns <= reached_ns) {
-        struct proc_reading *reading = readings->waiting;
-        readings->waiting = reading->next;
-        if (readings->waiting == NULL) {
-            readings->waiting_end = &readings->waiting;
-        }
-        readings->waiting_bytes -= reading->bytes;
-        tell(readings, reading);
-        free(reading);
-        any = true;
-    }
-    return any;
-}
-
 static void remember(struct process_readings *readings, const struct proc_reading *reading)
 {
-    const size_t place = (uint32_t)reading->scan.pid % PLACE_COUNT;
+    const size_t place = place_of(reading->scan.pid);
     bool other = readings->places[place].pid != reading->scan.pid;
     if (reading->urgency == PROC_SAMPLED || !other) {
         readings->places[place].pid = reading->scan.pid;
         readings->places[place].news = reading->error == -ESRCH ? NEWS_GONE : NEWS_READ;
         readings->places[place].read_ns = reading->scan.end_ns;
     }
+}
+
+/* Tells as much of a reading as the round allows; its threads at once, they are few. True: that was
+ * the last of it. */
+static bool tell_part(struct process_readings *readings, struct proc_reading *reading)
+{
+    struct process_scan part = reading->scan;
+    const size_t left = part.mapping_count - reading->told_count;
+    const size_t threads = reading->told_count == 0 ? part.thread_count : 0;
+    const size_t steps = readings->steps_left > threads ? readings->steps_left - threads : 0;
+    const uint64_t generation = generation_of(readings, part.pid);
+    bool last = left <= steps;
+    part.mappings += reading->told_count;
+    part.mapping_count = last ? left : steps;
+    part.mappings_missing = part.mappings_missing || !last;
+    part.thread_count = threads;
+    process_table_scan(readings->processes, &part);
+    readings->steps_left -= steps == 0 ? readings->steps_left : threads + part.mapping_count;
+    reading->told_count += part.mapping_count;
+    reading->told_anything =
+        reading->told_anything || generation_of(readings, part.pid) != generation;
+    return last;
+}
+
+static void end_telling(struct process_readings *readings, struct proc_reading *reading)
+{
+    if (reading->part == PROC_PART_MAPPINGS) {
+        count_reread(readings, reading->scan.pid, !reading->told_anything);
+    } else {
+        remember(readings, reading);
+    }
+    readings->waiting_bytes -= reading->bytes;
+    free(reading);
+}
+
+/* Tells what has waited for long enough. */
+static bool tell_list(struct process_readings *readings, struct reading_list *list,
+                      uint64_t reached_ns)
+{
+    bool any = false;
+    while (list->first != NULL && list->first->scan.end_ns <= reached_ns &&
+           readings->steps_left > 0) {
+        any = true;
+        if (tell_part(readings, list->first)) {
+            end_telling(readings, take_first(list));
+        }
+    }
+    return any;
+}
+
+static bool tell(struct process_readings *readings, uint64_t reached_ns)
+{
+    bool any = tell_list(readings, &readings->telling, UINT64_MAX);
+    return tell_list(readings, &readings->waiting, reached_ns) || any;
 }
 
 /* Takes a reading of a process. */
@@ -283,7 +355,7 @@ static void take_process(struct process_readings *readings, struct proc_reading 
     judge(readings, reading);
     if (reading->part == PROC_PART_IDENTITY) {
         tell_identity(readings, reading);
-    } else if (reading->part == PROC_PART_ALL) {
+    } else if (reading->part == PROC_PART_ALL && reading->error != 0) {
         remember(readings, reading);
         if (reading->error == -ESRCH) {
             process_table_gone(readings->processes, reading->scan.pid, reading->scan.end_ns);
@@ -294,32 +366,28 @@ static void take_process(struct process_readings *readings, struct proc_reading 
     }
     if (reading->part == PROC_PART_IDENTITY || reading->error != 0) {
         free(reading);
-    } else if (known) {
-        reading->next = NULL;
-        *readings->waiting_end = reading;
-        readings->waiting_end = &reading->next;
-        readings->waiting_bytes += reading->bytes;
     } else {
-        tell(readings, reading);
-        free(reading);
+        append(known ? &readings->waiting : &readings->telling, reading);
+        readings->waiting_bytes += reading->bytes;
     }
 }
 
 bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns)
 {
     struct proc_reading *reading;
-    bool any = tell_waiting(readings, reached_ns);
-    while (readings->waiting_bytes < PROC_READER_BYTES_MAX &&
+    bool any = tell(readings, reached_ns);
+    while (readings->waiting_bytes < PROC_READER_BYTES_MAX && readings->steps_left > 0 &&
            (reading = proc_reader_next(readings->reader)) != NULL) {
         if (reading->part == PROC_PART_PIDS) {
             take_list(readings, reading);
         } else {
             take_process(readings, reading);
+            (void)tell_list(readings, &readings->telling, UINT64_MAX);
         }
         any = true;
     }
     go_on_walking(readings);
-    return tell_waiting(readings, reached_ns) || any;
+    return tell(readings, reached_ns) || any;
 }
 
 struct process_readings_counts process_readings_counts(struct process_readings *readings)

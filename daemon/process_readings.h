@@ -45,10 +45,12 @@ bool process_readings_is_walking(const struct process_readings *readings);
 /* Whether a walk since the last call has not told all that it could have: another one is due. */
 bool process_readings_take_failure(struct process_readings *readings);
 
+/* A round begins, in which apply() may tell so much and no more. */
+void process_readings_begin_round(struct process_readings *readings);
 /*
- * Tells the table what has come. A process that is known already is told of when all sideband up
- * to the end of its reading is applied, that is when `reached_ns` is not before it: what a record
- * explains is nobody else's then. Returns whether anything was told.
+ * Tells the table what has come, as far as the round allows. A process that is known already is
+ * told of when all sideband up to the end of its reading is applied, that is when `reached_ns` is
+ * not before it: what a record explains is nobody else's then. Returns whether anything was told.
  */
 bool process_readings_apply(struct process_readings *readings, uint64_t reached_ns);
 

@@ -12,15 +12,18 @@
 #include "cleanup.h"
 #include "mapping_set.h"
 #include "process_parts.h"
+#include "seeded_hash.h"
 
-#define BUCKET_COUNT     PROCESS_TABLE_PROCESSES_MAX /* a power of two; pids are dense */
+#define BUCKET_COUNT     PROCESS_TABLE_PROCESSES_MAX /* a power of two */
 #define KTHREADD_PID     2
 #define START_UNKNOWN_NS TIME_OPEN_NS
 
 struct process_table {
     struct process_account account;
     struct process *listed;
-    uint64_t walk_number; /* of the walk that goes on, or of the last one */
+    struct process **pruned; /* where the next prune goes on; NULL: at the first that is listed */
+    size_t inherit_left;     /* mappings that may be copied in this round */
+    uint64_t walk_number;    /* of the walk that goes on, or of the last one */
     struct process *buckets[BUCKET_COUNT];
 };
 
@@ -30,8 +33,14 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
     if (table != NULL) {
         table->account.on_file_free = on_file_free;
         table->account.userdata = userdata;
+        process_table_begin_round(table);
     }
     return table;
+}
+
+void process_table_begin_round(struct process_table *table)
+{
+    table->inherit_left = PROCESS_INHERIT_ROUND;
 }
 
 static void free_process(struct process_table *table, struct process *process)
@@ -62,7 +71,7 @@ struct process_table *process_table_free(struct process_table *table)
 
 static struct process **bucket_of(struct process_table *table, int32_t pid)
 {
-    return &table->buckets[(uint32_t)pid & (BUCKET_COUNT - 1)];
+    return &table->buckets[seeded_hash(&pid, sizeof pid) & (BUCKET_COUNT - 1)];
 }
 
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns)
@@ -206,6 +215,23 @@ static bool is_kernel_child(const struct process *parent)
            (parent->kernel_thread || (parent->pid == KTHREADD_PID && !parent->scanned));
 }
 
+/* Gives a child its parent's mappings, unless they are too many for this round. */
+static void inherit(struct process_table *table, struct process *child,
+                    const struct process *parent, uint64_t time_ns)
+{
+    const size_t count = parent->mappings.count + parent->history_count;
+    bool few = count <= PROCESS_INHERIT_FEW;
+    child->kernel_thread = is_kernel_child(parent);
+    if (!few && count > table->inherit_left) {
+        table->account.counts.refused_count += count;
+        child->scanned = false;
+        return;
+    }
+    table->inherit_left -= few ? 0 : count;
+    process_mappings_inherit(&table->account, child, parent, time_ns);
+    child->scanned = parent->scanned;
+}
+
 static void fork_process(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
                          int32_t parent_tid, uint64_t time_ns)
 {
@@ -228,9 +254,7 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
         child->owner_known = parent->owner_known;
     }
     if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
-        process_mappings_inherit(&table->account, child, parent, time_ns);
-        child->scanned = parent->scanned;
-        child->kernel_thread = is_kernel_child(parent);
+        inherit(table, child, parent, time_ns);
     }
     process_threads_fork(&table->account, child, tid,
                          parent == NULL ? NULL : process_threads_find(parent, parent_tid, time_ns),
@@ -467,11 +491,26 @@ void process_table_each_mapping(struct process_table *table, mapping_visit_fn vi
     }
 }
 
+/* What forgetting a process, or its past, costs beside its threads. */
+static size_t prune_steps(const struct process *process, uint64_t horizon_ns)
+{
+    return 1 + process->history_count +
+           (process->to_ns <= horizon_ns ? process->mappings.count : 0);
+}
+
 void process_table_prune(struct process_table *table, uint64_t horizon_ns)
 {
-    struct process **link = &table->listed;
-    while (*link != NULL) {
+    struct process **link = table->pruned != NULL ? table->pruned : &table->listed;
+    size_t steps = PROCESS_PRUNE_STEPS;
+    while (*link != NULL && steps > 0) {
         struct process *process = *link;
+        const size_t thread_count = process->thread_count;
+        bool threads = process_threads_prune(&table->account, process, horizon_ns, steps);
+        const size_t cost = thread_count + prune_steps(process, horizon_ns);
+        steps -= cost < steps ? cost : steps;
+        if (process->prune_at != 0) {
+            break; /* here, next time */
+        }
         if (process->to_ns <= horizon_ns) {
             *link = process->next_listed;
             unlink_process(table, process);
@@ -479,7 +518,6 @@ void process_table_prune(struct process_table *table, uint64_t horizon_ns)
             continue;
         }
         bool history = process_mappings_prune(&table->account, process, horizon_ns);
-        bool threads = process_threads_prune(&table->account, process, horizon_ns);
         if (history || threads || process->to_ns != TIME_OPEN_NS) {
             link = &process->next_listed;
         } else {
@@ -487,6 +525,7 @@ void process_table_prune(struct process_table *table, uint64_t horizon_ns)
             process->listed = false;
         }
     }
+    table->pruned = *link == NULL ? NULL : link;
 }
 
 struct process_table_counts process_table_counts(const struct process_table *table)

@@ -35,7 +35,16 @@
 #define PROCESS_MAPPINGS_MAX       ((size_t)65536)
 #define PROCESS_MAPPINGS_RESERVED  (PROCESS_TABLE_MAPPINGS_MAX / 2 / PROCESS_TABLE_PROCESSES_MAX)
 #define MAPPING_WEIGHT_BYTES       64
-#define PROCESS_HISTORY_MAX        ((size_t)512) /* ended mappings, that a lookup goes through */
+/*
+ * A child begins with its parent's mappings, and a process with many can have children that cost it
+ * next to nothing (vfork). So only so many are copied in a round for parents that have more than a
+ * few: a child beyond that begins as one of which nothing is known, and is read from /proc.
+ */
+#define PROCESS_INHERIT_FEW   ((size_t)256)
+#define PROCESS_INHERIT_ROUND ((size_t)16384)
+/* Mappings and threads that are forgotten or looked at in one prune, and those of one process. */
+#define PROCESS_PRUNE_STEPS ((size_t)16384)
+#define PROCESS_HISTORY_MAX ((size_t)512) /* ended mappings, that a lookup goes through */
 /*
  * Names that a thread no longer has, and which late samples ask for. Each thread has room for one;
  * of the rest a process may hold an eighth of what the others leave. What finds no place leaves a
@@ -138,6 +147,7 @@ struct process {
     uint64_t known_ns;      /* the time of the first word of it */
     uint64_t start_time_ns; /* as /proc or the fork says, TIME_OPEN_NS while unknown */
     uint64_t last_exit_ns;  /* the newest exit of a thread */
+    uint64_t last_end_ns;   /* the latest end of a thread, whatever told it */
     uint64_t met_walk;      /* the number of the last walk that met it, or during which it came */
     struct mapping_set mappings;
     struct mapping *history; /* mappings that were ended, sorted by to_ns; owned */
@@ -149,6 +159,7 @@ struct process {
     size_t thread_capacity;
     size_t live_thread_count;
     size_t older_name_count;     /* names of its threads but the newest of each */
+    size_t prune_at;             /* the thread with which the next prune goes on */
     struct process_share *share; /* of the account that it is charged to */
     struct process *next_in_bucket;
     struct process *next_listed;
@@ -261,7 +272,11 @@ typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mappin
 void process_table_each_mapping(struct process_table *table, mapping_visit_fn visit,
                                 void *userdata);
 
-/* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. */
+/* A round of the collector begins: what it may cost is counted anew. */
+void process_table_begin_round(struct process_table *table);
+
+/* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. Not all at
+ * once where it is much: the next call goes on. */
 void process_table_prune(struct process_table *table, uint64_t horizon_ns);
 
 struct process_table_counts {

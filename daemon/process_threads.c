@@ -96,6 +96,8 @@ static void end(struct process *process, struct thread *thread, uint64_t time_ns
         process->live_thread_count--;
     }
     thread->to_ns = time_ns > thread->from_ns ? time_ns : thread->from_ns;
+    process->last_end_ns =
+        thread->to_ns > process->last_end_ns ? thread->to_ns : process->last_end_ns;
 }
 
 struct thread *process_threads_get(struct process_account *account, struct process *process,
@@ -244,6 +246,13 @@ void process_threads_exit(struct process_account *account, struct process *proce
 
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns)
 {
+    /* Those that have ended are many at times, and seldom is one of them told of too early. */
+    const struct thread *kept =
+        kept_tid == 0 ? NULL : process_threads_find(process, kept_tid, TIME_OPEN_NS - 1);
+    const size_t live_count = process->live_thread_count - (kept == NULL ? 0 : 1);
+    if (live_count == 0 && process->last_end_ns <= time_ns) {
+        return;
+    }
     for (size_t i = 0; i < process->thread_count; i++) {
         struct thread *thread = process->threads[i];
         bool older = thread->tid != kept_tid && thread->from_ns < time_ns;
@@ -312,13 +321,17 @@ static bool is_last_leader(const struct process *process, size_t index)
 }
 
 bool process_threads_prune(struct process_account *account, struct process *process,
-                           uint64_t horizon_ns)
+                           uint64_t horizon_ns, size_t steps)
 {
-    if (process->thread_count == process->live_thread_count && process->older_name_count == 0) {
+    const size_t count = process->thread_count;
+    if (count == process->live_thread_count && process->older_name_count == 0) {
+        process->prune_at = 0;
         return false;
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < process->thread_count; i++) {
+    const size_t from = process->prune_at < count ? process->prune_at : 0;
+    const size_t end = count - from <= steps ? count : from + steps;
+    size_t kept = from;
+    for (size_t i = from; i < end; i++) {
         struct thread *thread = process->threads[i];
         if (thread->to_ns <= horizon_ns && !is_last_leader(process, i)) {
             free_thread(account, process, thread);
@@ -328,7 +341,12 @@ bool process_threads_prune(struct process_account *account, struct process *proc
             kept++;
         }
     }
-    process->thread_count = kept;
+    if (kept < end) {
+        memmove(&process->threads[kept], &process->threads[end],
+                (count - end) * sizeof(struct thread *));
+    }
+    process->thread_count = count - (end - kept);
+    process->prune_at = end == count ? 0 : kept;
     return process->thread_count != process->live_thread_count || process->older_name_count > 0;
 }
 

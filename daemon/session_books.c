@@ -183,6 +183,7 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .sideband_lost = counts.drain.sideband_lost,
         .bad_records = counts.drain.bad_records,
         .table_refused = counts.drain.table_refused,
+        .late_rounds = counts.late_rounds,
         .orphan_partials = counts.drain.orphan_partials,
         .orphan_completions = counts.drain.orphan_completions,
     });

@@ -16,6 +16,7 @@
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20) /* address space; memory as it fills */
 #define ENTRIES_MIN     ((size_t)1024)
+#define ENTRIES_MAX     ((size_t)131072) /* that wait: what is sorted and applied in one round */
 
 struct entry {
     uint64_t time_ns;
@@ -61,7 +62,7 @@ struct sideband *sideband_free(struct sideband *sideband)
 
 static bool reserve(struct sideband *sideband, size_t bytes)
 {
-    return bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
+    return sideband->entry_count < ENTRIES_MAX && bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
            grow_from(sideband->entries, sideband->entry_capacity, sideband->entry_count + 1,
                      ENTRIES_MIN) == 0;
 }

@@ -8,6 +8,8 @@
  */
 #include "stitch.h"
 
+#include "seeded_hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +48,7 @@ struct stitch *stitch_free(struct stitch *stitch)
 
 static size_t find_thread(uint64_t generation, int32_t tid)
 {
-    uint64_t hash = ((uint32_t)tid ^ generation << 32) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash >> 40 & (THREADS_COUNT - 1);
+    return seeded_hash_pair((uint32_t)tid, generation) % THREADS_COUNT;
 }
 
 /* A known stack: its frames, then its places. */

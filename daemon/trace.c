@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "fxt_writer.h"
 #include "process_owner.h"
+#include "seeded_hash.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
 #include "trace_names.h"
@@ -189,8 +190,7 @@ struct trace *trace_free(struct trace *trace)
 
 static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t address)
 {
-    uint64_t hash = (address ^ (generation << 32)) * UINT64_C(0x9E3779B97F4A7C15);
-    return &trace->seen[hash >> 48];
+    return &trace->seen[seeded_hash_pair(address, generation) % SEEN_COUNT];
 }
 
 /*

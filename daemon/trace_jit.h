@@ -37,7 +37,8 @@ bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
 /* Names the function at an address, or notes that it wants a name. False: no room. */
 bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit, uint64_t address);
 
-/* Takes up the maps that have been read, and asks for those that are due. False: no room. */
+/* Takes up the maps that have been read, and asks for those that are due: a bounded part of both.
+ * False: something of a map is left for the next poll, or for when there is room. */
 bool trace_jits_poll(struct trace_jits *jits);
 
 /* Whether a map is being read in which something that was sampled may have its name. */

@@ -59,22 +59,36 @@ void trace_log_begin(struct trace_log *log)
     log->is_short = false;
 }
 
-bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind, size_t bytes)
+static uint64_t *bytes_of(struct trace_log *log, uint32_t owner, enum trace_log_kind kind)
 {
     size_t place = seeded_hash(&owner, sizeof owner) % OWNERS;
+    return kind == TRACE_LOG_TASK ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
+}
+
+bool trace_log_may_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
+                       size_t bytes)
+{
     bool necessary = kind == TRACE_LOG_TASK;
-    uint64_t *own = necessary ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
+    uint64_t own = *bytes_of(log, owner, kind);
     uint64_t max = necessary ? NECESSARY_MAX(log) : USEFUL_MAX(log);
     uint64_t parts = necessary ? NECESSARY_PARTS : USEFUL_PARTS;
     uint64_t spare = log->capacity_bytes / SHORT_PART;
-    if (!fair_share_allows(max, parts, log->used_bytes, *own, bytes + spare)) {
+    if (!fair_share_allows(max, parts, log->used_bytes, own, bytes + spare)) {
         log->is_short = true;
     }
-    if (!fair_share_allows(max, parts, log->used_bytes, *own, bytes)) {
+    if (!fair_share_allows(max, parts, log->used_bytes, own, bytes)) {
         log->refused_counts[kind]++;
         return false;
     }
-    *own += bytes;
+    return true;
+}
+
+bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind, size_t bytes)
+{
+    if (!trace_log_may_pay(log, owner, kind, bytes)) {
+        return false;
+    }
+    *bytes_of(log, owner, kind) += bytes;
     log->used_bytes += bytes;
     return true;
 }

@@ -35,6 +35,9 @@ void trace_log_begin(struct trace_log *log);
 /* Puts a group whole, or refuses it, and counts that. */
 bool trace_log_put(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
                    const void *group, size_t group_bytes);
+/* Whether an owner could pay for so much; if not, counts it as refused. */
+bool trace_log_may_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
+                       size_t bytes);
 /* Takes so much of a share for what is put later, with trace_log_put_paid(). */
 bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind, size_t bytes);
 /* Puts what was paid for, or is of no owner: the session, the books. For these some room is kept.

@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One trace_file for each mapped_file in which a sample fell. Its life: pending (a ticket is out;
- * sampled addresses are noted, definitions that were written are remembered) -> ready (a scope
- * names its functions) or failed (its frames stay module+0xHEX). A pending one outlives its
- * mapped_file, so that a process of a few milliseconds still gets its names. One that was refused,
- * since the cache had too much to do, is pending but for the ticket, and asked for once a second.
+ * From frames to mappings, and from these to files (trace_files.h) or to made code (trace_jit.h).
  *
- * Invariants: a file is in the list of pending ones exactly while it is pending or refused; a
- * mapping's module_id is not 0 and its module_log the present one exactly when its definition is in
- * the log; a definition that was written there while pending is in `shown`. Memory is taken when a
- * mapping is met for the first time, never for an ordinary sample.
+ * Invariant: a mapping's module_id is not 0 and its module_log the present one exactly when its
+ * definition is in the log. Memory is taken when a mapping is met for the first time, never for an
+ * ordinary sample.
  */
 #include "trace_modules.h"
 
-#include "cleanup.h"
-#include "limit_clock.h"
 #include "mapping_query.h"
 #include "trace_definition.h"
+#include "trace_files.h"
 #include "trace_jit.h"
-#include "trace_wants.h"
 #include "utf8.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX        ((size_t)65536)
-#define RETRY_NS         NS_PER_S
-#define RETRY_MAX        64 /* in one poll */
 #define KERNEL_START     UINT64_C(0xffff800000000000)
 #define KERNEL_MODULE_ID 1
 #define LAST_MODULE_ID   UINT16_MAX
@@ -37,44 +26,14 @@
 #define PAGE_BYTES       UINT64_C(4096)      /* nothing is mapped that is smaller */
 #define USER_SPACE_BYTES (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
-enum trace_file_state {
-    TRACE_FILE_PENDING,
-    TRACE_FILE_REFUSED,
-    TRACE_FILE_READY,
-    TRACE_FILE_FAILED,
-};
-
-struct trace_file {
-    struct trace_file *next; /* trace_modules::pending */
-    enum trace_file_state state;
-    uint64_t number; /* from 0, in the order of being met */
-    bool orphan;     /* its mapped_file is gone */
-    char name[MODULE_NAME_BYTES];
-    struct module_query query;      /* its path is the mapped_file's; NULL: the kernel */
-    uint64_t retry_ns;              /* refused, it is not asked for again before this */
-    struct module_ticket *ticket;   /* owned while pending */
-    struct symbol_scope *scope;     /* once ready; this is a user of it */
-    struct wanted_addresses wanted; /* file offsets (the kernel: addresses); of whose process met it
-                                     */
-    struct shown_mapping *shown;
-    size_t shown_count;
-    size_t shown_capacity;
-};
-
 struct trace_modules {
     struct trace_log *log;
-    struct module_cache *cache;
     struct trace_symbols *symbols;
-    struct trace_file *pending;
-    struct trace_file *kernel; /* owned; NULL until a kernel frame is met */
-    struct trace_jits *jits;   /* owned, as the next */
-    struct trace_wants *wants;
+    struct trace_files *files; /* owned, as the next */
+    struct trace_jits *jits;
     uint32_t log_number;
-    uint32_t kernel_log;    /* the one in which the kernel is defined */
-    uint64_t met_count;     /* of files */
-    uint64_t settled_count; /* of the first files, as far as none is pending */
+    uint32_t kernel_log; /* the one in which the kernel is defined */
     uint64_t unread_count;
-    uint64_t refused_count; /* of files that are refused now */
 };
 
 struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
@@ -85,136 +44,53 @@ struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cac
         return NULL;
     }
     modules->log = log;
-    modules->cache = cache;
     modules->symbols = symbols;
+    modules->files = trace_files_new(log, cache, symbols);
     modules->jits = trace_jits_new(log, cache, symbols);
-    modules->wants = trace_wants_new();
-    return modules->jits == NULL || modules->wants == NULL ? trace_modules_free(modules) : modules;
+    return modules->files == NULL || modules->jits == NULL ? trace_modules_free(modules) : modules;
 }
 
 void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
 {
     modules->log_number = log_number;
-    for (struct trace_file *file = modules->pending; file != NULL; file = file->next) {
-        file->shown_count = 0;
-    }
+    trace_files_begin(modules->files, log_number);
     trace_jits_begin(modules->jits);
-}
-
-static void drop_notes(struct trace_modules *modules, struct trace_file *file)
-{
-    trace_wants_clear(modules->wants, &file->wanted);
-    free(take_ptr(file->shown));
-    file->shown_count = file->shown_capacity = 0;
-}
-
-static struct trace_file *free_file(struct trace_modules *modules, struct trace_file *file)
-{
-    if (file != NULL) {
-        if (file->scope != NULL) {
-            trace_symbols_leave(file->scope);
-        }
-        module_ticket_release(file->ticket);
-        drop_notes(modules, file);
-        free(file);
-    }
-    return NULL;
 }
 
 struct trace_modules *trace_modules_free(struct trace_modules *modules)
 {
-    if (modules == NULL) {
-        return NULL;
+    if (modules != NULL) {
+        (void)trace_files_free(modules->files);
+        (void)trace_jits_free(modules->jits);
+        free(modules);
     }
-    while (modules->pending != NULL) {
-        struct trace_file *file = modules->pending;
-        modules->pending = file->next;
-        if (file != modules->kernel) {
-            (void)free_file(modules, file);
-        }
-    }
-    (void)free_file(modules, modules->kernel);
-    (void)trace_wants_free(modules->wants);
-    (void)trace_jits_free(modules->jits);
-    free(modules);
     return NULL;
 }
 
-static void note_shown(struct trace_file *file, const struct shown_mapping *shown)
+/* The file of a mapping, met if need be; NULL where there is none, or no memory. */
+static struct trace_file *file_of(struct trace_modules *modules, const struct process *process,
+                                  const struct mapping *mapping)
 {
-    if (trace_notes_grow((void **)&file->shown, &file->shown_capacity, file->shown_count, SHOWN_MAX,
-                         sizeof file->shown[0])) {
-        file->shown[file->shown_count++] = *shown;
+    if (mapping->file->trace_file == NULL && mapping_has_module(mapping)) {
+        const struct module_query query = mapping_query(process, mapping);
+        mapping->file->trace_file = trace_files_meet(modules->files, process->owner, &query);
     }
+    return mapping->file->trace_file;
 }
 
-static void refuse(struct trace_modules *modules, struct trace_file *file)
+/* Defines a mapping without a file: its name is the kernel's word for it. Nameless memory counts
+ * from 0. False: refused. */
+static bool define_without_file(struct trace_modules *modules, struct trace_jit *jit,
+                                uint32_t owner, const struct shown_mapping *shown, const char *path)
 {
-    modules->refused_count += file->state != TRACE_FILE_REFUSED;
-    file->state = TRACE_FILE_REFUSED;
-    file->retry_ns = limit_clock_ns() + RETRY_NS;
-}
-
-static void ask(struct trace_modules *modules, struct trace_file *file)
-{
-    file->ticket = file->query.path == NULL
-                       ? module_cache_request_kernel(modules->cache)
-                       : mapping_ask(modules->cache, MODULE_SYMBOLS, MODULE_WANTED, &file->query);
-    if (file->ticket == NULL) {
-        refuse(modules, file);
-        return;
-    }
-    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
-    file->state = TRACE_FILE_PENDING;
-}
-
-static struct trace_file *new_file(struct trace_modules *modules, const char *name, uint32_t owner,
-                                   const struct module_query *query)
-{
-    struct trace_file *file = calloc(1, sizeof *file);
-    if (file == NULL) {
-        return NULL;
-    }
-    /* Room is left for the number that a second file of this name gets. */
-    (void)utf8_clean(file->name, sizeof file->name - 8, name, strlen(name));
-    file->number = modules->met_count++;
-    file->wanted.owner = owner;
-    file->query = *query;
-    ask(modules, file);
-    file->next = modules->pending;
-    modules->pending = file;
-    return file;
-}
-
-static struct trace_file *meet_file(struct trace_modules *modules, const struct process *process,
-                                    const struct mapping *mapping)
-{
-    const struct module_query query = mapping_query(process, mapping);
-    struct trace_file *file = new_file(modules, query.path, process->owner, &query);
-    mapping->file->trace_file = file;
-    return file;
-}
-
-static bool define_known(struct trace_modules *modules, const struct trace_file *file,
-                         struct trace_jit *jit, uint32_t owner, const struct shown_mapping *shown,
-                         const char *path)
-{
-    struct definition definition = {.owner = owner, .kind = TRACE_LOG_MAPPING};
-    if (file != NULL && file->state == TRACE_FILE_READY) {
-        return trace_definition_write_scope(modules->log, shown, owner, file->scope);
-    }
-    if (file != NULL) {
-        /* Until the file itself has been read, under no build-id: see
-         * trace_symbols_name_by_inode(). */
-        definition.name = file->name;
-        definition.vaddr = shown->file_offset;
-        return trace_definition_write(modules->log, shown, &definition);
-    }
-    /* No file behind it: its name is the kernel's word for it. Nameless memory counts from 0. */
     char name[MODULE_NAME_BYTES];
     (void)utf8_clean(name, sizeof name, path, strlen(path));
-    definition.name = name;
-    definition.vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset;
+    const struct definition definition = {
+        .owner = owner,
+        .kind = TRACE_LOG_MAPPING,
+        .name = name,
+        .vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset,
+    };
     return jit == NULL ? trace_definition_write(modules->log, shown, &definition)
                        : trace_jit_define(modules->jits, jit, shown, definition.vaddr, name);
 }
@@ -277,10 +153,7 @@ static bool is_defined(const struct trace_modules *modules, const struct mapping
 static bool define_mapping(struct trace_modules *modules, struct process *process,
                            struct mapping *mapping, struct trace_jit *jit)
 {
-    struct trace_file *file = mapping->file->trace_file;
-    if (file == NULL && mapping_has_module(mapping)) {
-        file = meet_file(modules, process, mapping);
-    }
+    struct trace_file *file = file_of(modules, process, mapping);
     struct shown_mapping shown = {
         .pid = process->pid,
         .module_id = (uint16_t)(process->next_module_id + 1),
@@ -299,37 +172,14 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
         set_module(modules, mapping, LAST_MODULE_ID);
         return true;
     }
-    if (!define_known(modules, file, jit, process->owner, &shown, mapping->file->path)) {
-        return false;
+    bool defined = file == NULL ? define_without_file(modules, jit, process->owner, &shown,
+                                                      mapping->file->path)
+                                : trace_file_define(modules->files, file, process->owner, &shown);
+    if (defined) {
+        process->next_module_id = shown.module_id;
+        set_module(modules, mapping, shown.module_id);
     }
-    process->next_module_id = shown.module_id;
-    set_module(modules, mapping, shown.module_id);
-    if (file != NULL && (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED)) {
-        note_shown(file, &shown);
-    }
-    return true;
-}
-
-/* Names the function at an address, or notes that it wants a name. False: no room. */
-static bool name_address(struct trace_modules *modules, struct trace_file *file, uint32_t owner,
-                         uint64_t address)
-{
-    uint64_t vaddr = 0;
-    switch (file->state) {
-    case TRACE_FILE_PENDING:
-    case TRACE_FILE_REFUSED:
-        trace_wants_note(modules->wants, &file->wanted, address);
-        return true;
-    case TRACE_FILE_READY:
-        if (file == modules->kernel) {
-            return trace_symbols_write(modules->symbols, file->scope, owner, address);
-        }
-        return !symbol_table_vaddr(&file->scope->module->symbols, address, &vaddr) ||
-               trace_symbols_write(modules->symbols, file->scope, owner, vaddr);
-    case TRACE_FILE_FAILED:
-        return true;
-    }
-    return true;
+    return defined;
 }
 
 /*
@@ -405,7 +255,7 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     }
     struct trace_file *file = mapping->file->trace_file;
     uint64_t file_offset = address - mapping->start + mapping->file_offset;
-    if (file != NULL && !name_address(modules, file, process->owner, file_offset)) {
+    if (file != NULL && !trace_file_name(modules->files, file, process->owner, file_offset)) {
         return FRAME_RETRY;
     }
     *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? mapping->from_ns : TIME_OPEN_NS;
@@ -430,134 +280,22 @@ enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uin
         }
         modules->kernel_log = modules->log_number;
     }
-    if (modules->kernel == NULL) {
-        modules->kernel =
-            new_file(modules, KERNEL_NAME, TRACE_OWNER_KERNEL, &(struct module_query){0});
-    }
-    if (modules->kernel == NULL) {
-        return FRAME_RETRY;
-    }
-    return name_address(modules, modules->kernel, TRACE_OWNER_KERNEL, address) ? FRAME_DEFINED
-                                                                               : FRAME_RETRY;
-}
-
-/* Writes again, with what is known now, what was written before; what is refused stays as it is. */
-static void correct_definitions(struct trace_modules *modules, struct trace_file *file)
-{
-    for (; file->shown_count > 0; file->shown_count--) {
-        (void)trace_definition_write_scope(modules->log, &file->shown[file->shown_count - 1],
-                                           file->wanted.owner, file->scope);
-    }
-}
-
-/* The file has been read: the scope under which its functions stand. */
-static void take_scope(struct trace_modules *modules, struct trace_file *file)
-{
-    const struct module *module = module_ticket_module(file->ticket);
-    const struct symbol_table *table = &module->symbols;
-    char name[MODULE_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%s", file->name);
-    if (table->build_id_bytes == 0 && file != modules->kernel) {
-        trace_symbols_name_by_inode(name, file->name, module);
-    }
-    file->scope = trace_symbols_scope(modules->symbols, take_ptr(file->ticket), name,
-                                      table->build_id, table->build_id_bytes);
-}
-
-/* There is no table of it: for now, or for good. True: for good. */
-static bool give_up(struct trace_modules *modules, struct trace_file *file, bool for_now)
-{
-    module_ticket_release(take_ptr(file->ticket));
-    if (for_now && !file->orphan) {
-        refuse(modules, file);
-        return false;
-    }
-    modules->refused_count -= file->state == TRACE_FILE_REFUSED;
-    file->state = TRACE_FILE_FAILED;
-    modules->unread_count++;
-    return true;
-}
-
-/* Takes a pending file as far as it goes. True: it is not pending any more. */
-static bool settle(struct trace_modules *modules, struct trace_file *file)
-{
-    if (file->state == TRACE_FILE_REFUSED) {
-        return file->orphan && give_up(modules, file, false);
-    }
-    if (file->scope == NULL) {
-        enum module_state state = module_ticket_state(file->ticket);
-        if (state == MODULE_PENDING) {
-            return false;
-        }
-        bool limited =
-            state == MODULE_FAILED && module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;
-        if (state == MODULE_READY) {
-            take_scope(modules, file);
-        }
-        if (file->scope == NULL) {
-            return give_up(modules, file, limited);
-        }
-    }
-    correct_definitions(modules, file);
-    file->state = TRACE_FILE_READY;
-    while (file->wanted.count > 0) {
-        uint64_t address = file->wanted.items[file->wanted.count - 1];
-        if (!name_address(modules, file, file->wanted.owner, address)) {
-            file->state = TRACE_FILE_PENDING;
-            return false;
-        }
-        trace_wants_pop(modules->wants, &file->wanted);
-    }
-    return true;
-}
-
-/* Asks again for some of what was refused. */
-static void ask_refused(struct trace_modules *modules)
-{
-    uint64_t now_ns = limit_clock_ns();
-    size_t asked_count = 0;
-    for (struct trace_file *file = modules->pending; file != NULL && asked_count < RETRY_MAX;
-         file = file->next) {
-        if (file->state == TRACE_FILE_REFUSED && !file->orphan && file->retry_ns <= now_ns) {
-            ask(modules, file);
-            asked_count++;
-        }
-    }
+    struct trace_file *kernel = trace_files_kernel(modules->files, KERNEL_NAME);
+    bool room =
+        kernel != NULL && trace_file_name(modules->files, kernel, TRACE_OWNER_KERNEL, address);
+    return room ? FRAME_DEFINED : FRAME_RETRY;
 }
 
 bool trace_modules_poll(struct trace_modules *modules)
 {
-    modules->settled_count = modules->met_count;
-    struct trace_file **link = &modules->pending;
-    while (*link != NULL) {
-        struct trace_file *file = *link;
-        if (!settle(modules, file)) {
-            if (file->state == TRACE_FILE_PENDING && file->number < modules->settled_count) {
-                modules->settled_count = file->number;
-            }
-            link = &file->next;
-            continue;
-        }
-        *link = file->next;
-        drop_notes(modules, file);
-        if (file->orphan) {
-            (void)free_file(modules, file);
-        }
-    }
-    if (modules->refused_count > 0) {
-        ask_refused(modules);
-    }
+    bool written = trace_files_poll(modules->files);
     bool named = trace_jits_poll(modules->jits);
-    return trace_symbols_flush(modules->symbols) && named;
+    return trace_symbols_flush(modules->symbols) && written && named;
 }
 
 bool trace_modules_pending(const struct trace_modules *modules)
 {
-    const struct trace_file *file = modules->pending;
-    while (file != NULL && file->state == TRACE_FILE_REFUSED) {
-        file = file->next;
-    }
-    return file != NULL || trace_jits_pending(modules->jits);
+    return trace_files_pending(modules->files) || trace_jits_pending(modules->jits);
 }
 
 void trace_modules_ask_again(struct trace_modules *modules)
@@ -567,34 +305,26 @@ void trace_modules_ask_again(struct trace_modules *modules)
 
 uint64_t trace_modules_met_count(const struct trace_modules *modules)
 {
-    return modules->met_count;
+    return trace_files_met_count(modules->files);
 }
 
 bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count)
 {
-    return modules->settled_count >= met_count;
+    return trace_files_settled(modules->files, met_count);
 }
 
 uint64_t trace_modules_unread_count(const struct trace_modules *modules)
 {
-    return modules->unread_count + modules->refused_count;
+    return modules->unread_count + trace_files_unread_count(modules->files);
 }
 
 uint64_t trace_modules_refused_count(const struct trace_modules *modules)
 {
-    return trace_wants_refused_count(modules->wants);
+    return trace_files_refused_count(modules->files);
 }
 
 void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *mapped)
 {
-    struct trace_file *file = mapped->trace_file;
+    trace_files_gone(modules->files, mapped->trace_file);
     mapped->trace_file = NULL;
-    if (file == NULL) {
-        return;
-    }
-    if (file->state == TRACE_FILE_PENDING || file->state == TRACE_FILE_REFUSED) {
-        file->orphan = true;
-        return;
-    }
-    (void)free_file(modules, file);
 }

@@ -272,6 +272,11 @@ enum staging {
 static enum staging stage(struct trace_symbols *symbols, const struct named_table *named,
                           size_t index)
 {
+    /* A long name takes long to print: not for who has no room for it anyway. */
+    size_t least_bytes = strnlen(symbol_table_name(named->table, index), ESCAPED_NAME_BYTES - 1);
+    if (!trace_log_may_pay(symbols->log, named->owner, TRACE_LOG_NAME, least_bytes)) {
+        return STAGING_REFUSED;
+    }
     size_t bytes = print_line(symbols, named, index);
     if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
         return STAGING_NO_ROOM;

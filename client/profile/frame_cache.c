@@ -24,8 +24,7 @@ static struct frame_cache_entry *find_entry(const struct frame_cache *cache, uin
                                             uint64_t address)
 {
     size_t mask = cache->capacity - 1;
-    __uint128_t product = (__uint128_t)(address ^ cache->seed) * (owner * 2 + cache->seed);
-    size_t at = (size_t)(product ^ (product >> 64)) & mask;
+    size_t at = (size_t)seeded_hash_pair(address, owner) & mask;
     struct frame_cache_entry *entry = &cache->entries[at];
     while (entry->is_used && (entry->address != address || entry->owner != owner)) {
         at = (at + 1) & mask;
@@ -39,7 +38,6 @@ static int double_entries(struct frame_cache *cache)
     struct frame_cache doubled = {
         .capacity = cache->capacity == 0 ? CAPACITY_MIN : cache->capacity * 2,
         .count = cache->count,
-        .seed = seeded_hash("", 0) | 1, /* times an odd number, nothing is lost */
     };
     doubled.entries = calloc(doubled.capacity, sizeof *doubled.entries);
     if (doubled.entries == NULL) {

@@ -28,7 +28,6 @@ struct frame_cache {
     struct frame_cache_entry *entries; /* owned; open addressing */
     size_t capacity;
     size_t count;
-    uint64_t seed;
 };
 
 void frame_cache_done(struct frame_cache *cache);

@@ -16,6 +16,7 @@
 #include "array.h"
 #include "cfi_format.h"
 #include "cleanup.h"
+#include "seeded_hash.h"
 #include "segments.h"
 
 #include <errno.h>
@@ -137,22 +138,10 @@ int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, s
     return 0;
 }
 
-static size_t hash_rule(const struct cfi_rule *rule)
-{
-    uint32_t words[sizeof *rule / sizeof(uint32_t)];
-    uint64_t hash = 0;
-    memcpy(words, rule, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    return (size_t)hash;
-}
-
 /* The number of a rule, a new one if it must be; RULE_UNSUPPORTED when there is no room for it. */
 static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
 {
-    size_t hash = hash_rule(rule);
+    size_t hash = (size_t)seeded_hash(rule, sizeof *rule);
     for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
         uint16_t *slot = &builder->slots[(hash + step) % SLOT_COUNT];
         if (*slot == RULE_NONE && builder->rule_count == CFI_RULE_COUNT_MAX) {

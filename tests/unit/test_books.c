@@ -90,6 +90,7 @@ static void prints_each_cpu_and_the_total(void **state)
         .sideband_lost = 7,
         .bad_records = 14,
         .table_refused = 15,
+        .late_rounds = 16,
     };
     (void)state;
     char *text = books_print(&books);
@@ -110,7 +111,7 @@ static void prints_each_cpu_and_the_total(void **state)
         "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
         "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
         "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
-        "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15}");
+        "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"late_rounds\":16}");
     free(text);
     books.totals_only = true;
     text = books_print(&books);

@@ -242,6 +242,24 @@ static void names_of_the_kernel_are_never_asked_for(void **state)
     assert_int_equal(world->cache.request_count, 0);
 }
 
+/* A stack may have each frame in a file of its own; and each request costs a look into /proc. */
+static void asks_for_a_few_files_in_a_round_and_for_the_others_later(void **state)
+{
+    struct world *world = *state;
+    for (uint64_t i = 0; i < 200; i++) {
+        map_file(world, PID, 0x10000 * i, 1 + i, 10);
+    }
+    for (size_t asked = 128; asked <= 256; asked += 128) {
+        for (uint64_t i = 0; i < 200; i++) {
+            enum unwind_code code = find(world, 0x10000 * i, 20);
+            bool is_asked_for = i < asked;
+            assert_int_equal(code, is_asked_for ? UNWIND_CODE_PENDING : UNWIND_CODE_NO_RULE);
+        }
+        assert_int_equal(world->cache.request_count, asked < 200 ? asked : 200);
+        assert_false(code_map_poll(world->map));
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -256,6 +274,7 @@ int main(void)
         TEST(each_sample_sees_what_was_mapped_at_its_time),
         TEST(a_file_that_goes_while_it_is_waited_for_leaves_nothing),
         TEST(names_of_the_kernel_are_never_asked_for),
+        TEST(asks_for_a_few_files_in_a_round_and_for_the_others_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static void end(struct world *world)
 
 static void apply(struct world *world)
 {
+    process_readings_begin_round(world->readings);
     (void)process_readings_apply(world->readings, UINT64_MAX);
     (void)poll(NULL, 0, 1);
 }

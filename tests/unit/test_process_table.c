@@ -452,6 +452,15 @@ static void keeps_a_lookup_short_however_much_has_ended(void **state)
     assert_in_range(process_table_counts(story->table).mapping_count, 1, PROCESS_HISTORY_MAX + 1);
 }
 
+/* In so many calls as a table needs that is as full as can be. */
+static void prune_all(struct story *story, uint64_t horizon_ns)
+{
+    const size_t full = PROCESS_TABLE_THREADS_MAX + PROCESS_TABLE_MAPPINGS_MAX;
+    for (size_t steps = 0; steps <= full; steps += PROCESS_PRUNE_STEPS) {
+        process_table_prune(story->table, horizon_ns);
+    }
+}
+
 static void counts_what_finds_no_place(void **state)
 {
     struct story *story = *state;
@@ -469,9 +478,14 @@ static void counts_what_finds_no_place(void **state)
     assert_string_equal(path_at(story, 1, PROCESS_MAPPINGS_MAX, 101), "/x");
 
     /* Many large processes leave less and less to each other, and a few mappings to every one. */
+    for (uint64_t i = 0; i < PROCESS_INHERIT_ROUND; i++) {
+        map(story, 300, 2 * i, 1, "/x", 100);
+    }
     own(story, 1, 0, 102);
+    own(story, 300, 0, 102);
     for (int32_t pid = 2; pid < 102; pid++) {
-        fork_process(story, pid, 1, 102);
+        process_table_begin_round(story->table);
+        fork_process(story, pid, 300, 102);
     }
     struct process_table_counts counts = process_table_counts(story->table);
     assert_in_range(counts.mapping_count, PROCESS_TABLE_MAPPINGS_MAX / 5,
@@ -485,7 +499,8 @@ static void counts_what_finds_no_place(void **state)
         process_table_gone(story->table, pid, 103);
     }
     process_table_gone(story->table, 200, 103);
-    process_table_prune(story->table, 103);
+    process_table_gone(story->table, 300, 103);
+    prune_all(story, 103);
     assert_int_equal(process_table_counts(story->table).mapping_count, PROCESS_MAPPINGS_MAX);
 }
 

@@ -146,6 +146,26 @@ static void refuses_what_is_past_its_bound(void **state)
     (void)sideband_free(sideband);
 }
 
+/* Small records as well: what waits is sorted and applied in one round. */
+static void refuses_too_many_however_small_they_are(void **state)
+{
+    struct sideband *sideband = sideband_new();
+    size_t added = 0;
+    (void)state;
+    while (sideband_add(sideband, added, (const uint8_t *)"12345678", 8)) {
+        added++;
+        assert_true(added <= 131072);
+    }
+    assert_int_equal(added, 131072);
+    size_t size_bytes = 0;
+    sideband_sort(sideband);
+    assert_non_null(sideband_next(sideband, UINT64_MAX, &size_bytes));
+    sideband_sort(sideband);
+    assert_true(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
+    assert_false(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
+    (void)sideband_free(sideband);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +174,7 @@ int main(void)
         cmocka_unit_test(what_was_handed_out_is_wiped),
         cmocka_unit_test(many_rounds_need_no_more_memory_than_what_waits),
         cmocka_unit_test(refuses_what_is_past_its_bound),
+        cmocka_unit_test(refuses_too_many_however_small_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

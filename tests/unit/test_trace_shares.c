@@ -229,6 +229,37 @@ static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
     assert_int_equal(trace_counts(world->trace).modules_unread, 0);
 }
 
+/* 20,000 addresses of one file are noted before it has been read; a poll may write 2,048 notes. */
+static void what_was_noted_of_a_file_is_written_in_parts(void **state)
+{
+    struct world *world = *state;
+    uint64_t stack[100];
+    run(world, 42, "/bin/prog");
+    for (uint64_t i = 0; i < 200; i++) {
+        for (uint64_t j = 0; j < 100; j++) {
+            stack[j] = 0x7000000 + (100 * i + j) * 3 % 0x10000;
+        }
+        (void)take_sample(world, 42, 100 + i, stack, 100);
+        (void)read_all(world);
+    }
+    tickets[0].module = &test_modules[0];
+    tickets[0].state = MODULE_READY;
+    run(world, 43, "/bin/other");
+    (void)take_sample(world, 43, 400, (uint64_t[]){0x7001010}, 1);
+    tickets[1].module = &test_modules[0];
+    tickets[1].state = MODULE_READY;
+    size_t polls = 0;
+    for (; trace_names_pending(world->trace); polls++) {
+        trace_poll(world->trace);
+        if (polls == 0) {
+            /* Meanwhile others have theirs. */
+            assert_non_null(strstr(read_all(world), "module 43:2 /bin/other build-id 4 bytes\n"));
+        }
+    }
+    assert_in_range(polls, 20000 / 2048, 20000 / 2048 + 2);
+    assert_int_equal(trace_counts(world->trace).addresses_refused, 0);
+}
+
 static void what_cannot_be_read_is_not_asked_for_again(void **state)
 {
     struct world *world = *state;
@@ -274,6 +305,7 @@ int main(void)
         WIDE(what_is_refused_does_not_show_what_was_there_before),
         WIDE(names_of_tasks_of_one_user_leave_room_for_others),
         WIDE(what_was_refused_for_want_of_room_is_asked_for_again),
+        WIDE(what_was_noted_of_a_file_is_written_in_parts),
         WIDE(what_cannot_be_read_is_not_asked_for_again),
         WIDE(what_was_refused_and_is_gone_is_forgotten),
     };

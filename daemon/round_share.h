@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How much work one round of the collector may do of one kind, counted in steps, and who may have
+ * how much of it. A round that takes long costs everybody's samples, so what is beyond it is
+ * refused or left for a later round, and counted where it is. Each user may take half of what the
+ * others leave of a round (fair_share.h): a user who asks for everything leaves something to each
+ * of the others.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ROUND_SHARE_USERS 256
+
+struct round_share {
+    uint32_t max; /* steps of a round */
+    uint32_t taken;
+    uint32_t taken_by[ROUND_SHARE_USERS]; /* users who meet in one place share it */
+    uint64_t refused_count;               /* steps, ever */
+};
+
+/* All zero but for `max` is a round that has begun. */
+void round_share_begin(struct round_share *share);
+/* Takes `steps` for a user (a uid, or what else work is charged to), or counts them as refused. */
+bool round_share_take(struct round_share *share, uint32_t owner, uint32_t steps);

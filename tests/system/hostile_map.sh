@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two programs of uid 4711, without any right, make the work that follows from a sample as large as they can, while a
+# victim of uid 4712 runs on each of two CPUs. First 65,000 functions in made code whose names in /tmp/perf-PID.map
+# meet in one run of the table that once held them; then stacks of 500 frames, each in a mapping of its own, so that
+# each frame asks for a file. No tick of anybody may be lost, and each victim has the samples that its CPU time
+# says, as far as the books do not say of the others where they went.
+#
+# The bound: a victim's CPU time T is T / 250 us ticks. It comes in at most n = T / 1 ms pieces (no scheduler here
+# switches more often by itself), each of which has up to one tick more or less than its length says, with a mean of 0
+# and a standard deviation of at most 1/2: 5 of them are 2.5 sqrt(n). What the books count as missed, throttled or
+# dropped on the two CPUs may all have been the victim's.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "only root can run programs of other users"
+read -ra cpus < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')
+[ "${#cpus[@]}" -eq 2 ] || skip "two CPUs are needed"
+for program in round_hog busy; do
+    cp "${HOG_DIR:-$WORKLOADS}/$program" "$WORK/$program"
+done
+chmod 755 "$WORK"
+hostile=(setpriv --reuid=4711 --regid=4711 --clear-groups)
+victim=(setpriv --reuid=4712 --regid=4712 --clear-groups)
+hog_pid=
+remove_map() {
+    [ -z "$hog_pid" ] || rm -f "/tmp/perf-$hog_pid.map"
+}
+at_end remove_map
+
+# attack NAME FRAMES: its recording is in $WORK/NAME.fxt, what the victims measured in $WORK/NAME.victim.CPU.
+attack() {
+    local name=$1 frames=$2 cpu record_pid victim_pids=()
+    start_daemon
+    echo '{"max_stack_depth": 510}' >"$WORK/config.json"
+    run_in_background profctl record -F 4000 --config "$WORK/config.json" -a -o "$WORK/$name.fxt" >"$WORK/$name.out" 2>&1
+    record_pid=$BACKGROUND_PID
+    sleep 0.5
+    run_in_background "${hostile[@]}" "$WORK/round_hog" "$name" 6 "$frames" >"$WORK/$name.hog"
+    hog_pid=$BACKGROUND_PID
+    wait_until 20 grep -q ready "$WORK/$name.hog" || fail "the attack '$name' did not begin"
+    for cpu in "${cpus[@]}"; do
+        run_in_background "${victim[@]}" "$WORK/busy" --seconds 5 --cpu "$cpu" >"$WORK/$name.victim.$cpu"
+        victim_pids+=("$BACKGROUND_PID")
+    done
+    wait "${victim_pids[@]}" || fail "a victim ended with status $?"
+    wait "$hog_pid" || fail "the attack '$name' ended with status $?"
+    kill -TERM "$record_pid"
+    wait "$record_pid" || fail "record: $(cat "$WORK/$name.out")"
+    remove_map
+    stop_daemon || fail "the daemon did not end well"
+    profctl report --json -n 0 "$WORK/$name.fxt" >"$WORK/$name.json" || fail "report"
+    cat "$WORK/$name.hog"
+    python3 - "$WORK" "$name" "${cpus[@]}" <<'PYTHON' || fail "the attack '$name' costs others their samples"
+import json, math, sys
+work, name, cpus = sys.argv[1], sys.argv[2], sys.argv[3:]
+report = json.load(open(f"{work}/{name}.json", encoding="utf-8"))
+total, bad = report["books"]["total"], False
+print({k: v for k, v in total.items() if isinstance(v, int)})
+if total["lost"] != 0:
+    print(f"{total['lost']} ticks are lost")
+    bad = True
+expected = pieces = 0
+for cpu in cpus:
+    time_ns = sum(int(line.split()[1]) for line in open(f"{work}/{name}.victim.{cpu}"))
+    expected += time_ns / 250e3
+    pieces += time_ns / 1e6
+samples = sum(row["self"] for row in report["rows"] if row["name"] in ("spin_three_fifths", "spin_two_fifths"))
+least = expected - total["missed"] - total["throttled"] - total["dropped"] - 2.5 * math.sqrt(pieces)
+print(f"victims: {samples} samples, {least:.0f} at least of {expected:.0f}")
+bad |= samples < least or expected < 1000
+if name == "map":
+    # All of the map is sampled many times over, and what is settled late is settled all the same.
+    named = sum(1 for row in report["rows"] if row["name"].startswith("made_"))
+    print(f"{named} functions of the map are named")
+    bad |= named < 32500
+sys.exit(bad)
+PYTHON
+}
+
+attack map 120
+attack files 500

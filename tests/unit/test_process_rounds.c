@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the process table does in one call, whatever its processes have: a bounded part. */
+#include "process_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct story {
+    struct process_table *table;
+};
+
+static int set_up(void **state)
+{
+    struct story *story = calloc(1, sizeof *story);
+    assert_non_null(story);
+    story->table = process_table_new(NULL, NULL);
+    assert_non_null(story->table);
+    *state = story;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct story *story = *state;
+    (void)process_table_free(story->table);
+    free(story);
+    return 0;
+}
+
+static void map(struct story *story, int32_t pid, uint64_t start, uint64_t size, const char *path,
+                uint64_t time_ns)
+{
+    const struct mapping_description mapping = {.start = start, .end = start + size, .path = path};
+    process_table_mmap(story->table, pid, &mapping, time_ns);
+}
+
+static void fork_process(struct story *story, int32_t pid, int32_t parent_pid, uint64_t time_ns)
+{
+    process_table_fork(story->table, pid, parent_pid, pid, parent_pid, time_ns);
+}
+
+static struct process *living(struct story *story, int32_t pid, uint64_t time_ns)
+{
+    struct process *process = process_table_find(story->table, pid, time_ns);
+    assert_non_null(process);
+    return process;
+}
+
+static const char *path_at(struct story *story, int32_t pid, uint64_t address, uint64_t time_ns)
+{
+    const struct mapping *mapping =
+        process_find_mapping(living(story, pid, time_ns), address, time_ns);
+    return mapping == NULL ? "none" : mapping->file->path;
+}
+
+/* In so many calls as a table needs that is as full as can be. */
+static void prune_all(struct story *story, uint64_t horizon_ns)
+{
+    const size_t full = PROCESS_TABLE_THREADS_MAX + PROCESS_TABLE_MAPPINGS_MAX;
+    for (size_t steps = 0; steps <= full; steps += PROCESS_PRUNE_STEPS) {
+        process_table_prune(story->table, horizon_ns);
+    }
+}
+
+static void forgets_a_bounded_part_at_a_time(void **state)
+{
+    struct story *story = *state;
+    const size_t count = 3 * PROCESS_PRUNE_STEPS;
+    for (size_t i = 0; i < count; i++) {
+        process_table_fork(story->table, 1, 1, 10 + (int32_t)i, 1, 100);
+        process_table_exit(story->table, 1, 10 + (int32_t)i, 101);
+    }
+    size_t before = process_table_counts(story->table).thread_count;
+    assert_true(before >= count);
+    for (size_t i = 0; i < 3; i++) {
+        process_table_prune(story->table, 200);
+        size_t after = process_table_counts(story->table).thread_count;
+        assert_in_range(before - after, PROCESS_PRUNE_STEPS - 1, PROCESS_PRUNE_STEPS);
+        before = after;
+    }
+    process_table_prune(story->table, 200);
+    assert_in_range(process_table_counts(story->table).thread_count, 0, 2);
+
+    /* What comes between two calls, and what other processes have, is passed over by none. */
+    for (int32_t pid = 2; pid < 2 + (int32_t)PROCESS_PRUNE_STEPS * 2; pid++) {
+        process_table_comm(story->table, pid, pid, "x", false, 300);
+        process_table_gone(story->table, pid, 301);
+    }
+    process_table_prune(story->table, 400);
+    process_table_comm(story->table, 100000, 100000, "x", false, 300);
+    process_table_gone(story->table, 100000, 301);
+    prune_all(story, 400);
+    assert_int_equal(process_table_counts(story->table).process_count, 1);
+}
+
+/* vfork() costs a process with many mappings next to nothing, and copying them much. */
+static void copies_a_bounded_number_of_mappings_in_a_round(void **state)
+{
+    struct story *story = *state;
+    const size_t many = PROCESS_INHERIT_ROUND / 3;
+    for (uint64_t i = 0; i < many; i++) {
+        map(story, 1, 2 * i, 1, "/x", 100);
+    }
+    for (uint64_t i = 0; i < PROCESS_INHERIT_FEW; i++) {
+        map(story, 2, 2 * i, 1, "/y", 100);
+    }
+    process_table_begin_round(story->table);
+    for (int32_t pid = 10; pid < 13; pid++) {
+        fork_process(story, pid, 1, 101);
+        assert_string_equal(path_at(story, pid, 0, 101), "/x");
+    }
+    assert_int_equal(process_table_counts(story->table).refused_count, 0);
+    for (size_t i = 0; i < 100; i++) {
+        fork_process(story, 13 + (int32_t)i, 1, 101);
+        assert_string_equal(path_at(story, 13 + (int32_t)i, 0, 101), "none");
+        assert_false(living(story, 13 + (int32_t)i, 101)->scanned);
+    }
+    assert_int_equal(process_table_counts(story->table).refused_count, 100 * many);
+    /* Those of others, who have few, come with all they have. */
+    for (int32_t pid = 200; pid < 300; pid++) {
+        fork_process(story, pid, 2, 102);
+        assert_string_equal(path_at(story, pid, 0, 102), "/y");
+    }
+    process_table_begin_round(story->table);
+    fork_process(story, 300, 1, 103);
+    assert_string_equal(path_at(story, 300, 0, 103), "/x");
+}
+
+/* Of threads that ended before there are many at times; an exec has to do with the others. */
+static void an_exec_ends_what_lives(void **state)
+{
+    struct story *story = *state;
+    for (int32_t tid = 2; tid < 100; tid++) {
+        process_table_fork(story->table, 1, 1, tid, 1, 100);
+        if (tid < 90) {
+            process_table_exit(story->table, 1, tid, 110);
+        }
+    }
+    process_table_comm(story->table, 1, 1, "x", true, 120);
+    assert_int_equal(living(story, 1, 120)->live_thread_count, 1);
+    /* One whose end was told of too late, after the exec. */
+    process_table_fork(story->table, 1, 1, 200, 1, 130);
+    process_table_exit(story->table, 1, 200, 160);
+    process_table_comm(story->table, 1, 1, "y", true, 150);
+    assert_int_equal(process_find_thread(living(story, 1, 150), 200, 140)->to_ns, 150);
+}
+
+#define STORY(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(forgets_a_bounded_part_at_a_time),
+        STORY(copies_a_bounded_number_of_mappings_in_a_round),
+        STORY(an_exec_ends_what_lives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Readings of /proc that are too much for one round: what is told of them in each, and as what a
+ * process counts meanwhile. /proc is made up.
+ */
+#include "fake_proc_reader.h"
+#include "process_readings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MAPPINGS   40000
+#define ROUND_MOST 16384 /* mappings and threads */
+#define PID        7
+
+struct world {
+    struct process_table *processes;
+    struct filter *filter;
+    struct process_readings *readings;
+    struct mapping_description *mappings;
+};
+
+static int read_process(int32_t pid, struct process_scan *scan, void *userdata)
+{
+    static const struct scanned_thread thread[] = {{PID, "wide"}, {PID + 1, "wide"}};
+    const struct world *world = userdata;
+    (void)pid;
+    scan->mappings = world->mappings;
+    scan->mapping_count = MAPPINGS;
+    scan->threads = thread;
+    scan->thread_count = 2;
+    scan->begin_ns = 1000;
+    scan->end_ns = 1001;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->processes = process_table_new(NULL, NULL);
+    world->filter = filter_new(&(struct filter_config){0});
+    world->readings = process_readings_new(world->processes, world->filter);
+    world->mappings = calloc(MAPPINGS, sizeof *world->mappings);
+    assert_non_null(world->mappings);
+    for (size_t i = 0; i < MAPPINGS; i++) {
+        world->mappings[i] = (struct mapping_description){
+            .start = 0x2000 * i, .end = 0x2000 * i + 0x1000, .path = "/x", .inode = 1};
+    }
+    fake_proc_set(read_process, world);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    fake_proc_set(NULL, NULL);
+    (void)process_readings_free(world->readings);
+    (void)filter_free(world->filter);
+    (void)process_table_free(world->processes);
+    free(world->mappings);
+    free(world);
+    return 0;
+}
+
+static size_t count_mappings(struct world *world)
+{
+    return process_table_counts(world->processes).mapping_count;
+}
+
+static void apply_round(struct world *world)
+{
+    size_t before = count_mappings(world);
+    process_readings_begin_round(world->readings);
+    for (int i = 0; i < 10; i++) { /* samples ask within a round, too */
+        (void)process_readings_apply(world->readings, UINT64_MAX);
+    }
+    assert_true(count_mappings(world) <= before + ROUND_MOST);
+}
+
+static void a_large_reading_is_told_in_parts(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(process_readings_ask(world->readings, PID, 0, 2000), READING_ASKED);
+    for (size_t round = 1; round <= 3; round++) {
+        apply_round(world);
+        const struct process *process = process_table_find(world->processes, PID, 2000);
+        assert_non_null(process);
+        assert_int_equal(process->thread_count, 2);
+        /* Until all is told, samples wait for it. */
+        assert_int_equal(process->scanned, round == 3);
+        assert_int_equal(process_readings_ask(world->readings, PID, 0, 2000),
+                         round == 3 ? READING_CAME : READING_COMES);
+    }
+    assert_int_equal(count_mappings(world), MAPPINGS);
+}
+
+static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
+{
+    struct world *world = *state;
+    (void)process_readings_ask(world->readings, PID, 0, 2000);
+    for (size_t round = 0; round < 3; round++) {
+        apply_round(world);
+    }
+    struct process *process = process_table_find(world->processes, PID, 2000);
+    process->next_scan_ns = 0;
+    for (size_t i = 0; i < MAPPINGS; i++) {
+        world->mappings[i].inode = 2;
+    }
+    process_readings_reread(world->readings, process, 3000);
+    for (size_t round = 1; round <= 3; round++) {
+        apply_round(world);
+        struct mapping *last =
+            process_find_mapping(process, world->mappings[MAPPINGS - 1].start, TIME_OPEN_NS - 1);
+        assert_int_equal(last->file->inode, round == 3 ? 2 : 1);
+    }
+    assert_int_equal(process->useless_rereads, 0);
+}
+
+static void many_readings_are_told_one_after_the_other(void **state)
+{
+    struct world *world = *state;
+    for (int32_t pid = PID; pid < PID + 4; pid++) {
+        assert_int_equal(process_readings_ask(world->readings, pid, 0, 2000), READING_ASKED);
+    }
+    /* 160,000 mappings. */
+    for (size_t round = 1; round <= 9; round++) {
+        apply_round(world);
+    }
+    assert_int_not_equal(process_readings_ask(world->readings, PID + 3, 0, 2000), READING_CAME);
+    apply_round(world);
+    for (int32_t pid = PID; pid < PID + 4; pid++) {
+        assert_int_equal(process_readings_ask(world->readings, pid, 0, 2000), READING_CAME);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_large_reading_is_told_in_parts),
+        TEST(a_reading_of_what_is_known_is_told_in_parts_too),
+        TEST(many_readings_are_told_one_after_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * That keys which a user chooses do not meet: structured ones, and those that met under the hashes
+ * that such tables had before they were seeded. And that another process has another hash.
+ */
+#include "seeded_hash.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define KEYS   ((size_t)65536)
+#define PLACES ((size_t)65536)
+
+/*
+ * With as many keys as places the fullest place of a random function holds 9 or so. More than 20
+ * have a chance of less than 65536 / 20! < 1e-13, whatever the seed.
+ */
+#define FULLEST_MAX 20
+
+typedef uint64_t (*key_fn)(size_t index);
+
+static size_t count_fullest(key_fn key, bool pair, unsigned shift)
+{
+    uint32_t *counts = calloc(PLACES, sizeof *counts);
+    size_t fullest = 0;
+    assert_non_null(counts);
+    for (size_t i = 0; i < KEYS; i++) {
+        const uint64_t word = key(i);
+        uint64_t hash = pair ? seeded_hash_pair(word, 7) : seeded_hash(&word, sizeof word);
+        size_t count = ++counts[(hash >> shift) % PLACES];
+        fullest = count > fullest ? count : fullest;
+    }
+    free(counts);
+    return fullest;
+}
+
+static uint64_t next(size_t index)
+{
+    return index;
+}
+
+static uint64_t page(size_t index)
+{
+    return (uint64_t)index << 12;
+}
+
+static uint64_t high(size_t index)
+{
+    return (uint64_t)index << 48;
+}
+
+/* They had the same upper bits when multiplied by 0x9E3779B97F4A7C15: small multiples of its
+ * inverse. */
+static uint64_t times_inverse(size_t index)
+{
+    return (uint64_t)index * UINT64_C(0xF1DE83E19937733D);
+}
+
+static void spreads_what_a_user_chooses(void **state)
+{
+    static const key_fn keys[] = {next, page, high, times_inverse};
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        for (unsigned shift = 0; shift <= 48; shift += 16) {
+            assert_true(count_fullest(keys[i], false, shift) <= FULLEST_MAX);
+            assert_true(count_fullest(keys[i], true, shift) <= FULLEST_MAX);
+        }
+    }
+}
+
+static uint64_t fnv(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    }
+    return hash ^ hash >> 32;
+}
+
+static void spreads_names_that_met_under_fnv(void **state)
+{
+    uint32_t counts[256] = {0};
+    char text[16];
+    size_t found = 0;
+    (void)state;
+    for (unsigned i = 0; found < 256; i++) {
+        (void)snprintf(text, sizeof text, "n%x", i);
+        if ((fnv(text) & 255) == 0) {
+            found++;
+            assert_true(++counts[seeded_hash(text, strlen(text)) % 256] <= FULLEST_MAX);
+        }
+    }
+}
+
+static void takes_every_byte_and_the_length(void **state)
+{
+    static const uint8_t zeros[32];
+    uint64_t seen[33];
+    (void)state;
+    for (size_t bytes = 0; bytes <= sizeof zeros; bytes++) {
+        seen[bytes] = seeded_hash(zeros, bytes);
+        for (size_t i = 0; i < bytes; i++) {
+            assert_true(seen[i] != seen[bytes]);
+            uint8_t other[sizeof zeros] = {0};
+            other[i] = 1;
+            assert_true(seeded_hash(other, bytes) != seen[bytes]);
+        }
+        assert_true(seeded_hash(zeros, bytes) == seen[bytes]);
+    }
+    assert_true(seeded_hash_pair(1, 2) != seeded_hash_pair(2, 1));
+    assert_true(seeded_hash_pair(1, 2) == seeded_hash_pair(1, 2));
+}
+
+/* A process that has not hashed yet has a seed of its own. To be the first test. */
+static void differs_in_another_process(void **state)
+{
+    int ends[2];
+    uint64_t others[2] = {0};
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    for (size_t i = 0; i < 2; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            uint64_t hash = seeded_hash("a", 1);
+            _exit(write(ends[1], &hash, sizeof hash) == (ssize_t)sizeof hash ? 0 : 1);
+        }
+        int status = 0;
+        assert_true(waitpid(child, &status, 0) == child && status == 0);
+        assert_int_equal(read(ends[0], &others[i], sizeof others[i]), sizeof others[i]);
+    }
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    assert_true(others[0] != others[1]);
+    assert_true(seeded_hash("a", 1) != others[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(differs_in_another_process),
+        cmocka_unit_test(spreads_what_a_user_chooses),
+        cmocka_unit_test(spreads_names_that_met_under_fnv),
+        cmocka_unit_test(takes_every_byte_and_the_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
