@@ -26,13 +26,13 @@ make_memory_group() {
     memory_group_usage=$memory_group/$memory_group_usage
 }
 
-# start_daemon_in_memory_group
+# start_daemon_in_memory_group [ARGUMENT...]
 start_daemon_in_memory_group() {
     local program=$BIN/cpu-profilerd
     mkdir "$WORK/bin"
     printf '#!/bin/sh\necho $$ >%q/cgroup.procs\nexec %q "$@"\n' "$memory_group" "$program" >"$WORK/bin/cpu-profilerd"
     chmod +x "$WORK/bin/cpu-profilerd"
     BIN=$WORK/bin
-    start_daemon
+    start_daemon "$@"
     BIN=${program%/*}
 }

@@ -8,11 +8,22 @@
 require_perf
 start_daemon
 run_in_background "$WORKLOADS/busy" --seconds 40 >/dev/null
-worker=$(pgrep -P "$daemon_pid")
 
-PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$worker" <<'PYTHON' || fail "a restart or a late reader goes wrong"
-import os, signal, sys, time
+PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$daemon_pid" <<'PYTHON' || fail "a restart or a late reader goes wrong"
+import os, signal, subprocess, sys, threading, time
 from sampler import Connection
+
+def signal_workers(number):
+    for pid in subprocess.run(["pgrep", "-P", daemon], capture_output=True, text=True).stdout.split():
+        try:
+            os.kill(int(pid), number)
+        except ProcessLookupError:
+            pass  # it was replaced, as after each file of another author
+
+def hold_workers(released):
+    while not released.wait(0.02):
+        signal_workers(signal.SIGSTOP)
+    signal_workers(signal.SIGCONT)
 
 class Sampler(Connection):
     def read_on(self, ack):
@@ -30,10 +41,13 @@ class Sampler(Connection):
                 time.sleep(0.02)
         raise AssertionError("no end came")
 
-path, worker = sys.argv[1], int(sys.argv[2])
+path, daemon = sys.argv[1], sys.argv[2]
 sampler = Sampler(path)
 sampler.call("Create", config={"frequency_hz": 999})
-os.kill(worker, signal.SIGSTOP)
+released = threading.Event()
+holder = threading.Thread(target=hold_workers, args=(released,), daemon=True)
+signal_workers(signal.SIGSTOP)
+holder.start()
 sampler.call("Start")
 time.sleep(0.5)
 assert sampler.call("Stop")["stopped_by"] == "client"
@@ -46,7 +60,8 @@ while time.monotonic() < limit:
     assert not end, "an end while the session runs"
     time.sleep(0.05)
 sampler.call("Stop")
-os.kill(worker, signal.SIGCONT)
+released.set()
+holder.join()
 recorded += sampler.read_to_end(ack, 15)
 assert recorded.count(b'"unexplained"') > 0, "the books are missing"
 sampler.call("Close")

@@ -16,8 +16,9 @@ run_in_background profctl record -F 4000 -d 5 -o "$WORK/killed.fxt"
 record_pid=$BACKGROUND_PID
 sleep 1
 for time in 1 2; do
+    # Between a file of one author and that of another there is none for a moment.
+    wait_until 5 eval '[ -n "$(worker)" ]' || fail "there is no worker to kill"
     pid=$(worker)
-    [ -n "$pid" ] || fail "there is no worker to kill"
     kill -KILL "$pid"
     wait_until 5 eval '[ -n "$(worker)" ] && [ "$(worker)" != "$pid" ]' || fail "no new worker came, time $time"
 done
