@@ -165,6 +165,7 @@
     CALL(perf_event_open) \
     CALL(pidfd_open) \
     CALL(pidfd_send_signal) \
+    CALL(pipe) \
     CALL(pipe2) \
     CALL(poll) \
     CALL(ppoll) \
