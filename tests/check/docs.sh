@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the project says of itself is so: links between pages lead somewhere, every option that a page shows
-# with profctl or cpu-profilerd is one that the program's --help names, and the shell scripts pass
+# with profctl or cpu-profilerd is one that the program's --help names, each sentence and row of SECURITY.md
+# that promises something names a test that ctest knows (promises.py has the rules), and the shell scripts pass
 # `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
@@ -35,6 +36,9 @@ if [ -e client/profctl.c ]; then
         done
     done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
 fi
+
+ctest --test-dir "$BUILD_DIR" -N | sed -n 's/^ *Test *#[0-9]*: *//p' |
+    python3 tests/check/promises.py SECURITY.md /dev/stdin || failed=1
 
 while read -r script; do
     bash -n "$script" || complain "$script: bash -n"

@@ -3,6 +3,7 @@
 #
 # Sourced by every check: goes to the top of the sources, and says which files are the project's.
 set -euo pipefail
+export LC_ALL=C.UTF-8 # what tools say and sort is compared
 
 SOURCE_DIR=${SOURCE_DIR:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
 BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}

@@ -39,3 +39,14 @@ for sample in recording.samples:
         counts["wrong"] += 1
 timeline.judge("namespace", counts, turns.least)
 PYTHON
+stop_daemon || exit 1
+
+# In a time namespace our clock is not that of the kernel's records: everything would be named and counted wrongly.
+if unshare --time --boottime 1000 --fork true 2>/dev/null; then
+    export CPU_PROFILERD_SOCKET=$WORK/elsewhere.sock
+    run_in_background unshare --time --boottime 1000 --fork --kill-child=TERM cpu-profilerd >"$WORK/elsewhere.log" 2>&1
+    wait_until 10 grep -q listening "$WORK/elsewhere.log" || fail "no daemon: $(cat "$WORK/elsewhere.log")"
+    expect_status 1 profctl record -d 1 -o "$WORK/elsewhere.fxt" >"$WORK/elsewhere.out" 2>&1
+    kill -KILL "$BACKGROUND_PID" # unshare hears nothing else; the daemon is sent SIGTERM
+    grep -q 'time namespace whose boot clock is 1000 s off' "$WORK/elsewhere.out" || fail "not said: $(cat "$WORK/elsewhere.out")"
+fi

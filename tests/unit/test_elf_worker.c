@@ -247,11 +247,11 @@ static void sees_no_path(void **state)
 {
     (void)state;
     char path[64];
-    struct elf_worker *worker = start(&honest);
-    struct elf_worker_table table;
     if (geteuid() != 0) {
         skip();
     }
+    struct elf_worker *worker = start(&honest);
+    struct elf_worker_table table;
     int fd = open_libc();
     assert_int_equal(ask_symbols(worker, fd), 0);
     assert_int_equal(receive(worker, &table), 0);
@@ -321,20 +321,18 @@ static void inherits_nothing_but_its_socket(void **state)
 
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(worker));
     DIR *folder = opendir(path);
-    if (folder == NULL) {
-        assert_int_not_equal(geteuid(), 0);
-        skip();
-        return;
-    }
-    for (int ms = 0; ms < WAIT_MS && strcmp(text, expected) != 0; ms += 5) {
+    for (int ms = 0; folder != NULL && ms < WAIT_MS && strcmp(text, expected) != 0; ms += 5) {
         (void)poll(NULL, 0, ms == 0 ? 0 : 5);
         list_descriptors(folder, text, sizeof text);
     }
-    assert_string_equal(text, expected);
-    (void)closedir(folder);
     (void)close(leak);
     elf_worker_free(worker);
     elf_worker_free(first);
+    if (folder == NULL && geteuid() != 0) {
+        skip();
+    }
+    assert_string_equal(text, expected);
+    (void)closedir(folder);
 }
 
 enum lie {
