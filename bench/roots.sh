@@ -22,7 +22,7 @@ judge=$SOURCE_DIR/bench/roots_judge.py
 work=$BENCH_WORK
 root_pid=
 missed=0
-export PATH=$PATH:/usr/local/bin:/usr/sbin:/sbin:$HOME/.cargo/bin
+export PATH=$PATH:/usr/local/bin:/usr/sbin:/sbin:${HOME:-/root}/.cargo/bin
 
 bench_need "$BIN/cpu-profilerd" "$BIN/profctl" perf python3 pgrep
 

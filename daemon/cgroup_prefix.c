@@ -83,6 +83,9 @@ static bool matches(struct span controllers, struct span path, const char *prefi
         return begins_with(path, prefix);
     }
     struct span first = span_until(folder + strspn(folder, "/"), '/');
+    if (first.bytes == 0) {
+        return begins_with(path, ""); /* the folder of all hierarchies */
+    }
     return (controllers.bytes == 0 && begins_with(path, folder)) ||
            (is_mounted_at(controllers, first) && begins_with(path, first.text + first.bytes));
 }

@@ -497,7 +497,7 @@ int proc_reader_ask(struct proc_reader *reader, enum proc_urgency urgency, enum 
     struct queue *queue = &reader->queues[urgency];
     (void)pthread_mutex_lock(&reader->lock);
     int r = find_room(queue, part, pid);
-    struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, urgency) : NULL;
+    struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, (int)urgency) : NULL;
     if (request != NULL) {
         queue->unanswered_count++;
         append(queue, request);

@@ -55,7 +55,7 @@ static void free_process(struct process_table *table, struct process *process)
 
 struct process_table *process_table_free(struct process_table *table)
 {
-    for (size_t i = 0; table != NULL && i < BUCKET_COUNT; i++) {
+    for (size_t i = 0; table != NULL && table->account.counts.process_count > 0; i++) {
         while (table->buckets[i] != NULL) {
             struct process *process = table->buckets[i];
             table->buckets[i] = process->next_in_bucket;

@@ -71,10 +71,9 @@ static uint64_t quality_of(const struct sample *sample)
 static size_t count_shared(const struct sample *a, const struct sample *b, size_t known)
 {
     size_t limit = a->user_count < b->user_count ? a->user_count : b->user_count;
-    const uint64_t *a_root = a->user_stack + a->user_count;
-    const uint64_t *b_root = b->user_stack + b->user_count;
     size_t count = known;
-    while (count < limit && a_root[-1 - (ptrdiff_t)count] == b_root[-1 - (ptrdiff_t)count]) {
+    while (count < limit &&
+           a->user_stack[a->user_count - 1 - count] == b->user_stack[b->user_count - 1 - count]) {
         count++;
     }
     return count;

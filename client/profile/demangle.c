@@ -30,7 +30,9 @@ static void on_piece(const char *text, size_t bytes, void *userdata)
     if (bytes > sizeof output->text - output->used) {
         longjmp(output->too_long, 1);
     }
-    memcpy(output->text + output->used, text, bytes);
+    if (bytes > 0) { /* a piece of no bytes has no text */
+        memcpy(output->text + output->used, text, bytes);
+    }
     output->used += bytes;
 }
 

@@ -23,3 +23,7 @@ fuzz_target(unwind unwind)
 # The daemon's round, with rings in memory and stand-ins for what reads /proc and files.
 fuzz_target(ring_contents recording pkg::cmocka)
 target_sources(fuzz_ring_contents PRIVATE unit/ring_world.c unit/fake_proc_reader.c unit/fake_module_cache.c)
+if(CPU_PROFILERD_FUZZ)
+    target_sources(fuzz_ring_contents PRIVATE fuzz/large_blocks.c)
+    target_link_options(fuzz_ring_contents PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free)
+endif()

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * malloc(), calloc(), realloc() and free() of the objects that are linked with --wrap: blocks of
+ * LARGE_BYTES and more stay mapped from one execution to the next.
+ *
+ * AddressSanitizer maps such a block anew each time, with its shadow, and a recording has 13 MiB of
+ * them: that took nine tenths of an execution's time. A free block here is poisoned like any other,
+ * the bytes behind a used one always are, and calloc()'s are zero because the kernel has dropped
+ * the pages. Unlike AddressSanitizer's own, a free block is reused at once by its next owner.
+ * One thread alone may use it. With libFuzzer only: the replay allocates as all programs do.
+ */
+#include <sanitizer/asan_interface.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_BYTES     ((size_t)128 << 10) /* beyond it AddressSanitizer maps each block */
+#define LARGE_BYTES_MAX ((size_t)64 << 20)
+#define REDZONE_BYTES   ((size_t)64 << 10)
+#define BLOCKS_MAX      64
+
+struct block {
+    uint8_t *bytes;
+    size_t mapped_bytes; /* without the redzone */
+    bool used;
+};
+
+/* The linker's names for what is wrapped. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+void __real_free(void *bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void __wrap_free(void *bytes);
+
+static struct block blocks[BLOCKS_MAX];
+
+static struct block *find_block(const void *bytes)
+{
+    for (size_t i = 0; bytes != NULL && i < BLOCKS_MAX && blocks[i].bytes != NULL; i++) {
+        if (blocks[i].bytes == bytes) {
+            return &blocks[i];
+        }
+    }
+    return NULL;
+}
+
+/* A free block of that size, or a new one; NULL: there is none. */
+static struct block *find_free(size_t mapped_bytes)
+{
+    size_t i = 0;
+    while (i < BLOCKS_MAX && blocks[i].bytes != NULL) {
+        if (!blocks[i].used && blocks[i].mapped_bytes == mapped_bytes) {
+            return &blocks[i];
+        }
+        i++;
+    }
+    if (i == BLOCKS_MAX) {
+        return NULL;
+    }
+    void *bytes = mmap(NULL, mapped_bytes + REDZONE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED) {
+        return NULL;
+    }
+    blocks[i] = (struct block){.bytes = bytes, .mapped_bytes = mapped_bytes};
+    return &blocks[i];
+}
+
+/* NULL when it is not large, or no place is left. */
+static void *take_block(size_t bytes)
+{
+    if (bytes < LARGE_BYTES || bytes > LARGE_BYTES_MAX) {
+        return NULL;
+    }
+    size_t mapped_bytes = (bytes + REDZONE_BYTES - 1) / REDZONE_BYTES * REDZONE_BYTES;
+    struct block *block = find_free(mapped_bytes);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->used = true;
+    __asan_poison_memory_region(block->bytes, mapped_bytes + REDZONE_BYTES);
+    __asan_unpoison_memory_region(block->bytes, bytes);
+    return block->bytes;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    void *taken = take_block(bytes);
+    return taken != NULL ? taken : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    void *taken = bytes > 0 && count > LARGE_BYTES_MAX / bytes ? NULL : take_block(count * bytes);
+    return taken != NULL ? taken : __real_calloc(count, bytes);
+}
+
+void __wrap_free(void *bytes)
+{
+    struct block *block = find_block(bytes);
+    if (block == NULL) {
+        __real_free(bytes);
+        return;
+    }
+    if (!block->used) {
+        abort(); /* freed twice */
+    }
+    block->used = false;
+    __asan_poison_memory_region(block->bytes, block->mapped_bytes);
+    if (madvise(block->bytes, block->mapped_bytes, MADV_DONTNEED) < 0) {
+        abort();
+    }
+}
+
+/* A block that grows moves to where AddressSanitizer puts it, and small ones stay with it. */
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    const struct block *block = find_block(old);
+    if (block == NULL) {
+        return __real_realloc(old, bytes);
+    }
+    void *grown = __real_malloc(bytes);
+    if (grown != NULL) {
+        size_t kept_bytes = block->mapped_bytes < bytes ? block->mapped_bytes : bytes;
+        __asan_unpoison_memory_region(old, kept_bytes);
+        memcpy(grown, old, kept_bytes);
+        __wrap_free(old);
+    }
+    return grown;
+}
