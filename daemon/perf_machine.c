@@ -7,6 +7,7 @@
 #include "perf_machine.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "cpu_list.h"
 
 #include <errno.h>
@@ -78,4 +79,27 @@ bool perf_machine_sees_all_pids(void)
     ssize_t size = readlink("/proc/self/ns/pid", text, sizeof text);
     return size == (ssize_t)strlen(INITIAL_PID_NAMESPACE) &&
            memcmp(text, INITIAL_PID_NAMESPACE, (size_t)size) == 0;
+}
+
+int64_t perf_machine_parse_clock_offset(const char *text)
+{
+    static const char name[] = "boottime";
+    const char *line = strstr(text, name);
+    if (line == NULL) {
+        return 0;
+    }
+    char *end = NULL;
+    long long seconds = strtoll(line + sizeof name - 1, &end, 10);
+    long long rest_ns = strtoll(end, NULL, 10);
+    int64_t offset_ns = 0;
+    return __builtin_mul_overflow(seconds, (int64_t)NS_PER_S, &offset_ns) ||
+                   __builtin_add_overflow(offset_ns, rest_ns, &offset_ns)
+               ? INT64_MAX
+               : offset_ns;
+}
+
+int64_t perf_machine_clock_offset_ns(void)
+{
+    char text[SMALL_FILE_BYTES];
+    return read_small_file(PERF_CLOCKS_PATH, text) < 0 ? 0 : perf_machine_parse_clock_offset(text);
 }

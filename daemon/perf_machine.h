@@ -13,6 +13,7 @@
 #define PERF_PRESENT_PATH   "/sys/devices/system/cpu/present"
 #define PERF_MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 #define PERF_PARANOID_PATH  "/proc/sys/kernel/perf_event_paranoid"
+#define PERF_CLOCKS_PATH    "/proc/self/timens_offsets"
 
 /* The number that a file begins with, or `otherwise`. */
 long perf_machine_number(const char *path, long otherwise);
@@ -23,6 +24,15 @@ int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *re
 
 /* The same of those that the machine has, online or not. */
 int perf_machine_present(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr);
+
+/*
+ * How far CLOCK_BOOTTIME is from the kernel's own here, in ns: a time namespace has an offset, and
+ * the times of perf's records have none. 0 where the kernel has no time namespaces.
+ */
+int64_t perf_machine_clock_offset_ns(void);
+
+/* The same of the text of /proc/self/timens_offsets; 0 for a text that is none. */
+int64_t perf_machine_parse_clock_offset(const char *text);
 
 /*
  * Whether every task has a pid here. In a pid namespace of our own, records show tasks outside of

@@ -27,6 +27,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -242,6 +243,18 @@ static int open_source(struct perf_source *source, const uint32_t *online, size_
     return open_cpus(source, online, online_count, reterr);
 }
 
+/* Returns 0, or -EOPNOTSUPP with a fault where our clock is not that of the kernel's records. */
+static int check_clock(struct fault *reterr)
+{
+    const int64_t offset_ns = perf_machine_clock_offset_ns();
+    return offset_ns == 0
+               ? 0
+               : fault_set(reterr, EOPNOTSUPP,
+                           "the daemon is in a time namespace whose boot clock is %" PRId64
+                           " s off the kernel's, which samples are timed by; start it outside",
+                           offset_ns / (int64_t)NS_PER_S);
+}
+
 int perf_source_open(const struct perf_source_config *config, struct perf_source **ret,
                      struct fault *reterr)
 {
@@ -250,7 +263,10 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     size_t online_count = 0;
     size_t place_count = 0;
     struct perf_plan plan = {0};
-    int r = perf_machine_online(&online, &online_count, reterr);
+    int r = check_clock(reterr);
+    if (r >= 0) {
+        r = perf_machine_online(&online, &online_count, reterr);
+    }
     if (r < 0) {
         return r;
     }

@@ -16,7 +16,7 @@ set -euo pipefail
 
 suite=bookworm
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/cpu-profilerd-fresh
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/cpu-profilerd-fresh
 proofs=()
 
 while [ $# -gt 0 ]; do

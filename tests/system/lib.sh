@@ -12,6 +12,9 @@
 # daemon and what run_in_background() started are stopped; a daemon that does not end with status 0 after
 # SIGTERM (a sanitizer's finding, a leak) fails the test.
 set -u
+# Whatever the caller has: what tools say and sort is compared, and other users must read what a test makes.
+export LC_ALL=C.UTF-8
+umask 022
 
 SOURCE_DIR=${SOURCE_DIR:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
 BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}

@@ -4,6 +4,8 @@
 # Whatever is wrong with its arguments or files, profctl says so in one sentence on standard error and ends
 # with the right status: 2 for a wrong command line, 1 for what failed. Needs no daemon.
 set -u
+export LC_ALL=C.UTF-8
+umask 022
 
 PROFCTL=$BUILD_DIR/bin/profctl
 WORK=$(mktemp -d)

@@ -4,6 +4,7 @@
 #include "ring_world.h"
 
 #include "arch_x86_64.h"
+#include "grow.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #define BUFFER_BYTES           ((size_t)8 << 20)
+#define FILE_BYTES_MIN         ((size_t)64 << 10)
 #define EMPTY_BEFORE_END_BYTES 1000
 
 static void on_file_gone(struct mapped_file *file, void *userdata)
@@ -150,7 +152,7 @@ bool ring_world_put(struct ring_world *world, size_t cpu, enum ring_kind kind, u
 
 uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
 {
-    const size_t capacity = 4 * BUFFER_BYTES;
+    size_t capacity = FILE_BYTES_MIN;
     uint8_t *file = malloc(capacity);
     size_t size_bytes = 0;
     struct trace_chunk chunk = {0};
@@ -158,7 +160,8 @@ uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
     trace_reader_begin_segment(world->reader);
     while (file != NULL) {
         trace_reader_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
-        if (chunk.size_bytes == 0 || capacity - size_bytes < chunk.size_bytes ||
+        if (chunk.size_bytes == 0 ||
+            grow_from(file, capacity, size_bytes + chunk.size_bytes, FILE_BYTES_MIN) < 0 ||
             !trace_reader_acknowledge(world->reader, chunk.sequence)) {
             break;
         }

@@ -140,12 +140,8 @@ static void opens_nothing_but_files(void **state)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct target target = of_gone_process(fixture, paths[i]);
         target.query.path = target.path;
-        struct timespec begin;
-        struct timespec end;
-        (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+        /* An open() that waits for a writer would be given up, and fail in another way. */
         expect_failure(fixture, &target.query, MODULE_FAILURE_NOT_FILE);
-        (void)clock_gettime(CLOCK_MONOTONIC, &end);
-        assert_true(end.tv_sec - begin.tv_sec <= 1);
     }
 }
 

@@ -3,6 +3,8 @@
 /* Who switches what on, with a descriptor that refuses: so it shows that it was asked. */
 #include "perf_source.h"
 
+#include "perf_machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -27,9 +29,29 @@ static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state
     (void)close(cpu.switch_fd);
 }
 
+static void knows_how_far_a_time_namespace_is_off(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t offset_ns;
+    } cases[] = {
+        {"monotonic           0         0\nboottime            0         0\n", 0},
+        {"monotonic           7         0\nboottime          -12 500000000\n", -11500000000},
+        {"monotonic           0         0\nboottime   9223372036         0\n", 9223372036000000000},
+        {"boottime 9223372036854775807 0\n", INT64_MAX},
+        {"boottime", 0},
+        {"", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(perf_machine_parse_clock_offset(cases[i].text), cases[i].offset_ns);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_how_far_a_time_namespace_is_off),
         cmocka_unit_test(no_switches_are_wanted_of_a_source_that_does_not_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

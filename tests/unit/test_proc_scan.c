@@ -96,7 +96,7 @@ static void check_this_process(struct process_table *table, uint64_t begin_ns)
     assert_true(self->scanned);
     assert_false(self->kernel_thread);
     assert_int_equal(self->parent_pid, getppid());
-    assert_in_range(self->start_time_ns, begin_ns - UINT64_C(600) * 1000000000, begin_ns);
+    assert_true(self->start_time_ns <= begin_ns);
     assert_string_equal(name_in(self, "odd (na)me\n"), "odd (na)me\n");
     assert_string_equal(name_in(self, "test_proc_scan"), "test_proc_scan");
 
@@ -203,6 +203,27 @@ static void lists_all_processes(void **state)
     free(reading);
 }
 
+/* To the tick, whatever this machine's clock and the uptime are. */
+static void says_when_a_process_began(void **state)
+{
+    (void)state;
+    const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    const uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
+    struct proc_reading *reading = read_part(PROC_PART_IDENTITY, child, allow);
+    assert_int_equal(reading->error, 0);
+    assert_in_range(reading->scan.start_time_ns, before_ns / tick_ns * tick_ns, after_ns);
+    free(reading);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void expect_error(int32_t pid, int error)
 {
     struct proc_reading *reading = read_part(PROC_PART_ALL, pid, allow);
@@ -263,6 +284,7 @@ int main(void)
         cmocka_unit_test(leaves_out_mappings_that_it_may_not_read),
         cmocka_unit_test(reads_every_cgroup),
         cmocka_unit_test(lists_all_processes),
+        cmocka_unit_test(says_when_a_process_began),
         cmocka_unit_test(says_that_a_process_is_gone_or_a_zombie),
         cmocka_unit_test(reads_a_process_with_very_many_mappings),
     };
