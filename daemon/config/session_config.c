@@ -14,6 +14,7 @@
 #include "json.h"
 #include "sampling_period.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,14 +165,14 @@ static int limit_unwind(const cJSON *item, const struct session_limits *limits,
 static int read_unwind(const cJSON *item, const struct session_limits *limits,
                        enum session_unwind *value, struct fault *reterr)
 {
+    if (item == NULL) {
+        return limit_unwind(item, limits, value, reterr);
+    }
     for (size_t i = 0; i < UNWIND_COUNT && cJSON_IsString(item); i++) {
         if (strcmp(item->valuestring, unwind_names[i]) == 0) {
             *value = (enum session_unwind)i;
             return limit_unwind(item, limits, value, reterr);
         }
-    }
-    if (item == NULL) {
-        return limit_unwind(item, limits, value, reterr);
     }
     return fault_set_member(reterr, "unwind", "%s; \"auto\", \"fp\" and \"cfi\" are allowed",
                             cJSON_IsString(item) ? "is not a way to unwind" : "is not a string");
@@ -180,8 +181,10 @@ static int read_unwind(const cJSON *item, const struct session_limits *limits,
 /* What sizes go by: they are the same for all periods that a rate may come to. */
 static uint64_t nominal_period_ns(const struct session_config *config)
 {
-    return config->frequency_hz == 0 ? config->period_ns
-                                     : sampling_period_exact_ns(config->frequency_hz);
+    uint64_t period_ns = config->frequency_hz == 0 ? config->period_ns
+                                                   : sampling_period_exact_ns(config->frequency_hz);
+    assert(period_ns > 0);
+    return period_ns;
 }
 
 /* The most that keeps a CPU within STACK_COPY_RATE_MAX, in powers of two; at high rates the least

@@ -61,6 +61,14 @@ static uint64_t tsc_at(struct counter *counter, uint64_t time_ns)
     return counter->base_tsc + (uint64_t)((double)left_ns * counter->tsc_per_ns);
 }
 
+/* The CPU time of one call, without that of the clocks that are read in between. */
+static uint64_t spend(void (*work)(uint64_t), uint64_t until_tsc)
+{
+    uint64_t before_ns = workload_cpu_ns();
+    work(until_tsc);
+    return workload_cpu_ns() - before_ns;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t tick_ns = argc < 2 ? 0 : strtoull(argv[1], NULL, 10) * 1000;
@@ -76,17 +84,12 @@ int main(int argc, char **argv)
     uint64_t rest_ns = 0;
     uint64_t start_ns = (workload_clock_ns(CLOCK_MONOTONIC) / tick_ns + 1) * tick_ns;
     rest_of_the_tick(tsc_at(&counter, start_ns));
-    uint64_t before_ns = workload_cpu_ns();
     while (start_ns < deadline_ns) {
-        handler_of_the_tick(tsc_at(&counter, start_ns + tick_ns / 1000 * HANDLER_PERMILLE));
-        uint64_t between_ns = workload_cpu_ns();
+        handler_ns += spend(handler_of_the_tick,
+                            tsc_at(&counter, start_ns + tick_ns / 1000 * HANDLER_PERMILLE));
         /* A tick that passed while something else ran is left out. */
         start_ns = (workload_clock_ns(CLOCK_MONOTONIC) / tick_ns + 1) * tick_ns;
-        rest_of_the_tick(tsc_at(&counter, start_ns));
-        uint64_t after_ns = workload_cpu_ns();
-        handler_ns += between_ns - before_ns;
-        rest_ns += after_ns - between_ns;
-        before_ns = after_ns;
+        rest_ns += spend(rest_of_the_tick, tsc_at(&counter, start_ns));
     }
     workload_tell("handler_of_the_tick", handler_ns);
     workload_tell("rest_of_the_tick", rest_ns);
