@@ -108,6 +108,7 @@ int respawn(const char *name, const char *argument, const int *fds, size_t fd_co
     size_t high_count = 0;
     int r = fd_count > RESPAWN_FDS_MAX ? -EINVAL : 0;
     cleanup_(closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    r = r == 0 && null_fd < 0 ? -errno : r;
     for (; high_count <= fd_count && r == 0; high_count += r == 0) {
         int fd = high_count < fd_count ? fds[high_count] : null_fd;
         high_fds[high_count] = fcntl(fd, F_DUPFD_CLOEXEC, RESPAWN_FIRST_FD + RESPAWN_FDS_MAX);

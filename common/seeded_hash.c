@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The key is drawn from the kernel once, by the first hash of the process, and never changes. Where
- * two threads draw at once, the first one's key is everybody's.
+ * The key is drawn from the kernel once, by the first hash of the process, and never changes.
  */
 #include "seeded_hash.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
 
-enum key_state {
-    KEY_NONE,
-    KEY_DRAWING, /* by one thread, the others wait */
-    KEY_DRAWN,
-};
-
 static struct {
-    _Atomic int state;
+    pthread_once_t once;
     uint64_t words[2];
-} key;
+} key = {.once = PTHREAD_ONCE_INIT};
 
 /* Early in a boot there may be nothing to draw from: then the 16 bytes that each process was given
  * at its start have to do. */
@@ -35,13 +28,7 @@ static void draw_key(void)
 
 static const uint64_t *get_key(void)
 {
-    while (atomic_load_explicit(&key.state, memory_order_acquire) != KEY_DRAWN) {
-        int none = KEY_NONE;
-        if (atomic_compare_exchange_strong(&key.state, &none, KEY_DRAWING)) {
-            draw_key();
-            atomic_store_explicit(&key.state, KEY_DRAWN, memory_order_release);
-        }
-    }
+    (void)pthread_once(&key.once, draw_key);
     return key.words;
 }
 

@@ -12,16 +12,14 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK_UIDS        65536U /* what a container gets */
-#define LINE_BYTES        512    /* of /etc/subuid; longer lines are ignored */
-#define NAME_BYTES        257    /* a login name and its NUL */
-#define PASSWD_LINE_BYTES 16384
+#define BLOCK_UIDS 65536U /* what a container gets */
+#define LINE_BYTES 512    /* of /etc/subuid; longer lines are ignored */
+#define NAME_BYTES 257    /* a login name and its NUL */
 
 struct range {
     uint32_t first;
@@ -115,20 +113,27 @@ static void resolve_name(struct named_range *ranges, size_t count, const char *n
     }
 }
 
-/* Gives each range that has a name its account. */
-static int resolve_names(struct named_range *ranges, size_t count, const char *passwd_path)
+/* NAME:PASSWORD:UID:... of /etc/passwd. `line` becomes the name. */
+static bool parse_user(char *line, uint32_t *ret_uid)
 {
-    cleanup_(freep) char *buffer = malloc(PASSWD_LINE_BYTES);
+    const char *rest = NULL;
+    size_t name_bytes = strcspn(line, ":");
+    const char *password = line[name_bytes] == ':' ? line + name_bytes + 1 : "";
+    const char *uid = password + strcspn(password, ":");
+    line[name_bytes] = '\0';
+    return *uid == ':' && parse_number(uid + 1, ':', ret_uid, &rest);
+}
+
+/* Gives each range that has a name its account. */
+static void resolve_names(struct named_range *ranges, size_t count, const char *passwd_path)
+{
+    cleanup_(freep) char *line = NULL;
+    size_t capacity = 0;
+    uint32_t uid = 0;
     FILE *file = fopen(passwd_path, "re");
-    struct passwd entry;
-    struct passwd *found = NULL;
-    if (buffer != NULL && file != NULL) {
-        int r = fgetpwent_r(file, &entry, buffer, PASSWD_LINE_BYTES, &found);
-        while (r == 0 || r == ERANGE) {
-            if (r == 0) {
-                resolve_name(ranges, count, entry.pw_name, entry.pw_uid);
-            }
-            r = fgetpwent_r(file, &entry, buffer, PASSWD_LINE_BYTES, &found);
+    while (file != NULL && getline(&line, &capacity, file) >= 0) {
+        if (parse_user(line, &uid)) {
+            resolve_name(ranges, count, line, uid);
         }
     }
     if (file != NULL) {
@@ -141,7 +146,6 @@ static int resolve_names(struct named_range *ranges, size_t count, const char *p
             resolve_name(ranges, count, name, ranges[i].range.first);
         }
     }
-    return buffer == NULL ? -ENOMEM : 0;
 }
 
 static int build(FILE *file, const char *passwd_path, struct ranges *ret)
@@ -150,7 +154,7 @@ static int build(FILE *file, const char *passwd_path, struct ranges *ret)
     size_t count = 0;
     int r = read_ranges(file, &named, &count);
     if (r >= 0) {
-        r = resolve_names(named, count, passwd_path);
+        resolve_names(named, count, passwd_path);
     }
     struct range *items = r < 0 ? NULL : calloc(count + 1, sizeof *items);
     if (items == NULL) {

@@ -377,20 +377,24 @@ static void begin_segment(struct control *control)
     }
 }
 
-/* Counts how often the holder is given the same bytes. Returns 0, or -EDQUOT with a fault. */
-static int count_repeat(struct control *control, const struct session_chunk *chunk,
+/* Whether the holder may be given these bytes once more. Returns 0, or -EDQUOT with a fault. */
+static int check_repeat(const struct control *control, const struct session_chunk *chunk,
                         struct fault *reterr)
 {
-    control->repeat_count =
-        chunk->sequence == control->read_sequence ? control->repeat_count + 1 : 1;
-    control->read_sequence = chunk->sequence;
-    if (control->repeat_count > CONTROL_REPEATS_MAX) {
+    if (chunk->sequence == control->read_sequence && control->repeat_count >= CONTROL_REPEATS_MAX) {
         return fault_set(reterr, EDQUOT,
                          "this connection was given these bytes %d times; call Read with "
                          "\"ack\": %" PRIu64 " for what follows them",
                          CONTROL_REPEATS_MAX, chunk->sequence);
     }
     return 0;
+}
+
+static void count_repeat(struct control *control, const struct session_chunk *chunk)
+{
+    control->repeat_count =
+        chunk->sequence == control->read_sequence ? control->repeat_count + 1 : 1;
+    control->read_sequence = chunk->sequence;
 }
 
 static int read_session(struct peer *peer, struct session *session, uint64_t ack)
@@ -407,7 +411,7 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     begin_segment(control);
     r = session_read(session, ack, control->stream_room_bytes, &chunk, &fault);
     if (r >= 0 && chunk.size_bytes > 0) {
-        r = count_repeat(control, &chunk, &fault);
+        r = check_repeat(control, &chunk, &fault);
     }
     if (r >= 0 && chunk.size_bytes > 0) {
         r = control_stream_new(peer, chunk.bytes, chunk.size_bytes, &fd, &fault);
@@ -415,8 +419,11 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    return chunk.size_bytes == 0 ? peer_reply(peer, print_chunk(&chunk), false)
-                                 : peer_reply_fd(peer, print_chunk(&chunk), fd);
+    if (chunk.size_bytes == 0) {
+        return peer_reply(peer, print_chunk(&chunk), false);
+    }
+    count_repeat(control, &chunk);
+    return peer_reply_fd(peer, print_chunk(&chunk), fd);
 }
 
 static int call_read(struct peer *peer, const cJSON *const *parameters)

@@ -25,6 +25,8 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+static const char *passwd_text = passwd;
+
 static void load(const char *subuid)
 {
     char folder[] = "/tmp/account.XXXXXX";
@@ -36,7 +38,7 @@ static void load(const char *subuid)
     if (subuid != NULL) {
         write_file(subuid_path, subuid);
     }
-    write_file(passwd_path, passwd);
+    write_file(passwd_path, passwd_text);
     assert_int_equal(account_load(subuid_path, passwd_path), 0);
     (void)unlink(subuid_path);
     (void)unlink(passwd_path);
@@ -100,6 +102,19 @@ static void wrong_lines_are_ignored(void **state)
     assert_int_equal(account_of(100009), 1000);
 }
 
+static void lines_of_any_length_are_read(void **state)
+{
+    static char text[65536];
+    (void)state;
+    (void)snprintf(text, sizeof text, "long:x:1002:1002:%050000d:/:/bin/sh\nshort\n\nx:y\n%s", 0,
+                   passwd);
+    passwd_text = text;
+    load("bob:100000:10\nlong:200000:10\n");
+    passwd_text = passwd;
+    assert_int_equal(account_of(100000), 1001);
+    assert_int_equal(account_of(200000), 1002);
+}
+
 static void no_file_is_no_range(void **state)
 {
     (void)state;
@@ -116,6 +131,7 @@ int main(void)
         cmocka_unit_test(each_block_of_root_is_an_account),
         cmocka_unit_test(ranges_of_a_name_without_entry_are_one_account),
         cmocka_unit_test(wrong_lines_are_ignored),
+        cmocka_unit_test(lines_of_any_length_are_read),
         cmocka_unit_test(no_file_is_no_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

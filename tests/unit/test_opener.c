@@ -206,16 +206,21 @@ static void opens_what_is_wanted_before_what_may_be(void **state)
 /* A process of that uid, which has mapped nothing of what is asked for. */
 static pid_t fork_as(uid_t uid)
 {
+    int pipe_fds[2];
+    char byte = 0;
+    assert_int_equal(pipe(pipe_fds), 0);
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setresuid(uid, uid, uid) == 0) {
+        if (setresuid(uid, uid, uid) == 0 && write(pipe_fds[1], "x", 1) == 1) {
             (void)pause();
         }
         _exit(1);
     }
     assert_true(pid > 0);
-    (void)usleep(1000);
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    (void)close(pipe_fds[0]);
+    (void)close(pipe_fds[1]);
     return pid;
 }
 
