@@ -32,11 +32,26 @@ done
 lab grep -q . /usr/share/doc/cpu-profilerd/kernel-names.conf || fail "there is no drop-in for the kernel's names"
 
 # Files: nothing can be written, there is nobody's home, and no device but the harmless ones.
-for folder in / /etc /usr /var /run /var/lib; do
+for folder in / /etc /usr /var /run /var/lib /tmp /var/tmp /dev/shm; do
     lab test -w "$folder" || fail "$folder cannot be written outside either"
     lab touch "$root$folder/x" 2>"$WORK/err" && fail "$folder can be written"
     grep -q 'Read-only file system' "$WORK/err" || fail "$folder: $(cat "$WORK/err")"
 done
+# mounted OPTION: where the daemon has a mount without it. Of two mounts of one place the later one is what is seen;
+# the kernel's own filesystems are no place for files.
+mounted() {
+    lab cat "/proc/$pid/mountinfo" | awk -v option="$1" '{
+        for (i = 7; $i != "-"; i++) ;
+        lacks[$5] = ("," $6 ",") !~ ("," option ",") && $(i + 1) !~ /^(proc|sysfs|cgroup2?|devpts|fusectl|bpf|debugfs|tracefs|securityfs|pstore|efivarfs)$/
+    } END { for (place in lacks) if (lacks[place]) print place }' | sort | tr '\n' ' '
+}
+# What may be executed is mounted anew, as it was; root's files those are, and the daemon is not root.
+user=(setpriv --reuid=cpu-profilerd --regid=cpu-profilerd --clear-groups)
+for place in $(mounted ro); do
+    writable=$(lab "${user[@]}" find "$root$place" -writable ! -type l 2>/dev/null)
+    [ -z "$writable" ] || fail "the daemon can write to $writable"
+done
+lab "${user[@]}" find /tmp -maxdepth 0 -writable | grep -q . || fail "its user can write nowhere outside either"
 lab test -e /home/alice || fail "there is no home outside either"
 lab touch /tmp/outside
 seen=$(lab find "$root/home" "$root/tmp" -mindepth 1)
@@ -50,6 +65,9 @@ lab test -e "$root/dev/kmsg" && fail "there is the kernel's log"
 # Programs: its own alone.
 lab "$root/usr/bin/true" 2>"$WORK/err" && fail "another program can be executed"
 grep -qi 'permission denied' "$WORK/err" || fail "true: $(cat "$WORK/err")"
+for place in $(mounted noexec); do
+    [[ " /lib /lib64 /usr/lib /usr/lib64 /usr/sbin/cpu-profilerd /run/systemd/incoming " == *" $place "* ]] || fail "programs in $place can be executed"
+done
 lab "$root/usr/sbin/cpu-profilerd" --version >/dev/null || fail "it cannot be executed itself"
 
 # Nothing records on its own.
