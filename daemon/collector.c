@@ -135,7 +135,9 @@ static unsigned take_requests(struct collector *collector)
         }
     }
     while (mail.openings != NULL) {
-        perf_opening_push(&collector->waiting, perf_opening_pop(&mail.openings));
+        struct perf_opening *opening = perf_opening_pop(&mail.openings);
+        drain_gap(collector->drain, opening->index, opening->gap_from_ns, opening->gap_to_ns);
+        perf_opening_push(&collector->waiting, opening);
     }
     if ((mail.requests & COLLECTOR_FINISH) != 0) {
         free(collector->finishing_json);
@@ -271,7 +273,7 @@ static void install(struct collector *collector, struct perf_opening *opening)
     if (enabled) {
         collector_cpus_return(collector->cpus, index);
     }
-    drain_return_cpu(collector->drain, index, enabled, opening->gap_from_ns, opening->gap_to_ns);
+    drain_return_cpu(collector->drain, index, enabled, opening->gap_to_ns);
     collector_mailbox_post_replaced(collector->mailbox, opening);
 }
 

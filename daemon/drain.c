@@ -153,7 +153,9 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     bool unmapped = false;
     bool uncertain = false;
     uint64_t unready_before = unready_count(drain);
-    if (drain->late != NULL && record->sample.deferred) {
+    if (process_feed_disown(drain->feed, process, sample)) {
+        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
+    } else if (drain->late != NULL && record->sample.deferred) {
         unmapped = late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
     } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
                                &unmapped)) {
@@ -419,6 +421,7 @@ void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
 {
     if (cpu_index < drain->config.source->cpu_count) {
         tick_accounts_lose(drain->accounts, cpu_index, time_ns);
+        process_feed_lose(drain->feed, cpu_index, time_ns);
     }
 }
 
@@ -442,10 +445,14 @@ void drain_leave_cpu(struct drain *drain, size_t cpu_index)
     }
 }
 
-void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
-                      uint64_t gap_to_ns)
+void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
 {
-    process_feed_gap(drain->feed, cpu_index, gap_from_ns, gap_to_ns);
+    process_feed_gap(drain->feed, cpu_index, from_ns, to_ns);
+}
+
+void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns)
+{
+    process_feed_renew(drain->feed, cpu_index, gap_to_ns);
     if (enabled) {
         tick_accounts_return(drain->accounts, cpu_index);
     }

@@ -70,14 +70,14 @@ void drain_suspended(struct drain *drain, uint64_t jump_ns);
 /*
  * A CPU (index into the source's) went offline, and has had no ticks since `time_ns`. When it comes
  * back: once its rings are empty, which they are after some rounds, it is left; its events and
- * rings are replaced; and it is there again, from its started_ns on if sampling was `enabled`. From
- * `gap_from_ns` to `gap_to_ns` its sideband may be missing.
+ * rings are replaced; and it is there again, from its started_ns on if sampling was `enabled`. As
+ * soon as it is known to come back, drain_gap() tells from when to when its sideband is missing.
  */
 void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns);
 bool drain_is_empty(struct drain *drain, size_t cpu_index);
 void drain_leave_cpu(struct drain *drain, size_t cpu_index);
-void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_from_ns,
-                      uint64_t gap_to_ns);
+void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns);
+void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns);
 
 /* Empties the sideband's rings, between the rounds that handle samples. While there are any, only a
  * bit of what is up to the horizon is applied; the rest waits for the samples that lie before it.

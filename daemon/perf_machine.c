@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,6 +73,32 @@ int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *re
 int perf_machine_present(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr)
 {
     return read_cpus(PERF_PRESENT_PATH, ret_cpus, ret_count, reterr);
+}
+
+long perf_machine_active_step(const char *steps)
+{
+    static const char name[] = ": sched:active\n";
+    const char *end = strstr(steps, name);
+    const char *begin = end;
+    while (begin != NULL && begin > steps && begin[-1] != '\n') {
+        begin--;
+    }
+    char *number_end = NULL;
+    long number = begin == NULL ? -1 : strtol(begin, &number_end, 10);
+    return number_end == end ? number : -1;
+}
+
+bool perf_machine_runs_tasks(uint32_t cpu)
+{
+    char steps[SMALL_FILE_BYTES];
+    char path[sizeof "/sys/devices/system/cpu/cpu4294967295/hotplug/state"];
+    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%" PRIu32 "/hotplug/state", cpu);
+    if (read_small_file(PERF_STEPS_PATH, steps) < 0) {
+        return true;
+    }
+    const long active = perf_machine_active_step(steps);
+    const long step = perf_machine_number(path, -1);
+    return active < 0 || step < 0 || step >= active;
 }
 
 bool perf_machine_sees_all_pids(void)

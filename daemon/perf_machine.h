@@ -11,6 +11,7 @@
 
 #define PERF_ONLINE_PATH    "/sys/devices/system/cpu/online"
 #define PERF_PRESENT_PATH   "/sys/devices/system/cpu/present"
+#define PERF_STEPS_PATH     "/sys/devices/system/cpu/hotplug/states"
 #define PERF_MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 #define PERF_PARANOID_PATH  "/proc/sys/kernel/perf_event_paranoid"
 #define PERF_CLOCKS_PATH    "/proc/self/timens_offsets"
@@ -24,6 +25,14 @@ int perf_machine_online(uint32_t **ret_cpus, size_t *ret_count, struct fault *re
 
 /* The same of those that the machine has, online or not. */
 int perf_machine_present(uint32_t **ret_cpus, size_t *ret_count, struct fault *reterr);
+
+/*
+ * A CPU comes online in numbered steps. perf_machine_active_step() returns the one from which on it
+ * has tasks to run, of the text of PERF_STEPS_PATH; -1: it does not say. perf_machine_runs_tasks()
+ * says whether a CPU may have come as far; true where nothing tells.
+ */
+long perf_machine_active_step(const char *steps);
+bool perf_machine_runs_tasks(uint32_t cpu);
 
 /*
  * How far CLOCK_BOOTTIME is from the kernel's own here, in ns: a time namespace has an offset, and

@@ -11,8 +11,11 @@
 #include "process_readings.h"
 #include "sideband.h"
 
+#include <string.h>
+
 #define RESCAN_PERIOD_NS PROCESS_READINGS_PERIOD_NS
 #define OWNERS_PERIOD_NS UINT64_C(60000000000) /* a walk of 30,000 processes takes seconds */
+#define GAPS_MAX         16
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
 struct loss {
@@ -25,8 +28,11 @@ struct process_feed {
     struct process_feed_counts counts;
     struct sideband *sideband;
     uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
+    uint64_t *lost_ns; /* and when it went offline, 0: not known */
     bool rescan;
-    struct loss loss; /* the last one, or the last few together */
+    struct loss loss;           /* the last one, or the last few together */
+    struct loss gaps[GAPS_MAX]; /* of CPUs that came back, in that order */
+    size_t gap_count;
     struct process_readings *readings;
     uint64_t reached_ns; /* up to where sideband has been applied */
     bool news;           /* readings have come */
@@ -41,9 +47,11 @@ struct process_feed *process_feed_new(const struct process_feed_config *config)
     }
     feed->config = *config;
     feed->told_ns = calloc(config->source->sideband_count, sizeof *feed->told_ns);
+    feed->lost_ns = calloc(config->source->sideband_count, sizeof *feed->lost_ns);
     feed->sideband = sideband_new();
     feed->readings = process_readings_new(config->processes, config->filter);
-    if (feed->told_ns == NULL || feed->sideband == NULL || feed->readings == NULL) {
+    if (feed->told_ns == NULL || feed->lost_ns == NULL || feed->sideband == NULL ||
+        feed->readings == NULL) {
         return process_feed_free(feed);
     }
     return feed;
@@ -55,6 +63,7 @@ struct process_feed *process_feed_free(struct process_feed *feed)
         (void)sideband_free(feed->sideband);
         (void)process_readings_free(feed->readings);
         free(feed->told_ns);
+        free(feed->lost_ns);
         free(feed);
     }
     return NULL;
@@ -127,6 +136,19 @@ static void apply_sideband(struct process_feed *feed, const struct perf_record *
     }
 }
 
+/* Of more gaps than there is room for the oldest two count as one. */
+static void note_gap(struct process_feed *feed, uint64_t from_ns, uint64_t to_ns)
+{
+    struct loss *gaps = feed->gaps;
+    if (feed->gap_count == GAPS_MAX) {
+        gaps[1].from_ns = gaps[0].from_ns < gaps[1].from_ns ? gaps[0].from_ns : gaps[1].from_ns;
+        gaps[1].to_ns = gaps[0].to_ns > gaps[1].to_ns ? gaps[0].to_ns : gaps[1].to_ns;
+        memmove(&gaps[0], &gaps[1], (GAPS_MAX - 1) * sizeof gaps[0]);
+        feed->gap_count--;
+    }
+    gaps[feed->gap_count++] = (struct loss){from_ns, to_ns};
+}
+
 static void note_loss(struct process_feed *feed, uint64_t from_ns, uint64_t to_ns)
 {
     struct loss *loss = &feed->loss;
@@ -143,10 +165,22 @@ static void drop_record(struct process_feed *feed, uint64_t from_ns, uint64_t to
     feed->rescan = true;
 }
 
+void process_feed_lose(struct process_feed *feed, size_t cpu_index, uint64_t time_ns)
+{
+    feed->lost_ns[cpu_index] = time_ns;
+}
+
 void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
 {
+    const uint64_t lost_ns = feed->lost_ns[cpu_index];
+    from_ns = lost_ns > from_ns && lost_ns <= to_ns ? lost_ns : from_ns;
     drop_record(feed, from_ns, to_ns);
-    feed->told_ns[cpu_index] = to_ns;
+    note_gap(feed, from_ns, to_ns);
+}
+
+void process_feed_renew(struct process_feed *feed, size_t cpu_index, uint64_t time_ns)
+{
+    feed->told_ns[cpu_index] = time_ns;
 }
 
 /* Moves what a CPU's sideband ring holds into the queue; whether it held anything. */
@@ -237,12 +271,48 @@ static bool can_be_of(const struct process *process, const struct sample *sample
     return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
 }
 
+/* Whether a process was what is known of it at a time, in spite of records that were lost: from
+ * then on a record told of it, or a reading of /proc. */
+static bool is_known_since(const struct process *process, uint64_t lost_ns, uint64_t time_ns)
+{
+    const uint64_t anew_ns[] = {process->from_ns, process->exec_ns, process->scan_ns};
+    for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
+        if (anew_ns[i] >= lost_ns && anew_ns[i] <= time_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The end of the last gap in which a process may have become what it was at a time, or 0. */
+static uint64_t doubtful_until(const struct process_feed *feed, const struct process *process,
+                               uint64_t time_ns)
+{
+    for (size_t i = process->kernel_thread ? 0 : feed->gap_count; i > 0; i--) {
+        const struct loss *gap = &feed->gaps[i - 1];
+        bool agreed = process->agreed_ns >= gap->to_ns && time_ns >= process->exec_ns;
+        if (time_ns >= gap->from_ns && !agreed && !is_known_since(process, gap->to_ns, time_ns)) {
+            return gap->to_ns;
+        }
+    }
+    return 0;
+}
+
+bool process_feed_disown(struct process_feed *feed, struct process *process,
+                         const struct sample *sample)
+{
+    if (process == NULL || doubtful_until(feed, process, sample->time_ns) == 0) {
+        return false;
+    }
+    process_table_doubt(feed->config.processes, process, sample->tid, sample->time_ns);
+    return true;
+}
+
 /* What is there already is told at once; but not for every sample of a process that is awaited.
- * `process` may be NULL. */
-static enum reading_state ask(struct process_feed *feed, const struct process *process,
+ * What was read before `from_ns` is none. */
+static enum reading_state ask(struct process_feed *feed, uint64_t from_ns,
                               const struct sample *sample)
 {
-    const uint64_t from_ns = process == NULL ? 0 : process->from_ns;
     enum reading_state state =
         process_readings_ask(feed->readings, sample->pid, from_ns, sample->time_ns);
     if (state == READING_ASKED && process_readings_apply(feed->readings, feed->reached_ns)) {
@@ -261,11 +331,15 @@ struct process *process_feed_find(struct process_feed *feed, const struct sample
         return NULL;
     }
     struct process *process = process_table_find(processes, sample->pid, sample->time_ns);
-    if (can_be_of(process, sample) &&
-        (process->scanned || process->next_scan_ns > sample->time_ns)) {
-        return process;
+    uint64_t from_ns = 0;
+    if (can_be_of(process, sample)) {
+        const uint64_t gap_ns = doubtful_until(feed, process, sample->time_ns);
+        if (gap_ns == 0 && (process->scanned || process->next_scan_ns > sample->time_ns)) {
+            return process;
+        }
+        from_ns = gap_ns > process->from_ns ? gap_ns : process->from_ns;
     }
-    enum reading_state state = ask(feed, can_be_of(process, sample) ? process : NULL, sample);
+    enum reading_state state = ask(feed, from_ns, sample);
     process = process_table_find(processes, sample->pid, sample->time_ns);
     if (state == READING_COMES && !settle) {
         *ret_awaited = true;
@@ -289,12 +363,8 @@ bool process_feed_is_doubtful(const struct process_feed *feed, const struct proc
                               uint64_t time_ns)
 {
     const struct loss *loss = &feed->loss;
-    const uint64_t anew_ns[] = {process->from_ns, process->exec_ns, process->scan_ns};
-    bool doubtful = loss->to_ns > 0 && time_ns >= loss->from_ns;
-    for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
-        doubtful = doubtful && (anew_ns[i] < loss->to_ns || anew_ns[i] > time_ns);
-    }
-    return doubtful;
+    return loss->to_ns > 0 && time_ns >= loss->from_ns &&
+           !is_known_since(process, loss->to_ns, time_ns);
 }
 
 bool process_feed_has_more(const struct process_feed *feed, uint64_t horizon_ns)

@@ -58,10 +58,22 @@ void process_feed_reread(struct process_feed *feed, struct process *process, uin
 bool process_feed_is_doubtful(const struct process_feed *feed, const struct process *process,
                               uint64_t time_ns);
 
-/* A CPU (index into the source's) has new rings, empty till now. From the one time to the other its
- * sideband may be missing, as if it were lost. */
+/*
+ * Whether a process may have been another program at the time of a sample: a CPU was there without
+ * its sideband, and neither a record nor a reading of /proc has told since. Then it has no name at
+ * that time.
+ */
+bool process_feed_disown(struct process_feed *feed, struct process *process,
+                         const struct sample *sample);
+
+/* A CPU (index into the source's, as below) works no more since `time_ns`. */
+void process_feed_lose(struct process_feed *feed, size_t cpu_index, uint64_t time_ns);
+/* A CPU has come back: from the one time, or since it was lost, to the other its sideband is
+ * missing, as if it were lost. */
 void process_feed_gap(struct process_feed *feed, size_t cpu_index, uint64_t from_ns,
                       uint64_t to_ns);
+/* Its rings are new, empty till `time_ns`. */
+void process_feed_renew(struct process_feed *feed, size_t cpu_index, uint64_t time_ns);
 /* Whether sideband was lost since the last call, so that all processes must be read again, or a
  * walk could not read them. */
 bool process_feed_take_rescan(struct process_feed *feed);

@@ -60,11 +60,15 @@ void process_threads_fork(struct process_account *account, struct process *proce
 /* The name from `time_ns` on, until the one that follows, should there be a newer one already. */
 void process_threads_rename(struct process_account *account, struct process *process,
                             struct thread *thread, const char *comm, uint64_t time_ns);
+/* No name from `time_ns` on, until the one that follows or the process's last scan. */
+void process_threads_doubt(struct process_account *account, struct process *process,
+                           struct thread *thread, uint64_t time_ns);
 void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t time_ns);
 /* Ends the threads that were there before `time_ns` but for `kept_tid`; with 0, all threads. */
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns);
-void process_threads_scan(struct process_account *account, struct process *process,
+/* Returns whether the leader was known by another name. */
+bool process_threads_scan(struct process_account *account, struct process *process,
                           const struct process_scan *scan);
 /* Looks at `steps` threads at most, and goes on behind them in the next call: prune_at is where, 0
  * when it has seen all. Returns whether some thread has ended that is still kept, or some name. */

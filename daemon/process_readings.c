@@ -282,7 +282,7 @@ static void remember(struct process_readings *readings, const struct proc_readin
     if (reading->urgency == PROC_SAMPLED || !other) {
         readings->places[place].pid = reading->scan.pid;
         readings->places[place].news = reading->error == -ESRCH ? NEWS_GONE : NEWS_READ;
-        readings->places[place].read_ns = reading->scan.end_ns;
+        readings->places[place].read_ns = reading->scan.begin_ns;
     }
 }
 

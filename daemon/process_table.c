@@ -411,11 +411,15 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     }
     process->threads_known =
         process->threads_known || (scan->thread_count > 0 && !scan->threads_cut);
-    process_threads_scan(&table->account, process, scan);
+    const uint64_t generation = process->generation;
+    bool renamed = process_threads_scan(&table->account, process, scan);
     process_mappings_scan(&table->account, process, scan);
+    process->scan_differs = process->scan_differs || renamed || process->generation != generation;
     if (!scan->mappings_missing) {
         process->scanned = true;
         process->scan_ns = scan->begin_ns;
+        process->agreed_ns = process->scan_differs ? process->agreed_ns : scan->begin_ns;
+        process->scan_differs = false;
     }
     list(table, process);
 }
@@ -430,6 +434,20 @@ void process_table_lost(struct process_table *table, uint64_t time_ns)
     if (time_ns > table->account.lost_ns) {
         table->account.lost_ns = time_ns;
     }
+}
+
+void process_table_doubt(struct process_table *table, struct process *process, int32_t tid,
+                         uint64_t time_ns)
+{
+    const int32_t tids[] = {process->pid, tid};
+    const size_t count = tid == process->pid ? 1 : 2;
+    for (size_t i = 0; i < count; i++) {
+        struct thread *thread = process_find_thread(process, tids[i], time_ns);
+        if (thread != NULL) {
+            process_threads_doubt(&table->account, process, thread, time_ns);
+        }
+    }
+    list(table, process);
 }
 
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns)

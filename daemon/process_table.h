@@ -127,6 +127,7 @@ struct process {
     uint64_t identity_asked_ns; /* when it was asked for last; 0: not since its fork or exec */
     uint64_t identity_ns; /* when its uid and cgroups were read; 0: not since its fork or exec */
     uint64_t scan_ns;     /* when the reading of /proc began that was told last, 0: never */
+    uint64_t agreed_ns;   /* and the last one that found nothing to be other than it was known */
 
     /* trace.c's own. */
     uint64_t defined_ns;     /* from when on what is written of it holds, */
@@ -141,6 +142,7 @@ struct process {
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
+    bool scan_differs;  /* of the scan that is told in parts */
     bool threads_known; /* /proc listed them: none lives that was not told of */
     bool leader_exited;
     bool listed;            /* on the list of what prune looks at */
@@ -243,6 +245,12 @@ bool process_table_take_root_refused(struct process_table *table);
 /* Records of any process were lost up to `time_ns`: a scan that begins later knows better than the
  * older records. */
 void process_table_lost(struct process_table *table, uint64_t time_ns);
+/*
+ * What a process and its thread `tid` are called at `time_ns` may be a name of an earlier program:
+ * they have none from then on, until a record, or the last scan if that is later, names them.
+ */
+void process_table_doubt(struct process_table *table, struct process *process, int32_t tid,
+                         uint64_t time_ns);
 /* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 

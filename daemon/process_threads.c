@@ -209,6 +209,21 @@ void process_threads_rename(struct process_account *account, struct process *pro
     }
 }
 
+void process_threads_doubt(struct process_account *account, struct process *process,
+                           struct thread *thread, uint64_t time_ns)
+{
+    const struct name *name = process_thread_name(thread, time_ns);
+    if (name == NULL || name->text[0] == '\0') {
+        return;
+    }
+    const struct name known = *name;
+    bool newest = name == &thread->names[thread->name_count - 1];
+    process_threads_rename(account, process, thread, "", time_ns);
+    if (newest && process->scan_ns > time_ns) {
+        process_threads_rename(account, process, thread, known.text, process->scan_ns);
+    }
+}
+
 void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
                           struct thread *parent, uint64_t time_ns)
 {
@@ -262,9 +277,10 @@ void process_threads_end_others(struct process *process, int32_t kept_tid, uint6
     }
 }
 
-void process_threads_scan(struct process_account *account, struct process *process,
+bool process_threads_scan(struct process_account *account, struct process *process,
                           const struct process_scan *scan)
 {
+    bool renamed = false;
     for (size_t i = 0; i < scan->thread_count; i++) {
         const struct scanned_thread *scanned = &scan->threads[i];
         struct thread *thread = find_last(process, scanned->tid, TIME_OPEN_NS);
@@ -279,11 +295,13 @@ void process_threads_scan(struct process_account *account, struct process *proce
             thread = add(account, process, scanned->tid, from_ns, scan->begin_ns);
         }
         if (thread != NULL) {
-            bool named = thread->name_count > 0;
+            const uint32_t count = thread->name_count;
             process_threads_rename(account, process, thread, scanned->comm,
-                                   named ? scan->begin_ns : thread->from_ns);
+                                   count > 0 ? scan->begin_ns : thread->from_ns);
+            renamed = renamed || (scanned->tid == process->pid && thread->name_count != count);
         }
     }
+    return renamed;
 }
 
 static void free_thread(struct process_account *account, struct process *process,

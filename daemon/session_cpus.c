@@ -4,7 +4,9 @@
  * A CPU is taken to be gone when sysfs says that it is offline, or when its sideband, always on,
  * has stopped: a CPU that went and came back unseen has no events either, and none of a suspended
  * machine but the first has. So nothing depends on being told: the kernel's events make it fast,
- * and where there are none one look a second does.
+ * and where there are none one look a second does. A CPU that went lately is looked for more often:
+ * what it does between its return and its new events is not seen, and each look that does not find
+ * it shows that there is nothing of that yet.
  *
  * here -gone-> away -opened-> coming -replaced-> here. What cannot be opened is tried again at
  * every look, and logged once. Whatever the session's state is, the CPU's sideband is wanted;
@@ -21,7 +23,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_USEC UINT64_C(1000000)
+#define LOOK_USEC      UINT64_C(1000000)
+#define LOOK_AWAY_USEC UINT64_C(5000)
+#define AWAY_LATELY_NS (2 * NS_PER_S)
 
 /* A storm of events, of whatever devices, costs no more than so many looks. */
 #define EVENTS_SPAN_USEC UINT64_C(1000000)
@@ -38,6 +42,7 @@ struct cpu {
     enum place place;
     bool refused;      /* since it is away */
     uint64_t known_ns; /* that nothing was missed before, CLOCK_BOOTTIME */
+    uint64_t away_ns;  /* when it was found to be gone */
 };
 
 struct session_cpus {
@@ -80,7 +85,9 @@ static void open_again(struct session_cpus *cpus, size_t index)
         refuse(cpus, index, r, &fault);
         return;
     }
-    opening->gap_from_ns = cpus->cpus[index].known_ns;
+    /* Asked for when its sideband is there: until now nothing of it can have been missed. */
+    bool ran = perf_machine_runs_tasks(cpus->cpus[index].cpu);
+    opening->gap_from_ns = ran ? cpus->cpus[index].known_ns : opening->gap_to_ns;
     cpus->cpus[index].place = PLACE_COMING;
     collector_replace_cpu(cpus->params.collector, opening);
 }
@@ -98,15 +105,30 @@ static void look_at(struct session_cpus *cpus, size_t index, bool online, uint64
     }
     if (cpu->place == PLACE_HERE) {
         cpu->place = PLACE_AWAY;
+        cpu->away_ns = time_ns;
         cpu->refused = false;
         log_info("session %s: CPU %u went offline", cpus->params.session_id, cpu->cpu);
         collector_lose_cpu(cpus->params.collector, index);
     }
-    if (online) {
-        open_again(cpus, index);
-    } else {
+    if (!online || !perf_machine_runs_tasks(cpu->cpu)) {
         cpu->known_ns = time_ns;
     }
+    if (online) {
+        open_again(cpus, index);
+    }
+}
+
+static void set_next_look(struct session_cpus *cpus, uint64_t time_ns)
+{
+    uint64_t usec = LOOK_USEC;
+    for (size_t i = 0; i < cpus->params.source->sideband_count; i++) {
+        const struct cpu *cpu = &cpus->cpus[i];
+        if (cpu->place == PLACE_AWAY && time_ns - cpu->away_ns < AWAY_LATELY_NS) {
+            usec = LOOK_AWAY_USEC;
+        }
+    }
+    (void)sd_event_source_set_time_relative(cpus->tick_source, usec);
+    (void)sd_event_source_set_enabled(cpus->tick_source, SD_EVENT_ONESHOT);
 }
 
 void session_cpus_look(struct session_cpus *cpus)
@@ -122,6 +144,7 @@ void session_cpus_look(struct session_cpus *cpus)
         bool is_off = told && !is_online(online, count, cpus->cpus[i].cpu);
         look_at(cpus, i, !is_off, time_ns);
     }
+    set_next_look(cpus, time_ns);
 }
 
 void session_cpus_replaced(struct session_cpus *cpus)
@@ -143,9 +166,9 @@ void session_cpus_replaced(struct session_cpus *cpus)
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
     (void)usec;
+    (void)source;
     session_cpus_look(userdata);
-    int r = sd_event_source_set_time_relative(source, LOOK_USEC);
-    return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+    return 0;
 }
 
 static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata)

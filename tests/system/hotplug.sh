@@ -48,7 +48,7 @@ profctl record -F 4000 -a -d 3 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
 recorder=$!
 background_pids+=("$recorder")
 sleep 0.3
-"$WORK/chain_a" "$WORK/chain.log" 3000 200 "$WORK/chain_b" &
+"$WORK/chain_a" "$WORK/chain.log" 3000 600 "$WORK/chain_b" &
 background_pids+=("$!")
 for _ in 1 2 3; do
     echo 0 >"$online"

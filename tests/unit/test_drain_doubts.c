@@ -366,6 +366,55 @@ static void what_is_read_in_vain_is_read_ever_less(void **state)
     assert_int_equal(count, 7);
 }
 
+/* What /proc shows at 600 is what was known. */
+static int read_same(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    static struct mapping_description mapping;
+    (void)read_changed(pid, reading, userdata);
+    mapping = describe("/a", PLACE);
+    reading->mappings = &mapping;
+    return 0;
+}
+
+/* A CPU was back before its sideband, from 500 to 560. Of samples at these times, and of one later.
+ */
+static void expect_after_gap(struct ring_world *world, const char *expected)
+{
+    drain_gap(world->drain, 0, 500, 560);
+    put_sample(world, 490, false);
+    put_sample(world, 550, false);
+    put_sample(world, 590, false);
+    put_sample(world, 650, false);
+    drain_all(world->drain, 660);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+    expect_samples(world, expected);
+}
+
+static void what_is_read_to_be_as_before_a_gap_was_so_in_it(void **state)
+{
+    fake_proc_set(read_same, NULL);
+    expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 prog a+0x10 ; "
+                             "590 prog a+0x10 ; 650 prog a+0x10 ; ");
+}
+
+static void what_changed_in_a_gap_has_no_name_before_it_is_read(void **state)
+{
+    fake_proc_set(read_changed, NULL);
+    expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
+                             "590 [unknown] ; 650 prog b+0x10 ; ");
+}
+
+static void a_program_that_ends_unread_after_a_gap_has_no_name(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(NULL, NULL);
+    process_table_comm(world->processes, PID, PID, "two", true, 640);
+    map(world, "/c", PLACE, 645);
+    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
+                            "590 [unknown] ; 650 two c+0x10 ; ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -383,6 +432,9 @@ int main(void)
         TEST(a_walk_that_fails_is_due_again),
         TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
         TEST(what_is_read_in_vain_is_read_ever_less),
+        TEST(what_is_read_to_be_as_before_a_gap_was_so_in_it),
+        TEST(what_changed_in_a_gap_has_no_name_before_it_is_read),
+        TEST(a_program_that_ends_unread_after_a_gap_has_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

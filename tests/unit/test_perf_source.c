@@ -48,10 +48,23 @@ static void knows_how_far_a_time_namespace_is_off(void **state)
     }
 }
 
+static void knows_from_which_step_on_a_cpu_has_tasks(void **state)
+{
+    (void)state;
+    assert_int_equal(perf_machine_active_step("  0: offline\n154: perf:online\n"
+                                              "235: sched:active\n236: online\n"),
+                     235);
+    assert_int_equal(perf_machine_active_step("7: sched:active\n"), 7);
+    assert_int_equal(perf_machine_active_step("x: sched:active\n"), -1);
+    assert_int_equal(perf_machine_active_step("235: sched:activated\n"), -1);
+    assert_int_equal(perf_machine_active_step(""), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_how_far_a_time_namespace_is_off),
+        cmocka_unit_test(knows_from_which_step_on_a_cpu_has_tasks),
         cmocka_unit_test(no_switches_are_wanted_of_a_source_that_does_not_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
