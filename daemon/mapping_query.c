@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* The vdso of a 32-bit process is another image than ours; it lies where 32 bits reach. */
+#define COMPAT_END (UINT64_C(1) << 32)
+
 static bool is_vdso(const char *path)
 {
     return strcmp(path, "[vdso]") == 0;
@@ -15,7 +18,7 @@ static bool is_vdso(const char *path)
 bool mapping_has_module(const struct mapping *mapping)
 {
     const char *path = mapping->file->path;
-    return (path[0] == '/' && path[1] != '/') || is_vdso(path);
+    return (path[0] == '/' && path[1] != '/') || (is_vdso(path) && mapping->start >= COMPAT_END);
 }
 
 /* "[vvar]", "[vsyscall]" and the like are the kernel's. */

@@ -67,11 +67,15 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
     return NULL;
 }
 
-/* The file of a mapping, met if need be; NULL where there is none, or no memory. */
+/* The file of a mapping, met if need be; NULL where there is none, or no memory. "[vdso]" is one
+ * path for mappings with a file and for others. */
 static struct trace_file *file_of(struct trace_modules *modules, const struct process *process,
                                   const struct mapping *mapping)
 {
-    if (mapping->file->trace_file == NULL && mapping_has_module(mapping)) {
+    if (!mapping_has_module(mapping)) {
+        return NULL;
+    }
+    if (mapping->file->trace_file == NULL) {
         const struct module_query query = mapping_query(process, mapping);
         mapping->file->trace_file = trace_files_meet(modules->files, process->owner, &query);
     }

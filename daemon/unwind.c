@@ -24,13 +24,31 @@ struct walk {
     struct unwind_result result;
 };
 
-/* `code_address` is in the instruction that the frame is at. Returns STACK_NONE, or what the stack
- * ends with without this frame; with a table that is pending that has no meaning. */
-static enum stack_quality add_frame(struct walk *walk, uint64_t pc, uint64_t code_address,
+/* How a frame's program counter came to be. */
+enum arrival {
+    ARRIVAL_CALL,   /* it is a return address: behind the call */
+    ARRIVAL_SIGNAL, /* it is the instruction that a signal interrupted */
+};
+
+/*
+ * What is written for a frame: an address whose predecessor is in the frame's instruction. A return
+ * address is that by itself. What a signal interrupted is exact, and so is the trampoline to which
+ * the kernel has a handler return: no call stands before it.
+ */
+static uint64_t written_address(const struct walk *walk, uint64_t pc, enum arrival arrival)
+{
+    bool is_trampoline = walk->code == UNWIND_CODE_RULE && walk->rule->signal_frame != 0;
+    return arrival == ARRIVAL_SIGNAL || is_trampoline ? pc + 1 : pc;
+}
+
+/* Returns STACK_NONE, or what the stack ends with without this frame; with a table that is pending
+ * that has no meaning. */
+static enum stack_quality add_frame(struct walk *walk, uint64_t pc, enum arrival arrival,
                                     uint64_t place)
 {
     const struct unwind_input *input = walk->input;
-    walk->code = input->lookup(code_address, &walk->rule, input->userdata);
+    walk->code =
+        input->lookup(arrival == ARRIVAL_SIGNAL ? pc : pc - 1, &walk->rule, input->userdata);
     if (walk->code == UNWIND_CODE_NONE || walk->code == UNWIND_CODE_PENDING) {
         return STACK_BAD_MEMORY;
     }
@@ -38,8 +56,20 @@ static enum stack_quality add_frame(struct walk *walk, uint64_t pc, uint64_t cod
         return STACK_DEPTH;
     }
     walk->places[walk->result.frame_count] = place;
-    walk->frames[walk->result.frame_count++] = pc;
+    walk->frames[walk->result.frame_count++] = written_address(walk, pc, arrival);
     return STACK_NONE;
+}
+
+/* The sampled instruction, which is written as it is, even where nothing says what it is. */
+static enum stack_quality add_leaf(struct walk *walk)
+{
+    const uint64_t ip = walk->input->ip;
+    walk->places[0] = walk->memory.start;
+    walk->frames[0] = ip;
+    walk->code = walk->input->lookup(ip, &walk->rule, walk->input->userdata);
+    walk->result.frame_count = walk->code == UNWIND_CODE_PENDING ? 0 : 1;
+    return walk->code == UNWIND_CODE_NONE || walk->code == UNWIND_CODE_PENDING ? STACK_BAD_MEMORY
+                                                                               : STACK_NONE;
 }
 
 static bool is_root(const struct walk *walk)
@@ -81,7 +111,7 @@ static enum stack_quality take_chain(struct walk *walk, size_t next, enum stack_
     }
     for (; next < input->chain_count; next++) {
         uint64_t pc = input->chain[next];
-        enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, pc - 1, 0);
+        enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, ARRIVAL_CALL, 0);
         if (end != STACK_NONE) {
             return end;
         }
@@ -166,7 +196,7 @@ static enum stack_quality step_over_switch(struct walk *walk)
     }
     walk->frame = caller;
     enum stack_quality quality =
-        add_frame(walk, caller.pc, caller.pc - 1, caller.registers[ARCH_DWARF_SP]);
+        add_frame(walk, caller.pc, ARRIVAL_CALL, caller.registers[ARCH_DWARF_SP]);
     if (quality == STACK_NONE) {
         walk->result.cfi_frame_count++;
     }
@@ -207,8 +237,7 @@ static enum stack_quality step(struct walk *walk)
     if (interrupted) {
         walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);
     }
-    uint64_t pc = walk->frame.pc;
-    quality = add_frame(walk, pc, interrupted ? pc : pc - 1, sp);
+    quality = add_frame(walk, walk->frame.pc, interrupted ? ARRIVAL_SIGNAL : ARRIVAL_CALL, sp);
     if (quality == STACK_NONE && by_rule) {
         walk->result.cfi_frame_count++;
     } else if (quality == STACK_NONE) {
@@ -231,11 +260,7 @@ void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *
         .places = places,
     };
     memcpy(walk.frame.registers, input->registers, sizeof walk.frame.registers);
-    enum stack_quality quality = add_frame(&walk, input->ip, input->ip, walk.memory.start);
-    if (walk.code == UNWIND_CODE_NONE) {
-        places[walk.result.frame_count] = walk.memory.start;
-        frames[walk.result.frame_count++] = input->ip;
-    }
+    enum stack_quality quality = add_leaf(&walk);
     while (quality == STACK_NONE) {
         quality = step(&walk);
     }

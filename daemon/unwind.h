@@ -60,9 +60,11 @@ struct unwind_result {
 };
 
 /*
- * `frames` (max_depth of them, the caller's) are filled leaf first: the first is `ip`, the others
- * are return addresses, or the interrupted instruction above a signal frame. `places` (as many) are
- * the frames' stack pointers, 0 where nobody knows: a return address lies below its frame's.
+ * `frames` (max_depth of them, the caller's) are filled leaf first: the first is `ip`. Of each
+ * other the predecessor, address - 1, is in the frame's instruction: it is a return address, or, of
+ * what a signal interrupted and of the trampoline behind a handler, the exact address + 1. `places`
+ * (as many) are the frames' stack pointers, 0 where nobody knows: a return address lies below its
+ * frame's.
  */
 void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *places,
                   struct unwind_result *ret);

@@ -115,15 +115,19 @@ static bool on_set_registers(Dwfl_Thread *thread, void *userdata)
 static int on_frame(Dwfl_Frame *frame, void *userdata)
 {
     struct oracle_libdw *libdw = userdata;
+    struct oracle_stack *stack = libdw->stack;
     Dwarf_Addr pc = 0;
+    bool interrupted = false;
     if (libdw->missed || libdw->stack->count == UNWIND_DEPTH_MAX ||
-        !dwfl_frame_pc(frame, &pc, NULL)) {
+        !dwfl_frame_pc(frame, &pc, &interrupted)) {
         return DWARF_CB_ABORT;
     }
     if (libdw->stack->count == 1) {
         find_popped(libdw, frame);
     }
-    libdw->stack->frames[libdw->stack->count++] = pc;
+    /* It says so of the trampoline behind a handler as well: no call stands before either. */
+    interrupted = interrupted && stack->count > 0;
+    stack->frames[stack->count++] = interrupted ? pc + 1 : pc;
     return DWARF_CB_OK;
 }
 

@@ -6,7 +6,7 @@
 # program spends its time at least 99.5 % are the known chain of functions, and complete where they must be.
 . "${0%/*}/lib.sh"
 require_perf
-kinds=(deep shallow tail alloca altstack coroutine vfork tiny hostilebp hostilesp)
+kinds=(deep shallow tail alloca altstack trap coroutine vfork tiny hostilebp hostilesp)
 for kind in "${kinds[@]}"; do
     run_in_background "$WORKLOADS/odd_stacks" "$kind" 40
 done
@@ -40,6 +40,8 @@ KNOWN = {
     "alloca": ROOT + r"run_alloca;use_room;odd_spin",
     "vfork": ROOT + r"run_vfork;odd_spin",
     "tiny": THREAD + r"tiny_thread;odd_spin",
+    # The instruction that was interrupted is its function's first, and no call stands before it.
+    "trap": ROOT + r"run_trap;trapped;[^;]*;on_trap;odd_spin",
     # Marked: too long; a caller whose stack is in no copy.
     "deep": r"\[truncated\];(?:recurse;){126}odd_spin",
     "altstack": r"\[truncated\];(?:[^;]*;)*on_signal;odd_spin",

@@ -10,8 +10,10 @@
 
 #define STACK_START UINT64_C(0x7ffff000)
 #define AT(word)    (STACK_START + 8 * (uint64_t)(word))
-#define WORDS_MAX   ((size_t)40)
-#define FRAMES_MAX  ((size_t)12)
+/* What is written of an address that is no return address. */
+#define EXACT(pc)  ((pc) + 1)
+#define WORDS_MAX  ((size_t)40)
+#define FRAMES_MAX ((size_t)12)
 
 /* One stack. What is not said of it is 0. */
 struct story {

@@ -122,6 +122,40 @@ static WORKLOAD_NOINLINE void run_altstack(void)
     (void)raise(SIGUSR1);
 }
 
+/* A function that a signal interrupts at its first instruction, right behind another one. */
+void trapped(void);
+__asm__(".text\n"
+        ".type before_trapped, @function\n"
+        "before_trapped:\n"
+        "    .cfi_startproc\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size before_trapped, . - before_trapped\n"
+        ".globl trapped\n"
+        ".type trapped, @function\n"
+        "trapped:\n"
+        "    .cfi_startproc\n"
+        "    ud2\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size trapped, . - trapped\n");
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    (void)!odd_spin();
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2; /* behind the ud2 */
+}
+
+static WORKLOAD_NOINLINE void run_trap(void)
+{
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    (void)sigaction(SIGILL, &action, NULL);
+    trapped();
+    stay();
+}
+
 static void coroutine_body(void)
 {
     (void)!odd_spin();
@@ -257,7 +291,7 @@ int main(int argc, char **argv)
     } kinds[] = {
         KIND(deep),   KIND(shallow),   KIND(wave),      KIND(tail),
         KIND(alloca), KIND(altstack),  KIND(coroutine), KIND(vfork),
-        KIND(tiny),   KIND(hostilebp), KIND(hostilesp),
+        KIND(tiny),   KIND(hostilebp), KIND(hostilesp), KIND(trap),
     };
     void (*run)(void) = NULL;
     for (size_t i = 0; argc == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
