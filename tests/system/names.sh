@@ -225,16 +225,39 @@ start "${private[@]}" sh -c 'mount -t tmpfs names "$1/overlay" && mkdir "$1/over
 
 # Code that is made as the program runs; in a namespace the map is in a /tmp, and under a pid, of its own.
 cat >"$WORK/maker.c" <<'C'
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
+#define RWX (PROT_READ | PROT_WRITE | PROT_EXEC)
+/* Memory for code: private, shared, System V, or behind a descriptor that can be mapped twice. */
+static void *make(const char *kind)
+{
+    int fd = -1;
+    switch (*kind) {
+    case 's':
+        return mmap(NULL, 4096, RWX, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    case 'v':
+        fd = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0700);
+        void *made = shmat(fd, NULL, SHM_EXEC);
+        shmctl(fd, IPC_RMID, NULL);
+        return made;
+    case 'm':
+        fd = memfd_create("doublemapper", 0);
+        return ftruncate(fd, 4096) < 0 ? MAP_FAILED : mmap(NULL, 4096, RWX, MAP_SHARED, fd, 0);
+    default:
+        return mmap(NULL, 4096, RWX, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+}
 /* mov $2000000, %eax; dec %eax; jne; ret */
 static const unsigned char code[] = {0xb8, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
 int main(int argc, char **argv)
 {
     char path[64];
-    void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *made = make(argc < 3 ? "private" : argv[2]);
     snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
     FILE *map = argc < 2 || made == MAP_FAILED ? NULL : fopen(path, "w");
     if (map == NULL) {
@@ -251,7 +274,12 @@ int main(int argc, char **argv)
 C
 gcc -O1 "$WORK/maker.c" -o "$WORK/maker" || fail "gcc: maker"
 start "${member[@]}" "$WORK/maker" outside_spin
-maker_pid=$BACKGROUND_PID
+maker_maps=("/tmp/perf-$BACKGROUND_PID.map")
+for kind in shared v_system memfd; do
+    start "${member[@]}" "$WORK/maker" "${kind}_spin" "$kind"
+    maker_maps+=("/tmp/perf-$BACKGROUND_PID.map")
+    names+=("${kind}_spin")
+done
 start "${private[@]}" env -C "$WORK" sh -c 'mount -t tmpfs names /tmp && exec ./maker inside_spin'
 
 names+=(deleted_spin replaced_spin static_spin packed_spin split_spin setuid_spin root_only_spin memory_spin overlay_spin
@@ -280,7 +308,7 @@ wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
     wait "${background_pids[@]}"
 } 2>/dev/null
 background_pids=()
-rm -f "/tmp/perf-$maker_pid.map" "/tmp/perf-${java_pid:-none}.map" "/tmp/perf-${node_pid:-none}.map"
+rm -f "${maker_maps[@]}" "/tmp/perf-${java_pid:-none}.map" "/tmp/perf-${node_pid:-none}.map"
 
 "${member[@]}" "$WORK/profctl" report --json -n 0 - <"$WORK/names.fxt" >"$WORK/names.json" || fail "report"
 python3 - "$WORK/names.json" "${names[@]}" <<'PYTHON' || fail "not every name is there"

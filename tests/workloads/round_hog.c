@@ -5,11 +5,12 @@
  * the work that follows from one sample or one record as large as it can be. The time is the
  * profiler's, and so that of all users. ATTACK is one of
  *
- *   map      65,000 one-instruction functions in made code, whose names in /tmp/perf-PID.map meet
- * in one run of a table that is keyed by FNV-1a and probed linearly stacks   stacks of COUNT
- * frames, each of them at an address that no sample had before files    the same, each frame in a
- * mapping of its own: one file, mapped 60,000 times wide     60,000 mappings, and children that
- * share them, as fast as vfork() makes them threads  threads that end at once
+ * - map: 65,000 one-instruction functions in made code, whose names in /tmp/perf-PID.map meet in
+ *   one run of a table that is keyed by FNV-1a and probed linearly;
+ * - stacks: stacks of COUNT frames, each of them at an address that no sample had before;
+ * - files: the same, each frame in a mapping of its own: one file, mapped 60,000 times;
+ * - wide: 60,000 mappings, and children that share them, as fast as vfork() makes them;
+ * - threads: threads that end at once.
  *
  * One thread on each CPU, but for `wide`. Prints `attack N`, how many steps it has made.
  */
