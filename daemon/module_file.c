@@ -56,6 +56,7 @@ struct search {
     const struct module_query *query;
     const struct module_guard *guard;
     int process_fd;          /* borrowed: /proc/PID of whose paths are walked now */
+    bool is_own;             /* which is the process that mapped it */
     uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
 };
 
@@ -187,9 +188,11 @@ static bool is_mapped_inode(const struct search *search, int fd, const struct mo
         return false;
     }
     /* An overlay's mappings are, in some kernels, those of the file beneath: its inode number, but
-     * the other filesystem's device. */
+     * the other filesystem's device. A number alone is soon found again, so another process than
+     * the one that mapped the file is not believed, unless the overlay is the machine's own. */
+    bool is_overlay = filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
     return file->identity.device == device || mount_device(search, fd) == device ||
-           filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
+           (is_overlay && (search->is_own || file->is_local));
 }
 
 static int open_process(int32_t pid)
@@ -376,6 +379,7 @@ static enum module_failure open_of_process(struct search *search, struct module_
 {
     cleanup_(closep) int process_fd = open_meant_process(search->query);
     search->process_fd = process_fd;
+    search->is_own = true;
     cleanup_(closep) int mapping_fd = may_look_at_memory(search) ? open_mapping(search) : -1;
     if (mapping_fd >= 0) {
         enum module_failure failure = open_for_reading(search, mapping_fd, ret);
@@ -405,6 +409,7 @@ enum module_failure module_file_open(const struct module_query *query,
         return failure;
     }
 
+    search.is_own = false;
     const int32_t others[] = {query->parent_pid, INIT_PID, getpid()};
     failure = MODULE_FAILURE_NOT_FOUND;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

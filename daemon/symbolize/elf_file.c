@@ -16,6 +16,11 @@
 
 #define NOTES_BYTES_MAX ((uint64_t)65536)
 
+/* Of a table of symbols and of their names: a file with more than five million symbols would keep
+ * the others waiting, and can be all holes. */
+#define SYMBOLS_BYTES_MAX ((uint64_t)128 << 20)
+#define NAMES_BYTES_MAX   ((uint64_t)512 << 20)
+
 struct symbol_walk {
     const struct elf_file *file;
     elf_symbol_fn on_symbol;
@@ -186,7 +191,8 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
     GElf_Shdr names_header;
     Elf_Scn *names_section = elf_getscn(file->elf, header->sh_link);
     if (names_section == NULL || gelf_getshdr(names_section, &names_header) == NULL ||
-        names_header.sh_type != SHT_STRTAB) {
+        names_header.sh_type != SHT_STRTAB || header->sh_size > SYMBOLS_BYTES_MAX ||
+        names_header.sh_size > NAMES_BYTES_MAX) {
         return -EBADMSG;
     }
     Elf_Data *symbols = elf_file_data(file, section, header);

@@ -437,6 +437,38 @@ static void makes_no_large_table_of_a_small_file(void **state)
     (void)close(fd);
 }
 
+/* How many symbols are read of hostile_file(0) when its table claims to have so many bytes, all but
+ * the first of which are a hole. */
+static size_t count_in_hole(uint64_t table_bytes)
+{
+    const size_t section = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
+    size_t size_bytes = 0;
+    void *bytes = NULL;
+    struct symbol_table table;
+    int fd = hostile_file(0);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
+    assert_int_equal(pwrite(fd, &table_bytes, sizeof table_bytes,
+                            (off_t)(section + offsetof(Elf64_Shdr, sh_size))),
+                     sizeof table_bytes);
+    struct symbol_builder *builder = symbol_builder_new();
+    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    size_t count = table.symbol_count;
+    free(bytes);
+    symbol_builder_free(builder);
+    (void)close(fd);
+    return count;
+}
+
+static void leaves_a_table_alone_that_would_keep_others_waiting(void **state)
+{
+    (void)state;
+    const uint64_t limit_bytes = UINT64_C(128) << 20;
+    assert_int_equal(count_in_hole(HOSTILE_SYMBOLS * sizeof(Elf64_Sym)), HOSTILE_SYMBOLS - 1);
+    assert_int_equal(count_in_hole(limit_bytes + sizeof(Elf64_Sym)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +478,7 @@ int main(void)
         cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
         cmocka_unit_test(refuses_what_is_no_program),
         cmocka_unit_test(makes_no_large_table_of_a_small_file),
+        cmocka_unit_test(leaves_a_table_alone_that_would_keep_others_waiting),
         cmocka_unit_test(survives_files_cut_anywhere),
         cmocka_unit_test(survives_corrupted_headers_and_symbols),
     };
