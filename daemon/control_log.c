@@ -19,7 +19,8 @@
 
 #define LINE_BYTES 512
 
-/* In LOG_QUOTA_WINDOW_NS, of a user and of all. A session has four, and is one at a time. */
+/* In LOG_QUOTA_WINDOW_NS, of a user and of all. A session has four and one for each note, and is
+ * one at a time. */
 #define SESSION_LINES_USER 100
 #define SESSION_LINES_ALL  200
 #define REFUSAL_LINES_USER 20
@@ -31,6 +32,7 @@ static const struct {
     enum log_level level;
 } events[] = {
     [CONTROL_CREATED] = {"6f9e844f9a6f41a3a3e0123356a94be1", LOG_LEVEL_INFO},
+    [CONTROL_NOTED] = {"40544c7bbfee4ef2b810ea2dcc21ce9a", LOG_LEVEL_INFO},
     [CONTROL_ATTACHED] = {"a18fd7fb732044a085a4661045b6de7b", LOG_LEVEL_INFO},
     [CONTROL_STOPPED] = {"293355dd0b7d4df5be40dde5c2419778", LOG_LEVEL_INFO},
     [CONTROL_CLOSED] = {"1c2cd73f696b41168a75083f983719ce", LOG_LEVEL_INFO},

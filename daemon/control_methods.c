@@ -165,6 +165,15 @@ static int reply_created(struct peer *peer)
     return peer_reply(peer, take_ptr(parameters), false);
 }
 
+static void log_notes(struct control *control, const struct control_subject *subject)
+{
+    const struct session_notes *notes = &session_config(control->session)->notes;
+    for (size_t i = 0; i < notes->count; i++) {
+        control_log(control, CONTROL_NOTED, subject, "session %s: %s %s", subject->session,
+                    notes->notes[i].member, notes->notes[i].text);
+    }
+}
+
 static int create_session(struct peer *peer, const struct session_config *config, bool detached)
 {
     struct control *control = peer->control;
@@ -187,10 +196,10 @@ static int create_session(struct peer *peer, const struct session_config *config
     control->must_be_read = !detached;
     control_hold_session(control, peer);
     const char *id = session_id(control->session);
-    control_log(control, CONTROL_CREATED,
-                &(struct control_subject){peer->cred.uid, peer->cred.pid, id},
-                "session %s: created for pid %d uid %u%s", id, (int)peer->cred.pid, peer->cred.uid,
-                detached ? ", detached" : "");
+    const struct control_subject subject = {peer->cred.uid, peer->cred.pid, id};
+    control_log(control, CONTROL_CREATED, &subject, "session %s: created for pid %d uid %u%s", id,
+                (int)peer->cred.pid, peer->cred.uid, detached ? ", detached" : "");
+    log_notes(control, &subject);
     return reply_created(peer);
 }
 

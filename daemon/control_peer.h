@@ -217,6 +217,7 @@ int control_reply_not_admitted(struct peer *peer);
  */
 enum control_event {
     CONTROL_CREATED,
+    CONTROL_NOTED, /* what a session does otherwise than its config says */
     CONTROL_ATTACHED,
     CONTROL_STOPPED,
     CONTROL_CLOSED,

@@ -117,9 +117,6 @@ static void fit_buffers(struct session *session)
     uint64_t kib = memory_bytes / 2 / 1024 / session->source->cpu_count;
     kib = kib < LEAST_BUFFER_KIB ? LEAST_BUFFER_KIB : kib;
     if (session->config.buffer_kib_per_cpu > kib) {
-        log_info("session %s: the buffer of each CPU has %" PRIu64 " KiB instead of %u: all of "
-                 "them take at most half of the %" PRIu64 " MiB that the daemon may use",
-                 session->id, kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
         session_notes_add(&session->config.notes, "buffer_kib_per_cpu",
                           "is %" PRIu64 " instead of %u: the buffers of all CPUs take at most half "
                           "of the %" PRIu64 " MiB that the daemon may use",
@@ -290,7 +287,6 @@ static void take_plan(struct session *session)
         config->unwind = SESSION_UNWIND_FP;
     }
     if (plan->cut.code != 0) {
-        log_info("session %s: %s %s", session->id, plan->cut.member, plan->cut.text);
         session_notes_add(&config->notes, plan->cut.member, "%s", plan->cut.text);
     }
 }

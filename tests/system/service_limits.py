@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that are refused, and what the log has of them.
 
-Run as: service_limits.py flood SOCKET, or journal PROGRAM FOLDER.
+Run as: service_limits.py flood SOCKET, notes SOCKET, or journal PROGRAM FOLDER.
 """
 import os
 import pathlib
@@ -13,6 +13,7 @@ import sys
 from sampler import Connection
 
 FLOOD = 500
+SESSIONS = 150
 
 
 def flood(path):
@@ -28,6 +29,15 @@ def flood(path):
     for _ in range(10):
         with Connection(path) as client:
             client.call("Create", config={})
+            client.call("Close")
+
+
+def notes(path):
+    """As many sessions, each with a note, and with a second one where memory for such buffers is lacking."""
+    with Connection(path) as client:
+        for _ in range(SESSIONS):
+            created = client.call("Create", config={"sample_period_ns": 1000000, "buffer_kib_per_cpu": 4194304})
+            assert created["notes"][0].startswith("sample_period_ns: is in step "), created
             client.call("Close")
 
 
@@ -80,5 +90,7 @@ def read_journal(program, folder):
 
 if sys.argv[1] == "flood":
     flood(sys.argv[2])
+elif sys.argv[1] == "notes":
+    notes(sys.argv[2])
 else:
     read_journal(sys.argv[2], pathlib.Path(sys.argv[3]))

@@ -26,7 +26,7 @@ cat >"$config" <<'JSON'
 {"allowed_uids": [4001], "allowed_gids": [4002], "max_frequency_hz": 500, "max_stack_copy_bytes": 8192,
  "max_duration_s": 1, "allow_kernel_stacks": false}
 JSON
-refused 0 'ok: root, 1 uids and the members of 1 gids; at most 500 Hz, at most 8192 bytes of a stack, at most 1 s, stopped when unread for 600 s, without kernel stacks' \
+refused 0 'ok: root, the allowed_uids (1) and the members of the allowed_gids (1); at most 500 Hz, at most 8192 bytes of a stack, at most 1 s, stopped when unread for 600 s, without kernel stacks' \
     "$BIN/cpu-profilerd" --check "$config"
 start_daemon --config "$config"
 chmod 666 "$CPU_PROFILERD_SOCKET"
@@ -73,6 +73,19 @@ left_out=$(sed -n 's/^<4>uid 0: \([0-9]*\) further lines about its refusals were
 [ "$lines" -ge 20 ] && [ "$lines" -le 40 ] || fail "$lines lines of a flood"
 [ $((lines + left_out)) -eq 1000 ] || fail "$lines lines and $left_out that were left out are not 1000"
 [ "$(grep -cE 'created for|closed, by a client' "$WORK/daemon.log")" -eq 20 ] || fail "sessions are missing from the log"
+stop_daemon || exit 1
+
+# The notes of sessions are lines about sessions: where a window has no room for a session's beginning, it has none for
+# its note, but for the session in whose middle a window ends.
+start_daemon
+PYTHONPATH=${0%/*} python3 "${0%/*}/service_limits.py" notes "$CPU_PROFILERD_SOCKET" || fail "the sessions with notes"
+wait_until 13 grep -q 'further lines about its sessions were left out' "$WORK/daemon.log" || fail "nobody counts what was left out"
+begun=$(grep -c 'created for' "$WORK/daemon.log")
+noted=$(grep -c 'sample_period_ns is in step' "$WORK/daemon.log")
+cut=$(grep -c 'instead of 4194304' "$WORK/daemon.log")
+windows=$(grep -c 'lines about its sessions were left out' "$WORK/daemon.log")
+[ "$noted" -ge 1 ] && [ "$noted" -le $((begun + windows)) ] && [ "$cut" -le $((begun + windows)) ] ||
+    fail "$noted and $cut notes of $begun sessions are in the log"
 stop_daemon || exit 1
 
 unshare --mount bash -c 'mount -t tmpfs tmpfs /run && PYTHONPATH=$1 python3 "$1/service_limits.py" journal "$2" "$3"' \
