@@ -23,6 +23,23 @@
 #define BACKLOG            64
 #define GROUP_BUFFER_BYTES 16384
 
+/* What helps against a path that bind() refuses; "" where nothing is known. */
+static const char *remedy_for(int code)
+{
+    switch (code) {
+    case EADDRINUSE:
+        return "; remove what is there, or give another path with --socket";
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "; give a path with --socket whose folder exists and lets this user write";
+    default:
+        return "";
+    }
+}
+
 static int make_default_directory(const char *path, struct fault *reterr)
 {
     if (strcmp(path, SAMPLER_SOCKET_PATH) != 0 || mkdir(SAMPLER_SOCKET_DIRECTORY, 0755) == 0 ||
@@ -30,8 +47,8 @@ static int make_default_directory(const char *path, struct fault *reterr)
         return 0;
     }
     int r = errno;
-    return fault_set(reterr, r, "cannot make the folder '%s': %s", SAMPLER_SOCKET_DIRECTORY,
-                     strerror(r));
+    return fault_set(reterr, r, "cannot make the folder '%s': %s%s", SAMPLER_SOCKET_DIRECTORY,
+                     strerror(r), remedy_for(r));
 }
 
 /* Removes a socket on which nobody listens; anything else at the path is left for bind() to find.
@@ -48,7 +65,10 @@ static int remove_stale(const struct sockaddr_un *address, struct fault *reterr)
         return fault_set(reterr, r, "cannot make a socket: %s", strerror(r));
     }
     if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN) {
-        return fault_set(reterr, EADDRINUSE, "another daemon listens at '%s'", address->sun_path);
+        return fault_set(reterr, EADDRINUSE,
+                         "another daemon listens at '%s'; use that one, or give another path with "
+                         "--socket",
+                         address->sun_path);
     }
     if (errno == ECONNREFUSED) {
         (void)unlink(address->sun_path);
@@ -115,7 +135,8 @@ int control_listen(const char *path, struct fault *reterr)
         bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         listen(fd, BACKLOG) != 0) {
         r = errno;
-        return fault_set(reterr, r, "cannot listen at '%s': %s", path, strerror(r));
+        return fault_set(reterr, r, "cannot listen at '%s': %s%s", path, strerror(r),
+                         remedy_for(r));
     }
     r = open_to_group(path, reterr);
     return r < 0 ? r : take_fd(fd);

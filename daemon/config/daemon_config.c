@@ -254,7 +254,7 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
 {
     const struct session_limits *limits = &config->limits;
     struct daemon_config_line line;
-    char who[96] = "whoever may connect to the socket";
+    char who[96] = "every user that may connect to the socket";
     char copies[48] = "no copies of stacks";
     char duration[48] = "any duration";
     char rate[48];
@@ -262,7 +262,8 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
                    daemon_config_limits(config, 1).max_frequency_hz,
                    config->has_max_frequency ? "" : " (root any rate)");
     if (config->has_allow_list) {
-        (void)snprintf(who, sizeof who, "root, %zu uids and the members of %zu gids",
+        (void)snprintf(who, sizeof who,
+                       "root, the allowed_uids (%zu) and the members of the allowed_gids (%zu)",
                        config->allowed_uids.count, config->allowed_gids.count);
     }
     if (limits->max_stack_copy_bytes > 0) {

@@ -44,9 +44,12 @@ def describe(config):
         f"stopped when unread for {values['max_unread_s']} s",
         "with kernel stacks" if values["allow_kernel_stacks"] else "without kernel stacks",
     ]
-    who = "whoever may connect to the socket"
+    who = "every user that may connect to the socket"
     if listed:
-        who = f"root, {ids(config, 'allowed_uids')} uids and the members of {ids(config, 'allowed_gids')} gids"
+        who = (
+            f"root, the allowed_uids ({ids(config, 'allowed_uids')}) "
+            f"and the members of the allowed_gids ({ids(config, 'allowed_gids')})"
+        )
     return f"{who}; {', '.join(parts)}"
 
 

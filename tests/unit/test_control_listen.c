@@ -94,7 +94,9 @@ static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
     (void)state;
     assert_true(fd >= 0);
     assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
-    (void)snprintf(text, sizeof text, "another daemon listens at '%s'", path);
+    (void)snprintf(
+        text, sizeof text,
+        "another daemon listens at '%s'; use that one, or give another path with --socket", path);
     assert_string_equal(fault.text, text);
     assert_int_equal(unlink(path), 0);
 }
@@ -107,7 +109,10 @@ static void leaves_other_files_alone(void **state)
     (void)state;
     assert_true(fd >= 0);
     assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
-    (void)snprintf(text, sizeof text, "cannot listen at '%s': Address already in use", path);
+    (void)snprintf(text, sizeof text,
+                   "cannot listen at '%s': Address already in use; remove what is there, or give "
+                   "another path with --socket",
+                   path);
     assert_string_equal(fault.text, text);
     assert_int_equal(unlink(path), 0);
 }
