@@ -33,10 +33,12 @@ static const struct option long_options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl export FILE --format FORMAT [--inline | --lines] [--no-demangle] [-o FILE]",
-    .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n\n"
+    .usage = "profctl export FILE --format FORMAT [-o FILE] [OPTION...]",
+    .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n"
+            "\n"
             "      --format FORMAT  folded: a line a stack, as flame graph programs read them\n"
-            "      --inline         functions that were inlined are frames too; see report --help\n"
+            "      --inline         functions that were inlined are frames too; report --help\n"
+            "                       says what that needs\n"
             "      --lines          the same, and frames have \":FILE:LINE\" behind their names\n"
             "      --no-demangle    names of C++ and Rust as compilers write them\n"
             "  -o, --output FILE    where to; a name that ends in .gz is compressed, \"-\" is\n"
@@ -59,7 +61,7 @@ static int export_file(const struct profile *profile, size_t format, const char 
         return complain("%s: there is not enough memory", path);
     }
     if (output_finish(output, &fault) < 0) {
-        return complain("%s; free some room, or name another file with -o", fault.text);
+        return complain("%s", fault.text);
     }
     return EXIT_DONE;
 }

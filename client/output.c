@@ -245,7 +245,9 @@ int output_reserve(struct output *output, uint64_t size_bytes, struct fault *ret
 
 static int refuse_write(const struct output *output, int code, struct fault *reterr)
 {
-    return fault_set(reterr, code, "%s: cannot be written: %s", output->path, strerror(code));
+    bool is_full = code == ENOSPC || code == EDQUOT;
+    return fault_set(reterr, code, "%s: cannot be written: %s%s", output->path, strerror(code),
+                     is_full ? "; free some room, or name another file with -o" : "");
 }
 
 static int write_stored(struct output *output, const uint8_t *bytes, size_t size_bytes,
@@ -404,6 +406,9 @@ const char *output_keep(struct output *output)
     }
     /* So that it can be decompressed to its end, if there is room for that. */
     (void)end_member(output, NULL);
+    if (output->written_bytes == 0) {
+        return NULL;
+    }
     free(output->path);
     output->path = take_ptr(output->temporary_path);
     return output->path;

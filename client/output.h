@@ -57,7 +57,7 @@ int output_finish(struct output *output, struct fault *reterr);
 
 /*
  * Leaves what was written where it is, as after a failure. Returns its name (borrowed), or NULL
- * where there is no file of its own.
+ * where there is no file of its own, or nothing in it.
  */
 const char *output_keep(struct output *output);
 

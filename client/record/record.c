@@ -46,8 +46,9 @@ struct recording {
     char *last_words;
     uint64_t started_ns;
     uint64_t stopped_ns;
-    bool has_ended;    /* nothing is left to be fetched */
-    bool has_progress; /* a progress line stands on the terminal */
+    bool has_ended;      /* nothing is left to be fetched */
+    char stopped_by[16]; /* as Stop replied */
+    bool has_progress;   /* a progress line stands on the terminal */
 };
 
 static void recording_done(struct recording *recording)
@@ -238,15 +239,20 @@ static int sample(struct recording *recording)
     return EXIT_DONE;
 }
 
-/* Stops the session and fetches all that is left. */
+/*
+ * Stops the session and fetches all that is left. One that has ended already is asked to stop as
+ * well, since the reply says what ended it.
+ */
 static int finish(struct recording *recording)
 {
     struct profctl_fault fault = {0};
     struct fault output_fault = {0};
-    if (!recording->has_ended && profctl_stop(recording->conn, &fault) < 0) {
+    if (profctl_stop(recording->conn, &fault) < 0 && !recording->has_ended) {
         return fail_half_way(recording, fault.text);
     }
     recording->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+    (void)snprintf(recording->stopped_by, sizeof recording->stopped_by, "%s",
+                   connection_notes(recording->conn)->stopped_by);
     while (!recording->has_ended) {
         size_t count = 0;
         int status = fetch(recording, &count);
@@ -286,6 +292,27 @@ static void tell_unseen_targets(const struct record_request *request,
     }
 }
 
+/* A recording that ended before its time is not taken for a whole one. */
+static void tell_early_end(const struct recording *recording)
+{
+    static const struct {
+        const char *by; /* what Stop replies */
+        const char *text;
+    } ends[] = {
+        {"shutdown", "the daemon is ending (SIGTERM, or systemctl stop or restart)"},
+        {"max_duration", "the session's max_duration_s is over"},
+        {"max_unread", "the session was not read for max_unread_s of daemon.json"},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(recording->stopped_by, ends[i].by) == 0) {
+            (void)complain("note: sampling ended by itself after %.3f s: %s",
+                           (double)(recording->stopped_ns - recording->started_ns) /
+                               (double)NS_PER_S,
+                           ends[i].text);
+        }
+    }
+}
+
 static void summarise(struct recording *recording)
 {
     const char *path = recording->request->output_path;
@@ -312,6 +339,7 @@ static void summarise(struct recording *recording)
         (void)complain("recording: %s; nothing more can be said about it",
                        recording->scan.fault.text);
     }
+    tell_early_end(recording);
     tell_unseen_targets(recording->request, &recording->scan);
     books_table_print(to, recording->scan.books_json);
     if (is_file) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What record does besides a file of its own: standard output under its other names, and a word about
-# targets that were never seen.
+# targets that were never seen, about an end that came by itself, and about a disk without room.
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
@@ -22,3 +22,22 @@ echo "{\"targets\": {\"pids\": [$busy, $idle]}}" >"$WORK/targets.json"
 profctl record -d 0.5 --config "$WORK/targets.json" -o "$WORK/targets.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
 [ "$(cat "$WORK/err")" = "profctl: pid $idle: is a target and has no sample: it did not run, or there is no such process" ] ||
     fail "record says of its targets: $(cat "$WORK/err")"
+
+echo '{"max_duration_s": 1}' >"$WORK/short.json"
+profctl record --config "$WORK/short.json" -o "$WORK/short.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
+grep -qE "^profctl: note: sampling ended by itself after [0-9.]+ s: the session's max_duration_s is over\$" "$WORK/err" ||
+    fail "record ends before its time and says: $(cat "$WORK/err")"
+profctl record -d 0.5 -o "$WORK/asked.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
+[ -s "$WORK/err" ] && fail "record ends as it was asked to and says: $(cat "$WORK/err")"
+
+# Without room not even the first bytes are kept.
+for name in full.fxt full.fxt.gz; do
+    status=0
+    (
+        trap '' XFSZ
+        ulimit -f 0
+        profctl record -d 0.5 -o "$WORK/$name"
+    ) >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 1 ] || fail "record -o $name without room: status $status"
+    [ -z "$(find "$WORK" -name "$name*")" ] || fail "record -o $name without room leaves $(find "$WORK" -name "$name*")"
+done

@@ -14,9 +14,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -138,6 +140,27 @@ static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
+static void keeps_no_empty_file(void **state)
+{
+    (void)state;
+    char path[128];
+    struct output *output = NULL;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit nothing = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &nothing), 0);
+    int r = output_write(output, "hello", 5, NULL);
+    const char *name = output_keep(output);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(r, -EFBIG);
+    assert_null(name);
+    (void)output_free(output);
+    assert_int_equal(remove_folder(), 0);
+}
+
 static void compresses(void **state)
 {
     (void)state;
@@ -166,7 +189,8 @@ static void tells_of_a_full_disk(void **state)
     struct fault fault = {0};
     assert_int_equal(output_open("/dev/full", &output, NULL), 0);
     assert_int_equal(output_write(output, "hello", 5, &fault), -ENOSPC);
-    assert_non_null(strstr(fault.text, "No space left on device"));
+    assert_string_equal(fault.text, "/dev/full: cannot be written: No space left on device; "
+                                    "free some room, or name another file with -o");
     assert_null(output_keep(output));
     (void)output_free(output);
     /* And through a stream, which has a buffer. */
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup(leaves_the_old_file_when_it_is_given_up, make_folder),
         cmocka_unit_test_setup(replaces_what_a_link_means_and_keeps_its_mode, make_folder),
         cmocka_unit_test_setup(keeps_what_it_has_under_a_name_that_it_tells, make_folder),
+        cmocka_unit_test_setup(keeps_no_empty_file, make_folder),
         cmocka_unit_test_setup(compresses, make_folder),
         cmocka_unit_test_setup(tells_of_a_full_disk, make_folder),
         cmocka_unit_test_setup(refuses_folders_and_missing_folders, make_folder),
