@@ -31,7 +31,10 @@ bool attach_take_options(const struct command_line *line, int argc, char **argv,
             ret->is_json = true;
             break;
         case OPTION_OF_VERB + 1:
-            ret->socket_path = optarg;
+            if (!options_socket(line, optarg, &ret->socket_path)) {
+                *ret_status = EXIT_WRONG_USAGE;
+                return false;
+            }
             break;
         default:
             *ret_status = option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;

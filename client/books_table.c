@@ -267,7 +267,9 @@ void books_table_print(FILE *file, const char *books_json)
     if (books_json == NULL ||
         json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0 ||
         !cJSON_IsObject(books)) {
-        (void)fputs("books: none, so nobody can tell how many ticks are missing\n", file);
+        (void)fputs("books: none, as in a recording that was cut off: it is not known how many "
+                    "ticks are missing\n",
+                    file);
         return;
     }
     const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");

@@ -27,8 +27,9 @@ static const struct option long_options[] = {
 
 static const struct command_line line = {
     .usage = "profctl check [--json] CONFIG",
-    .help = "Checks a session config, as `profctl record --config` takes it, and shows the values\n"
-            "that a session would have. \"-\" is standard input. Needs no daemon.\n\n"
+    .help = "Checks a session config, as `profctl record --config` takes it, and shows the\n"
+            "values that a session would have. \"-\" is standard input. Needs no daemon.\n"
+            "\n"
             "      --json   one JSON object: file, ok, and config and warnings, or error\n"
             "  -h, --help   this text\n",
     .short_options = ":h",

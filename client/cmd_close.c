@@ -15,11 +15,12 @@
 
 static const struct command_line line = {
     .usage = "profctl close [--json] [--socket PATH]",
-    .help =
-        "Ends the session of profctl start, whether it runs or not. What was not read is gone.\n\n"
-        "      --json         one JSON object\n"
-        "      --socket PATH  the daemon's socket\n"
-        "  -h, --help         this text\n",
+    .help = "Ends the session of profctl start, whether it runs or not. What was not read is\n"
+            "gone.\n"
+            "\n"
+            "      --json         one JSON object\n"
+            "      --socket PATH  the daemon's socket\n"
+            "  -h, --help         this text\n",
     .short_options = ":h",
     .long_options = attach_options,
 };
@@ -56,7 +57,7 @@ static int close_session(const struct attach_request *request)
     text_print(stdout, session.id == NULL ? "" : session.id);
     (void)fputs(": closed", stdout);
     if (session.buffer_used_bytes > 0) {
-        (void)printf(", with %s that nobody had read", text_size(session.buffer_used_bytes, size));
+        (void)printf(", with %s that was not read", text_size(session.buffer_used_bytes, size));
     }
     (void)fputc('\n', stdout);
     return EXIT_DONE;

@@ -17,11 +17,11 @@ static const struct option long_options[] = {
 
 static const struct command_line line = {
     .usage = "profctl dump FILE [--json]",
-    .help =
-        "Prints the records of a recording, a line each, in the order of the file. FILE may be\n"
-        "compressed with gzip; \"-\" is standard input.\n\n"
-        "      --json   a JSON object a line\n"
-        "  -h, --help   this text\n",
+    .help = "Prints the records of a recording, a line each, in the order of the file. FILE\n"
+            "may be compressed with gzip; \"-\" is standard input.\n"
+            "\n"
+            "      --json   a JSON object a line\n"
+            "  -h, --help   this text\n",
     .short_options = ":h",
     .long_options = long_options,
 };

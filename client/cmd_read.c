@@ -21,19 +21,20 @@ static const struct option long_options[] = {
 
 static const struct command_line line = {
     .usage = "profctl read -o FILE [--json] [--socket PATH]",
-    .help =
-        "Fetches what the session of profctl start has recorded and nobody has read yet. While it\n"
-        "runs that is what is there so far; each read gives what follows, and each file is a\n"
-        "recording of its own. Put together with cat, they are one too.\n\n"
-        "  -o, --output FILE  where to; a name that ends in .gz is compressed, \"-\" is standard\n"
-        "                     output\n"
-        "      --json         what was read, as one JSON object\n"
-        "      --socket PATH  the daemon's socket\n"
-        "  -h, --help         this text\n\n"
-        "FILE gets its name when it is whole; until then, it is FILE.partial-..., beside it. A\n"
-        "read that is interrupted loses nothing: the same command goes on with that file, which is\n"
-        "a recording too. The exit status is 1 when there is nothing new to read, and then FILE\n"
-        "stays as it is.\n",
+    .help = "Fetches what the session of profctl start has recorded since the last read.\n"
+            "Each read gives what follows, also while the session runs, and each file is a\n"
+            "recording of its own. Put together with cat, they are one too.\n"
+            "\n"
+            "  -o, --output FILE  where to; a name that ends in .gz is compressed, \"-\" is\n"
+            "                     standard output\n"
+            "      --json         what was read, as one JSON object\n"
+            "      --socket PATH  the daemon's socket\n"
+            "  -h, --help         this text\n"
+            "\n"
+            "FILE gets its name when it is whole; until then, it is FILE.partial-..., beside\n"
+            "it. A read that is interrupted loses nothing: the same command goes on with that\n"
+            "file, which is a recording too. The exit status is 1 when there is nothing new\n"
+            "to read, and then FILE stays as it is.\n",
     .short_options = ":ho:",
     .long_options = long_options,
 };

@@ -31,22 +31,24 @@ static const struct option long_options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD [ARGUMENT...]]",
-    .help =
-        "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD. With CMD, only it\n"
-        "and its children are recorded; it runs as you, here and now.\n\n"
-        "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
-        "  -d, --duration SECONDS  how long; fractions are fine\n"
-        "  -o, --output FILE       where to (profile.fxt); a name that ends in .gz is compressed,\n"
-        "                          \"-\" is standard output\n"
-        "  -a                      the whole machine, in spite of CMD\n"
-        "      --kernel            stacks of the kernel too\n"
-        "      --config FILE       a session config, JSON; options go over it\n"
-        "      --socket PATH       the daemon's socket\n"
-        "  -h, --help              this text\n\n" TARGET_OPTIONS_HELP "\n"
-        "A second Ctrl-C ends profctl without waiting for the daemon.\n"
-        "The exit status is 127 when CMD is not found, and 126 when it cannot be executed for\n"
-        "another reason. The status that CMD itself ends with is printed, not returned.\n",
+    .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD...]",
+    .help = "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD. With CMD,\n"
+            "only it and its children are recorded; it runs as you, here and now.\n"
+            "\n"
+            "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
+            "  -d, --duration SECONDS  how long; fractions are fine\n"
+            "  -o, --output FILE       where to (profile.fxt); a name that ends in .gz is\n"
+            "                          compressed, \"-\" is standard output\n"
+            "  -a                      the whole machine, in spite of CMD\n"
+            "      --kernel            stacks of the kernel too\n"
+            "      --config FILE       a session config, JSON; options go over it\n"
+            "      --socket PATH       the daemon's socket\n"
+            "  -h, --help              this text\n"
+            "\n" TARGET_OPTIONS_HELP "\n"
+            "A second Ctrl-C ends profctl without waiting for the daemon.\n"
+            "The exit status is 127 when CMD is not found, and 126 when it cannot be executed\n"
+            "for another reason. The status that CMD itself ends with is printed, not\n"
+            "returned.\n",
     .short_options = "+:hF:d:o:a" TARGET_SHORT_OPTIONS,
     .long_options = long_options,
 };
@@ -75,7 +77,8 @@ static int take_option(int option, struct record_request *request, cJSON **targe
                                                                         : EXIT_WRONG_USAGE;
     case 'd':
         if (!parse_duration(optarg, &request->duration_ns)) {
-            return options_refuse(&line, "-d: %s: is not a number of seconds above 0", optarg);
+            return options_refuse(&line, "-d: %s: is not a number of seconds above 0, at most %.0f",
+                                  optarg, DURATION_S_MAX);
         }
         return EXIT_DONE;
     case 'o':
@@ -91,8 +94,7 @@ static int take_option(int option, struct record_request *request, cJSON **targe
         request->config_path = optarg;
         return EXIT_DONE;
     case OPTION_OF_VERB + 1:
-        request->socket_path = optarg;
-        return EXIT_DONE;
+        return options_socket(&line, optarg, &request->socket_path) ? EXIT_DONE : EXIT_WRONG_USAGE;
     case OPTION_OF_VERB + 2:
         request->kernel_stacks = true;
         return EXIT_DONE;

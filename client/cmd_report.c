@@ -24,21 +24,22 @@ static const struct option long_options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [--no-demangle] [--json]",
-    .help =
-        "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\" is\n"
-        "standard input.\n\n"
-        "  -n N           at most N rows, 0 for all (20)\n"
-        "      --by WHAT  function, module, process or thread: what rows are (function)\n"
-        "      --inline   functions that were inlined are functions of their own, as debugging\n"
-        "                 information tells: the modules' own, below /usr/lib/debug, or from\n"
-        "                 the servers that DEBUGINFOD_URLS names\n"
-        "      --lines    the same, and each line of a function is a row\n"
-        "      --no-demangle  names of C++ and Rust as compilers write them\n"
-        "      --json     one JSON object\n"
-        "  -h, --help     this text\n\n"
-        "self counts the samples that were in the row itself, total also those that it had\n"
-        "called, each stack once.\n",
+    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [OPTION...]",
+    .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\"\n"
+            "is standard input.\n"
+            "\n"
+            "  -n N               at most N rows, 0 for all (20)\n"
+            "      --by WHAT      what rows are: function, module, process, thread (function)\n"
+            "      --inline       functions that were inlined are functions of their own, as\n"
+            "                     debugging information says: that of the modules, below\n"
+            "                     /usr/lib/debug, or from the servers of DEBUGINFOD_URLS\n"
+            "      --lines        the same, and each line of a function is a row\n"
+            "      --no-demangle  names of C++ and Rust as compilers write them\n"
+            "      --json         one JSON object\n"
+            "  -h, --help         this text\n"
+            "\n"
+            "self counts the samples that were in the row itself, total also those that it\n"
+            "had called, each stack once.\n",
     .short_options = ":hn:",
     .long_options = long_options,
 };

@@ -32,16 +32,18 @@ static const struct option long_options[] = {
 
 static const struct command_line line = {
     .usage = "profctl start [-F HZ] [-p PID] [OPTION...]",
-    .help =
-        "Begins to record what the CPUs do, and returns. The session is yours, survives this\n"
-        "program, and ends by itself after 600 s unless the config's max_duration_s says otherwise.\n"
-        "profctl stop ends it, profctl read fetches what it has recorded, profctl close closes it.\n\n"
-        "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
-        "      --kernel            stacks of the kernel too\n"
-        "      --config FILE       a session config, JSON; options go over it\n"
-        "      --json              one JSON object\n"
-        "      --socket PATH       the daemon's socket\n"
-        "  -h, --help              this text\n\n" TARGET_OPTIONS_HELP,
+    .help = "Begins to record what the CPUs do, and returns. The session is yours, survives\n"
+            "this program, and ends by itself after 600 s unless the config's max_duration_s\n"
+            "says otherwise. profctl stop ends it, profctl read fetches what it has recorded,\n"
+            "profctl close closes it.\n"
+            "\n"
+            "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
+            "      --kernel            stacks of the kernel too\n"
+            "      --config FILE       a session config, JSON; options go over it\n"
+            "      --json              one JSON object\n"
+            "      --socket PATH       the daemon's socket\n"
+            "  -h, --help              this text\n"
+            "\n" TARGET_OPTIONS_HELP,
     .short_options = ":hF:" TARGET_SHORT_OPTIONS,
     .long_options = long_options,
 };
@@ -151,7 +153,9 @@ int cmd_start(int argc, char **argv)
             request.attach.is_json = true;
             break;
         case OPTION_OF_VERB + 3:
-            request.attach.socket_path = optarg;
+            if (!options_socket(&line, optarg, &request.attach.socket_path)) {
+                return EXIT_WRONG_USAGE;
+            }
             break;
         default:
             if (!target_option_is(option)) {

@@ -18,12 +18,12 @@
 
 static const struct command_line line = {
     .usage = "profctl status [--json] [--socket PATH]",
-    .help =
-        "Shows what the daemon is doing: its version, what its kernel can do, and the session,\n"
-        "if there is one, with the account of its ticks.\n\n"
-        "      --json         one JSON object\n"
-        "      --socket PATH  the daemon's socket\n"
-        "  -h, --help         this text\n",
+    .help = "Shows what the daemon is doing: its version, what its kernel can do, and the\n"
+            "session, if there is one, with the account of its ticks.\n"
+            "\n"
+            "      --json         one JSON object\n"
+            "      --socket PATH  the daemon's socket\n"
+            "  -h, --help         this text\n",
     .short_options = ":h",
     .long_options = attach_options,
 };

@@ -20,12 +20,13 @@
 
 static const struct command_line line = {
     .usage = "profctl stop [--json] [--socket PATH]",
-    .help =
-        "Ends the sampling of the session of profctl start, and shows the account of its ticks.\n"
-        "What it has recorded stays with the daemon for 600 s, to be fetched by profctl read.\n\n"
-        "      --json         one JSON object\n"
-        "      --socket PATH  the daemon's socket\n"
-        "  -h, --help         this text\n",
+    .help = "Ends the sampling of the session of profctl start, and shows the account of its\n"
+            "ticks. What it has recorded stays with the daemon for 600 s, to be fetched by\n"
+            "profctl read.\n"
+            "\n"
+            "      --json         one JSON object\n"
+            "      --socket PATH  the daemon's socket\n"
+            "  -h, --help         this text\n",
     .short_options = ":h",
     .long_options = attach_options,
 };

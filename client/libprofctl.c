@@ -19,19 +19,27 @@
 
 #define CONNECT_LIMIT_S 5
 
+/* No daemon listens at the path; the sentence has the command that starts one. */
+static int fail_unserved(struct profctl_fault *fault, int code, const char *path)
+{
+    const char *what = code == ENOENT ? "there is no socket" : "no daemon listens at";
+    if (strcmp(path, SAMPLER_SOCKET_PATH) == 0) {
+        return rpc_fail(fault, code,
+                        "%s '%.100s'; start the daemon: systemctl enable --now "
+                        "cpu-profilerd.socket, or cpu-profilerd by hand, both as root",
+                        what, path);
+    }
+    return rpc_fail(fault, code,
+                    "%s '%.100s'; start a daemon there, as root: cpu-profilerd --socket %.100s",
+                    what, path, path);
+}
+
 static int fail_connect(struct profctl_fault *fault, int code, const char *path)
 {
     switch (code) {
     case ENOENT:
-        return rpc_fail(fault, code,
-                        "there is no socket '%.100s'; is the daemon running? (systemctl start "
-                        "cpu-profilerd, or cpu-profilerd by hand, as root)",
-                        path);
     case ECONNREFUSED:
-        return rpc_fail(fault, code,
-                        "nobody listens at '%.100s'; is the daemon running? (systemctl start "
-                        "cpu-profilerd, or cpu-profilerd by hand, as root)",
-                        path);
+        return fail_unserved(fault, code, path);
     case EACCES:
     case EPERM:
         return rpc_fail(fault, EACCES,

@@ -92,6 +92,16 @@ int options_next(const struct command_line *line, int argc, char **argv)
     }
 }
 
+bool options_socket(const struct command_line *line, const char *text, const char **ret)
+{
+    if (text[0] == '\0') {
+        (void)options_refuse(line, "--socket: is empty; give the socket's path");
+        return false;
+    }
+    *ret = text;
+    return true;
+}
+
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
 {
     uint64_t number = 0;

@@ -42,6 +42,10 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret);
 /* A rate of samples a second, as -F takes it; else complains, and returns false. */
 bool options_frequency(const struct command_line *line, const char *text, uint64_t *ret_hz);
 
+/* The path of a socket, as --socket takes it (`*ret` borrowed); else complains, and returns false.
+ */
+bool options_socket(const struct command_line *line, const char *text, const char **ret);
+
 /* The only operand, `what` it is ("recording"); else complains, and returns false. */
 bool options_one_operand(const struct command_line *line, int argc, char **argv, const char *what,
                          const char **ret);

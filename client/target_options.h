@@ -18,14 +18,15 @@
     {                                                                                              \
         "cgroup", required_argument, NULL, 'G'                                                     \
     }
-#define TARGET_OPTIONS_HELP                                                                         \
-    "Only a part of the machine; each may be repeated, and what matches one of them is recorded:\n" \
-    "  -p, --pid PID[,PID]     processes, and the children that they start from then on\n"          \
-    "  -t, --tid TID[,TID]     single threads\n"                                                    \
-    "  -u, --uid USER[,USER]   processes of these users, by name or number\n"                       \
-    "      --comm GLOB         threads, and processes with all their threads, by name:\n"           \
-    "                          \"cc1*\"\n"                                                          \
-    "  -G, --cgroup PATH       processes in a control group or below it:\n"                         \
+#define TARGET_OPTIONS_HELP                                                                        \
+    "Only a part of the machine; each may be repeated, and what matches one of them\n"             \
+    "is recorded:\n"                                                                               \
+    "  -p, --pid PID[,PID]     processes, and the children that they start later\n"                \
+    "  -t, --tid TID[,TID]     single threads\n"                                                   \
+    "  -u, --uid USER[,USER]   processes of these users, by name or number\n"                      \
+    "      --comm GLOB         threads, and processes with all their threads, by\n"                \
+    "                          name: \"cc1*\"\n"                                                   \
+    "  -G, --cgroup PATH       processes in a control group or below it:\n"                        \
     "                          /system.slice/nginx.service\n"
 
 bool target_option_is(int option);

@@ -41,22 +41,25 @@ static const char USAGE[] =
     "       cpu-profilerd --check [FILE]\n";
 
 static const char HELP[] =
-    "Samples every CPU on a timer and serves one recording session at a time to its clients.\n"
+    "Samples every CPU on a timer and serves one recording session at a time to its\n"
+    "clients.\n"
     "\n"
-    "  --socket PATH   listen on PATH instead of $CPU_PROFILERD_SOCKET or " SAMPLER_SOCKET_PATH
-    ";\n"
+    "  --socket PATH   listen on PATH instead of $CPU_PROFILERD_SOCKET or\n"
+    "                  " SAMPLER_SOCKET_PATH ";\n"
     "                  a socket passed by the service manager comes before either\n"
-    "  --config FILE   who may use it, and how much, instead of " DAEMON_CONFIG_PATH "\n"
+    "  --config FILE   the file that says which users may use it, and how much,\n"
+    "                  instead of " DAEMON_CONFIG_PATH "\n"
     "  --check [FILE]  check that file, say in a line what holds, and end\n"
     "  --idle-exit-s SECONDS\n"
-    "                  end after so long without a session and a connection; 0: never. By\n"
-    "                  default 60 with a socket of the service manager, else never\n"
+    "                  end after so long without a session and a connection; 0: never\n"
+    "                  (60 with a socket of the service manager, else 0)\n"
     "  --version       print the version\n"
     "  --help          print this text\n"
     "\n"
-    "It needs the right to open system-wide perf events and to lock their rings: run it as root,\n"
-    "or with CAP_PERFMON and CAP_IPC_LOCK.\n"
-    "SIGTERM ends sampling; what was recorded can be read for 5 s more. Another one ends at once.\n"
+    "It needs the right to open system-wide perf events and to lock their rings: run\n"
+    "it as root, or with CAP_PERFMON and CAP_IPC_LOCK.\n"
+    "SIGTERM ends sampling; what was recorded can be read for 5 s more. Another one\n"
+    "ends at once.\n"
     "Talk to it with profctl: profctl record -d 5\n";
 
 struct arguments {

@@ -42,6 +42,7 @@ for verb in $verbs; do
     "$PROFCTL" "$verb" --help >"$WORK/out" 2>"$WORK/err" || fail "$verb --help: status $?"
     grep -q "^usage: profctl $verb" "$WORK/out" || fail "$verb --help: no usage"
     [ -s "$WORK/err" ] && fail "$verb --help: complains"
+    grep -nE '.{81}' "$WORK/out" && fail "$verb --help: lines of more than 80 columns"
     # Each option that it lists is one.
     while read -r option; do
         "$PROFCTL" "$verb" "$option" >"$WORK/out2" 2>"$WORK/err" </dev/null
@@ -50,6 +51,8 @@ for verb in $verbs; do
     expect 2 'no such option' "$verb" --nonsense
     expect 2 'no such option' "$verb" -Z
 done
+"$PROFCTL" --help | grep -nE '.{81}' && fail "--help: lines of more than 80 columns"
+"$BUILD_DIR/bin/cpu-profilerd" --help | grep -nE '.{81}' && fail "cpu-profilerd --help: lines of more than 80 columns"
 "$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
 
 expect 2 'verb: is missing'
@@ -78,6 +81,10 @@ expect 2 '-F: 4k: ' record -F 4k
 expect 2 '-F: 99999999999999999999: ' record -F 99999999999999999999
 expect 2 '-d: 0: ' record -d 0
 expect 2 '-d: inf: ' record -d inf
+expect 2 '-d: 1000000001: is not a number of seconds above 0, at most 1000000000' record -d 1000000001
+expect 2 '--socket: is empty' record -d 1 --socket ''
+expect 2 '--socket: is empty' start --socket ''
+expect 2 '--socket: is empty' status --socket ''
 expect 2 '-d: 1e400: ' record -d 1e400
 expect 2 'a command goes after --' record sleep 1
 expect 2 'name a file' record -o - -- true
@@ -134,12 +141,12 @@ for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
 done
 
 # No daemon.
-expect 1 "no socket .*no.sock.*is the daemon running" status
+expect 1 "no socket .*no.sock.*start a daemon there, as root: cpu-profilerd --socket $WORK/no.sock" status
 expect 1 "no socket .*other.sock" status --socket "$WORK/other.sock"
 expect 1 "no socket .*no.sock" record -d 1 -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" record -o "$WORK/profile.fxt" -- touch "$WORK/touched"
 [ -e "$WORK/touched" ] && fail "the command ran although nothing was recorded"
-expect 1 "no socket .*no.sock.*systemctl start cpu-profilerd, or cpu-profilerd by hand" start
+expect 1 "no socket .*no.sock" start
 expect 1 "no socket .*no.sock" stop
 expect 1 "no socket .*no.sock" read -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" close

@@ -25,6 +25,10 @@ static char *print(const char *books_json)
     return text;
 }
 
+#define NO_BOOKS                                                                                   \
+    "books: none, as in a recording that was cut off: it is not known how many ticks are "         \
+    "missing\n"
+
 static void assert_printed(const char *books_json, const char *expected)
 {
     char *text = print(books_json);
@@ -55,8 +59,8 @@ static void books_of_older_daemons_lack_columns(void **state)
                    "  cpu  expected  received\n"
                    "    0        10        10\n"
                    "total        10         -\n");
-    assert_printed("[]", "books: none, so nobody can tell how many ticks are missing\n");
-    assert_printed(NULL, "books: none, so nobody can tell how many ticks are missing\n");
+    assert_printed("[]", NO_BOOKS);
+    assert_printed(NULL, NO_BOOKS);
 }
 
 /* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */

@@ -284,11 +284,11 @@ static void says_what_to_do_when_it_cannot_connect(void **state)
         const char *text;
     } cases[] = {
         {"/tmp/none/socket", -ENOENT,
-         "there is no socket '/tmp/none/socket'; is the daemon running? "
-         "(systemctl start cpu-profilerd, or cpu-profilerd by hand, as root)"},
+         "there is no socket '/tmp/none/socket'; start a daemon there, as root: "
+         "cpu-profilerd --socket /tmp/none/socket"},
         {OWN_FILE, -ECONNREFUSED,
-         "nobody listens at '" OWN_FILE "'; is the daemon running? "
-         "(systemctl start cpu-profilerd, or cpu-profilerd by hand, as root)"},
+         "no daemon listens at '" OWN_FILE "'; start a daemon there, as root: "
+         "cpu-profilerd --socket " OWN_FILE},
     };
     struct profctl *conn = NULL;
     struct profctl_fault fault = {0};
