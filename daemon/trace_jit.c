@@ -459,11 +459,17 @@ bool trace_jits_poll(struct trace_jits *jits)
     return settled;
 }
 
+/* A reading that was under way may have named all that another one was to be asked for. */
+static bool is_pending(const struct trace_jit *jit)
+{
+    return jit->pending != NULL || jit->is_unasked || jit->is_unsettled ||
+           (jit->is_asked_again && jit->address_count > 0);
+}
+
 bool trace_jits_pending(const struct trace_jits *jits)
 {
     const struct trace_jit *jit = jits->first;
-    while (jit != NULL && jit->pending == NULL && !jit->is_unasked && !jit->is_asked_again &&
-           !jit->is_unsettled) {
+    while (jit != NULL && !is_pending(jit)) {
         jit = jit->next;
     }
     return jit != NULL;

@@ -251,6 +251,18 @@ static void asks_at_the_end_for_what_is_missing_only(void **state)
     assert_int_equal(ticket_count, 2);
 }
 
+static void does_not_wait_for_a_map_that_has_nothing_to_name(void **state)
+{
+    struct world *world = *state;
+    name(world, 0x1004);
+    trace_jits_ask_again(world->jits); /* while the first reading is under way */
+    answer(world, &one);
+    assert_string_equal(read_all(world), LINE("[jit] (pid 7)", "0x1000", "a"));
+    assert_true(trace_jits_poll(world->jits));
+    assert_int_equal(ticket_count, 1);
+    assert_false(trace_jits_pending(world->jits));
+}
+
 static void an_address_keeps_its_first_name(void **state)
 {
     struct world *world = *state;
@@ -442,6 +454,7 @@ int main(void)
         JIT_TEST(names_each_function_once_in_a_module_of_its_process),
         JIT_TEST(looks_again_for_what_the_map_did_not_have),
         JIT_TEST(asks_at_the_end_for_what_is_missing_only),
+        JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name),
         JIT_TEST(an_address_keeps_its_first_name),
         JIT_TEST(a_process_without_a_map_stays_as_it_is),
         JIT_TEST(another_program_with_the_pid_has_a_name_of_its_own),
