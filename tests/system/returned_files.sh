@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A user without any right runs a program from a file that cannot be closed: a thread that closes it waits for as long
+# as the user likes, and cannot be killed (see unclosable.c). The worker reads this file. Three times, the daemon must
+# answer, stop its session and end, and its main thread may not close the file: the worker is taken over and sends the
+# file back, which its system call filter does not allow; the same without that filter; and an honest worker.
+#
+# Code comes into the worker by /etc/ld.so.preload, in a copy of /etc that the daemon alone sees. The release build
+# runs, since the sanitizers' libraries must come first.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "only root can show the daemon another /etc/ld.so.preload"
+chmod 711 "$WORK"
+mkdir "$WORK/mnt" "$WORK/bin"
+cp "$WORKLOADS/unclosable" "$WORKLOADS/busy" "$BUILD_DIR"/lib/taken_over*.so "$WORK/"
+chmod 755 "$WORK/mnt" "$WORK/unclosable" "$WORK/busy"
+# A machine without udev has none that users may open.
+mknod -m 666 "$WORK/fuse" c 10 229 2>/dev/null || skip "no device can be made"
+# The daemon's own /etc.
+cp -a /etc "$WORK/etc" || fail "/etc cannot be copied"
+cat >"$WORK/bin/cpu-profilerd" <<SCRIPT
+#!/bin/bash
+exec unshare --mount bash -c 'mount --bind "$WORK/etc" /etc && exec "$BIN/cpu-profilerd" "\$@"' bash "\$@"
+SCRIPT
+chmod 755 "$WORK/bin/cpu-profilerd"
+cat >"$WORK/user.sh" <<'SCRIPT'
+mount --bind "$1/fuse" /dev/fuse && exec setpriv --reuid=4711 --regid=4711 --clear-groups \
+    "$1/unclosable" "$1/mnt" "$1/busy" --seconds 100
+SCRIPT
+
+# daemon_closes: whether a thread of the daemon waits to have closed the file.
+daemon_closes() {
+    local word thread
+    while read -r word thread; do
+        [ "$word" != flush ] || [ ! -d "/proc/$daemon_pid/task/$thread" ] || return 0
+    done <"$WORK/user.out"
+    return 1
+}
+
+# is_ready LIBRARY: the daemon has had the file, and the worker has begun to do what the library has it do.
+is_ready() {
+    daemon_closes && { [ -z "$1" ] || [ -s "$WORK/worker.log" ]; }
+}
+
+# ended_by SIGNAL: that is what a worker which sends the file back is dying of; it stays until the file is closed.
+ended_by() {
+    local word pid fields
+    read -r word pid <"$WORK/worker.log" && read -r -a fields <"/proc/$pid/stat" &&
+        [ $((fields[${#fields[@]} - 1] & 127)) -eq "$1" ]
+}
+
+# has_other_worker: the daemon has seen that the worker is not to be trusted, and has one that has sent nothing.
+has_other_worker() {
+    local pid
+    for pid in $(pgrep -P "$daemon_pid"); do
+        grep -q " $pid\$" "$WORK/worker.log" || return 0
+    done
+    return 1
+}
+
+# not_ready STORY USER_PID
+not_ready() {
+    ! process_ended "$2" || skip "no file can be unclosable here: $(cat "$WORK/user.out")"
+    fail "$1: the daemon never had the file, so this shows nothing: $(cat "$WORK/user.out" "$WORK/worker.log")"
+}
+
+# expect_answers STORY [LIBRARY SIGNAL]: a session in which a worker with that code in it has the file, and ends by SIGNAL.
+expect_answers() {
+    local story=$1 library=${2:-} signal=${3:-} user
+    rm -f "$WORK/etc/ld.so.preload"
+    [ -z "$library" ] || echo "$WORK/$library" >"$WORK/etc/ld.so.preload"
+    : >"$WORK/worker.log"
+    daemon_start "$WORK/bin" "$WORK" || fail "$story: the daemon did not start"
+    profctl start -F 999 >"$WORK/out" 2>&1 || fail "$story: start: $(cat "$WORK/out")"
+    run_in_background unshare --mount bash "$WORK/user.sh" "$WORK" >"$WORK/user.out" 2>&1
+    user=$BACKGROUND_PID
+    wait_until 20 is_ready "$library" || not_ready "$story" "$user"
+
+    [ -z "$library" ] || wait_until 20 has_other_worker ||
+        fail "$story: no worker in the place of that one; the main thread is in $(cat "/proc/$daemon_pid/wchan")"
+    [ -z "$library" ] || wait_until 10 ended_by "$signal" || fail "$story: the worker does not end by signal $signal"
+    timeout $((10 * PATIENCE)) profctl status >"$WORK/out" 2>&1 || fail "$story: no status: $(cat "$WORK/out")"
+    timeout $((10 * PATIENCE)) profctl stop >"$WORK/out" 2>&1 || fail "$story: no stop: $(cat "$WORK/out")"
+    ! grep -qx "flush $daemon_pid" "$WORK/user.out" || fail "$story: the daemon's main thread closes the file"
+    echo "$story: $(grep -c '^flush' "$WORK/user.out") threads wait; the worker: $(tr '\n' ' ' <"$WORK/worker.log")"
+    kill -TERM "$daemon_pid"
+    wait_until 10 process_ended "$daemon_pid" || fail "$story: the daemon does not end"
+    # Threads that wait for the filesystem end with it, and only then is the status known.
+    kill -KILL "$user"
+    stop_daemon || exit 1
+}
+
+expect_answers filtered taken_over.so 31 # SIGSYS: the filter's
+expect_answers unfiltered taken_over_unfiltered.so 9 # the daemon's
+expect_answers honest
