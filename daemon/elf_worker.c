@@ -75,8 +75,8 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     return 0;
 }
 
-/* Takes the next message, unless there are descriptors in it. Returns its size, 0 after the last
- * one, or -errno: -EAGAIN when there is none, -EBADMSG for one that stays where it is. */
+/* Takes the next message, unless there are descriptors in it. Returns its size, 0 also after the
+ * last one, or -errno: -EAGAIN when there is none, -EBADMSG for one that stays where it is. */
 static ssize_t receive(int socket_fd, void *buffer, size_t size)
 {
     struct iovec data = {.iov_base = buffer, .iov_len = size};
@@ -89,19 +89,35 @@ static ssize_t receive(int socket_fd, void *buffer, size_t size)
     return got < 0 ? -errno : got;
 }
 
+/* Whether a message is left in a socket that has been shut down; an empty one looks like the end.
+ * So credentials are asked for: every message has some, for which there is no room here. */
+static bool has_message(int socket_fd)
+{
+    const int off = 0;
+    const int on = 1;
+    struct msghdr message = {.msg_iovlen = 0};
+    (void)setsockopt(socket_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    ssize_t got = recvmsg(socket_fd, &message, MSG_PEEK | MSG_DONTWAIT);
+    (void)setsockopt(socket_fd, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
+    return got < 0 || (message.msg_flags & MSG_CTRUNC) != 0;
+}
+
 /* Closes the socket, unless it holds descriptors. Once it is shut down nothing more comes. */
 static void close_socket(struct elf_worker *worker)
 {
     struct elf_worker_answer answer;
-    ssize_t got = 1;
+    bool is_left = true;
     if (worker->socket_fd < 0) {
         return;
     }
     (void)shutdown(worker->socket_fd, SHUT_RDWR);
-    for (unsigned i = 0; got > 0 && i < MESSAGES_MAX; i++) {
-        got = receive(worker->socket_fd, &answer, sizeof answer);
+    for (unsigned i = 0; is_left && i < MESSAGES_MAX; i++) {
+        is_left = has_message(worker->socket_fd);
+        if (is_left && receive(worker->socket_fd, &answer, sizeof answer) < 0) {
+            break;
+        }
     }
-    if (got == 0) {
+    if (!is_left) {
         worker->socket_fd = close_fd(worker->socket_fd);
     }
 }

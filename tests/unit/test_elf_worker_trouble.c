@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -119,7 +120,8 @@ static void has_no_room_for_a_table_and_goes_on(void **state)
     elf_worker_free(worker);
 }
 
-/* Sends one question's files back, again and again as fast as it can. */
+/* Sends one question's files back, again and again as fast as it can. Two empty messages come
+ * first: at one of them a reader could take the socket for exhausted. */
 static _Noreturn void send_back(void)
 {
     char settings[64];
@@ -139,6 +141,8 @@ static _Noreturn void send_back(void)
     }
     struct elf_worker_answer answer = {.sequence = question.sequence, .size_bytes = 4096};
     data = (struct iovec){.iov_base = &answer, .iov_len = sizeof answer};
+    (void)send(3, "", 0, MSG_NOSIGNAL);
+    (void)send(3, "", 0, MSG_NOSIGNAL);
     while (sendmsg(3, &message, MSG_NOSIGNAL) >= 0) {
     }
     _exit(0);
@@ -157,11 +161,12 @@ static _Noreturn void be_sent_back(const char *path)
         elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX) < 0) {
         _exit(1);
     }
-    int r = -EAGAIN;
-    for (unsigned i = 0; r == -EAGAIN && i < WAIT_MS; i++) {
+    int queued_bytes = 0; /* of messages that are not empty: those with the files */
+    for (unsigned i = 0; queued_bytes == 0 && i < WAIT_MS; i++) {
         (void)usleep(1000);
-        r = elf_worker_receive(worker, &table);
+        (void)ioctl(elf_worker_fd(worker), FIONREAD, &queued_bytes);
     }
+    int r = elf_worker_receive(worker, &table);
     /* It holds the file, and so does this process: both end when the filesystem does. */
     (void)elf_worker_end(worker);
     bool taken = elf_worker_take_socket(worker) >= 0;
