@@ -30,7 +30,8 @@ struct search {
     struct lines_worker *sharer; /* borrowed; of an alternate: it has the file that needs it */
     struct lines_found found;    /* owned */
     bool has_broken;
-    bool has_lost; /* the child that is asked is gone */
+    bool has_lost;    /* the child that is asked is gone */
+    bool has_skipped; /* a file was not looked at, since no child would survive it */
 };
 
 static bool find_alternate(struct search *parent, struct lines_worker *worker, const char *path,
@@ -65,13 +66,15 @@ void lines_readers_lose(struct lines_readers *readers, struct lines_worker *work
     }
 }
 
-/* The child for a file, started if there is none; NULL: there can be none, which is noted. */
-static struct lines_worker *find_worker(struct lines_readers *readers, int fd, bool is_remote,
+/* The child for a file, started if there is none; NULL: there can be none, which is noted in the
+ * search. */
+static struct lines_worker *find_worker(struct search *search, int fd, bool is_remote,
                                         const char *path)
 {
+    struct lines_readers *readers = search->readers;
     struct stat status;
     if (readers->losses.is_hopeless || fstat(fd, &status) < 0) {
-        readers->losses.count++;
+        search->has_skipped |= readers->losses.is_hopeless;
         return NULL;
     }
     enum lines_reader_of which = is_remote            ? LINES_READER_OF_REMOTE
@@ -88,6 +91,7 @@ static struct lines_worker *find_worker(struct lines_readers *readers, int fd, b
             (void)snprintf(ending, sizeof ending, "cannot be started: %s", strerror(-r));
             note_loss(&readers->losses, path, ending);
             readers->losses.is_hopeless = true;
+            search->has_lost = true;
         }
     }
     return readers->workers[which];
@@ -117,7 +121,7 @@ static int try_descriptor(struct search *search, int fd, const char *path, bool 
     struct lines_about about;
     struct lines_worker *worker = search->sharer;
     if (worker == NULL) {
-        worker = find_worker(search->readers, fd, is_remote, path);
+        worker = find_worker(search, fd, is_remote, path);
     }
     if (worker == NULL) {
         search->has_broken = true;
@@ -264,6 +268,8 @@ int lines_search(struct lines_readers *readers, const char *module,
         r = try_remote(&search);
     }
     if (search.found.path == NULL) {
+        /* One file of the module, however many places were to be looked at. */
+        readers->losses.count += search.has_skipped && !search.has_lost;
         return r < 0 ? r : search.has_broken ? -EBADMSG : -ENOENT;
     }
     *ret = search.found;

@@ -36,8 +36,9 @@
 #define LIMIT_BYTES_S (UINT64_C(4) << 20)
 
 struct lines_worker {
-    pid_t pid;  /* 0 once it has been waited for */
-    int status; /* as waitpid() told it */
+    pid_t pid;       /* 0 once it has been waited for */
+    bool has_status; /* how it ended is known: */
+    int status;      /* from waitpid() */
     int socket_fd;
     int pipe_fd;
     uint64_t limit_ns; /* for an answer about the open file */
@@ -102,9 +103,7 @@ static void end(struct lines_worker *worker)
         struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
         (void)kill(worker->pid, SIGKILL);
         (void)poll(&ended, 1, END_WAIT_MS);
-        if (waitpid(worker->pid, &worker->status, WNOHANG) < 0) {
-            worker->status = 0; /* somebody else has waited for it */
-        }
+        worker->has_status = waitpid(worker->pid, &worker->status, WNOHANG) == worker->pid;
         worker->pid = 0;
     }
 }
@@ -125,8 +124,9 @@ void lines_worker_freep(struct lines_worker **worker)
 
 bool lines_worker_is_useless(const struct lines_worker *worker)
 {
-    return WIFEXITED(worker->status) && (WEXITSTATUS(worker->status) == LINES_EXIT_UNFILTERED ||
-                                         WEXITSTATUS(worker->status) == LINES_EXIT_UNCONFINED);
+    return worker->has_status && WIFEXITED(worker->status) &&
+           (WEXITSTATUS(worker->status) == LINES_EXIT_UNFILTERED ||
+            WEXITSTATUS(worker->status) == LINES_EXIT_UNCONFINED);
 }
 
 /* The child has closed its pipe, so it is ending. Waits for that, to learn of what. */
@@ -136,7 +136,10 @@ static int lose(struct lines_worker *worker)
     struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
     (void)poll(&ended, 1, END_WAIT_MS);
     end(worker);
-    if (WIFSIGNALED(worker->status)) {
+    if (!worker->has_status) {
+        (void)snprintf(worker->ending, sizeof worker->ending,
+                       "was killed, and how it ended is not known");
+    } else if (WIFSIGNALED(worker->status)) {
         (void)snprintf(worker->ending, sizeof worker->ending, "was ended by signal %d (%s)",
                        WTERMSIG(worker->status), strsignal(WTERMSIG(worker->status)));
     } else if (!lines_worker_is_useless(worker)) {

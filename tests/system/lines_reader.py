@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lines_reader.sh says.  lines_reader.py PROFCTL MAKER FOLDER UID shrinks|hangs|vast..."""
-import json, os, signal, subprocess, sys, time
+"""What lines_reader.sh says.  lines_reader.py PROFCTL MAKER FOLDER UID shrinks|hangs|vast...
+lines_reader.py PROFCTL MAKER FOLDER UNDER_FILTER useless: where no child can work; /usr/lib/debug may be written to."""
+import json, os, shutil, signal, subprocess, sys, time
 from recording_maker import Recording
 
 START = 0x401000
@@ -202,8 +203,29 @@ def check(profctl, maker, folder, uid, what):
     return not wrong
 
 
+def check_useless(profctl, maker, folder, under_filter):
+    """Three modules are lost, though each could be read from two places."""
+    good = [build_good(folder, f"good{i}") for i in range(3)]
+    recording = Recording()
+    for number, path in enumerate(good, 1):
+        identity = build_id(path)
+        os.makedirs(f"/usr/lib/debug/.build-id/{identity[:2]}", exist_ok=True)
+        shutil.copy(path, f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug")
+        recording.name(number, 0, "test")
+        recording.module(number, 1, path, identity, 0, 0x800000)
+        recording.sample(number, symbol(path, "work"))
+    recording.write(maker, f"{folder}/p.fxt")
+    done = subprocess.run([under_filter, "no_filters", profctl, "report", "--lines", "--json", f"{folder}/p.fxt"],
+                          capture_output=True, text=True, check=False)
+    good = done.returncode == 0 and "system call filter" in done.stderr and "so with 2 more files" in done.stderr
+    print(f"{'' if good else 'FAIL: '}useless: {done.stderr.strip()}")
+    return good
+
+
 def main():
     profctl, maker, folder, uid = sys.argv[1:5]
+    if sys.argv[5] == "useless":
+        sys.exit(not check_useless(profctl, maker, folder, uid))
     results = [check(profctl, maker, folder, int(uid), what) for what in sys.argv[5:]]
     sys.exit(not all(results))
 
