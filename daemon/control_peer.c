@@ -6,9 +6,11 @@
  *   - A call is taken only when the one before it has its reply queued (or needs none), fewer than
  *     PEER_PENDING_MAX replies wait to be sent, and none of them carries a descriptor. Until then
  *     nothing is read from the socket, so that a peer that only sends is held up, not stored.
- *   - Descriptors that a peer sends are never received; one that sends any is cut off.
- *   - Only peer_continue() and the callbacks here free a peer; whatever runs below them reports an
- *     error instead. What happens outside the peer's own callbacks goes through peer_resume().
+ *   - Descriptors that a peer sends are never received (control_socket.c). Where the kernel lets it
+ *     send one all the same, it is cut off.
+ *   - While a call of a peer is handled only peer_continue() frees the peer; what runs below it
+ *     reports an error instead. From outside its calls, peer_end() and the end of the control free
+ *     a peer, and peer_resume() has it go on.
  */
 #include "control_peer.h"
 #include "cleanup.h"

@@ -6,7 +6,7 @@
  * user without any connection gets one too: where all are taken, the account that has most gives
  * one up. What is ended is a connection without the session, the one that made no call for longest;
  * one that streams Status comes after those that wait for nothing. A connection without the session
- * that makes no call for a minute, and streams no Status, is ended in any case.
+ * that makes no call for leases.idle_ms, and streams no Status, is ended in any case.
  *
  * A connection that lingers (see control_socket.c) cannot be ended, so it counts as one of its
  * account's, but takes no place that another account could have.
@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 static bool is_of(const struct peer *peer, uint32_t account)
 {
@@ -125,8 +126,12 @@ void control_end_idle(struct control *control)
         next = peer->next;
         if (may_be_ended(peer) && peer->wait != PEER_STREAMS_STATUS &&
             now_ns - peer->called_ns >= limit_ns) {
-            peer_end(peer, "this connection has no session, and made no call for 60 s, so it was "
-                           "ended; connect anew");
+            char text[128];
+            (void)snprintf(text, sizeof text,
+                           "this connection has no session, and made no call for %.3g s, so it "
+                           "was ended; connect anew",
+                           (double)limit_ns / (double)NS_PER_S);
+            peer_end(peer, text);
         }
     }
 }
