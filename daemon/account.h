@@ -18,11 +18,13 @@
 #define ACCOUNT_RANGES_MAX 4096
 
 /*
- * Reads both files and replaces what was read before, for the whole process. Names are looked up in
+ * Reads both files and replaces what was read before, for the whole process. Where stat() says that
+ * neither has changed since, nothing is read. Names are looked up in
  * `passwd_path` alone, since other name services may not answer; ranges of a name that is not there
  * are one account, named by the first uid of the first of them. Lines that newuidmap would not
- * accept are ignored. Returns 0, or -errno and leaves the accounts as they were; a missing
- * `subuid_path` is no error and means no ranges.
+ * accept are ignored. Returns 1 when the files were read, 0 when they are as before, or -errno and
+ * leaves the accounts as they were; a missing `subuid_path` is no error and means no ranges. For
+ * one thread.
  */
 int account_load(const char *subuid_path, const char *passwd_path);
 

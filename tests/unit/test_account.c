@@ -39,7 +39,7 @@ static void load(const char *subuid)
         write_file(subuid_path, subuid);
     }
     write_file(passwd_path, passwd_text);
-    assert_int_equal(account_load(subuid_path, passwd_path), 0);
+    assert_int_equal(account_load(subuid_path, passwd_path), 1);
     (void)unlink(subuid_path);
     (void)unlink(passwd_path);
     (void)rmdir(folder);
@@ -124,6 +124,18 @@ static void no_file_is_no_range(void **state)
     assert_int_equal(account_of(100000), 100000);
 }
 
+/* The machine's own file stands for one that has not changed for a while; it has no ranges. */
+static void reads_nothing_that_has_not_changed(void **state)
+{
+    (void)state;
+    load("alice:100000:65536\n");
+    assert_int_equal(account_load(ACCOUNT_PASSWD_PATH, ACCOUNT_PASSWD_PATH), 1);
+    assert_int_equal(account_of(100000), 100000);
+    assert_int_equal(account_load(ACCOUNT_PASSWD_PATH, ACCOUNT_PASSWD_PATH), 0);
+    load("alice:100000:65536\n");
+    assert_int_equal(account_of(100000), 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +145,7 @@ int main(void)
         cmocka_unit_test(wrong_lines_are_ignored),
         cmocka_unit_test(lines_of_any_length_are_read),
         cmocka_unit_test(no_file_is_no_range),
+        cmocka_unit_test(reads_nothing_that_has_not_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
