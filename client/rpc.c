@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "json.h"
 #include "sampler.h"
 #include "utf8.h"
@@ -90,42 +91,27 @@ static int send_text(int fd, const char *text, int64_t deadline_ms)
     return 0;
 }
 
-/* Keeps the one descriptor that a reply may bring, and closes what it replaces. */
-static void keep_fd(struct profctl *conn, struct msghdr *message)
-{
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
-         header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-            header->cmsg_len == CMSG_LEN(sizeof(int))) {
-            conn->reply_fd = close_fd(conn->reply_fd);
-            memcpy(&conn->reply_fd, CMSG_DATA(header), sizeof(int));
-        }
-    }
-}
-
 /* One recvmsg() into the input. Returns 0 or -errno, -ECONNRESET at the end. */
 static int receive_some(struct profctl *conn)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
+    int fds[DESCRIPTORS_MAX];
+    size_t fd_count = 0;
     char *space = NULL;
     size_t space_bytes = 0;
     int r = varlink_input_space(&conn->input, &space, &space_bytes);
     if (r < 0) {
         return r;
     }
-    struct iovec bytes = {.iov_base = space, .iov_len = space_bytes};
-    struct msghdr message = {.msg_iov = &bytes,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    ssize_t received = recvmsg(conn->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t received =
+        descriptors_receive(conn->fd, space, space_bytes, MSG_DONTWAIT, fds, &fd_count);
     if (received < 0) {
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+        return received == -EAGAIN || received == -EINTR ? 0 : (int)received;
     }
-    keep_fd(conn, &message);
+    /* A reply brings at most one, which takes the place of another that was not asked for. */
+    for (size_t i = 0; i < fd_count; i++) {
+        conn->reply_fd = close_fd(conn->reply_fd);
+        conn->reply_fd = fds[i];
+    }
     varlink_input_filled(&conn->input, (size_t)received);
     return received == 0 ? -ECONNRESET : 0;
 }

@@ -15,6 +15,9 @@
  */
 #include "confine.h"
 
+#include "cleanup.h"
+#include "sanitized.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -32,27 +35,24 @@
 
 #define FILES_MAX 16
 
-/* A sanitizer reserves terabytes of addresses. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
-static int drop_bounding_set(void)
+int confine_bounding_set(uint64_t kept)
 {
-    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
-         capability++) {
-        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
+    for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
+        bool is_kept = capability < 64 && (kept >> capability & 1) != 0;
+        if (!is_kept && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
             return errno == EPERM ? 0 : -errno;
         }
     }
     return 0;
+}
+
+void confine_offer_to_be_killed(void)
+{
+    static const char score[] = "1000";
+    cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, score, sizeof score - 1);
+    }
 }
 
 /* Moves into the folder of a process's descriptor infos, for the whole process if it shares its
@@ -226,7 +226,7 @@ int confine(const struct confine_rules *rules)
 {
     int r = empty_root();
     if (r == 0) {
-        r = drop_bounding_set();
+        r = confine_bounding_set(0);
     }
     if (r == 0) {
         r = change_ids(rules->uid, rules->gid);

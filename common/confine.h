@@ -28,6 +28,15 @@ struct confine_rules {
     bool may_map_files;       /* privately, and never to be executed */
 };
 
+/* Has the process killed first when memory runs out, whatever its parent's score: another one can
+ * be started at once. Needs /proc, so it comes before confine(). Where the file cannot be written
+ * the score stays the parent's. */
+void confine_offer_to_be_killed(void);
+
+/* Drops what is not in `kept` (a bit for each capability) from the bounding set. Returns 0, also
+ * where the process may not change the set, or -errno. */
+int confine_bounding_set(uint64_t kept);
+
 /*
  * Goes into an empty root and takes uid and gid (where the process is root and may), drops all
  * capabilities and the right to regain any, limits memory and files, dies with its parent, and

@@ -15,6 +15,7 @@
 #include "control_peer.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "json.h"
 #include "log.h"
 #include "sampler.h"
@@ -73,35 +74,14 @@ struct peer *peer_free(struct peer *peer)
     return NULL;
 }
 
-/* One sendmsg(). Returns the bytes that went, or -errno. */
-static ssize_t send_some(int fd, const struct reply *reply)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec bytes = {.iov_base = reply->text + reply->sent_bytes,
-                          .iov_len = reply->size_bytes - reply->sent_bytes};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    if (reply->fd >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &reply->fd, sizeof(int));
-    }
-    ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return sent < 0 ? -errno : sent;
-}
-
 /* Sends what the socket takes. Returns 0 or -errno. */
 static int flush_output(struct peer *peer)
 {
     while (peer->replies != NULL) {
         struct reply *first = peer->replies;
-        ssize_t sent = send_some(peer->fd, first);
+        ssize_t sent = descriptors_send(peer->fd, first->text + first->sent_bytes,
+                                        first->size_bytes - first->sent_bytes, &first->fd,
+                                        first->fd >= 0, MSG_DONTWAIT);
         if (sent == -EINTR) {
             continue;
         }

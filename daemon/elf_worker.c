@@ -17,6 +17,7 @@
 #include "elf_worker.h"
 
 #include "cleanup.h"
+#include "descriptors.h"
 #include "elf_worker_confine.h"
 #include "elf_worker_starter.h"
 #include "elf_worker_wire.h"
@@ -31,6 +32,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+_Static_assert(ELF_WORKER_FILES_MAX <= DESCRIPTORS_MAX, "a question goes in one message");
 
 #define SEALS        (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define END_WAIT_MS  1000
@@ -175,32 +178,6 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid;
 }
 
-/* Sends a question with what it is about; the descriptors stay ours. */
-static int send_question(int socket_fd, const struct elf_worker_question *question, const int *fds,
-                         size_t fd_count)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec data = {.iov_base = (void *)(uintptr_t)question, .iov_len = sizeof *question};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = CMSG_SPACE(fd_count * sizeof *fds),
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
-    memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
-    if (sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        return errno == EAGAIN || errno == EBADF ? -errno : -EPIPE;
-    }
-    return 0;
-}
-
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
                     int debug_fd, size_t max_bytes)
 {
@@ -214,10 +191,11 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     const int fds[ELF_WORKER_FILES_MAX] = {fd, table_fd, debug_fd};
     const struct elf_worker_question question = {.sequence = worker->sequence + 1,
                                                  .request = (uint32_t)request};
-    int r = send_question(worker->socket_fd, &question, fds,
-                          debug_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX);
-    if (r < 0) {
-        return r;
+    ssize_t sent =
+        descriptors_send(worker->socket_fd, &question, sizeof question, fds,
+                         debug_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX, MSG_DONTWAIT);
+    if (sent < 0) {
+        return sent == -EAGAIN || sent == -EBADF ? (int)sent : -EPIPE;
     }
     worker->sequence++;
     worker->asked = true;

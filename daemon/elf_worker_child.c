@@ -8,6 +8,8 @@
 #include "elf_worker.h"
 
 #include "cleanup.h"
+#include "confine.h"
+#include "descriptors.h"
 #include "eh_frame.h"
 #include "elf_symbols.h"
 #include "elf_worker_confine.h"
@@ -19,17 +21,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-
-/* When memory runs out the worker is killed first, whatever the daemon's own score: the next one is
- * started at once. Where the file cannot be written the score stays the daemon's. */
-static void offer_to_be_killed(void)
-{
-    static const char score[] = "1000";
-    cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)!write(fd, score, sizeof score - 1);
-    }
-}
 
 static bool receive_settings(int socket_fd, struct elf_worker_settings *ret)
 {
@@ -54,26 +45,13 @@ static void close_files(struct files *files)
 static bool receive_question(int socket_fd, struct elf_worker_question *ret,
                              struct files *ret_files)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(ELF_WORKER_FILES_MAX * sizeof(int))];
-    } control;
-    struct iovec data = {.iov_base = ret, .iov_len = sizeof *ret};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    ssize_t got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *header = got == (ssize_t)sizeof *ret ? CMSG_FIRSTHDR(&message) : NULL;
-    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        (header->cmsg_len != CMSG_LEN(ELF_WORKER_FILES_MIN * sizeof(int)) &&
-         header->cmsg_len != CMSG_LEN(ELF_WORKER_FILES_MAX * sizeof(int)))) {
+    int fds[DESCRIPTORS_MAX] = {-1, -1, -1};
+    size_t fd_count = 0;
+    ssize_t got = descriptors_receive(socket_fd, ret, sizeof *ret, 0, fds, &fd_count);
+    if (got != (ssize_t)sizeof *ret ||
+        (fd_count != ELF_WORKER_FILES_MIN && fd_count != ELF_WORKER_FILES_MAX)) {
         return false;
     }
-    int fds[ELF_WORKER_FILES_MAX] = {-1, -1, -1};
-    memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
     *ret_files = (struct files){.fd = fds[0], .table_fd = fds[1], .debug_fd = fds[2]};
     return true;
 }
@@ -178,7 +156,7 @@ _Noreturn void elf_worker_child(int socket_fd)
 {
     struct elf_worker_settings settings;
     (void)prctl(PR_SET_NAME, "cpu-profilerd");
-    offer_to_be_killed();
+    confine_offer_to_be_killed();
     int r = receive_settings(socket_fd, &settings) ? elf_worker_confine(settings.uid, settings.gid)
                                                    : -EBADMSG;
     if (r < 0) {

@@ -11,6 +11,7 @@
 #include "elf_worker_starter.h"
 
 #include "cleanup.h"
+#include "descriptors.h"
 #include "elf_worker.h"
 #include "respawn.h"
 #include "threads.h"
@@ -19,7 +20,6 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,51 +37,22 @@ static struct {
 /* A descriptor that came with a request (returned: close), or -1 when there will be none. */
 static int receive_request(int socket_fd)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
+    int fds[DESCRIPTORS_MAX];
+    size_t fd_count = 0;
     char byte = 0;
-    struct iovec data = {.iov_base = &byte, .iov_len = sizeof byte};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
     ssize_t got = -1;
     do {
-        got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    int fd = -1;
-    if (header != NULL) {
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    }
-    return fd;
+        got = descriptors_receive(socket_fd, &byte, sizeof byte, 0, fds, &fd_count);
+    } while (got == -EINTR);
+    return got > 0 && fd_count > 0 ? fds[0] : -1;
 }
 
 /* Sends a descriptor (borrowed) for the worker to come. Returns 0, or -errno. */
 static int send_request(int socket_fd, int fd)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    char byte = 0;
-    struct iovec data = {.iov_base = &byte, .iov_len = sizeof byte};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+    const char byte = 0;
+    ssize_t sent = descriptors_send(socket_fd, &byte, sizeof byte, &fd, 1, 0);
+    return sent < 0 ? (int)sent : 0;
 }
 
 /* Where the kernel cannot do it the thread goes on with the program's table. */

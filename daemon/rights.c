@@ -9,6 +9,8 @@
 
 #include "allowed_calls.h"
 #include "cleanup.h"
+#include "confine.h"
+#include "sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,19 +25,7 @@
 #include <unistd.h>
 
 #define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
-#define PARANOID_MAX  2 /* more than the kernel itself knows of */
-
-/* A leak checker attaches to this process. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED true
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
+#define PARANOID_MAX  2 /* the most that the kernel itself knows of */
 
 static uint64_t bit(unsigned capability)
 {
@@ -84,16 +74,6 @@ static uint64_t needed_capabilities(void)
                   bit(CAP_KILL);
     }
     return needed;
-}
-
-static int drop_bounding_set(uint64_t needed)
-{
-    for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
-        if ((needed & bit(capability)) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) {
-            return errno == EPERM ? 0 : -errno;
-        }
-    }
-    return 0;
 }
 
 /* An ambient capability that is not inheritable any more is none. */
@@ -153,7 +133,7 @@ static int load_filter(void)
 int rights_drop(void)
 {
     const uint64_t needed = needed_capabilities();
-    int r = drop_bounding_set(needed);
+    int r = confine_bounding_set(needed);
     if (r == 0) {
         r = drop_capabilities(needed);
     }

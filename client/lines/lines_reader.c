@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "confine.h"
+#include "descriptors.h"
 #include "lines_answer.h"
 #include "lines_dwarf.h"
 #include "lines_file.h"
@@ -18,9 +19,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-/* When memory runs out, this process goes, and not the caller's work. */
-#define OOM_SCORE "1000"
 
 static bool read_whole(void *into, size_t size_bytes)
 {
@@ -47,12 +45,6 @@ static void write_whole(const void *from, size_t size_bytes)
         at += done;
         size_bytes -= (size_t)done;
     }
-}
-
-static void volunteer_for_oom(void)
-{
-    cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    (void)!write(fd, OOM_SCORE, strlen(OOM_SCORE));
 }
 
 /* libdw and libelf look for files by name, which must find none, and the C library for what the
@@ -86,27 +78,14 @@ static int give_up_rights(const struct lines_settings *settings)
  */
 static bool receive_question(struct lines_question *ret, int *ret_fd)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec data = {.iov_base = ret, .iov_len = sizeof *ret};
-    struct msghdr message = {
-        .msg_iov = &data,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    ssize_t got = recvmsg(LINES_SOCKET_FD, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+    int fds[DESCRIPTORS_MAX];
+    size_t fd_count = 0;
+    ssize_t got =
+        descriptors_receive(LINES_SOCKET_FD, ret, sizeof *ret, MSG_WAITALL, fds, &fd_count);
     if (got != (ssize_t)sizeof *ret) {
         return false;
     }
-    *ret_fd = -1;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(int))) {
-        memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
-    }
+    *ret_fd = fd_count == 1 ? fds[0] : -1;
     return true;
 }
 
@@ -175,7 +154,7 @@ _Noreturn void lines_reader(void)
     struct lines_question question;
     struct lines_file *file = NULL;
     int fd = -1;
-    volunteer_for_oom();
+    confine_offer_to_be_killed();
     int r = read_whole(&settings, sizeof settings) ? give_up_rights(&settings) : -EBADMSG;
     if (r < 0) {
         _exit(r == -EOPNOTSUPP ? LINES_EXIT_UNFILTERED : LINES_EXIT_UNCONFINED);

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "lines_answer.h"
 #include "respawn.h"
 
@@ -205,26 +206,11 @@ static int receive(struct lines_worker *worker, void *into, size_t size_bytes, u
 static int send_whole(struct lines_worker *worker, const void *from, size_t size_bytes, int fd,
                       uint64_t end_ns)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
     const uint8_t *at = from;
     while (size_bytes > 0) {
-        /* sendmsg() writes nothing through it. */
-        struct iovec data = {.iov_base = (void *)(uintptr_t)at, .iov_len = size_bytes};
-        struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-        if (fd >= 0) {
-            message.msg_control = &control;
-            message.msg_controllen = sizeof control;
-            struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-            header->cmsg_level = SOL_SOCKET;
-            header->cmsg_type = SCM_RIGHTS;
-            header->cmsg_len = CMSG_LEN(sizeof fd);
-            memcpy(CMSG_DATA(header), &fd, sizeof fd);
-        }
-        ssize_t sent = sendmsg(worker->socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EAGAIN) {
+        ssize_t sent =
+            descriptors_send(worker->socket_fd, at, size_bytes, &fd, fd >= 0, MSG_DONTWAIT);
+        if (sent < 0 && sent != -EAGAIN) {
             return lose(worker);
         }
         if (sent > 0) {
