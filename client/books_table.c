@@ -7,6 +7,7 @@
 #include "books_table.h"
 
 #include "cleanup.h"
+#include "extremes.h"
 #include "json.h"
 #include "text_out.h"
 
@@ -95,18 +96,13 @@ static bool print_cell(const cJSON *row, const char *member, char *into)
     return false;
 }
 
-static size_t greater(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* A column without a number keeps the width 0. */
 static void widen(const cJSON *row, size_t *widths)
 {
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         char cell[CELL_BYTES];
         if (print_cell(row, columns[i], cell)) {
-            widths[i] = greater(widths[i], greater(strlen(columns[i]), strlen(cell)));
+            widths[i] = max_u64(widths[i], max_u64(strlen(columns[i]), strlen(cell)));
         }
     }
 }

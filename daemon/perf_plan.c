@@ -14,6 +14,7 @@
 #include "perf_plan.h"
 
 #include "clock.h"
+#include "extremes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -92,16 +93,6 @@ static const struct sacrifice {
 #define SAMPLE_BYTES_MAX ((uint64_t)UINT16_MAX / 8 * 8)
 
 #define MIB ((uint64_t)1 << 20)
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t sample_bytes_without_copy(const struct perf_plan_input *input,
                                           uint16_t sample_max_stack)

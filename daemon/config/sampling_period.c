@@ -19,6 +19,8 @@
  */
 #include "sampling_period.h"
 
+#include "extremes.h"
+
 #include <assert.h>
 #include <stdio.h>
 
@@ -34,16 +36,6 @@
 
 const uint64_t sampling_tick_ns[SAMPLING_TICK_COUNT] = {1000000, 4000000, 10000000};
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* A point and how far it lies from point 0, on one side of it. */
 struct nearest {
     uint64_t distance_ns;
@@ -54,7 +46,7 @@ struct nearest {
 static void approach(struct nearest *far, const struct nearest *near, uint64_t count)
 {
     uint64_t steps =
-        less((far->distance_ns - 1) / near->distance_ns, (count - 1 - far->index) / near->index);
+        min_u64((far->distance_ns - 1) / near->distance_ns, (count - 1 - far->index) / near->index);
     far->distance_ns -= steps * near->distance_ns;
     far->index += steps * near->index;
 }
@@ -78,12 +70,12 @@ static uint64_t longest_gap(uint64_t step_ns, uint64_t circle_ns, uint64_t count
     if (ahead.index + behind.index > count) {
         return ahead.distance_ns + behind.distance_ns;
     }
-    return greater(ahead.distance_ns, behind.distance_ns);
+    return max_u64(ahead.distance_ns, behind.distance_ns);
 }
 
 static uint64_t samples_in(uint64_t seconds, uint64_t period_ns)
 {
-    return greater(seconds * NS_PER_S / period_ns, 1);
+    return max_u64(seconds * NS_PER_S / period_ns, 1);
 }
 
 uint64_t sampling_gap_ns(uint64_t period_ns, uint64_t tick_ns, uint64_t seconds)
@@ -121,7 +113,7 @@ static uint64_t sum_of_quotients(uint64_t period_ns, uint64_t tick_ns)
     while (smaller > 0 && denominator <= count) {
         uint64_t quotient = larger / smaller;
         uint64_t next = quotient * denominator + before;
-        sum += less(quotient, count / denominator);
+        sum += min_u64(quotient, count / denominator);
         before = denominator;
         denominator = next;
         next = larger % smaller;

@@ -16,6 +16,7 @@
 #include "array.h"
 #include "cfi_format.h"
 #include "cleanup.h"
+#include "extremes.h"
 #include "seeded_hash.h"
 #include "segments.h"
 
@@ -391,22 +392,16 @@ static void consume(struct sweep *sweep, struct run *run, uint64_t bytes)
     run->size_bytes -= (uint32_t)bytes;
 }
 
-static uint64_t min_bytes(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Writes the best waiting run from `*at` on, up to its end or to `limit`, where another begins. */
 static int write_best(struct sweep *sweep, uint64_t limit, uint64_t *at)
 {
     struct run *run = &sweep->runs[sweep->waiting[0]];
     while (run->size_bytes > 0 && run->start < *at) {
-        consume(sweep, run,
-                min_bytes(sweep->pieces[run->first_piece].size_bytes, *at - run->start));
+        consume(sweep, run, min_u64(sweep->pieces[run->first_piece].size_bytes, *at - run->start));
     }
     while (run->size_bytes > 0 && *at < limit) {
         const struct piece *piece = &sweep->pieces[run->first_piece];
-        uint64_t bytes = min_bytes(piece->size_bytes, limit - *at);
+        uint64_t bytes = min_u64(piece->size_bytes, limit - *at);
         int r = write_row(sweep, *at, piece->rule);
         if (r < 0) {
             return r;
