@@ -25,7 +25,6 @@ bool round_share_take(struct round_share *share, uint32_t owner, uint32_t steps)
 {
     uint32_t *own = &share->taken_by[seeded_hash_pair(owner, 0) % ROUND_SHARE_USERS];
     if (!fair_share_allows(share->max, SHARE_PARTS, share->taken, *own, steps)) {
-        share->refused_count += steps;
         return false;
     }
     *own += steps;

@@ -18,10 +18,9 @@ struct round_share {
     uint32_t max; /* steps of a round */
     uint32_t taken;
     uint32_t taken_by[ROUND_SHARE_USERS]; /* users who meet in one place share it */
-    uint64_t refused_count;               /* steps, ever */
 };
 
 /* All zero but for `max` is a round that has begun. */
 void round_share_begin(struct round_share *share);
-/* Takes `steps` for a user (a uid, or what else work is charged to), or counts them as refused. */
+/* Takes `steps` for a user (a uid, or what else work is charged to); false: none is taken. */
 bool round_share_take(struct round_share *share, uint32_t owner, uint32_t steps);

@@ -45,6 +45,24 @@ static void what_is_held_is_not_expected_yet(void **state)
     assert_int_equal(books_unexplained(&books, &cpu), 0);
 }
 
+static const char two_cpus_printed[] =
+    "{\"period_ns\":100,\"cpus\":["
+    "{\"cpu\":0,\"expected\":20,\"received\":7,\"lost\":1,\"throttled\":4,\"missed\":5,"
+    "\"idle\":2,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+    "\"offline_ns\":6,\"crowded\":4,\"idle_source\":\"switches\"},"
+    "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":0,\"missed\":0,"
+    "\"idle\":3,\"unexplained\":-2,\"kept\":9,\"filtered\":0,\"dropped\":0,\"steal_ns\":0,"
+    "\"offline_ns\":0,\"crowded\":0,\"idle_source\":\"switches,proc_stat\"}],"
+    "\"total\":{\"expected\":30,\"received\":16,\"lost\":1,\"throttled\":4,\"missed\":5,"
+    "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
+    "\"offline_ns\":6,\"crowded\":4},"
+    "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
+    "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
+    "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
+    "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
+    "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
+    "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"late_rounds\":16}";
+
 static void prints_each_cpu_and_the_total(void **state)
 {
     struct books_cpu cpus[] = {
@@ -94,24 +112,7 @@ static void prints_each_cpu_and_the_total(void **state)
     };
     (void)state;
     char *text = books_print(&books);
-    assert_string_equal(
-        text,
-        "{\"period_ns\":100,\"cpus\":["
-        "{\"cpu\":0,\"expected\":20,\"received\":7,\"lost\":1,\"throttled\":4,\"missed\":5,"
-        "\"idle\":2,\"unexplained\":1,\"kept\":4,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":6,\"crowded\":4,\"idle_source\":\"switches\"},"
-        "{\"cpu\":3,\"expected\":10,\"received\":9,\"lost\":0,\"throttled\":0,\"missed\":0,"
-        "\"idle\":3,\"unexplained\":-2,\"kept\":9,\"filtered\":0,\"dropped\":0,\"steal_ns\":0,"
-        "\"offline_ns\":0,\"crowded\":0,\"idle_source\":\"switches,proc_stat\"}],"
-        "\"total\":{\"expected\":30,\"received\":16,\"lost\":1,\"throttled\":4,\"missed\":5,"
-        "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
-        "\"offline_ns\":6,\"crowded\":4},"
-        "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
-        "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
-        "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
-        "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
-        "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
-        "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"late_rounds\":16}");
+    assert_string_equal(text, two_cpus_printed);
     free(text);
     books.totals_only = true;
     text = books_print(&books);
