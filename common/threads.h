@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #define THREADS_STACK_BYTES ((size_t)256 << 10) /* of a thread that may be lost with it */
@@ -28,6 +30,23 @@ static inline int threads_start(void *(*run)(void *), void *userdata)
     r = -pthread_create(&thread, &attributes, run, userdata);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
+    return r;
+}
+
+/* Starts a thread with `slot`, which says by `*is_running` that it has one, and is one more holder
+ * of the object that `lock` guards. Unlocks meanwhile. Returns 0, or -errno with both as before. */
+static inline int threads_start_holder(pthread_mutex_t *lock, uint32_t *holder_count,
+                                       bool *is_running, void *(*run)(void *), void *slot)
+{
+    *is_running = true;
+    (*holder_count)++;
+    (void)pthread_mutex_unlock(lock);
+    int r = threads_start(run, slot);
+    (void)pthread_mutex_lock(lock);
+    if (r < 0) {
+        *is_running = false;
+        (*holder_count)--;
+    }
     return r;
 }
 

@@ -216,16 +216,9 @@ static int keep_one_idle(struct opener *opener)
     if (i == OPENER_THREADS_MAX || count_idle(opener) > 0 || opener->ending) {
         return 0;
     }
-    opener->slots[i] = (struct slot){.opener = opener, .is_running = true};
-    opener->holder_count++;
-    (void)pthread_mutex_unlock(&opener->lock);
-    int r = threads_start(run_thread, &opener->slots[i]);
-    (void)pthread_mutex_lock(&opener->lock);
-    if (r < 0) {
-        opener->slots[i].is_running = false;
-        opener->holder_count--;
-    }
-    return r;
+    opener->slots[i] = (struct slot){.opener = opener};
+    return threads_start_holder(&opener->lock, &opener->holder_count, &opener->slots[i].is_running,
+                                run_thread, &opener->slots[i]);
 }
 
 /* For something to do; whether other threads are slow is seen by looking. */

@@ -304,16 +304,9 @@ static int keep_one_idle(struct proc_reader *reader)
     if (i == PROC_READER_THREADS_MAX || count_idle(reader) > 0 || reader->ending) {
         return 0;
     }
-    reader->slots[i] = (struct slot){.reader = reader, .is_running = true, .stat_fd = -1};
-    reader->holder_count++;
-    (void)pthread_mutex_unlock(&reader->lock);
-    int r = threads_start(run_thread, &reader->slots[i]);
-    (void)pthread_mutex_lock(&reader->lock);
-    if (r < 0) {
-        reader->slots[i].is_running = false;
-        reader->holder_count--;
-    }
-    return r;
+    reader->slots[i] = (struct slot){.reader = reader, .stat_fd = -1};
+    return threads_start_holder(&reader->lock, &reader->holder_count, &reader->slots[i].is_running,
+                                run_thread, &reader->slots[i]);
 }
 
 /* Reads what a slot has begun. */
