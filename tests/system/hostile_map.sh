@@ -36,7 +36,7 @@ attack() {
     echo '{"max_stack_depth": 510}' >"$WORK/config.json"
     run_in_background profctl record -F 4000 --config "$WORK/config.json" -a -o "$WORK/$name.fxt" >"$WORK/$name.out" 2>&1
     record_pid=$BACKGROUND_PID
-    sleep 0.5
+    wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/$name.out")"
     run_in_background "${hostile[@]}" "$WORK/round_hog" "$name" 6 "$frames" >"$WORK/$name.hog"
     hog_pid=$BACKGROUND_PID
     wait_until 20 grep -q ready "$WORK/$name.hog" || fail "the attack '$name' did not begin"

@@ -34,22 +34,37 @@ stick() {
     done
 }
 
-# expect_names STORY UID...: a new program of the victim is named whole although these have begun to hang. What is
+# count_held: the threads of the daemon that wait for something without an end.
+count_held() {
+    awk '/^State:/ && $2 == "D" { count++ } END { print count + 0 }' "/proc/$daemon_pid"/task/*/status 2>/dev/null
+}
+
+# holds_still BEFORE: more than BEFORE threads are held, and no more than a second ago.
+held=0
+holds_still() {
+    local last=$held
+    sleep 1
+    held=$(count_held)
+    [ "$held" -gt "$1" ] && [ "$held" -eq "$last" ]
+}
+
+# expect_names STORY UID...: a new program of the victim is named whole although these hold threads. What is
 # mapped by a process that hung before the session cannot be read, so they begin in it.
 expect_names() {
-    local program=$WORK/victim.$1 story=$1
+    local program=$WORK/victim.$1 story=$1 before
     shift
     install -m 755 "$WORKLOADS/busy" "$program"
-    profctl record -F 1000 -a -d 12 -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1 &
-    local recorder=$!
-    sleep 0.5
+    run_in_background profctl record -F 1000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    local recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
+    before=$(count_held)
     stick "$@"
-    sleep 3.5 # by then some of them have been given up
-    run_in_background nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups \
-        "$program" --seconds 60 >/dev/null
-    local victim=$BACKGROUND_PID
+    # 20 looks: what will be held is held when no more follow.
+    wait_until 1 holds_still "$before" || fail "$story: they hold no threads, so this shows nothing"
+    nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups "$program" --seconds 8 >/dev/null ||
+        fail "$story: the victim ended with status $?"
+    kill -TERM "$recorder"
     wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"
-    kill "$victim"
     profctl export --format folded "$WORK/$story.fxt" >"$WORK/$story.folded" || fail "$story: export"
     # Whole is a stack from main on in which every function has its name.
     awk -v comm="victim.$story;" 'index($0, comm) == 1 {
@@ -60,7 +75,7 @@ expect_names() {
         exit !(all > 300 && whole * 10 > all * 9)
     }' "$WORK/$story.folded" >"$WORK/verdict" ||
         fail "$story: $(cat "$WORK/verdict"): $(grep -F "victim.$story;" "$WORK/$story.folded" | head -3)"
-    echo "$story: $(cat "$WORK/verdict"), with $(ls "/proc/$daemon_pid/task" | wc -l) threads"
+    echo "$story: $(cat "$WORK/verdict"), with $held threads held"
 }
 
 daemon_start "$WORK/bin" "$WORK" || fail "the daemon did not start"
