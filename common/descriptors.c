@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/*
+ * One message each way. CMSG_SPACE() rounds up to words, and the kernel fills what room it is told
+ * of: where that is told, one descriptor more can come than there is a place for. So CMSG_LEN() is.
+ */
 #include "descriptors.h"
 
 #include <errno.h>
@@ -44,7 +48,7 @@ ssize_t descriptors_receive(int socket_fd, void *bytes, size_t size_bytes, int f
         .msg_iov = &data,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = sizeof control,
+        .msg_controllen = CMSG_LEN(DESCRIPTORS_MAX * sizeof *ret_fds),
     };
     ssize_t got = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC | flags);
     if (got < 0) {
