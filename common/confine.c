@@ -192,6 +192,10 @@ static int add_rules(scmp_filter_ctx filter, const struct confine_rules *rules)
         SCMP_SYS(exit),    SCMP_SYS(exit_group),
     };
     int r = add_calls(filter, SCMP_ACT_ALLOW, common, sizeof common / sizeof *common);
+    if (r == 0 && IS_SANITIZED) {
+        /* AddressSanitizer calls it before _exit(). */
+        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sigaltstack), 0);
+    }
     if (r == 0) {
         r = add_calls(filter, SCMP_ACT_ALLOW, rules->calls, rules->call_count);
     }
