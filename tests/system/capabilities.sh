@@ -10,7 +10,7 @@ use_build release
 require_lab
 start_service_lab
 
-# One program under many names, run by carol, each as nice as can be, so that systemd need not wait for them all. Each is a place of its own where a file can be.
+# One program under many names, run by carol, all of them together behind systemd, which need not wait for them. Each is a place of its own where a file can be.
 busy=$WORKLOADS/busy
 seconds=$((240 * PATIENCE))
 lab install -m 755 "$busy" /usr/bin/in_usr
@@ -28,14 +28,14 @@ lab tee "/usr/lib/debug/.build-id/${build_id:0:2}/${build_id:2}.debug" <"$WORK/d
 lab tee /usr/bin/stripped <"$WORK/stripped" >/dev/null
 lab chmod 755 /usr/bin/stripped
 for program in /usr/bin/in_usr /usr/bin/stripped /usr/bin/unreadable /tmp/in_tmp /tmp/deleted /home/carol/in_home; do
-    run_in_lab carol nice -n 19 "$program" --seconds "$seconds"
+    run_in_lab carol nice -n 10 "$program" --seconds "$seconds"
 done
-run_in_lab carol nice -n 19 dd if=/dev/zero of=/dev/null bs=1M
+run_in_lab carol nice -n 10 dd if=/dev/zero of=/dev/null bs=1M
 # Gone before anybody looks, and so is its parent.
-run_in_lab carol nice -n 19 sh -c 'while :; do (/home/carol/exited --seconds 0.003 &); sleep 0.03; done'
+run_in_lab carol nice -n 10 sh -c 'while :; do (/home/carol/exited --seconds 0.003 &); sleep 0.03; done'
 # shellcheck disable=SC2016 # for the shell inside
 lab unshare --mount --pid --fork sh -c 'mount -t tmpfs tmpfs /mnt && install -m 755 "$1" /mnt/in_container &&
-    exec setpriv --reuid=carol --regid=carol --clear-groups nice -n 19 /mnt/in_container --seconds "$2"' sh "$busy" "$seconds" >/dev/null 2>&1 &
+    exec setpriv --reuid=carol --regid=carol --clear-groups nice -n 10 /mnt/in_container --seconds "$2"' sh "$busy" "$seconds" >/dev/null 2>&1 &
 for place in in_usr stripped in_home in_tmp in_container deleted unreadable dd; do
     wait_until 5 lab pgrep -x "$place" >/dev/null || fail "$place does not run"
 done

@@ -28,7 +28,7 @@ trap 'remove_cgroups; finish' EXIT
 spin() {
     local label=$1 tid name
     shift
-    run_in_background nice -n 19 "$@" --seconds 250 >/dev/null
+    run_in_background nice -n 10 "$@" --seconds 250 >/dev/null
     sleep 0.3
     for tid in "/proc/$BACKGROUND_PID/task"/*; do
         name=$(cat "$tid/comm")

@@ -213,6 +213,11 @@ memory = os.memfd_create("memory_spin")
 os.write(memory, open(sys.argv[1], "rb").read())
 os.remove(sys.argv[1])
 os.execve(memory, ["memory_spin"], {})' "$WORK/memory_spin"
+memory_pid=$BACKGROUND_PID
+runs_from_memory() {
+    [[ $(readlink "/proc/$memory_pid/exe") == /memfd:memory_spin* ]]
+}
+wait_until 20 runs_from_memory || fail "memory_spin does not start"
 
 # A library that is nowhere but in an overlay of the process's own mount namespace.
 build overlay_spin -DLIBRARY -shared -fPIC -Wl,-soname=overlay_spin

@@ -16,8 +16,10 @@ from sampler import Connection
 def signal_workers(number):
     for pid in subprocess.run(["pgrep", "-P", daemon], capture_output=True, text=True).stdout.split():
         try:
-            os.kill(int(pid), number)
-        except ProcessLookupError:
+            # A child that has not executed the worker yet shares the daemon's memory, and the daemon waits for it.
+            if "elf-worker" in open("/proc/%s/cmdline" % pid, encoding="utf-8").read():
+                os.kill(int(pid), number)
+        except (FileNotFoundError, ProcessLookupError):
             pass  # it was replaced, as after each file of another author
 
 def hold_workers(released):

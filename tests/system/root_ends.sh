@@ -87,8 +87,9 @@ done
 echo "== what root has left alone is its user's"
 stand_still Start
 profctl stop >"$WORK/out" 2>&1 || fail "root cannot stop: $(cat "$WORK/out")"
-kill -KILL "$client_PID"
-wait "$client_PID" 2>/dev/null
+killed=$client_PID # which bash forgets as soon as it has ended
+kill -KILL "$killed"
+wait "$killed" 2>/dev/null
 expect_refusal read -o "$WORK/files/other.fxt"
 as_user "$member" profctl read -o "$WORK/files/own.fxt" >"$WORK/out" 2>&1 || fail "its user cannot read: $(cat "$WORK/out")"
 profctl report -n 3 "$WORK/files/own.fxt" | grep -q spin_three_fifths || fail "its user did not read what was recorded"

@@ -11,15 +11,20 @@ worker() {
     pgrep -P "$daemon_pid" | head -n 1
 }
 
-run_in_background "$WORKLOADS/busy" --seconds 8 >/dev/null
-run_in_background profctl record -F 4000 -d 5 -o "$WORK/killed.fxt"
+# Only what these programs run is read: what other programs bring might kill the worker as well.
+cp "$WORKLOADS/busy" "$WORK/wk-before"
+cp "$WORKLOADS/brief" "$WORK/wk-newcomer"
+run_in_background "$WORK/wk-before" --seconds 280 >/dev/null
+run_in_background profctl record -F 4000 --comm 'wk-*' -o "$WORK/killed.fxt"
 record_pid=$BACKGROUND_PID
 sleep 1
-for time in 1 2; do
-    # Between a file of one author and that of another there is none for a moment.
-    wait_until 5 eval '[ -n "$(worker)" ]' || fail "there is no worker to kill"
+# Between a file of one author and that of another there is no worker for a moment, or one that the daemon is ending.
+kill_worker() {
     pid=$(worker)
-    kill -KILL "$pid"
+    [ -n "$pid" ] && ! process_ended "$pid" && kill -KILL "$pid" 2>/dev/null
+}
+for time in 1 2; do
+    wait_until 5 kill_worker || fail "there is no worker to kill"
     wait_until 5 eval '[ -n "$(worker)" ] && [ "$(worker)" != "$pid" ]' || fail "no new worker came, time $time"
 done
 restarts_told() {
@@ -27,10 +32,10 @@ restarts_told() {
 }
 wait_until 5 restarts_told || fail "the status does not tell of two restarts"
 expect_json "$WORK/status.json" "d['session']['state'] == 'running'" "the session does not run any more"
-cp "$WORKLOADS/brief" "$WORK/newcomer"
-"$WORK/newcomer" --seconds 1 >/dev/null
+"$WORK/wk-newcomer" --seconds 1 >/dev/null
+kill -TERM "$record_pid"
 wait "$record_pid" || fail "the recording failed"
 profctl report --json -n 0 "$WORK/killed.fxt" >"$WORK/killed.json" || fail "report failed"
-expect_json "$WORK/killed.json" "[r for r in d['rows'] if r['name'] == 'brief_spin' and r['module'].endswith('newcomer')]" \
+expect_json "$WORK/killed.json" "[r for r in d['rows'] if r['name'] == 'brief_spin' and r['module'].endswith('wk-newcomer')]" \
     "what came after the worker's death has no name"
 expect_json "$WORK/killed.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "what came before has lost its name"
