@@ -18,22 +18,22 @@ done
 start_daemon
 
 SECONDS=0
-run_in_background profctl record -F 999 -a -d 14 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record -F 999 -a -d 10 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 sleep 0.5
 for program in "${bad[@]}"; do
-    run_in_background "$program" tail 12
+    run_in_background "$program" tail 8
 done
 sleep 2
 for kind in shallow alloca; do
-    run_in_background "$WORK/good_$kind" "$kind" 11
+    run_in_background "$WORK/good_$kind" "$kind" 7
 done
-sleep 8
+sleep 5
 profctl status --json >"$WORK/status.json" || fail "the daemon does not answer"
 expect_json "$WORK/status.json" "d['session']['state'] == 'running'" "the session does not run any more"
 expect_json "$WORK/status.json" "d['session']['worker_restarts'] <= ${#bad[@]}" "the worker died more than once over a file"
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
-[ "$SECONDS" -le 24 ] || fail "14 seconds of sampling took $SECONDS"
+[ "$SECONDS" -le 20 ] || fail "10 seconds of sampling took $SECONDS"
 resident_kb=$(awk '/^VmHWM:/ { print $2 }' "/proc/$daemon_pid/status")
 [ "$resident_kb" -le 262144 ] || fail "the daemon took $resident_kb KiB of memory"
 

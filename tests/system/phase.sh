@@ -7,13 +7,14 @@
 #
 # The bound: n independent samples estimate a share p with a standard deviation of sqrt(p(1-p)/n). Samples
 # that sweep all phases of the tick again and again are less scattered than that, but for the last sweep,
-# which may be half done: of a handler of 2.6 % a sweep of m samples finds 0.026 m, and n is at least four
-# sweeps, since 0.1 % of a rate is a sweep of 1 ms each second. So an error is at most 0.026 n / 8, below 5
-# standard deviations at up to 60,000 samples. 5 of them are exceeded once in 1.7 million cases.
+# which may be half done: of a handler of 2.6 % a sweep of m samples finds 0.026 m, and n is at least three
+# sweeps, since 0.1 % of a rate is a sweep of 1 ms each second. So an error is at most 0.026 n / 6, below 5
+# standard deviations at up to 33,000 samples. 5 of them are exceeded once in 1.7 million cases. A handler that
+# is never found is more than 5 of them away from 1,000 samples on, and the fewest are 3,000.
 . "${0%/*}/lib.sh"
 require_perf
 use_build release
-seconds=4
+seconds=3
 cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
 start_daemon
