@@ -1,22 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Needs neither a daemon nor perf events, so it does not run alone.
-add_test(NAME system.profctl_usage COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/profctl_usage.sh)
-set_tests_properties(system.profctl_usage PROPERTIES LABELS system TIMEOUT 120
-    ENVIRONMENT "BUILD_DIR=${CMAKE_BINARY_DIR}")
-
 add_executable(lines_probe system/lines_probe.c)
 target_link_libraries(lines_probe PRIVATE house lines_parse)
 add_executable(go_names_probe system/go_names_probe.c)
 target_link_libraries(go_names_probe PRIVATE house symbolize)
 add_executable(names_probe system/names_probe.c)
 target_link_libraries(names_probe PRIVATE house modules profile)
-# Counts no samples, so it does not run alone.
-foreach(name lines_oracle lines_hostile lines_paths lines_reader go_names names_oracle crowded_socket hostile_text)
-    add_test(NAME system.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
-    set_tests_properties(system.${name} PROPERTIES LABELS system TIMEOUT 300 SKIP_RETURN_CODE 77
-        ENVIRONMENT "${test_environment}")
-endforeach()
-
 add_executable(recording_maker system/recording_maker.c)
 target_link_libraries(recording_maker PRIVATE house fxt)
 
@@ -44,58 +32,77 @@ foreach(name taken_over taken_over_unfiltered)
     set_target_properties(${name} PROPERTIES PREFIX "")
 endforeach()
 target_compile_definitions(taken_over_unfiltered PRIVATE WITHOUT_FILTER)
-system_test(perf_source_counts)
-system_test(phase)
-system_test(known_split)
-system_test(books)
+
+# These tests record nothing, so a lone test may run beside them.
+foreach(name profctl_usage lines_oracle lines_hostile lines_paths lines_reader go_names names_oracle crowded_socket)
+    add_system_test(${name} ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
+endforeach()
+
 system_test(cpus)
-system_test(hotplug)
 system_test(processes)
 system_test(compat_vdso)
-system_test(kernel_mode)
-system_test(filters)
-system_test(storms)
-system_test(table_shares)
 system_test(namespaces)
+system_test(kernel_mode)
 system_test(container_files)
 system_test(forged_overlay)
-system_test(stuck_process)
-system_test(stuck_openers)
-system_test(returned_files)
 system_test(started_by_hand)
-system_test(names)
-system_test(forged_library)
 system_test(worker_killed)
 system_test(worker_refused)
-system_test(failing_memory)
-system_test(memory_limit)
 system_test(sanitized)
 system_test(valgrind)
 system_test(restart)
 system_test(sampler_api)
 system_test(hostile_clients)
-system_test(kept_streams)
 system_test(root_ends)
 system_test(start_stop_read)
 system_test(groups)
-system_test(segments)
 system_test(reader_dies)
 system_test(installed)
 system_test(record_output)
-system_test(deep_stacks)
 system_test(stitched)
 system_test(lines_remote)
 system_test(no_stack_bytes)
 system_test(no_chain_bytes)
 system_test(not_dumpable)
-system_test(hostile_elf)
-system_test(hostile_names)
-system_test(hostile_map)
-system_test(service)
+system_test(hostile_text)
 system_test(service_sandbox)
-system_test(capabilities)
-system_test(through_service)
-system_test(service_signals)
 system_test(service_watchdog)
 system_test(service_socket)
 system_test(service_limits)
+
+# In this order: those that wait come first, while unit tests and checks take the CPUs.
+lone_test(stuck_process) # hangs every reader of /proc/PID/maps
+lone_test(stuck_openers) # hangs every reader of /proc/PID/maps
+lone_test(returned_files) # every daemon that looks at its program opens files that hang
+lone_test(table_shares) # fills the table of every daemon
+lone_test(phase) # needs a CPU, for shares to 5 standard deviations
+lone_test(kept_streams) # weighs the daemon's memory
+lone_test(failing_memory) # loses no tick, and needs a share of a CPU
+lone_test(segments) # weighs the daemon's memory
+lone_test(memory_limit) # limits the daemon's memory
+lone_test(storms) # takes the machine's pids, and many short programs must be named
+lone_test(hostile_map) # takes a CPU, and no tick of the machine may be lost
+lone_test(filters) # gives its programs a low priority
+lone_test(names) # runs twenty programs that spin
+lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
+lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker
+lone_test(hostile_names) # fills the room for names in every recording
+lone_test(service) # needs a share of a CPU
+lone_test(capabilities) # gives its programs a low priority
+lone_test(service_signals) # times the daemon
+lone_test(forged_library) # needs a quarter of a CPU
+lone_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
+
+counting_test(perf_source_counts) # counts every tick, as the kernel does
+counting_test(known_split) # needs both CPUs, and counts every tick
+counting_test(books) # counts idle ticks, and lowers a sysctl
+counting_test(hotplug) # takes a CPU offline
+
+# One writes to /etc/subuid, the other mounts a file there.
+foreach(name crowded_socket stuck_openers)
+    set_property(TEST system.${name} APPEND PROPERTY RESOURCE_LOCK subuid)
+endforeach()
+# The longest begin first, on a fresh clone too, where ctest has no measurements.
+foreach(name no_chain_bytes worker_refused start_stop_read hostile_clients)
+    set_tests_properties(system.${name} PROPERTIES COST 50)
+endforeach()
