@@ -8,7 +8,7 @@
 require_perf
 kinds=(deep shallow tail alloca altstack trap coroutine vfork tiny hostilebp hostilesp)
 for kind in "${kinds[@]}"; do
-    run_in_background "$WORKLOADS/odd_stacks" "$kind" 40
+    run_in_background "$WORKLOADS/odd_stacks" "$kind" 280
 done
 
 # record_odd BUILD SECONDS FILE: the daemon outlives the session and answers.

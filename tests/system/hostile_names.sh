@@ -52,7 +52,7 @@ names_are_refused() {
 }
 # However many functions the machine lets them run each second.
 wait_until 120 names_are_refused || fail "no name was refused, so this tests nothing: $(cat "$WORK/status.json")"
-run_in_background "$WORKLOADS/threads" --seconds 20 >/dev/null
+run_in_background "$WORKLOADS/threads" --seconds 280 >/dev/null
 sleep 3
 profctl stop || fail "stop"
 profctl read -o "$WORK/p.fxt" || fail "read"

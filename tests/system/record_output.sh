@@ -6,7 +6,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/busy" --seconds 20 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 busy=$BACKGROUND_PID
 run_in_background sleep 60
 idle=$BACKGROUND_PID

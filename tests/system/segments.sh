@@ -16,7 +16,7 @@ work() {
         "$WORKLOADS/brief"
     done
 }
-run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 run_in_background work >/dev/null
 worker=$BACKGROUND_PID
 

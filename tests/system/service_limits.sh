@@ -44,7 +44,7 @@ echo '{"max_duration_s": 2}' >"$WORK/session.json"
 refused 1 "max_duration_s: is above the administrator's limit; at most 1 is allowed" profctl record --config "$WORK/session.json" -o "$WORK/p.fxt"
 
 # Defaults give way, and an attached session has an end too.
-run_in_background "$WORKLOADS/busy" --seconds 20 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 timeout 15 profctl record -d 12 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 profctl report --json "$WORK/p.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" "d['period_ns'] == 2002001 and d['duration_ns'] < 3e9" "the limits do not hold by default"

@@ -6,7 +6,7 @@
 # read. Nothing new begins meanwhile. A second signal ends it at once.
 . "${0%/*}/lib.sh"
 require_perf
-run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 
 now_ms() {
     date +%s%3N

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/odd_stacks" wave 40
+run_in_background "$WORKLOADS/odd_stacks" wave 280
 echo '{"frequency_hz": 999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
 profctl record --config "$WORK/config.json" -a -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"

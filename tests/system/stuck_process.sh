@@ -36,7 +36,7 @@ expect_spinners() {
 
 start_daemon
 stick first
-run_in_background "$WORKLOADS/threads" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/threads" --seconds 280 >/dev/null
 in_time 12 profctl record -F 1000 -a -d 4 -o "$WORK/p.fxt"
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 profctl report --json -n 0 --by process "$WORK/p.fxt" >"$WORK/p.processes.json" || fail "report by process"

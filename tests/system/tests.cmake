@@ -59,7 +59,6 @@ system_test(groups)
 system_test(reader_dies)
 system_test(installed)
 system_test(record_output)
-system_test(stitched)
 system_test(lines_remote)
 system_test(no_stack_bytes)
 system_test(no_chain_bytes)
@@ -83,6 +82,7 @@ lone_test(memory_limit) # limits the daemon's memory
 lone_test(storms) # takes the machine's pids, and many short programs must be named
 lone_test(hostile_map) # takes a CPU, and no tick of the machine may be lost
 lone_test(filters) # gives its programs a low priority
+lone_test(stitched) # needs a share of a CPU
 lone_test(names) # runs twenty programs that spin
 lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
 lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker

@@ -6,7 +6,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 use_build release
-run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 program=$BIN/cpu-profilerd
 BIN=$WORK/bin
 mkdir "$BIN"
