@@ -30,6 +30,7 @@
 #include "perf_map.h"
 #include "proc_text.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -49,7 +50,8 @@
 #define INIT_PID           1
 #define MAPS_FOLDER        "/tmp"
 #define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
-#define START_TOLERANCE_NS UINT64_C(50000000)  /* a fork's record comes after the fork */
+#define THREADS_TRIED_MAX  64
+#define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
 
 /* One search: what is wanted, and what stands in its way. */
 struct search {
@@ -337,32 +339,64 @@ static enum module_failure open_by_path(struct search *search, int process_fd,
     return open_for_reading(search, path_fd, ret);
 }
 
-/* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
-static uint64_t start_time_ns(int process_fd)
+static bool read_stat(int process_fd, struct proc_stat *ret)
 {
     char text[1024];
     cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     text[bytes > 0 ? bytes : 0] = '\0';
+    return proc_text_stat(text, ret) == 0;
+}
+
+/* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
+static uint64_t start_time_ns(int process_fd)
+{
     struct proc_stat stat;
     uint64_t start_ns = 0;
-    bool known = proc_text_stat(text, &stat) == 0 && proc_text_start_time(&stat, &start_ns) == 0;
+    bool known = read_stat(process_fd, &stat) && proc_text_start_time(&stat, &start_ns) == 0;
     return known ? start_ns : 0;
+}
+
+/* A process whose leader has ended shows its memory and its root by its other threads only: the
+ * folder of one of them, or -1. */
+static int open_other_thread(int process_fd)
+{
+    int fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+    if (threads == NULL) {
+        close_fd(fd);
+        return -1;
+    }
+    int found = -1;
+    const struct dirent *entry;
+    for (size_t i = 0; found < 0 && i < THREADS_TRIED_MAX && (entry = readdir(threads)) != NULL;
+         i++) {
+        struct proc_stat stat;
+        cleanup_(closep) int thread_fd = open_process(proc_text_id(entry->d_name));
+        if (thread_fd >= 0 && read_stat(thread_fd, &stat) && stat.state != 'Z') {
+            found = take_fd(thread_fd);
+        }
+    }
+    (void)closedir(threads);
+    return found;
 }
 
 /* The folder of the process that is meant, and not of one that has its pid since; or -1. */
 static int open_meant_process(const struct module_query *query)
 {
     cleanup_(closep) int fd = open_process(query->pid);
-    bool known = query->start_time_ns != 0 && query->start_time_ns != UINT64_MAX;
-    if (fd < 0 || !known) {
-        return take_fd(fd);
+    struct proc_stat stat;
+    uint64_t began_ns = 0;
+    if (fd < 0 || !read_stat(fd, &stat) || proc_text_start_time(&stat, &began_ns) < 0) {
+        return -1;
     }
-    uint64_t began_ns = start_time_ns(fd);
+    bool known = query->start_time_ns != 0 && query->start_time_ns != UINT64_MAX;
     uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-    bool meant = began_ns != 0 && began_ns <= query->start_time_ns &&
-                 query->start_time_ns - began_ns < tick_ns + START_TOLERANCE_NS;
-    return meant ? take_fd(fd) : -1;
+    if (known && (began_ns > query->start_time_ns ||
+                  query->start_time_ns - began_ns >= tick_ns + START_TOLERANCE_NS)) {
+        return -1;
+    }
+    return stat.state == 'Z' ? open_other_thread(fd) : take_fd(fd);
 }
 
 /* Whether the process may be waited for: looking at its mappings takes a lock that it can hold. */

@@ -43,7 +43,24 @@ __attribute__((noinline)) void SPIN(void)
 #else
 void SPIN(void);
 #endif
-#ifndef LIBRARY
+#ifdef THREADED
+#include <pthread.h>
+static void *run(void *unused)
+{
+    time_t end = time(NULL) + 60;
+    while (time(NULL) < end) {
+        SPIN();
+    }
+    return unused;
+}
+/* The first thread ends, and leaves a process whose own folder in /proc shows no memory. */
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, run, NULL);
+    pthread_exit(NULL);
+}
+#elif !defined LIBRARY
 int main(void)
 {
     time_t end = time(NULL) + 60;
@@ -69,6 +86,10 @@ start() {
 
 runs() {
     [ "$(readlink "/proc/$1/exe")" = "$WORK/$2" ]
+}
+
+leader_has_ended() {
+    grep -q '^State:.Z' "/proc/$1/status"
 }
 
 # start_deleted NAME: its file is gone as soon as it runs.
@@ -171,6 +192,10 @@ names+=('ns::spinner<int>::spin')
 
 build deleted_spin
 start_deleted deleted_spin
+build ended_spin -DTHREADED -pthread
+start "$WORK/ended_spin"
+wait_until 5 leader_has_ended "$BACKGROUND_PID" || fail "the first thread of ended_spin does not end"
+rm "$WORK/ended_spin"
 
 build replaced_spin
 start "$WORK/replaced_spin"
@@ -287,7 +312,7 @@ for kind in shared v_system memfd; do
 done
 start "${private[@]}" env -C "$WORK" sh -c 'mount -t tmpfs names /tmp && exec ./maker inside_spin'
 
-names+=(deleted_spin replaced_spin static_spin packed_spin split_spin setuid_spin root_only_spin memory_spin overlay_spin
+names+=(deleted_spin ended_spin replaced_spin static_spin packed_spin split_spin setuid_spin root_only_spin memory_spin overlay_spin
     outside_spin inside_spin)
 
 start_daemon

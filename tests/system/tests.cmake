@@ -52,7 +52,6 @@ system_test(sanitized)
 system_test(valgrind)
 system_test(restart)
 system_test(sampler_api)
-system_test(hostile_clients)
 system_test(root_ends)
 system_test(start_stop_read)
 system_test(groups)
@@ -76,6 +75,7 @@ lone_test(returned_files) # every daemon that looks at its program opens files t
 lone_test(table_shares) # fills the table of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # weighs the daemon's memory
+lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
@@ -103,6 +103,6 @@ foreach(name crowded_socket stuck_openers)
     set_property(TEST system.${name} APPEND PROPERTY RESOURCE_LOCK subuid)
 endforeach()
 # The longest begin first, on a fresh clone too, where ctest has no measurements.
-foreach(name no_chain_bytes worker_refused start_stop_read hostile_clients)
+foreach(name no_chain_bytes worker_refused start_stop_read)
     set_tests_properties(system.${name} PROPERTIES COST 50)
 endforeach()
