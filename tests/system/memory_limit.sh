@@ -45,7 +45,7 @@ expect_books() {
 start_daemon_in_memory_group
 echo '{"frequency_hz": 20000, "unwind": "fp", "buffer_kib_per_cpu": 1048576, "max_duration_s": 60}' >"$WORK/large.json"
 profctl start --config "$WORK/large.json" >"$WORK/out" || fail "start: $(cat "$WORK/out")"
-grep -q "KiB instead of 1048576: all of them take at most half of the $limit_mib MiB" "$WORK/daemon.log" || fail "the log does not say that the buffers are smaller"
+grep -q "instead of 1048576: the buffers of all CPUs take at most half of the $limit_mib MiB" "$WORK/daemon.log" || fail "the log does not say that the buffers are smaller"
 is_full() {
     profctl status --json >"$WORK/status.json" || fail "the daemon does not answer"
     [ "$(json "$WORK/status.json" 'd["session"]["books"]["total"]["dropped"] > 1000')" = true ]

@@ -36,7 +36,7 @@
 
 #define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
 
-#define SHORT_LEASE_CREATED_MS 100
+#define SHORT_LEASE_CREATED_MS 1000
 #define SHORT_LEASE_STOPPED_MS 300
 #define SHORT_UNREAD_MS        400
 #define SHORT_IDLE_MS          200
