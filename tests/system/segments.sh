@@ -7,6 +7,7 @@
 # read still gets the books. And what an unread session took of memory the daemon gives back.
 . "${0%/*}/lib.sh"
 require_perf
+use_build release # names come within the time for which samples wait for them
 start_daemon
 
 # Programs that are there all the time, and programs that are gone when their samples are read.
@@ -16,7 +17,10 @@ work() {
         "$WORKLOADS/brief"
     done
 }
-run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+# One on each CPU: a piece has samples of one.
+for cpu in $(lscpu --online --parse=CPU | grep -v '^#'); do
+    run_in_background "$WORKLOADS/busy" --seconds 280 --cpu "$cpu" >/dev/null
+done
 run_in_background work >/dev/null
 worker=$BACKGROUND_PID
 
