@@ -153,12 +153,12 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     bool unmapped = false;
     bool uncertain = false;
     uint64_t unready_before = unready_count(drain);
-    if (process_feed_disown(drain->feed, process, sample)) {
-        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
-    } else if (drain->late != NULL && record->sample.deferred) {
+    /* What has no name has no frames either: they would be those of the program that had it. */
+    bool disowned = process_feed_disown(drain->feed, process, sample);
+    if (!disowned && drain->late != NULL && record->sample.deferred) {
         unmapped = late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
-    } else if (user_stack_take(&drain->stack, &record->sample, process, settle, sample,
-                               &unmapped)) {
+    } else if (disowned || user_stack_take(&drain->stack, &record->sample, process, settle, sample,
+                                           &unmapped)) {
         trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
     } else {
         return false;
