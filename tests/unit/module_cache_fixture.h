@@ -6,6 +6,7 @@
  * folder of the test's own; a process that is gone is one that was forked and reaped.
  */
 
+#include "clock.h"
 #include "module_cache.h"
 #include "opener.h"
 
@@ -101,7 +102,8 @@ static inline enum module_state wait_for(struct module_cache *cache,
                                          const struct module_ticket *ticket)
 {
     assert_non_null(ticket);
-    for (int ms = 0; ms < WAIT_MS && module_ticket_state(ticket) == MODULE_PENDING; ms += 1) {
+    const uint64_t limit_ns = clock_ns(CLOCK_MONOTONIC) + WAIT_MS * NS_PER_MS;
+    while (module_ticket_state(ticket) == MODULE_PENDING && clock_ns(CLOCK_MONOTONIC) < limit_ns) {
         step(cache);
     }
     return module_ticket_state(ticket);
