@@ -3,11 +3,12 @@
 
     filters.py expect DUMP REPORT TASKS LABEL...   exactly the labelled tasks have samples; the books close.
                                                    Status 3: one has hardly any, and may not have run
-    filters.py chameleon COMM UID PROCS            changes its name, its uid, its cgroup, and tells when
-    filters.py changes DUMP REPORT STORY           holds a recording against what the chameleon told
+    filters.py chameleon COMM UID                  changes its name and its uid, and tells when
+    filters.py migrant PROCS                       changes its cgroup, and tells when
+    filters.py changes DUMP REPORT STORY...        holds a recording against what these told
 
 TASKS has a line "LABEL PID TID" for each task that runs all the while. PROCS is the cgroup.procs of another
-cgroup, or "-". STORY has a line "WHAT STATE BOOT_NS CPU_NS" for each moment.
+cgroup. STORY has a line "PID WHAT STATE BOOT_NS CPU_NS" for each moment.
 """
 import ctypes
 import json
@@ -62,7 +63,7 @@ def expect(dump, report, tasks, *labels):
 
 
 def tell(what, state):
-    print(what, state, time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.process_time_ns(), flush=True)
+    print(os.getpid(), what, state, time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.process_time_ns(), flush=True)
 
 
 def spin(seconds):
@@ -79,7 +80,7 @@ def spell(what, state, seconds=PHASE_S, settle=NOTICED_S):
     tell(what, state)
 
 
-def chameleon(comm, uid, procs):
+def chameleon(comm, uid):
     libc = ctypes.CDLL(None)
     set_name = lambda name: libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
     spell("nothing", "out", 1, 0)
@@ -92,24 +93,32 @@ def chameleon(comm, uid, procs):
     spell("uid", "in")
     os.seteuid(0)
     spell("uid", "out")
-    if procs != "-":
-        with open(procs, "w", encoding="ascii") as file:
-            file.write(str(os.getpid()))
-        spell("cgroup", "in")
-        with open(os.path.join(os.path.dirname(procs), "..", "cgroup.procs"), "w", encoding="ascii") as file:
-            file.write(str(os.getpid()))
-        spell("cgroup", "out")
 
 
-def changes(dump, report, story):
+def migrant(procs):
+    spell("nothing", "out", 1, 0)
+    for folder, state in (os.path.dirname(procs), "in"), (os.path.join(os.path.dirname(procs), ".."), "out"):
+        with open(os.path.join(folder, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+        spell("cgroup", state)
+
+
+def changes(dump, report, *stories):
     check_books(report)
-    times = [time_ns for _, _, time_ns in read_samples(dump)]
-    with open(story, encoding="utf-8") as file:
-        moments = [line.split() for line in file]
+    times = {}
+    for pid, _, time_ns in read_samples(dump):
+        times.setdefault(pid, []).append(time_ns)
+    moments = []
+    for story in stories:
+        with open(story, encoding="utf-8") as file:
+            moments += [line.split() for line in file]
+    strangers = times.keys() - {int(moment[0]) for moment in moments}
+    if strangers:
+        fail(f"processes that match nothing have samples: {strangers}")
     for begin, end in zip(moments[::2], moments[1::2]):
-        what, state = begin[:2]
-        count = sum(int(begin[2]) <= time_ns < int(end[2]) for time_ns in times)
-        ticks = (int(end[3]) - int(begin[3])) / PERIOD_NS
+        pid, what, state = begin[:3]
+        count = sum(int(begin[3]) <= time_ns < int(end[3]) for time_ns in times.get(int(pid), []))
+        ticks = (int(end[4]) - int(begin[4])) / PERIOD_NS
         print(f"{what} {state}: {count} samples, {ticks:.0f} ticks of CPU time")
         if ticks < 100:
             fail(f"{what} {state}: the process hardly ran")
@@ -117,4 +126,4 @@ def changes(dump, report, story):
             fail(f"{what}: {state}, and it has {count} samples of {ticks:.0f}")
 
 
-{"expect": expect, "chameleon": chameleon, "changes": changes}[sys.argv[1]](*sys.argv[2:])
+{"expect": expect, "chameleon": chameleon, "migrant": migrant, "changes": changes}[sys.argv[1]](*sys.argv[2:])

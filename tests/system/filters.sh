@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Targets of each kind, by option and by config: what matches one is in, all else is filtered and counted, and
-# the books close. A process that changes its name, its uid and its cgroup while it is recorded is in when
+# the books close. A process that changes its name and its uid, or its cgroup, while it is recorded is in when
 # it matches: by its name at once, by the others after a second or so.
+#
+# Two stories at one time, each with a daemon: targets that any user may have, and those that take root to be tested.
 . "${0%/*}/lib.sh"
 require_perf
+at_once tasks groups
 
 UID_WANTED=54321
 cgroups=() # that were made here
@@ -81,59 +84,68 @@ spin_grouped() {
 }
 
 chmod 711 "$WORK"
-for name in wanted other user group1 group2; do
+start_daemon
+
+if [ "$STORY" = tasks ]; then
+    cp "$WORKLOADS/busy" "$WORK/filter_wanted"
+    cp "$WORKLOADS/busy" "$WORK/filter_other"
+    cp "$WORKLOADS/threads" "$WORK/filter_threads"
+    spin wanted "$WORK/filter_wanted"
+    wanted=$BACKGROUND_PID
+    spin other "$WORK/filter_other"
+    spin threads "$WORK/filter_threads"
+    threads=$BACKGROUND_PID
+    cat "$WORK/tasks"
+
+    expect_in wanted -p "$wanted"
+    expect_in "wanted threadsalpha threadsbravo threadscharlie" -p "$wanted,$threads"
+    expect_in threadsbravo -t "$(tid_of threadsbravo)"
+    expect_in "wanted threadsalpha threadscharlie" -t "$(tid_of threadsalpha)" -t "$(tid_of threadscharlie),$(tid_of wanted)"
+    expect_in other --comm filter_other
+    expect_in "wanted threadsalpha threadsbravo threadscharlie" --comm 'filter_[tw]*'
+    expect_in "threadsalpha threadscharlie" --comm 'alph?' --comm charlie
+    expect_in "wanted other threadsbravo" -p "$wanted" -t "$(tid_of threadsbravo)" --comm '*_other'
+    expect_in "" --comm 'filter_wante'
+    grep -q 'profctl: targets: nothing that they match has run' "$WORK/out" || fail "record says nothing of its missing targets"
+    echo "{\"targets\": {\"pids\": [$wanted], \"comms\": [\"bravo\"]}}" >"$WORK/config.json"
+    expect_in "wanted threadsbravo" --config "$WORK/config.json"
+    expect_in other --config "$WORK/config.json" --comm filter_other
+
+    # A child that is started later, by a process that does nothing itself.
+    # shellcheck disable=SC2016
+    run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
+    profctl record -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
+    profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
+    expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"
+    expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
+
+    # A detached session takes the same options.
+    profctl start -p "$wanted" >/dev/null || fail "start -p"
+    sleep 0.5
+    profctl status --json >"$WORK/status.json" || fail "status"
+    profctl stop >/dev/null || fail "stop"
+    profctl read -o "$WORK/detached.fxt" >/dev/null || fail "read"
+    profctl close >/dev/null || fail "close"
+    expect_json "$WORK/status.json" "d['session']['config']['targets'] == {'pids': [$wanted]}" "start -p has other targets"
+    profctl report --json --by process -n 0 "$WORK/detached.fxt" >"$WORK/detached.json" || fail "report"
+    expect_json "$WORK/detached.json" "[r['pid'] for r in d['rows']] == [$wanted]" "start -p records others"
+    exit
+fi
+
+[ "$(id -u)" -eq 0 ] || skip "uids and cgroups: only root can change its own; all else holds"
+# No pattern of the other story matches these.
+for name in known named user group1 group2; do
     cp "$WORKLOADS/busy" "$WORK/filter_$name"
 done
-cp "$WORKLOADS/threads" "$WORK/filter_threads"
-start_daemon
-spin wanted "$WORK/filter_wanted"
-wanted=$BACKGROUND_PID
-spin other "$WORK/filter_other"
-spin threads "$WORK/filter_threads"
-threads=$BACKGROUND_PID
-cat "$WORK/tasks"
-
-expect_in wanted -p "$wanted"
-expect_in "wanted threadsalpha threadsbravo threadscharlie" -p "$wanted,$threads"
-expect_in threadsbravo -t "$(tid_of threadsbravo)"
-expect_in "wanted threadsalpha threadscharlie" -t "$(tid_of threadsalpha)" -t "$(tid_of threadscharlie),$(tid_of wanted)"
-expect_in other --comm filter_other
-expect_in "wanted threadsalpha threadsbravo threadscharlie" --comm 'filter_[tw]*'
-expect_in "threadsalpha threadscharlie" --comm 'alph?' --comm charlie
-expect_in "wanted other threadsbravo" -p "$wanted" -t "$(tid_of threadsbravo)" --comm '*_other'
-expect_in "" --comm 'filter_wante'
-grep -q 'profctl: targets: nothing that they match has run' "$WORK/out" || fail "record says nothing of its missing targets"
-echo "{\"targets\": {\"pids\": [$wanted], \"comms\": [\"bravo\"]}}" >"$WORK/config.json"
-expect_in "wanted threadsbravo" --config "$WORK/config.json"
-expect_in other --config "$WORK/config.json" --comm filter_other
-
-# A child that is started later, by a process that does nothing itself.
-# shellcheck disable=SC2016
-run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
-profctl record -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
-profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
-expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"
-expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
-
-# A detached session takes the same options.
-profctl start -p "$wanted" >/dev/null || fail "start -p"
-sleep 0.5
-profctl status --json >"$WORK/status.json" || fail "status"
-profctl stop >/dev/null || fail "stop"
-profctl read -o "$WORK/detached.fxt" >/dev/null || fail "read"
-profctl close >/dev/null || fail "close"
-expect_json "$WORK/status.json" "d['session']['config']['targets'] == {'pids': [$wanted]}" "start -p has other targets"
-profctl report --json --by process -n 0 "$WORK/detached.fxt" >"$WORK/detached.json" || fail "report"
-expect_json "$WORK/detached.json" "[r['pid'] for r in d['rows']] == [$wanted]" "start -p records others"
-
-[ "$(id -u)" -eq 0 ] || skip "uids and cgroups: only root can change its own; what came before holds"
+spin known "$WORK/filter_known"
+known=$BACKGROUND_PID
+spin named "$WORK/filter_named"
 spin user setpriv --reuid $UID_WANTED --clear-groups "$WORK/filter_user"
 expect_in user -u $UID_WANTED
-expect_in "user other" -u "$UID_WANTED" --comm filter_other
+expect_in "user named" -u "$UID_WANTED" --comm filter_named
 
 # Each version of cgroups that there is.
 group=0
-procs=-
 targets="\"uids\": [$UID_WANTED], \"comms\": [\"filter_change*\"]"
 for type in cgroup cgroup2; do
     make_cgroup "$type" || continue
@@ -145,7 +157,7 @@ for type in cgroup cgroup2; do
     expect_in group$group -G "$CGROUP"
     expect_in "" -G "${CGROUP%?}"
     expect_in "" -G "$CGROUP/below"
-    expect_in "group$group wanted" -G "$CGROUP/" -p "$wanted"
+    expect_in "group$group known" -G "$CGROUP/" -p "$known"
 done
 if [ "$group" -gt 0 ]; then
     # By its path, which is the same in both versions where both are.
@@ -153,19 +165,27 @@ if [ "$group" -gt 0 ]; then
     targets="$targets, \"cgroups\": [\"$CGROUP\"]"
 fi
 
-# Alone with the CPUs.
-kill "${background_pids[@]}" 2>/dev/null # some have ended
-wait "${background_pids[@]}" 2>/dev/null
-background_pids=()
+# The other story's programs are nice. The one that changes twice and the one that changes its cgroup have a CPU each.
+stop_background
 echo "{\"targets\": {$targets}, \"exclude_self\": false}" >"$WORK/config.json"
 run_in_background profctl record --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out"
 recorder=$BACKGROUND_PID
 sleep 0.5
-python3 "${0%/*}/filters.py" chameleon filter_changed $UID_WANTED "$procs" >"$WORK/story" || fail "the chameleon failed"
+stories=("$WORK/chameleon")
+run_in_background python3 "${0%/*}/filters.py" chameleon filter_changed $UID_WANTED >"$WORK/chameleon"
+changing=("$BACKGROUND_PID")
+if [ "$group" -gt 0 ]; then
+    run_in_background python3 "${0%/*}/filters.py" migrant "$procs" >"$WORK/migrant"
+    changing+=("$BACKGROUND_PID")
+    stories+=("$WORK/migrant")
+fi
+for pid in "${changing[@]}"; do
+    wait "$pid" || fail "a process that changes ended with status $?"
+done
 kill -TERM "$recorder"
 wait "$recorder" || fail "record: $(cat "$WORK/out")"
 profctl dump --json "$WORK/changes.fxt" >"$WORK/changes.json" || fail "dump"
 profctl report --json "$WORK/changes.fxt" >"$WORK/changes.report" || fail "report"
-python3 "${0%/*}/filters.py" changes "$WORK/changes.json" "$WORK/changes.report" "$WORK/story" || exit 1
+python3 "${0%/*}/filters.py" changes "$WORK/changes.json" "$WORK/changes.report" "${stories[@]}" || exit 1
 
 [ "$group" -gt 0 ] || skip "cgroups: none can be made here, so NOTHING was seen of targets.cgroups; all else holds"

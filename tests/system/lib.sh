@@ -150,6 +150,38 @@ run_in_background() {
     background_pids+=("$BACKGROUND_PID")
 }
 
+# stop_background: ends what run_in_background() started. For a test that has recorded, and needs the CPUs to judge.
+stop_background() {
+    {
+        kill -KILL "${background_pids[@]}"
+        wait "${background_pids[@]}"
+    } 2>/dev/null
+    background_pids=()
+}
+
+# at_once STORY...: for a test of stories that have a daemon each and wait most of the time. The test calls itself for
+# each of them, all at one time, and ends as they did. In such a call at_once() returns, and STORY is the name.
+at_once() {
+    local story status=0 ended i=0 pids=()
+    [ -z "${STORY:-}" ] || return 0
+    for story in "$@"; do
+        run_in_background env STORY="$story" "$0" >"$WORK/$story.out" 2>&1
+        pids+=("$BACKGROUND_PID")
+    done
+    for story in "$@"; do
+        ended=0
+        wait "${pids[i]}" || ended=$?
+        i=$((i + 1))
+        echo "== $story ended with status $ended"
+        cat "$WORK/$story.out"
+        # A failure counts before a skip.
+        if [ "$ended" -ne 0 ] && { [ "$status" -eq 0 ] || [ "$status" -eq 77 ]; }; then
+            status=$ended
+        fi
+    done
+    exit "$status"
+}
+
 # expect_status N COMMAND...
 expect_status() {
     local expected=$1 status=0
@@ -161,7 +193,8 @@ expect_status() {
 # json FILE EXPRESSION: prints a Python expression over the JSON text in FILE, which is `d` there. A file
 # of a JSON object a line (dump --json) is the list `lines`.
 json() {
-    python3 - "$1" "$2" <<'PYTHON'
+    # Without site: that halves the time, and tests ask hundreds of times.
+    python3 -I -S - "$1" "$2" <<'PYTHON'
 import json, sys
 text = open(sys.argv[1], encoding="utf-8").read()
 try:
