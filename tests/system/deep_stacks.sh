@@ -27,6 +27,7 @@ use_build release
 start_daemon
 record_odd release 2 "$WORK/cold.fxt" # which brings the tables
 record_odd release 6 "$WORK/odd.fxt"
+stop_background
 profctl export --format folded "$WORK/odd.fxt" >"$WORK/folded" || fail "export failed"
 
 python3 - "$WORK/folded" <<'PYTHON' || fail "a stack is not what it must be"

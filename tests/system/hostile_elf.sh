@@ -37,6 +37,7 @@ wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
 resident_kb=$(awk '/^VmHWM:/ { print $2 }' "/proc/$daemon_pid/status")
 [ "$resident_kb" -le 262144 ] || fail "the daemon took $resident_kb KiB of memory"
 
+stop_background
 profctl export --format folded "$WORK/hostile.fxt" >"$WORK/folded" || fail "export failed"
 for kind in shallow alloca; do
     awk -v kind="$kind" '$0 ~ "^" kind ";" && / / {

@@ -14,7 +14,7 @@ limit_mib=96
 make_memory_group memory-limit
 echo $((limit_mib << 20)) >"$memory_group_limit"
 
-# Deep stacks, each another one, so that samples are large; until the test ends.
+# Deep stacks, each another one, so that samples are large; until the test ends. Nice ones: who asks the daemon goes before them.
 cat >"$WORK/deep.py" <<'PYTHON'
 import sys
 sys.setrecursionlimit(10000)
@@ -25,7 +25,7 @@ while True:
         down(depth, 300)
 PYTHON
 for _ in 1 2; do
-    run_in_background python3 "$WORK/deep.py"
+    run_in_background nice -n 5 python3 "$WORK/deep.py"
 done
 
 expect_whole() {

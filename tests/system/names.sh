@@ -333,11 +333,7 @@ names+=(brief_spin fresh_spin)
 [ -z "$java_pid" ] || setpriv --reuid="$user" --regid="$user" --groups="$group" jcmd "$java_pid" Compiler.perfmap >"$WORK/log" 2>&1 ||
     fail "jcmd: $(cat "$WORK/log")"
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
-{
-    kill -KILL "${background_pids[@]}"
-    wait "${background_pids[@]}"
-} 2>/dev/null
-background_pids=()
+stop_background
 rm -f "${maker_maps[@]}" "/tmp/perf-${java_pid:-none}.map" "/tmp/perf-${node_pid:-none}.map"
 
 "${member[@]}" "$WORK/profctl" report --json -n 0 - <"$WORK/names.fxt" >"$WORK/names.json" || fail "report"

@@ -83,6 +83,9 @@ expect_answers() {
     [ -z "$library" ] || wait_until 10 ended_by "$signal" || fail "$story: the worker does not end by signal $signal"
     timeout $((10 * PATIENCE)) profctl status >"$WORK/out" 2>&1 || fail "$story: no status: $(cat "$WORK/out")"
     timeout $((10 * PATIENCE)) profctl stop >"$WORK/out" 2>&1 || fail "$story: no stop: $(cat "$WORK/out")"
+    # A session that is there keeps the daemon for 5 s, which one story is enough for.
+    [ -z "$library" ] || timeout $((10 * PATIENCE)) profctl close >"$WORK/out" 2>&1 ||
+        fail "$story: no close: $(cat "$WORK/out")"
     ! grep -qx "flush $daemon_pid" "$WORK/user.out" || fail "$story: the daemon's main thread closes the file"
     echo "$story: $(grep -c '^flush' "$WORK/user.out") threads wait; the worker: $(tr '\n' ' ' <"$WORK/worker.log")"
     kill -TERM "$daemon_pid"

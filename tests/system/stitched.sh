@@ -13,6 +13,7 @@ profctl record --config "$WORK/config.json" -a -d 1 -o "$WORK/cold.fxt" >"$WORK/
     fail "record: $(cat "$WORK/record.out")"
 profctl record --config "$WORK/config.json" -a -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"
+stop_background
 profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"
 profctl export --format folded "$WORK/wave.fxt" >"$WORK/folded" || fail "export failed"
 profctl report --json "$WORK/wave.fxt" >"$WORK/report" || fail "report failed"

@@ -18,13 +18,18 @@ record() {
     sleep 0.3
 }
 
-# judge STORY LOG: what the recording NAME says against what the workload told.
+# judge STORY LOG: the recording NAME is whole; what it says against what the workload told is judged at the end.
+judged=()
 judge() {
     kill -TERM "$BACKGROUND_PID"
     wait "$BACKGROUND_PID" || fail "record $name: $(cat "$WORK/$name.out")"
-    profctl dump --json "$WORK/$name.fxt" >"$WORK/$name.json" || fail "dump $name"
-    echo "== $name"
-    python3 "$SOURCE_DIR/tests/system/timeline.py" "$1" "$2" <"$WORK/$name.json" || fail "$name"
+    judged+=("$name $1 $2")
+}
+
+# verdict NAME STORY LOG
+verdict() {
+    profctl dump --json "$WORK/$1.fxt" >"$WORK/$1.json" || fail "dump $1"
+    python3 "$SOURCE_DIR/tests/system/timeline.py" "$2" "$3" <"$WORK/$1.json"
 }
 
 record libraries
@@ -85,3 +90,19 @@ judge programs "$WORK/forks.log"
 record maps
 "$WORKLOADS/map_storm" 4 "$WORK/map_ping" "$WORK/map_pong" >"$WORK/maps.log" || fail "map_storm"
 judge files "$WORK/maps.log"
+stop_daemon || exit 1
+
+# All at once, now that nothing is recorded.
+verdicts=()
+for story in "${judged[@]}"; do
+    # shellcheck disable=SC2086
+    verdict $story >"$WORK/${story%% *}.verdict" 2>&1 &
+    verdicts+=("$!")
+done
+for i in "${!judged[@]}"; do
+    status=0
+    wait "${verdicts[i]}" || status=$?
+    echo "== ${judged[i]%% *}"
+    cat "$WORK/${judged[i]%% *}.verdict"
+    [ "$status" -eq 0 ] || fail "${judged[i]%% *}"
+done
