@@ -68,10 +68,14 @@ system_test(service_watchdog)
 system_test(service_socket)
 system_test(service_limits)
 
-# In this order: those that wait come first, while unit tests and checks take the CPUs.
-lone_test(stuck_process) # hangs every reader of /proc/PID/maps
-lone_test(stuck_openers) # hangs every reader of /proc/PID/maps
-lone_test(returned_files) # every daemon that looks at its program opens files that hang
+# In this order: those that wait come first, while unit tests and checks take the CPUs, and in pairs: the one that needs
+# hardly any CPU is beside the one that needs most.
+hanging_test(returned_files) # every daemon that looks at its program opens files that hang
+lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
+hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
+lab_test(service) # needs a share of a CPU
+hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
+lab_test(capabilities) # gives its programs a low priority
 lone_test(table_shares) # fills the table of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # weighs the daemon's memory
@@ -87,11 +91,8 @@ lone_test(names) # runs twenty programs that spin
 lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
 lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker
 lone_test(hostile_names) # fills the room for names in every recording
-lone_test(service) # needs a share of a CPU
-lone_test(capabilities) # gives its programs a low priority
 lone_test(service_signals) # times the daemon
 lone_test(forged_library) # needs a quarter of a CPU
-lone_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
 
 counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
