@@ -50,16 +50,16 @@ void module_worker_done(struct module_worker *worker)
     dying_workers_done(&worker->dying);
 }
 
-/* There is a place for it: none is started without one. */
+/* There is a place for it: none is started without one. A socket that is closed may be open still
+ * in another process, so that it would stay readable here. */
 static void end(struct module_worker *worker, const uid_t *uid)
 {
     struct elf_worker *ended = take_ptr(worker->current);
-    int fd = elf_worker_fd(ended);
+    (void)epoll_ctl(worker->epoll_fd, EPOLL_CTL_DEL, elf_worker_fd(ended), NULL);
     (void)dying_workers_have_room(&worker->dying);
     dying_workers_add(&worker->dying, ended, uid);
     int socket_fd = elf_worker_take_socket(ended);
     if (socket_fd >= 0) {
-        (void)epoll_ctl(worker->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
         opener_discard(worker->opener, socket_fd, worker->uid);
     }
 }

@@ -41,6 +41,31 @@ static void loses_one_table_with_a_worker(void **state)
     assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 2);
 }
 
+/* A copy of a dead worker's socket, in a process that was forked meanwhile, keeps it open. */
+static void sleeps_whoever_holds_the_socket_of_a_dead_worker(void **state)
+{
+    struct fixture *fixture = *state;
+    int held[2];
+    char byte = 0;
+    assert_int_equal(pipe(held), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(held[1]);
+        _exit(read(held[0], &byte, 1) != 0);
+    }
+    assert_int_equal(kill(module_cache_worker_pid(fixture->cache), SIGKILL), 0);
+    for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count == 0; i++) {
+        step(fixture->cache);
+    }
+    assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 1);
+    module_cache_dispatch(fixture->cache);
+    struct pollfd readable = {.fd = module_cache_fd(fixture->cache), .events = POLLIN};
+    assert_int_equal(poll(&readable, 1, 0), 0);
+    (void)close(held[0]);
+    (void)close(held[1]);
+    (void)waitpid(pid, NULL, 0);
+}
+
 static void bounds_what_is_asked_at_once(void **state)
 {
     struct fixture *fixture = *state;
@@ -207,6 +232,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         CACHE_TEST(loses_one_table_with_a_worker),
+        CACHE_TEST(sleeps_whoever_holds_the_socket_of_a_dead_worker),
         CACHE_TEST(bounds_what_is_asked_at_once),
         CACHE_TEST(renews_its_worker_between_the_files_of_two_users),
         CACHE_TEST(forgives_tickets_that_nobody_waits_for),
