@@ -15,7 +15,9 @@
 #include "cleanup.h"
 #include "control.h"
 #include "elf_worker.h"
+#include "extremes.h"
 #include "log.h"
+#include "memory_limit.h"
 #include "module_cache.h"
 
 #include <pwd.h>
@@ -27,8 +29,12 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#define WORKER_USER "cpu-profilerd-worker"
-#define NOBODY      65534
+#define WORKER_USER             "cpu-profilerd-worker"
+#define NOBODY                  65534
+#define SECOND_WORKER_PART      8 /* of what the daemon may use, between these two */
+#define SECOND_WORKER_BYTES_MIN (UINT64_C(128) << 20)
+#define SECOND_WORKER_BYTES_MAX (UINT64_C(512) << 20)
+
 #define SECOND_USEC UINT64_C(1000000)
 #define TICK_USEC   SECOND_USEC
 #define SERVE_USEC  (5 * SECOND_USEC) /* what was recorded, after the first signal */
@@ -248,10 +254,20 @@ static struct elf_worker_config worker_identity(void)
     return (struct elf_worker_config){.uid = user->pw_uid, .gid = user->pw_gid};
 }
 
+/* What a second worker may use: it reads what is quick, beside a first one that may use more. */
+static uint64_t second_worker_bytes(void)
+{
+    uint64_t share =
+        memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT) / SECOND_WORKER_PART;
+    share = share < SECOND_WORKER_BYTES_MIN ? SECOND_WORKER_BYTES_MIN : share;
+    return min_u64(share, SECOND_WORKER_BYTES_MAX);
+}
+
 static int set_up_cache(struct daemon *daemon)
 {
-    struct elf_worker_config identity = worker_identity();
-    int r = module_cache_new(&identity, &daemon->cache);
+    const struct module_cache_config config = {.worker = worker_identity(),
+                                               .second_memory_bytes = second_worker_bytes()};
+    int r = module_cache_new(&config, &daemon->cache);
     if (r < 0) {
         return log_error(r, "the ELF worker cannot be started");
     }

@@ -8,18 +8,32 @@
 
 #include "cleanup.h"
 
-bool dying_workers_have_room(struct dying_workers *dying)
+void dying_workers_look(struct dying_workers *dying)
 {
-    bool room = false;
     for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
         struct dying_worker *place = &dying->places[i];
         if (place->worker != NULL && elf_worker_end(place->worker)) {
             dying->troubles |= 1U << elf_worker_trouble(place->worker);
             place->worker = elf_worker_free(place->worker);
         }
-        room = room || place->worker == NULL;
     }
-    return room;
+}
+
+bool dying_workers_reserve(struct dying_workers *dying)
+{
+    size_t free_count = 0;
+    dying_workers_look(dying);
+    for (size_t i = 0; i < DYING_WORKERS_MAX; i++) {
+        free_count += dying->places[i].worker == NULL;
+    }
+    bool has_room = free_count > dying->reserved_count;
+    dying->reserved_count += has_room;
+    return has_room;
+}
+
+void dying_workers_unreserve(struct dying_workers *dying)
+{
+    dying->reserved_count--;
 }
 
 void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, const uid_t *uid)
@@ -33,7 +47,14 @@ void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, c
         .was_reading = uid != NULL,
         .uid = uid == NULL ? 0 : *uid,
     };
+    dying->reserved_count--;
     (void)elf_worker_end(worker);
+}
+
+/* Each that is alive, but for the one that would read the file, may be about to hang as well. */
+static size_t others_alive(const struct dying_workers *dying)
+{
+    return dying->reserved_count > 0 ? dying->reserved_count - 1 : 0;
 }
 
 bool dying_workers_forbid(const struct dying_workers *dying, uid_t uid, bool is_local)
@@ -47,7 +68,8 @@ bool dying_workers_forbid(const struct dying_workers *dying, uid_t uid, bool is_
         own_count += was_reading && place->uid == uid;
     }
     return own_count >= DYING_WORKERS_OF_A_UID_MAX ||
-           (!is_local && reading_count >= DYING_WORKERS_MAX - DYING_WORKERS_KEPT);
+           (!is_local &&
+            reading_count + others_alive(dying) >= DYING_WORKERS_MAX - DYING_WORKERS_KEPT);
 }
 
 void dying_workers_done(struct dying_workers *dying)

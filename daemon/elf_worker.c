@@ -59,7 +59,8 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     }
     cleanup_(closep) int ours = pair[0];
     cleanup_(closep) int theirs = pair[1];
-    const struct elf_worker_settings settings = {.uid = config->uid, .gid = config->gid};
+    const struct elf_worker_settings settings = {
+        .uid = config->uid, .gid = config->gid, .memory_bytes = config->memory_bytes};
     if (send(ours, &settings, sizeof settings, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         return -errno;
     }

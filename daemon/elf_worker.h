@@ -14,9 +14,12 @@
 
 #include <sys/types.h>
 
+#define ELF_WORKER_MEMORY_MAX (UINT64_C(1536) << 20)
+
 struct elf_worker_config {
     uid_t uid; /* to become when the daemon is root; (uid_t)-1: keep */
     gid_t gid;
+    uint64_t memory_bytes; /* of addresses, at most ELF_WORKER_MEMORY_MAX; 0: that */
 };
 
 enum elf_worker_request {

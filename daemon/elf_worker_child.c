@@ -157,8 +157,9 @@ _Noreturn void elf_worker_child(int socket_fd)
     struct elf_worker_settings settings;
     (void)prctl(PR_SET_NAME, "cpu-profilerd");
     confine_offer_to_be_killed();
-    int r = receive_settings(socket_fd, &settings) ? elf_worker_confine(settings.uid, settings.gid)
-                                                   : -EBADMSG;
+    int r = receive_settings(socket_fd, &settings)
+                ? elf_worker_confine(settings.uid, settings.gid, settings.memory_bytes)
+                : -EBADMSG;
     if (r < 0) {
         _exit(r == -EOPNOTSUPP ? ELF_WORKER_EXIT_UNFILTERED : EXIT_FAILURE);
     }

@@ -6,6 +6,7 @@
  * calls the second last; apart from that only tests call them.
  */
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Of a file in memory: the one in which the worker leaves a table, and those that it makes itself.
@@ -14,11 +15,12 @@
 
 /*
  * Goes into an empty root and takes uid and gid (where root and allowed; (uid_t)-1 keeps them),
- * drops all capabilities and the right to regain any, limits memory and files, dies with its
- * parent, and loads the filter. Returns 0, or -errno with the process half confined: it must not go
- * on. -EOPNOTSUPP: the kernel takes no filter.
+ * drops all capabilities and the right to regain any, limits memory (to `memory_bytes` of
+ * addresses; 0: to ELF_WORKER_MEMORY_MAX) and files, dies with its parent, and loads the filter.
+ * Returns 0, or -errno with the process half confined: it must not go on. -EOPNOTSUPP: the kernel
+ * takes no filter.
  */
-int elf_worker_confine(uid_t uid, gid_t gid);
+int elf_worker_confine(uid_t uid, gid_t gid, uint64_t memory_bytes);
 
 /* Loads the seccomp filter alone: whatever it does not list kills the process. Returns 0,
  * -EOPNOTSUPP when the kernel does not take it, or another -errno. */

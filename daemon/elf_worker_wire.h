@@ -18,6 +18,7 @@
 struct elf_worker_settings {
     uint32_t uid; /* UINT32_MAX: keep */
     uint32_t gid;
+    uint64_t memory_bytes; /* 0: ELF_WORKER_MEMORY_MAX */
 };
 
 struct elf_worker_question {

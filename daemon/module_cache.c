@@ -2,9 +2,8 @@
 
 /*
  * Leads each ticket to its table: the opener finds the file, the store knows whether there is a
- * table for it, and if not, a load waits for the worker, one for each file however many tickets
- * want it. The worker has one request under way; whose turn it is says module_queue. A worker that
- * dies or takes too long costs the tickets of that one load, and is replaced after a moment.
+ * table for it, and if not, the reader gets a load, one for each file however many tickets want it.
+ * A load that comes to nothing costs its tickets alone.
  *
  * A file that has been read is read again together with its debug file, if there is one, which is
  * known only once its build-id is. Where that fails, what it gave alone is its table.
@@ -17,33 +16,27 @@
 
 #include "cleanup.h"
 #include "limit_clock.h"
-#include "module_load.h"
-#include "module_queue.h"
+#include "module_reader.h"
 #include "module_ticket.h"
-#include "module_worker.h"
-#include "opener.h"
 
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
-#define LOAD_LIMIT_NS    (10 * NS_PER_S)
 #define TRIM_INTERVAL_NS NS_PER_S
+
+_Static_assert(MODULE_CACHE_WORKERS == MODULE_WORKERS, "the reader has that many");
 
 struct module_cache {
     struct opener *opener;
     struct module_store *store;
+    struct module_reader *reader;
     int epoll_fd;
-    struct module_worker worker;
-    struct module_queue *queue;
-    struct module_load *current; /* with the worker */
-    struct module_load *parted;  /* read, while the debug file of each is looked for */
-    uint64_t current_begin_ns;
+    struct module_load *parted; /* read, while the debug file of each is looked for */
     uint64_t trim_ns;
     atomic_uint_least64_t requested_count;
     uint64_t ready_counts[MODULE_TABLES];
     uint64_t failed_counts[MODULE_TABLES];
     atomic_uint_least64_t refused_count;
-    uint64_t hung_refused_count;
 };
 
 static void fail_ticket(struct module_cache *cache, struct module_ticket *ticket,
@@ -80,15 +73,8 @@ static void end_load(struct module_cache *cache, struct module_load *load,
     if (load->first.map != NULL) {
         (void)munmap(load->first.map, load->first.map_bytes);
     }
+    module_load_free_claims(load);
     free(load);
-}
-
-/* The load under way, which is so no more; the time it took is its user's. */
-static struct module_load *take_current(struct module_cache *cache)
-{
-    struct module_load *load = take_ptr(cache->current);
-    module_queue_charge(cache->queue, load->uid, limit_clock_ns() - cache->current_begin_ns);
-    return load;
 }
 
 /* Takes the table, which is what its tickets get. */
@@ -113,11 +99,11 @@ static void keep_first_table(struct module_cache *cache, struct module_load *loa
     keep_table(cache, load, &first);
 }
 
-/* The load under way has no table, or no other than it had: remembered, where it is the file's
- * doing, but for the kernel, which has no identity. */
-static void fail_current(struct module_cache *cache, enum module_failure failure, uint64_t now_ns)
+/* A load has no table, or no other than it had: remembered, where it is the file's doing, but for
+ * the kernel, which has no identity. */
+static void fail_load(struct module_cache *cache, struct module_load *load,
+                      enum module_failure failure, uint64_t now_ns)
 {
-    struct module_load *load = take_current(cache);
     if (load->first.map != NULL) {
         keep_first_table(cache, load);
         return;
@@ -148,11 +134,13 @@ static bool part_load(struct module_cache *cache, struct module_load *load,
     return true;
 }
 
-static void take_table(struct module_cache *cache, const struct elf_worker_table *table)
+static void take_reading(struct module_cache *cache, const struct module_reading *reading,
+                         uint64_t now_ns)
 {
-    struct module_load *load = take_current(cache);
-    if (!part_load(cache, load, table)) {
-        keep_table(cache, load, table);
+    if (reading->failure != MODULE_FAILURE_NONE) {
+        fail_load(cache, reading->load, reading->failure, now_ns);
+    } else if (!part_load(cache, reading->load, &reading->table)) {
+        keep_table(cache, reading->load, &reading->table);
     }
 }
 
@@ -168,109 +156,39 @@ static void take_debug_file(struct module_cache *cache, const struct opener_answ
     load->next = NULL;
     load->debug_fd = answer->failure == MODULE_FAILURE_NONE ? answer->file.fd : -1;
     load->debug_bytes = answer->file.identity.size_bytes;
-    if (load->debug_fd < 0 || module_queue_add(cache->queue, load) < 0) {
+    if (load->debug_fd < 0 || module_reader_add(cache->reader, load) < 0) {
         keep_first_table(cache, load);
     }
 }
 
-static void receive_answer(struct module_cache *cache, uint64_t now_ns)
+/* Whether a sample waits for the second reading of a file, between which and the first nothing may
+ * come that is only likely to be needed. */
+static bool is_wanted_parted(const struct module_cache *cache)
 {
-    if (cache->worker.current == NULL) {
-        return;
-    }
-    struct elf_worker_table table;
-    int r = elf_worker_receive(cache->worker.current, &table);
-    bool late = cache->current != NULL && now_ns - cache->current_begin_ns >= LOAD_LIMIT_NS;
-    if (r == -EPIPE || (r == -EAGAIN && late)) {
-        module_worker_drop(&cache->worker, cache->current, now_ns);
-        if (cache->current != NULL) {
-            fail_current(cache, MODULE_FAILURE_WORKER, now_ns);
-        }
-        return;
-    }
-    if (r == -EAGAIN) {
-        return;
-    }
-    module_worker_works(&cache->worker);
-    if (r == 0) {
-        take_table(cache, &table);
-        return;
-    }
-    bool no_room = r == -ENOBUFS;
-    fail_current(cache, no_room ? MODULE_FAILURE_LIMIT : MODULE_FAILURE_UNREADABLE, now_ns);
-}
-
-/* The load whose turn it is, or NULL: what is only likely to be needed does not come between the
- * two readings of what a sample waits for. */
-static struct module_load *next_load(struct module_cache *cache)
-{
-    struct module_load *load = module_queue_first(cache->queue);
     const struct module_load *parted = cache->parted;
     while (parted != NULL && parted->request.urgency != MODULE_WANTED) {
         parted = parted->next;
     }
-    bool waits = parted != NULL && load != NULL && load->request.urgency != MODULE_WANTED;
-    return waits ? NULL : load;
+    return parted != NULL;
 }
 
-/* Whether what such files did before stands in the way of another one. */
-static bool is_forbidden(struct module_cache *cache, const struct module_load *load)
+static void read_on(struct module_cache *cache, uint64_t now_ns)
 {
-    return dying_workers_forbid(&cache->worker.dying, load->uid, load->file.is_local) ||
-           opener_is_discarding(cache->opener, load->uid);
-}
-
-/* The same, of those that may be read. */
-static struct module_load *next_allowed_load(struct module_cache *cache)
-{
-    struct module_load *load = next_load(cache);
-    while (load != NULL && is_forbidden(cache, load)) {
-        module_queue_remove(cache->queue, load);
-        cache->hung_refused_count++;
-        if (load->first.map != NULL) {
-            keep_first_table(cache, load);
-        } else {
-            end_load(cache, load, NULL, MODULE_FAILURE_LIMIT);
-        }
-        load = next_load(cache);
+    struct module_reading reading;
+    while (module_reader_next(cache->reader, now_ns, is_wanted_parted(cache), &reading)) {
+        take_reading(cache, &reading, now_ns);
     }
-    return load;
-}
-
-static void send_load(struct module_cache *cache, uint64_t now_ns)
-{
-    struct module_load *load = next_allowed_load(cache);
-    if (cache->worker.current == NULL || cache->current != NULL || load == NULL ||
-        !module_worker_prepare(&cache->worker, load)) {
-        return;
-    }
-    int r = module_load_ask(load, cache->worker.current);
-    if (r == -EAGAIN) {
-        return;
-    }
-    if (r < 0) {
-        /* It was dead before it saw this one. */
-        module_worker_drop(&cache->worker, cache->current, now_ns);
-        return;
-    }
-    module_queue_remove(cache->queue, load);
-    cache->current = load;
-    cache->current_begin_ns = now_ns;
-    module_worker_reads(&cache->worker, load);
 }
 
 /* The load for what a ticket wants of that file which is under way or waiting, or NULL. */
 static struct module_load *find_load(struct module_cache *cache, enum module_table table,
                                      const struct file_identity *identity)
 {
-    if (cache->current != NULL && module_load_is(cache->current, table, identity)) {
-        return cache->current;
-    }
     struct module_load *load = cache->parted;
     while (load != NULL && !module_load_is(load, table, identity)) {
         load = load->next;
     }
-    return load != NULL ? load : module_queue_find(cache->queue, table, identity);
+    return load != NULL ? load : module_reader_find(cache->reader, table, identity);
 }
 
 static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
@@ -284,7 +202,10 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
     load->file = answer->file;
     load->uid = answer->uid;
     load->debug_fd = -1;
-    if (module_queue_add(cache->queue, load) < 0) {
+    load->arrived_ns = limit_clock_ns();
+    if (module_reader_claim(cache->reader, load, load->uid) < 0 ||
+        module_reader_add(cache->reader, load) < 0) {
+        module_load_free_claims(load);
         free(load);
         return NULL;
     }
@@ -297,8 +218,8 @@ static void want_load(struct module_cache *cache, struct module_load *load)
     bool parted = load->first.map != NULL && load->debug_fd < 0;
     if (parted) {
         load->request.urgency = MODULE_WANTED;
-    } else if (load != cache->current) {
-        module_queue_want(cache->queue, load);
+    } else {
+        module_reader_want(cache->reader, load);
     }
 }
 
@@ -313,6 +234,9 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
     bool joins = load != NULL;
     if (!joins) {
         load = new_load(cache, answer);
+    }
+    if (joins) {
+        (void)module_reader_claim(cache->reader, load, answer->uid);
     }
     if (joins || load == NULL) {
         opener_release(cache->opener, answer->file.fd, answer->uid);
@@ -366,31 +290,43 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-int module_cache_new(const struct elf_worker_config *worker_config, struct module_cache **ret)
+/* Has the descriptor (borrowed) end a wait for this cache. Returns 0, or -errno. */
+static int watch(struct module_cache *cache, int fd)
 {
-    struct module_cache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL) {
-        return -ENOMEM;
-    }
-    cache->worker.config = *worker_config;
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(cache->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int set_up(struct module_cache *cache, const struct module_cache_config *config)
+{
     cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     cache->store = module_store_new();
-    cache->queue = module_queue_new();
     int r = cache->epoll_fd < 0 ? -errno : 0;
-    if (r == 0 && (cache->store == NULL || cache->queue == NULL)) {
+    if (r == 0 && cache->store == NULL) {
         r = -ENOMEM;
     }
     if (r == 0) {
         r = opener_new(OPENER_HANG_NS, &cache->opener);
     }
     if (r == 0) {
-        struct epoll_event event = {.events = EPOLLIN};
-        r = epoll_ctl(cache->epoll_fd, EPOLL_CTL_ADD, opener_fd(cache->opener), &event);
-        r = r < 0 ? -errno : 0;
+        r = watch(cache, opener_fd(cache->opener));
     }
-    if (r == 0) {
-        r = module_worker_init(&cache->worker, cache->opener, cache->epoll_fd);
+    if (r < 0) {
+        return r;
     }
+    struct elf_worker_config workers[MODULE_WORKERS] = {config->worker, config->worker};
+    workers[MODULE_SECOND].memory_bytes = config->second_memory_bytes;
+    r = module_reader_new(workers, cache->opener, &cache->reader);
+    return r < 0 ? r : watch(cache, module_reader_fd(cache->reader));
+}
+
+int module_cache_new(const struct module_cache_config *config, struct module_cache **ret)
+{
+    struct module_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) {
+        return -ENOMEM;
+    }
+    int r = set_up(cache, config);
     if (r < 0) {
         module_cache_free(cache);
         return r;
@@ -404,20 +340,19 @@ struct module_cache *module_cache_free(struct module_cache *cache)
     if (cache == NULL) {
         return NULL;
     }
-    module_worker_done(&cache->worker);
+    if (cache->reader != NULL) {
+        module_reader_stop(cache->reader);
+    }
     if (cache->opener != NULL) {
         opener_stop(cache->opener);
         take_answers(cache, limit_clock_ns());
-        if (cache->current != NULL) {
-            end_load(cache, take_ptr(cache->current), NULL, MODULE_FAILURE_WORKER);
-        }
-        for (struct module_load *load; (load = module_queue_first(cache->queue)) != NULL;) {
-            module_queue_remove(cache->queue, load);
+        for (struct module_load *load;
+             cache->reader != NULL && (load = module_reader_drain(cache->reader)) != NULL;) {
             end_load(cache, load, NULL, MODULE_FAILURE_WORKER);
         }
         opener_free(cache->opener);
     }
-    module_queue_free(cache->queue);
+    module_reader_free(cache->reader);
     module_store_free(cache->store);
     close_fd(cache->epoll_fd);
     free(cache);
@@ -433,9 +368,7 @@ void module_cache_dispatch(struct module_cache *cache)
 {
     uint64_t now_ns = limit_clock_ns();
     take_answers(cache, now_ns);
-    receive_answer(cache, now_ns);
-    module_worker_replace(&cache->worker, now_ns);
-    send_load(cache, now_ns);
+    read_on(cache, now_ns);
     if (now_ns - cache->trim_ns >= TRIM_INTERVAL_NS) {
         cache->trim_ns = now_ns;
         module_store_trim(cache->store, now_ns);
@@ -444,13 +377,15 @@ void module_cache_dispatch(struct module_cache *cache)
 
 struct module_cache_counts module_cache_counts(struct module_cache *cache)
 {
+    const struct module_reader_counts reader = module_reader_counts(cache->reader);
     struct module_cache_counts counts = {
         .requested_count = atomic_load(&cache->requested_count),
         .refused_count = atomic_load(&cache->refused_count),
-        .worker_restart_count = cache->worker.restart_count,
-        .worker_renewal_count = cache->worker.renewal_count,
-        .hung_refused_count = cache->hung_refused_count,
-        .worker_troubles = cache->worker.dying.troubles,
+        .worker_restart_count = reader.restart_count,
+        .worker_renewal_count = reader.renewal_count,
+        .hung_refused_count = reader.hung_refused_count,
+        .put_back_count = reader.put_back_count,
+        .worker_troubles = reader.troubles,
         .hang_count = opener_hang_count(cache->opener),
     };
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
@@ -464,9 +399,9 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
     return counts;
 }
 
-int module_cache_worker_pid(const struct module_cache *cache)
+int module_cache_worker_pid(const struct module_cache *cache, size_t index)
 {
-    return cache->worker.current == NULL ? 0 : elf_worker_pid(cache->worker.current);
+    return module_reader_worker_pid(cache->reader, (enum module_worker_name)index);
 }
 
 static struct module_ticket *submit(struct module_cache *cache,

@@ -4,7 +4,7 @@
 /*
  * Tables (of symbols, of call frames) by the identity of the opened file (device, inode, size,
  * ctime), never by build-id alone: a build-id is bytes that its author chose. A mapping's first
- * sample makes a ticket; an opener thread opens the file; the worker, who alone parses it, answers
+ * sample makes a ticket; an opener thread opens the file; a worker, which alone parses it, answers
  * with a table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed
  * when nobody needs a table for 60 s.
  *
@@ -111,16 +111,24 @@ struct module_cache_counts {
     uint64_t worker_restart_count; /* since it died or took too long */
     uint64_t worker_renewal_count; /* since the next file was another user's */
     uint64_t hung_refused_count;   /* loads for whom two workers hang in a filesystem */
+    uint64_t put_back_count;       /* loads that the second worker did not finish */
     unsigned worker_troubles;      /* a bit for each enum elf_worker_trouble that there was */
     uint64_t hang_count; /* opens and closes given up because a filesystem did not answer */
     struct module_table_counts tables[MODULE_TABLES];
 };
 
+#define MODULE_CACHE_WORKERS 2
+
+struct module_cache_config {
+    struct elf_worker_config worker;
+    uint64_t second_memory_bytes; /* what the second worker may use; 0: as much as the first */
+};
+
 /*
- * Starts the openers and the worker. Returns 0 and an object to release with module_cache_free(),
- * or -errno. There may be no outstanding ticket when it is released.
+ * Starts the openers and the first worker. Returns 0 and an object to release with
+ * module_cache_free(), or -errno. There may be no outstanding ticket when it is released.
  */
-int module_cache_new(const struct elf_worker_config *worker_config, struct module_cache **ret);
+int module_cache_new(const struct module_cache_config *config, struct module_cache **ret);
 struct module_cache *module_cache_free(struct module_cache *cache);
 
 /* A descriptor (borrowed) that polls readable when module_cache_dispatch() has something to do. */
@@ -129,7 +137,8 @@ int module_cache_fd(const struct module_cache *cache);
 void module_cache_dispatch(struct module_cache *cache);
 
 struct module_cache_counts module_cache_counts(struct module_cache *cache);
-int module_cache_worker_pid(const struct module_cache *cache); /* 0 while there is none */
+/* Of one of MODULE_CACHE_WORKERS; 0 while there is none. The second is there now and then only. */
+int module_cache_worker_pid(const struct module_cache *cache, size_t index);
 
 /* Returned: release with module_ticket_release(). NULL when there is no memory, or the uid whose
  * process it is has too many requests. What was asked for early and is asked for again because a

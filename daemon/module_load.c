@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+/* Large libraries take 1 to 3 ns a byte. */
+#define NS_PER_BYTE 2
+
 #define CFI_SPARE_BYTES    ((size_t)4 << 20)
 #define DEBUG_FOLDER       "/usr/lib/debug/.build-id/"
 #define BUILD_ID_BYTES_MIN 8 /* shorter ones are nothing that a linker makes */
@@ -28,6 +31,20 @@ static size_t table_limit(enum module_table table, uint64_t file_bytes)
         break;
     }
     return symbol_table_limit(file_bytes);
+}
+
+uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_ns)
+{
+    const uint64_t bytes_max = MODULE_LOAD_LIMIT_NS / NS_PER_BYTE;
+    uint64_t file_bytes = load->file.identity.size_bytes;
+    uint64_t debug_bytes = load->debug_fd >= 0 ? load->debug_bytes : 0;
+    if (known_ns > 0) {
+        return known_ns;
+    }
+    if (file_bytes > bytes_max || debug_bytes > bytes_max - file_bytes) {
+        return MODULE_LOAD_LIMIT_NS;
+    }
+    return (file_bytes + debug_bytes) * NS_PER_BYTE;
 }
 
 int module_load_ask(const struct module_load *load, struct elf_worker *worker)

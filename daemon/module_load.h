@@ -6,9 +6,14 @@
  * it elsewhere.
  */
 
+#include "clock.h"
 #include "module_queue.h"
 
+#define MODULE_LOAD_LIMIT_NS    (10 * NS_PER_S) /* a worker that takes longer is killed */
 #define MODULE_DEBUG_PATH_BYTES (64 + 2 * SYMBOL_BUILD_ID_BYTES_MAX)
+
+/* What reading this load takes: what it took before (`known_ns`), 0: by the size of its files. */
+uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_ns);
 
 /* Returns what elf_worker_send() does. */
 int module_load_ask(const struct module_load *load, struct elf_worker *worker);

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each uid has a clock that runs while the worker works for it; the one that is furthest behind is
- * served. A uid that comes, or comes back, starts at the queue's own clock, which is that of the
- * last one served, unless its own is ahead: nobody saves up time by being away, and nobody gets rid
- * of what he has used by going. Those who are behind the queue's clock can be forgotten.
+ * Each uid has a clock that runs while a worker works for it; the one whose clock will be furthest
+ * behind when its next file has been read is served. A uid that comes, or comes back, starts at the
+ * queue's own clock, which is that of the last one served, unless its own is ahead: nobody saves up
+ * time by being away, and nobody gets rid of what he has used by going. Those who are behind the
+ * queue's clock can be forgotten, also while a worker works for them.
  */
 #include "module_queue.h"
 
 #include "cleanup.h"
 
+/* What makes a load wait for the turn of a user. */
+struct module_claim {
+    struct module_claim *next;         /* of the user, while the load waits */
+    struct module_claim *next_of_load; /* of other users */
+    struct module_load *load;
+    uid_t uid;
+};
+
 struct user {
     struct user *next;
     uid_t uid;
     uint64_t clock_ns;
-    struct module_load *loads[MODULE_URGENCIES]; /* in the order of their coming */
+    struct module_claim *claims[MODULE_URGENCIES]; /* by rising due_ns() of their loads */
 };
 
 struct module_queue {
@@ -42,7 +51,7 @@ struct module_queue *module_queue_free(struct module_queue *queue)
 static bool is_idle(const struct user *user)
 {
     for (size_t i = 0; i < MODULE_URGENCIES; i++) {
-        if (user->loads[i] != NULL) {
+        if (user->claims[i] != NULL) {
             return false;
         }
     }
@@ -105,50 +114,164 @@ static struct user *get_user(struct module_queue *queue, uid_t uid)
     return user;
 }
 
-static void append(struct module_load **link, struct module_load *load)
+static uint64_t due_ns(const struct module_load *load)
 {
-    while (*link != NULL) {
+    return load->arrived_ns + load->expected_ns;
+}
+
+/* Behind what is due at the same time. */
+static void insert(struct module_claim **link, struct module_claim *claim)
+{
+    while (*link != NULL && due_ns((*link)->load) <= due_ns(claim->load)) {
         link = &(*link)->next;
     }
-    load->next = NULL;
-    *link = load;
+    claim->next = *link;
+    *link = claim;
+}
+
+/* Has a claim of a load that waits count. */
+static int stand(struct module_queue *queue, struct module_claim *claim)
+{
+    struct user *user = get_user(queue, claim->uid);
+    if (user == NULL) {
+        return -ENOMEM;
+    }
+    insert(&user->claims[claim->load->request.urgency], claim);
+    return 0;
+}
+
+/* Where it does. */
+static void leave(struct module_queue *queue, const struct module_claim *claim)
+{
+    struct user *user = find_user(queue, claim->uid);
+    struct module_claim **link = user == NULL ? NULL : &user->claims[claim->load->request.urgency];
+    while (link != NULL && *link != NULL) {
+        if (*link == claim) {
+            *link = claim->next;
+            return;
+        }
+        link = &(*link)->next;
+    }
+}
+
+static struct module_claim **find_claim(struct module_load *load, uid_t uid)
+{
+    struct module_claim **link = &load->claims;
+    while (*link != NULL && (*link)->uid != uid) {
+        link = &(*link)->next_of_load;
+    }
+    return link;
+}
+
+int module_queue_claim(struct module_queue *queue, struct module_load *load, uid_t uid)
+{
+    struct module_claim **link = find_claim(load, uid);
+    if (*link != NULL) {
+        return 0;
+    }
+    struct module_claim *claim = calloc(1, sizeof *claim);
+    if (claim == NULL) {
+        return -ENOMEM;
+    }
+    claim->load = load;
+    claim->uid = uid;
+    if (load->is_waiting && stand(queue, claim) < 0) {
+        free(claim);
+        return -ENOMEM;
+    }
+    *link = claim;
+    return 0;
+}
+
+bool module_queue_unclaim(struct module_queue *queue, struct module_load *load, uid_t uid)
+{
+    struct module_claim **link = find_claim(load, uid);
+    struct module_claim *claim = *link;
+    if (claim != NULL) {
+        leave(queue, claim);
+        *link = claim->next_of_load;
+        free(claim);
+    }
+    return load->claims == NULL;
+}
+
+void module_load_free_claims(struct module_load *load)
+{
+    while (load->claims != NULL) {
+        struct module_claim *claim = load->claims;
+        load->claims = claim->next_of_load;
+        free(claim);
+    }
 }
 
 int module_queue_add(struct module_queue *queue, struct module_load *load)
 {
-    struct user *user = get_user(queue, load->uid);
-    if (user == NULL) {
-        return -ENOMEM;
+    bool waits = false;
+    for (struct module_claim *claim = load->claims; claim != NULL; claim = claim->next_of_load) {
+        waits = stand(queue, claim) == 0 || waits;
     }
-    append(&user->loads[load->request.urgency], load);
-    return 0;
+    load->is_waiting = waits;
+    return waits ? 0 : -ENOMEM;
 }
 
-struct module_load *module_queue_first(struct module_queue *queue)
+static bool is_barred(const struct module_turn *turn, uid_t uid)
 {
-    const struct user *first = NULL;
-    struct module_load *load = NULL;
-    for (size_t i = 0; i < MODULE_URGENCIES && load == NULL; i++) {
+    bool is_barred = false;
+    for (size_t i = 0; i < turn->barred_count; i++) {
+        is_barred = is_barred || turn->barred[i] == uid;
+    }
+    return is_barred;
+}
+
+/* The first of a user's loads that may be begun, or NULL. */
+static struct module_load *first_of(const struct user *user, size_t urgency,
+                                    const struct module_turn *turn)
+{
+    const struct module_claim *claim = is_barred(turn, user->uid) ? NULL : user->claims[urgency];
+    while (claim != NULL && turn->is_for_second && claim->load->is_for_first) {
+        claim = claim->next;
+    }
+    return claim == NULL ? NULL : claim->load;
+}
+
+struct module_load *module_queue_first(struct module_queue *queue, const struct module_turn *turn,
+                                       uid_t *ret_uid)
+{
+    struct module_load *first = NULL;
+    uint64_t first_ns = 0;
+    uid_t uid = 0;
+    for (size_t i = 0; i < MODULE_URGENCIES && first == NULL; i++) {
         for (const struct user *user = queue->users; user != NULL; user = user->next) {
-            if (user->loads[i] != NULL && (load == NULL || user->clock_ns < first->clock_ns)) {
-                first = user;
-                load = user->loads[i];
+            struct module_load *load = first_of(user, i, turn);
+            uint64_t clock_ns = load == NULL ? 0 : user->clock_ns + load->expected_ns;
+            if (load != NULL && (first == NULL || clock_ns < first_ns ||
+                                 (clock_ns == first_ns && due_ns(load) < due_ns(first)))) {
+                first = load;
+                first_ns = clock_ns;
+                uid = user->uid;
             }
         }
     }
-    return load;
+    if (first != NULL && ret_uid != NULL) {
+        *ret_uid = uid;
+    }
+    return first;
 }
 
 void module_queue_remove(struct module_queue *queue, struct module_load *load)
 {
-    struct user *user = find_user(queue, load->uid);
-    struct module_load **link = &user->loads[load->request.urgency];
-    while (*link != load) {
-        link = &(*link)->next;
+    for (const struct module_claim *claim = load->claims; claim != NULL;
+         claim = claim->next_of_load) {
+        leave(queue, claim);
     }
-    *link = load->next;
-    load->next = NULL;
-    if (user->clock_ns > queue->clock_ns) {
+    load->is_waiting = false;
+}
+
+void module_queue_serve(struct module_queue *queue, struct module_load *load, uid_t uid)
+{
+    const struct user *user = find_user(queue, uid);
+    module_queue_remove(queue, load);
+    if (user != NULL && user->clock_ns > queue->clock_ns) {
         queue->clock_ns = user->clock_ns;
     }
 }
@@ -160,13 +283,13 @@ bool module_load_is(const struct module_load *load, enum module_table table,
            file_identity_equal(&load->file.identity, identity);
 }
 
-static struct module_load *find_load(struct module_load *load, enum module_table table,
+static struct module_load *find_load(const struct module_claim *claim, enum module_table table,
                                      const struct file_identity *identity)
 {
-    while (load != NULL && !module_load_is(load, table, identity)) {
-        load = load->next;
+    while (claim != NULL && !module_load_is(claim->load, table, identity)) {
+        claim = claim->next;
     }
-    return load;
+    return claim == NULL ? NULL : claim->load;
 }
 
 struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
@@ -174,7 +297,7 @@ struct module_load *module_queue_find(struct module_queue *queue, enum module_ta
 {
     for (const struct user *user = queue->users; user != NULL; user = user->next) {
         for (size_t i = 0; i < MODULE_URGENCIES; i++) {
-            struct module_load *load = find_load(user->loads[i], table, identity);
+            struct module_load *load = find_load(user->claims[i], table, identity);
             if (load != NULL) {
                 return load;
             }
@@ -188,16 +311,19 @@ void module_queue_want(struct module_queue *queue, struct module_load *load)
     if (load->request.urgency == MODULE_WANTED) {
         return;
     }
-    uint64_t clock_ns = queue->clock_ns;
-    module_queue_remove(queue, load);
-    queue->clock_ns = clock_ns; /* nobody was served */
+    for (struct module_claim *claim = load->claims; claim != NULL; claim = claim->next_of_load) {
+        struct user *user = find_user(queue, claim->uid);
+        if (user != NULL) {
+            leave(queue, claim);
+            insert(&user->claims[MODULE_WANTED], claim);
+        }
+    }
     load->request.urgency = MODULE_WANTED;
-    append(&find_user(queue, load->uid)->loads[MODULE_WANTED], load);
 }
 
 void module_queue_charge(struct module_queue *queue, uid_t uid, uint64_t time_ns)
 {
-    struct user *user = find_user(queue, uid);
+    struct user *user = get_user(queue, uid);
     if (user != NULL) {
         user->clock_ns += time_ns;
     }

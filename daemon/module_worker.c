@@ -19,7 +19,7 @@
 #define RESTART_DELAY_NS  (100 * NS_PER_MS)
 #define RESTART_DELAY_MAX NS_PER_S
 
-static int start(struct module_worker *worker)
+static int start(struct module_worker *worker, uint64_t now_ns)
 {
     struct elf_worker *started = NULL;
     struct epoll_event event = {.events = EPOLLIN};
@@ -27,63 +27,82 @@ static int start(struct module_worker *worker)
     if (r < 0) {
         return r;
     }
-    if (epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, elf_worker_fd(started), &event) < 0) {
+    if (epoll_ctl(worker->place.epoll_fd, EPOLL_CTL_ADD, elf_worker_fd(started), &event) < 0) {
         r = -errno;
         elf_worker_free(started);
         return r;
     }
     worker->current = started;
+    worker->since_ns = now_ns;
     worker->author = 0;
     return 0;
 }
 
-int module_worker_init(struct module_worker *worker, struct opener *opener, int epoll_fd)
+/* With a place for its end. */
+static int start_with_place(struct module_worker *worker, uint64_t now_ns)
 {
-    worker->opener = opener;
-    worker->epoll_fd = epoll_fd;
-    return start(worker);
+    if (!dying_workers_reserve(worker->place.dying)) {
+        return -EBUSY;
+    }
+    int r = start(worker, now_ns);
+    if (r < 0) {
+        dying_workers_unreserve(worker->place.dying);
+    }
+    return r;
+}
+
+void module_worker_init(struct module_worker *worker, const struct elf_worker_config *config,
+                        const struct module_worker_place *place)
+{
+    worker->config = *config;
+    worker->place = *place;
 }
 
 void module_worker_done(struct module_worker *worker)
 {
     worker->current = elf_worker_free(worker->current);
-    dying_workers_done(&worker->dying);
 }
 
-/* There is a place for it: none is started without one. A socket that is closed may be open still
- * in another process, so that it would stay readable here. */
-static void end(struct module_worker *worker, const uid_t *uid)
+/* A socket that is closed may be open still in another process, so that it would stay readable
+ * here. */
+static void end(struct module_worker *worker)
 {
     struct elf_worker *ended = take_ptr(worker->current);
-    (void)epoll_ctl(worker->epoll_fd, EPOLL_CTL_DEL, elf_worker_fd(ended), NULL);
-    (void)dying_workers_have_room(&worker->dying);
-    dying_workers_add(&worker->dying, ended, uid);
+    (void)epoll_ctl(worker->place.epoll_fd, EPOLL_CTL_DEL, elf_worker_fd(ended), NULL);
+    dying_workers_add(worker->place.dying, ended, worker->load == NULL ? NULL : &worker->uid);
     int socket_fd = elf_worker_take_socket(ended);
     if (socket_fd >= 0) {
-        opener_discard(worker->opener, socket_fd, worker->uid);
+        opener_discard(worker->place.opener, socket_fd, worker->uid);
     }
 }
 
-void module_worker_drop(struct module_worker *worker, const struct module_load *load,
-                        uint64_t now_ns)
+void module_worker_drop(struct module_worker *worker, uint64_t now_ns)
 {
-    end(worker, load == NULL ? NULL : &load->uid);
+    end(worker);
+    worker->was_lost = true;
     worker->restart_ns = now_ns + worker->restart_delay_ns;
     uint64_t longer_ns = 2 * worker->restart_delay_ns + RESTART_DELAY_NS;
     worker->restart_delay_ns = longer_ns < RESTART_DELAY_MAX ? longer_ns : RESTART_DELAY_MAX;
 }
 
-void module_worker_replace(struct module_worker *worker, uint64_t now_ns)
+void module_worker_retire(struct module_worker *worker)
 {
-    if (!dying_workers_have_room(&worker->dying) || worker->current != NULL ||
-        now_ns < worker->restart_ns) {
-        return;
+    end(worker);
+}
+
+int module_worker_start(struct module_worker *worker, uint64_t now_ns)
+{
+    if (worker->current != NULL || now_ns < worker->restart_ns) {
+        return 0;
     }
-    if (start(worker) == 0) {
-        worker->restart_count++;
-    } else {
+    int r = start_with_place(worker, now_ns);
+    if (r == 0) {
+        worker->restart_count += worker->was_lost;
+        worker->was_lost = false;
+    } else if (r != -EBUSY) {
         worker->restart_ns = now_ns + RESTART_DELAY_MAX;
     }
+    return r;
 }
 
 void module_worker_works(struct module_worker *worker)
@@ -99,27 +118,39 @@ static bool may_read(const struct module_worker *worker, const struct module_loa
 }
 
 /* Another one takes the place of one that has seen too much, as soon as there is a place. */
-static void renew(struct module_worker *worker)
+static void renew(struct module_worker *worker, uint64_t now_ns)
 {
-    if (!dying_workers_have_room(&worker->dying)) {
+    if (!dying_workers_reserve(worker->place.dying)) {
         return;
     }
-    end(worker, NULL);
-    if (dying_workers_have_room(&worker->dying) && start(worker) == 0) {
+    end(worker);
+    if (start(worker, now_ns) == 0) {
         worker->renewal_count++;
+    } else {
+        dying_workers_unreserve(worker->place.dying);
     }
 }
 
-bool module_worker_prepare(struct module_worker *worker, const struct module_load *load)
+bool module_worker_prepare(struct module_worker *worker, const struct module_load *load,
+                           uint64_t now_ns)
 {
-    if (!may_read(worker, load)) {
-        renew(worker);
+    if (worker->current != NULL && !may_read(worker, load)) {
+        renew(worker, now_ns);
     }
     return worker->current != NULL && may_read(worker, load);
 }
 
-void module_worker_reads(struct module_worker *worker, const struct module_load *load)
+void module_worker_reads(struct module_worker *worker, struct module_load *load, uid_t uid,
+                         uint64_t now_ns)
 {
+    worker->load = load;
+    worker->since_ns = now_ns;
     worker->author = load->file.author;
-    worker->uid = load->uid;
+    worker->uid = uid;
+}
+
+struct module_load *module_worker_take(struct module_worker *worker, uint64_t now_ns)
+{
+    worker->since_ns = now_ns;
+    return take_ptr(worker->load);
 }

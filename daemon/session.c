@@ -91,8 +91,9 @@ static char *print_session(const struct session *session)
 static int make_filter(struct session *session)
 {
     const struct session_config *config = &session->config;
-    int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(session->params.cache),
-                      session->params.owner.pid};
+    _Static_assert(MODULE_CACHE_WORKERS == 2, "each worker is excluded");
+    int32_t self[] = {(int32_t)getpid(), module_cache_worker_pid(session->params.cache, 0),
+                      module_cache_worker_pid(session->params.cache, 1), session->params.owner.pid};
     struct filter_config filter = {
         .targets = &config->targets,
         .excluded_pids = self,

@@ -90,6 +90,7 @@ lone_test(stitched) # needs a share of a CPU
 lone_test(names) # runs twenty programs that spin
 lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
 lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker
+lone_test(slow_files) # takes the CPUs that the programs of its victim need
 lone_test(hostile_names) # fills the room for names in every recording
 lone_test(service_signals) # times the daemon
 lone_test(forged_library) # needs a quarter of a CPU

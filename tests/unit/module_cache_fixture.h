@@ -57,9 +57,13 @@ static inline size_t count_descriptors(void)
     return count;
 }
 
+static const struct module_cache_config fixture_config = {
+    .worker = {.uid = 65534, .gid = 65534},
+    .second_memory_bytes = UINT64_C(128) << 20,
+};
+
 static inline int set_up(void **state)
 {
-    static const struct elf_worker_config config = {.uid = 65534, .gid = 65534};
     struct fixture *fixture = calloc(1, sizeof *fixture);
     (void)snprintf(fixture->folder, sizeof fixture->folder, "/tmp/module_cache.XXXXXX");
     assert_non_null(mkdtemp(fixture->folder));
@@ -68,7 +72,7 @@ static inline int set_up(void **state)
         _exit(0);
     }
     (void)waitpid(fixture->gone, NULL, 0);
-    assert_int_equal(module_cache_new(&config, &fixture->cache), 0);
+    assert_int_equal(module_cache_new(&fixture_config, &fixture->cache), 0);
     fixture->descriptors = count_descriptors();
     *state = fixture;
     return 0;

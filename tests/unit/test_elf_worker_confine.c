@@ -171,7 +171,7 @@ static void changes_its_user_where_it_may_not_change_groups(void **state)
         held[0].effective = held[0].permitted = 1U << CAP_SETUID;
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         bool ready = syscall(SYS_capset, &header, held) == 0;
-        ready = ready && elf_worker_confine(65534, 65534) == 0;
+        ready = ready && elf_worker_confine(65534, 65534, 0) == 0;
         struct stat status;
         int fd = ready ? memfd_create("x", ELF_WORKER_MEMFD_FLAGS) : -1;
         bool changed = fstat(fd, &status) == 0 && status.st_uid == 65534;

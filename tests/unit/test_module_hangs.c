@@ -164,14 +164,14 @@ static void keeps_its_last_places_for_what_is_local(void **state)
         assert_false(dying_workers_forbid(&dying, uid, false));
         assert_int_equal(elf_worker_start(NULL, &worker), 0);
         worker->hangs = true;
-        assert_true(dying_workers_have_room(&dying));
+        assert_true(dying_workers_reserve(&dying));
         dying_workers_add(&dying, worker, &uid);
     }
     assert_true(dying_workers_forbid(&dying, 2000, false));
     assert_false(dying_workers_forbid(&dying, 2000, true));
     assert_true(dying_workers_forbid(&dying, 1000, true));
     filesystem_answers = true;
-    assert_true(dying_workers_have_room(&dying));
+    dying_workers_look(&dying);
     assert_false(dying_workers_forbid(&dying, 1000, false));
     dying_workers_done(&dying);
 }

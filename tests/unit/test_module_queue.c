@@ -13,6 +13,7 @@
 
 #define LOADS 4096
 
+static const struct module_turn any = {.barred_count = 0};
 static struct module_load loads[LOADS];
 static size_t load_count;
 
@@ -21,6 +22,20 @@ static struct module_load *add(struct module_queue *queue, uid_t uid, enum modul
     struct module_load *load = &loads[load_count++ % LOADS];
     *load = (struct module_load){
         .uid = uid, .request.urgency = urgency, .file.identity.inode = load_count};
+    assert_int_equal(module_queue_claim(queue, load, uid), 0);
+    assert_int_equal(module_queue_add(queue, load), 0);
+    return load;
+}
+
+static struct module_load *add_expected(struct module_queue *queue, uid_t uid, uint64_t arrived_ns,
+                                        uint64_t expected_ns)
+{
+    struct module_load *load = &loads[load_count++ % LOADS];
+    *load = (struct module_load){.uid = uid,
+                                 .arrived_ns = arrived_ns,
+                                 .expected_ns = expected_ns,
+                                 .is_for_first = uid > 100};
+    assert_int_equal(module_queue_claim(queue, load, uid), 0);
     assert_int_equal(module_queue_add(queue, load), 0);
     return load;
 }
@@ -28,17 +43,20 @@ static struct module_load *add(struct module_queue *queue, uid_t uid, enum modul
 /* Serves the first load for some time; whose it was. */
 static uid_t serve(struct module_queue *queue, uint64_t time_ns)
 {
-    struct module_load *load = module_queue_first(queue);
+    uid_t uid = 0;
+    struct module_load *load = module_queue_first(queue, &any, &uid);
     assert_non_null(load);
-    module_queue_remove(queue, load);
-    module_queue_charge(queue, load->uid, time_ns);
-    return load->uid;
+    module_queue_serve(queue, load, uid);
+    module_load_free_claims(load);
+    module_queue_charge(queue, uid, time_ns);
+    return uid;
 }
 
 static void drain(struct module_queue *queue)
 {
-    for (struct module_load *load; (load = module_queue_first(queue)) != NULL;) {
+    for (struct module_load *load; (load = module_queue_first(queue, &any, NULL)) != NULL;) {
         module_queue_remove(queue, load);
+        module_load_free_claims(load);
     }
     module_queue_free(queue);
 }
@@ -74,7 +92,7 @@ static void makes_users_of_slow_files_wait_for_the_others(void **state)
         add(queue, uid, MODULE_WANTED);
     }
     for (int i = 0; i < 5000; i++) {
-        uint64_t time_ns = module_queue_first(queue)->uid == 1 ? 10000000000 : 10000000;
+        uint64_t time_ns = module_queue_first(queue, &any, NULL)->uid == 1 ? 10000000000 : 10000000;
         uid_t uid = serve(queue, time_ns);
         assert_false(uid == 1 && last == 1);
         used_ns[uid] += time_ns;
@@ -130,14 +148,113 @@ static void serves_what_is_wanted_first_and_moves_up_what_becomes_so(void **stat
     struct module_load *early = add(queue, 1, MODULE_PREFETCH);
     struct module_load *late = add(queue, 1, MODULE_PREFETCH);
     struct module_load *wanted = add(queue, 2, MODULE_WANTED);
-    assert_ptr_equal(module_queue_first(queue), wanted);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), wanted);
     module_queue_remove(queue, wanted);
-    assert_ptr_equal(module_queue_first(queue), early);
+    module_load_free_claims(wanted);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), early);
     module_queue_want(queue, late);
-    assert_ptr_equal(module_queue_first(queue), late);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), late);
     assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &late->file.identity), late);
     assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &early->file.identity), early);
     assert_null(module_queue_find(queue, MODULE_SYMBOLS, &wanted->file.identity));
+    drain(queue);
+}
+
+/* A file passes another one of its account for as long as that is expected to take, no longer. */
+static void lets_quick_files_pass_for_a_while(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    struct module_load *slow = add_expected(queue, 1, 0, 1000);
+    struct module_load *quick = add_expected(queue, 1, 900, 50);
+    struct module_load *late = add_expected(queue, 1, 960, 50);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), quick);
+    module_queue_remove(queue, quick);
+    module_load_free_claims(quick);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), slow);
+    module_queue_remove(queue, slow);
+    module_load_free_claims(slow);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), late);
+    drain(queue);
+}
+
+/* Among accounts that had the same the one with the quicker file is next, then who came first. */
+static void serves_the_quicker_of_two_accounts(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    add_expected(queue, 1, 0, 1000);
+    add_expected(queue, 2, 10, 100);
+    add_expected(queue, 3, 5, 100);
+    assert_int_equal(serve(queue, 100), 3);
+    assert_int_equal(serve(queue, 100), 2);
+    assert_int_equal(serve(queue, 100), 1);
+    drain(queue);
+}
+
+static void begins_what_the_turn_allows(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    const struct module_turn second = {.is_for_second = true, .barred_count = 1, .barred = {1}};
+    const struct module_turn none = {.is_for_second = true, .barred_count = 2, .barred = {1, 2}};
+    add_expected(queue, 1, 0, 0);
+    struct module_load *large = add_expected(queue, 101, 0, 0);
+    struct module_load *other = add_expected(queue, 2, 10, 10);
+    assert_true(large->is_for_first);
+    assert_ptr_equal(module_queue_first(queue, &second, NULL), other);
+    assert_null(module_queue_first(queue, &none, NULL));
+    drain(queue);
+}
+
+/* One account wants a file first, and is not served; others want it as well. */
+static void serves_a_file_by_the_earliest_turn_of_all_who_want_it(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    const struct module_turn turn = {.barred_count = 1, .barred = {1}};
+    uid_t uid = 0;
+    struct module_load *load = add(queue, 1, MODULE_PREFETCH);
+    assert_null(module_queue_first(queue, &turn, &uid));
+    assert_int_equal(module_queue_claim(queue, load, 2), 0);
+    assert_int_equal(module_queue_claim(queue, load, 2), 0);
+    module_queue_want(queue, load);
+    assert_ptr_equal(module_queue_first(queue, &turn, &uid), load);
+    assert_int_equal(uid, 2);
+    /* With a worker, and back. */
+    module_queue_serve(queue, load, uid);
+    assert_null(module_queue_first(queue, &any, NULL));
+    assert_int_equal(module_queue_claim(queue, load, 3), 0);
+    assert_null(module_queue_first(queue, &any, NULL));
+    module_queue_charge(queue, 2, 1000);
+    assert_int_equal(module_queue_add(queue, load), 0);
+    assert_ptr_equal(module_queue_first(queue, &turn, &uid), load);
+    assert_int_equal(uid, 3);
+    assert_false(module_queue_unclaim(queue, load, 3));
+    assert_false(module_queue_unclaim(queue, load, 1));
+    assert_ptr_equal(module_queue_first(queue, &any, &uid), load);
+    assert_int_equal(uid, 2);
+    assert_true(module_queue_unclaim(queue, load, 2));
+    assert_null(module_queue_first(queue, &any, NULL));
+    drain(queue);
+}
+
+/* What another worker has done in the meantime does not wipe out what is being used. */
+static void charges_a_user_who_was_forgotten_meanwhile(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    uid_t uid = 0;
+    struct module_load *slow = add(queue, 1, MODULE_WANTED);
+    assert_ptr_equal(module_queue_first(queue, &any, &uid), slow);
+    module_queue_serve(queue, slow, uid);
+    module_load_free_claims(slow);
+    add(queue, 2, MODULE_WANTED);
+    assert_int_equal(serve(queue, 10), 2);
+    module_queue_charge(queue, 1, 1000000);
+    add(queue, 1, MODULE_WANTED);
+    add(queue, 2, MODULE_WANTED);
+    assert_int_equal(serve(queue, 10), 2);
     drain(queue);
 }
 
@@ -164,6 +281,11 @@ int main(void)
         cmocka_unit_test(forgets_no_debt_of_one_who_goes_and_comes_back),
         cmocka_unit_test(gives_a_newcomer_no_time_for_his_absence),
         cmocka_unit_test(serves_what_is_wanted_first_and_moves_up_what_becomes_so),
+        cmocka_unit_test(lets_quick_files_pass_for_a_while),
+        cmocka_unit_test(serves_the_quicker_of_two_accounts),
+        cmocka_unit_test(begins_what_the_turn_allows),
+        cmocka_unit_test(serves_a_file_by_the_earliest_turn_of_all_who_want_it),
+        cmocka_unit_test(charges_a_user_who_was_forgotten_meanwhile),
         cmocka_unit_test(remembers_a_bounded_number_of_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

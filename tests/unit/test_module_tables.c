@@ -13,7 +13,7 @@ static void loses_one_table_with_a_worker(void **state)
     static struct target self;
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/test_module_tables", &self);
-    pid_t pid = module_cache_worker_pid(fixture->cache);
+    pid_t pid = module_cache_worker_pid(fixture->cache, 0);
     assert_int_equal(kill(pid, SIGSTOP), 0);
     struct module_ticket *lost =
         module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
@@ -28,12 +28,12 @@ static void loses_one_table_with_a_worker(void **state)
     assert_int_equal(module_ticket_failure(lost), MODULE_FAILURE_WORKER);
     assert_int_equal(wait_for(fixture->cache, waiting), MODULE_READY);
     assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 1);
-    assert_int_not_equal(module_cache_worker_pid(fixture->cache), pid);
+    assert_int_not_equal(module_cache_worker_pid(fixture->cache, 0), pid);
     module_ticket_release(lost);
     module_ticket_release(waiting);
 
     /* One that dies with nothing to do costs nothing. */
-    assert_int_equal(kill(module_cache_worker_pid(fixture->cache), SIGKILL), 0);
+    assert_int_equal(kill(module_cache_worker_pid(fixture->cache, 0), SIGKILL), 0);
     for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count < 2; i++) {
         step(fixture->cache);
     }
@@ -53,7 +53,7 @@ static void sleeps_whoever_holds_the_socket_of_a_dead_worker(void **state)
         (void)close(held[1]);
         _exit(read(held[0], &byte, 1) != 0);
     }
-    assert_int_equal(kill(module_cache_worker_pid(fixture->cache), SIGKILL), 0);
+    assert_int_equal(kill(module_cache_worker_pid(fixture->cache, 0), SIGKILL), 0);
     for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count == 0; i++) {
         step(fixture->cache);
     }
@@ -132,8 +132,7 @@ static void forgives_tickets_that_nobody_waits_for(void **state)
     step(fixture->cache);
     fixture->descriptors = 0;
     module_cache_free(fixture->cache);
-    static const struct elf_worker_config config = {.uid = 65534, .gid = 65534};
-    assert_int_equal(module_cache_new(&config, &fixture->cache), 0);
+    assert_int_equal(module_cache_new(&fixture_config, &fixture->cache), 0);
     fixture->descriptors = count_descriptors();
 }
 
@@ -209,7 +208,7 @@ static void moves_up_what_becomes_wanted(void **state)
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/test_module_tables", &self);
     find_mapping(getpid(), "/libcmocka", &cmocka);
-    pid_t pid = module_cache_worker_pid(fixture->cache);
+    pid_t pid = module_cache_worker_pid(fixture->cache, 0);
     assert_int_equal(kill(pid, SIGSTOP), 0);
     struct module_ticket *busy = expect_pending(fixture, MODULE_WANTED, &cmocka.query);
     struct module_ticket *first = expect_pending(fixture, MODULE_PREFETCH, &self.query);
