@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+chains.py turns a program's declaration (programs/NAME.truth) into the stacks that it can have, and judges a stack.
+
+A declaration has one statement a line; # begins a comment:
+  spins NAME...        functions in which the program spends its time: most of what is judged must end in one
+  libc NAME...         functions of the C library that a program without a shared one has in itself
+  let WORD = CHAIN     WORD stands for these frames in chains below
+  chain CHAIN          frames root first, with `;` between them
+  process NAME         the chains that follow are of the process with this name, not of the program's own
+  symbols              frames without a name are named by the program's unstripped twin (NAME.unstripped)
+
+A frame of a chain is a function's name, or `a|b` for one of several, or
+  *        one frame or more of the C library, the dynamic linker or the vDSO: their inner functions are theirs
+  @FILE    a frame in the file FILE of which the recording has no name
+  NAME{n}  n such frames, NAME+ one or more, NAME? one or none
+In a chain the frames behind a `/` may be missing from some frame on: `a;b/c;d` allows a;b, a;b;c and a;b;c;d. What
+stands behind a `>` may follow any of these, or a part of it: `a/b>*;h` allows a;*, a;*;h, a;b;*, a;b;*;h as well.
+"""
+import re
+
+LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\])$")
+TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
+
+
+class Declaration:
+    """What one file declares: for each process name the patterns of whole stacks and of their inner parts."""
+
+    def __init__(self, path, program):
+        self.spins = set()
+        self.libc = set()
+        self.words = {}
+        self.twin = False
+        self.chains = {}
+        self.process = program
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                statement = line.split("#")[0].split(None, 1)
+                if statement:
+                    self.add(statement[0], statement[1].strip() if len(statement) > 1 else "", f"{path}:{number}")
+        if not self.spins or not self.chains:
+            raise ValueError(f"{path}: it needs `spins` and a chain")
+        self.whole = {}
+        self.inner = {}
+        for process, chains in self.chains.items():
+            self.whole[process] = re.compile("|".join(pattern(chain) for chain in chains))
+            self.inner[process] = re.compile("|".join(inner_pattern(chain) for chain in chains))
+
+    def add(self, verb, rest, where):
+        if verb == "spins":
+            self.spins.update(rest.split())
+        elif verb == "libc":
+            self.libc.update(rest.split())
+        elif verb == "let":
+            word, chain = re.fullmatch(r"(\w+)\s*=\s*(\S+)", rest).groups()
+            self.words[word] = self.frames(chain)
+        elif verb == "chain":
+            self.chains.setdefault(self.process, []).extend(self.expand(rest))
+        elif verb == "process":
+            self.process = rest
+        elif verb == "symbols":
+            self.twin = True
+        else:
+            raise ValueError(f"{where}: no statement '{verb}'")
+
+    def frames(self, text):
+        frames = []
+        for token in re.split(r"\s*;\s*", text.strip()):
+            frames.extend(self.words.get(token, [token]))
+        return frames
+
+    def expand(self, text):
+        """The plain chains that a chain with / and > stands for."""
+        text, _, tail = text.partition(">")
+        always, _, then = text.partition("/")
+        always, then = self.frames(always), self.frames(then) if then else []
+        tail = self.frames(tail) if tail else []
+        for length in range(len(then) + 1):
+            for tail_length in range(len(tail) + 1):
+                yield always + then[:length] + tail[:tail_length]
+
+    def text(self, frames):
+        """A stack as the text that the patterns match: each frame marked L (libc's), U (unnamed) or P."""
+        parts = []
+        for frame in frames:
+            if LIBC_MODULES.match(frame.module) or frame.name in self.libc:
+                parts.append(f"L:{frame.name};")
+            elif frame.named:
+                parts.append(f"P:{frame.name};")
+            else:
+                parts.append(f"U:{frame.module};")
+        return "".join(parts)
+
+
+def one_frame(name):
+    if name == "*":
+        return "L:[^;]*;"
+    if name.startswith("@"):
+        return f"U:{re.escape(name[1:])};"
+    return f"[LP]:(?:{'|'.join(re.escape(each) for each in name.split('|'))});"
+
+
+def token_pattern(token, inner=False):
+    """`inner`: the token is the outermost of a part, which may have lost some of its repetitions."""
+    name, count = TOKEN.match(token).groups()
+    if name == "*":
+        count = "+"
+    if inner and count and count[0] == "{":
+        count = f"{{1,{count[1:-1]}}}"
+    return f"(?:{one_frame(name)}){count or ''}"
+
+
+def pattern(chain):
+    return "".join(token_pattern(token) for token in chain)
+
+
+def inner_pattern(chain):
+    """Every innermost part of the chain, itself and the empty one included."""
+    result = ""
+    for token in chain:
+        result = f"(?:{result}{token_pattern(token)}|{token_pattern(token, inner=True)}|)"
+    # Nested: the empty alternative inside lets the frames before it be missing, and those behind it must be there.
+    return result

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+judge.py DUMP PROGRAMS compares every sample of programs that know their own calls with what they declare.
+
+DUMP is what `profctl dump --json` prints of one recording. PROGRAMS has one line for each program, with tabs between
+its name, its file, its declaration (chains.py says what stands there), and the reason if it is not here. The program
+is judged by its process's name and by the stacks that its declaration allows. Of its samples each is one of:
+
+  true     the stack is marked complete (quality 1), and it is a whole chain
+  marked   the stack is marked with any other quality, and it is the inner part of a chain, or a whole one
+  none     there is no user stack, and so nothing that could be wrong
+  WRONG    the stack is marked, and it is no inner part of any chain
+  UNTRUE   the stack is marked complete, and it is no whole chain
+
+The judge fails for one WRONG or UNTRUE stack, and for a program of which too few samples are in the functions in
+which it spends its time: then nothing was tried. A program that is not here has a row that says why.
+"""
+import bisect
+import collections
+import os
+import subprocess
+import sys
+
+import chains
+import recording
+
+SPUN_MIN = 100  # samples in the functions that a program declares as `spins`
+STACKS_SHOWN = 6
+QUALITIES = {0: "none", 1: "complete", 2: "copy too short", 3: "depth", 4: "no rule", 5: "bad memory", 6: "stitched",
+             7: "not proved"}
+
+
+class Twin:
+    """Names of a stripped program, by the symbols of its unstripped twin."""
+
+    def __init__(self, path):
+        out = subprocess.run(["nm", "--defined-only", "--numeric-sort", path + ".unstripped"], check=True,
+                             capture_output=True, text=True).stdout
+        rows = [line.split() for line in out.splitlines()]
+        self.rows = [(int(row[0], 16), row[2]) for row in rows if row[1] in "tTwW"]
+        self.starts = [row[0] for row in self.rows]
+        self.module = os.path.basename(path)
+
+    def named(self, frame):
+        at = bisect.bisect_right(self.starts, frame.vaddr)
+        if frame.named or frame.module != self.module or at == 0:
+            return frame
+        return frame._replace(name=self.rows[at - 1][1], named=True)
+
+
+class Program:
+    """One row of the table."""
+
+    def __init__(self, name, path, declaration, why_not):
+        self.name = name
+        self.why_not = why_not
+        if why_not:
+            return
+        self.declaration = chains.Declaration(declaration, name)
+        self.twin = Twin(path) if self.declaration.twin else None
+        self.counts = collections.Counter()
+        self.qualities = collections.Counter()
+        self.spun = 0
+        self.bad = collections.Counter()
+
+    def verdict(self, sample, frames, text):
+        if not frames:
+            return "none"
+        if sample.quality == recording.COMPLETE:
+            return "true" if self.declaration.whole[sample.process].fullmatch(text) else "UNTRUE"
+        return "marked" if self.declaration.inner[sample.process].fullmatch(text) else "WRONG"
+
+    def add(self, sample):
+        frames = [self.twin.named(frame) for frame in sample.frames] if self.twin else sample.frames
+        text = self.declaration.text(frames)
+        verdict = self.verdict(sample, frames, text)
+        self.counts[verdict] += 1
+        if verdict == "marked":
+            self.qualities[QUALITIES.get(sample.quality, f"quality {sample.quality}")] += 1
+        if frames and frames[-1].name in self.declaration.spins:
+            self.spun += 1
+        if verdict in ("WRONG", "UNTRUE"):
+            stack = ";".join(frame.name for frame in frames)
+            self.bad[f"{verdict} ({QUALITIES.get(sample.quality, sample.quality)}) {stack}"] += 1
+
+    def judge(self):
+        """What is said of it at the end of its row; empty where nothing is wrong."""
+        if self.counts["WRONG"] or self.counts["UNTRUE"]:
+            return "FAILED"
+        if self.spun < SPUN_MIN:
+            return f"FAILED: {self.spun} samples in {' '.join(sorted(self.declaration.spins))}, at least {SPUN_MIN}"
+        return ""
+
+
+def programs_of(path):
+    programs = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            name, binary, declaration, why_not = line.rstrip("\n").split("\t")
+            programs.append(Program(name, binary, declaration, why_not))
+    return programs
+
+
+def print_table(programs):
+    print(f"{'program':16}{'samples':>8}{'true':>8}{'marked':>8}{'none':>6}{'WRONG':>7}{'UNTRUE':>8}  remarks")
+    totals = collections.Counter()
+    for program in programs:
+        if program.why_not:
+            print(f"{program.name:16}{'not judged: ' + program.why_not}")
+            continue
+        counts = program.counts
+        totals.update(counts)
+        remarks = [program.judge()] + [f"{name}: {count}" for name, count in program.qualities.most_common()]
+        print(f"{program.name:16}{counts.total():8}{counts['true']:8}{counts['marked']:8}{counts['none']:6}"
+              f"{counts['WRONG']:7}{counts['UNTRUE']:8}  {', '.join(filter(None, remarks))}")
+    print(f"{'total':16}{totals.total():8}{totals['true']:8}{totals['marked']:8}{totals['none']:6}"
+          f"{totals['WRONG']:7}{totals['UNTRUE']:8}")
+
+
+def main():
+    dump, list_path = sys.argv[1:]
+    programs = programs_of(list_path)
+    judged = [program for program in programs if not program.why_not]
+    by_process = {process: program for program in judged for process in program.declaration.whole}
+    taken = recording.Recording()
+    taken.load(dump)
+    unknown = 0
+    for sample in taken.samples():
+        program = by_process.get(sample.process)
+        if program is not None:
+            program.add(sample)
+        unknown += sample.process == "[unknown]"
+    print_table(programs)
+    if unknown:
+        print(f"{unknown} samples are of processes without a name, and of no row")
+    failed = [program for program in judged if program.judge()]
+    for program in failed:
+        print(f"\n{program.name}: {program.judge()}")
+        for stack, count in program.bad.most_common(STACKS_SHOWN):
+            print(f"    {count:6} {stack}")
+        if len(program.bad) > STACKS_SHOWN:
+            print(f"    ... and {len(program.bad) - STACKS_SHOWN} more stacks")
+    print(f"\n{len(judged)} programs judged, {len(programs) - len(judged)} not here, {len(failed)} failed")
+    return 1 if failed or not judged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
