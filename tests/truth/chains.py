@@ -3,36 +3,45 @@
 chains.py turns a program's declaration (programs/NAME.truth) into the stacks that it can have, and judges a stack.
 
 A declaration has one statement a line; # begins a comment:
-  spins NAME...        functions in which the program spends its time: most of what is judged must end in one
-  libc NAME...         functions of the C library that a program without a shared one has in itself
-  let WORD = CHAIN     WORD stands for these frames in chains below
+  spins NAME...        functions in which the program spends its time; * stands for all
+  libc NAME...         functions of the C library that a program without a shared one has in itself, beyond LIBC_NAMES
+  own NAME...          the program has its C library in itself, and all its functions but these are the library's
+  let WORD = CHAIN     WORD stands for these frames in chains below; in capitals, as no function is
   chain CHAIN          frames root first, with `;` between them
   process NAME         the chains that follow are of the process with this name, not of the program's own
   symbols              frames without a name are named by the program's unstripped twin (NAME.unstripped)
 
 A frame of a chain is a function's name, or `a|b` for one of several, or
-  *        one frame or more of the C library, the dynamic linker or the vDSO: their inner functions are theirs
+  *        one frame or more of the C library, the dynamic linker, the vDSO, or a language's unwinder, or of an entry of
+           a linkage table of which no chain speaks
   @FILE    a frame in the file FILE of which the recording has no name
+  a%z      a name that begins with a and ends with z, where it is the compiler's or a runtime's
   NAME{n}  n such frames, NAME+ one or more, NAME? one or none
 In a chain the frames behind a `/` may be missing from some frame on: `a;b/c;d` allows a;b, a;b;c and a;b;c;d. What
 stands behind a `>` may follow any of these, or a part of it: `a/b>*;h` allows a;*, a;*;h, a;b;*, a;b;*;h as well.
 """
 import re
 
-LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\])$")
+LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\]"
+                          r"|libstdc\+\+\.so\.6[.0-9]*|libgcc_s\.so\.1)$")
+# What a program linked with a static glibc or musl has around its own calls.
+LIBC_NAMES = ("__libc_start_main __libc_start_call_main __libc_start_main_impl __restore_rt __restore "
+              "_start_c libc_start_main_stage2 __start_context clone __clone clone3 __clone3 start_thread start").split()
 TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
 
 
 class Declaration:
     """What one file declares: for each process name the patterns of whole stacks and of their inner parts."""
 
-    def __init__(self, path, program):
+    def __init__(self, path, program, process):
         self.spins = set()
-        self.libc = set()
+        self.libc = set(LIBC_NAMES)
+        self.own = set()
+        self.file = program + ".truth"
         self.words = {}
         self.twin = False
         self.chains = {}
-        self.process = program
+        self.process = process
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 statement = line.split("#")[0].split(None, 1)
@@ -40,6 +49,8 @@ class Declaration:
                     self.add(statement[0], statement[1].strip() if len(statement) > 1 else "", f"{path}:{number}")
         if not self.spins or not self.chains:
             raise ValueError(f"{path}: it needs `spins` and a chain")
+        self.names = {name for chains in self.chains.values() for chain in chains for token in chain
+                      for name in TOKEN.match(token).group(1).split("|")}
         self.whole = {}
         self.inner = {}
         for process, chains in self.chains.items():
@@ -51,6 +62,8 @@ class Declaration:
             self.spins.update(rest.split())
         elif verb == "libc":
             self.libc.update(rest.split())
+        elif verb == "own":
+            self.own.update(rest.split())
         elif verb == "let":
             word, chain = re.fullmatch(r"(\w+)\s*=\s*(\S+)", rest).groups()
             self.words[word] = self.frames(chain)
@@ -79,11 +92,18 @@ class Declaration:
             for tail_length in range(len(tail) + 1):
                 yield always + then[:length] + tail[:tail_length]
 
+    def is_library(self, frame):
+        if LIBC_MODULES.match(frame.module) or frame.name in self.libc:
+            return True
+        if frame.name.endswith("@plt"):
+            return frame.name not in self.names
+        return bool(self.own) and frame.module == self.file and frame.name not in self.own
+
     def text(self, frames):
         """A stack as the text that the patterns match: each frame marked L (libc's), U (unnamed) or P."""
         parts = []
         for frame in frames:
-            if LIBC_MODULES.match(frame.module) or frame.name in self.libc:
+            if self.is_library(frame):
                 parts.append(f"L:{frame.name};")
             elif frame.named:
                 parts.append(f"P:{frame.name};")
@@ -93,11 +113,13 @@ class Declaration:
 
 
 def one_frame(name):
-    if name == "*":
-        return "L:[^;]*;"
-    if name.startswith("@"):
-        return f"U:{re.escape(name[1:])};"
-    return f"[LP]:(?:{'|'.join(re.escape(each) for each in name.split('|'))});"
+    """The pattern of one frame by one of the names between the |."""
+    patterns = []
+    for each in name.split("|"):
+        kind = "U" if each.startswith("@") else "[LP]"
+        patterns.append("L:[^;]*;" if each == "*" else
+                        f"{kind}:{re.escape(each.lstrip('@')).replace('%', '[^;]*')};")
+    return f"(?:{'|'.join(patterns)})"
 
 
 def token_pattern(token, inner=False):

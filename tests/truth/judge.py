@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-judge.py DUMP PROGRAMS compares every sample of programs that know their own calls with what they declare.
+judge.py PROGRAMS DUMP... compares every sample of programs that know their own calls with what they declare.
 
-DUMP is what `profctl dump --json` prints of one recording. PROGRAMS has one line for each program, with tabs between
+DUMP is what `profctl dump --json` prints of one recording, and each program runs in one of them. PROGRAMS has one line for each program, with tabs between
 its name, its file, its declaration (chains.py says what stands there), and the reason if it is not here. The program
 is judged by its process's name and by the stacks that its declaration allows. Of its samples each is one of:
 
@@ -24,7 +24,7 @@ import sys
 import chains
 import recording
 
-SPUN_MIN = 100  # samples in the functions that a program declares as `spins`
+SPUN_MIN = 50  # samples in the functions that a program declares as `spins`
 STACKS_SHOWN = 6
 QUALITIES = {0: "none", 1: "complete", 2: "copy too short", 3: "depth", 4: "no rule", 5: "bad memory", 6: "stitched",
              7: "not proved"}
@@ -56,7 +56,7 @@ class Program:
         self.why_not = why_not
         if why_not:
             return
-        self.declaration = chains.Declaration(declaration, name)
+        self.declaration = chains.Declaration(declaration, name, "t." + name)
         self.twin = Twin(path) if self.declaration.twin else None
         self.counts = collections.Counter()
         self.qualities = collections.Counter()
@@ -77,8 +77,8 @@ class Program:
         self.counts[verdict] += 1
         if verdict == "marked":
             self.qualities[QUALITIES.get(sample.quality, f"quality {sample.quality}")] += 1
-        if frames and frames[-1].name in self.declaration.spins:
-            self.spun += 1
+        spins = self.declaration.spins
+        self.spun += bool(frames) and ("*" in spins or frames[-1].name in spins)
         if verdict in ("WRONG", "UNTRUE"):
             stack = ";".join(frame.name for frame in frames)
             self.bad[f"{verdict} ({QUALITIES.get(sample.quality, sample.quality)}) {stack}"] += 1
@@ -118,18 +118,18 @@ def print_table(programs):
 
 
 def main():
-    dump, list_path = sys.argv[1:]
-    programs = programs_of(list_path)
+    programs = programs_of(sys.argv[1])
     judged = [program for program in programs if not program.why_not]
     by_process = {process: program for program in judged for process in program.declaration.whole}
-    taken = recording.Recording()
-    taken.load(dump)
     unknown = 0
-    for sample in taken.samples():
-        program = by_process.get(sample.process)
-        if program is not None:
-            program.add(sample)
-        unknown += sample.process == "[unknown]"
+    for dump in sys.argv[2:]:
+        taken = recording.Recording()
+        taken.load(dump)
+        for sample in taken.samples():
+            program = by_process.get(sample.process)
+            if program is not None:
+                program.add(sample)
+            unknown += sample.process == "[unknown]"
     print_table(programs)
     if unknown:
         print(f"{unknown} samples are of processes without a name, and of no row")

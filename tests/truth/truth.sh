@@ -1,34 +1,55 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs that know their own calls are recorded all at once, and judge.py compares each sample with what they
+# Programs that know their own calls are recorded, many at once, and judge.py compares each sample with what they
 # declare: no frame may be wrong, and no stack may be called complete that is not. The programs begin while the
-# recording runs, so the first samples of each come before the daemon knows its files, as in a real recording.
+# recording runs, so their first samples come before the daemon knows their files, as in a real recording.
+#
+# With names as arguments only these are recorded. TRUTH_RELEASE_DIR: the build whose daemon is judged; TRUTH_KEEP: a
+# folder that gets the recordings; TRUTH_BATCH, TRUTH_SECONDS: how many at once, and for how long.
 . "${0%/*}/../system/lib.sh"
 require_perf
 TRUTH=$BUILD_DIR/bin/truth
-SECONDS_RECORDED=${TRUTH_SECONDS:-10}
-
-# TRUTH_RELEASE_DIR: the build that is judged. TRUTH_KEEP: a folder that gets the dump.
+BATCH=${TRUTH_BATCH:-50}
+SECONDS_OF_BATCH=${TRUTH_SECONDS:-6}
 RELEASE_DIR=${TRUTH_RELEASE_DIR:-$RELEASE_DIR}
 use_build release
 
-declare -A name_of=()
+if [ $# -gt 0 ]; then
+    printf '%s\n' "$@" | awk -F'\t' 'NR == FNR { wanted[$1]; next } $1 in wanted' - "$TRUTH/programs" >"$WORK/programs"
+else
+    cp "$TRUTH/programs" "$WORK/programs"
+fi
+mapfile -t programs < <(awk -F'\t' '$4 == "" { print $1 }' "$WORK/programs")
+
+# record_batch NUMBER PROGRAM...: below the daemon's priority, so that it and its worker come to their work.
+record_batch() {
+    local number=$1 pids=() names=() record_pid i
+    shift
+    profctl record -F 4000 -a -d "$SECONDS_OF_BATCH" -o "$WORK/$number.fxt" >"$WORK/record.out" 2>&1 &
+    record_pid=$!
+    wait_until 10 session_runs || fail "no session: $(cat "$WORK/record.out")"
+    for name in "$@"; do
+        run_in_background nice -n 10 "$TRUTH/$name.truth" </dev/null >"$WORK/$name.out" 2>&1
+        pids+=("$BACKGROUND_PID")
+        names+=("$name")
+    done
+    wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
+    for i in "${!pids[@]}"; do
+        process_ended "${pids[i]}" && fail "${names[i]} has ended: $(cat "$WORK/${names[i]}.out")"
+    done
+    kill "${pids[@]}" 2>/dev/null
+    wait "${pids[@]}" 2>/dev/null
+    background_pids=()
+    profctl dump --json "$WORK/$number.fxt" >"$WORK/$number.json" || fail "dump failed"
+}
+
 start_daemon
-profctl record -F 4000 -a -d "$SECONDS_RECORDED" -o "$WORK/truth.fxt" >"$WORK/record.out" 2>&1 &
-record_pid=$!
-wait_until 10 session_runs || fail "no session: $(cat "$WORK/record.out")"
-while IFS=$'\t' read -r name file _ why_not; do
-    [ -z "$why_not" ] || continue
-    run_in_background nice -n 10 "$file" </dev/null >"$WORK/$name.out" 2>&1
-    name_of[$BACKGROUND_PID]=$name
-done <"$TRUTH/programs"
-wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
-for pid in "${background_pids[@]}"; do
-    process_ended "$pid" && fail "${name_of[$pid]} has ended: $(cat "$WORK/${name_of[$pid]}.out")"
+dumps=()
+for ((first = 0; first < ${#programs[@]}; first += BATCH)); do
+    record_batch "$first" "${programs[@]:first:BATCH}"
+    dumps+=("$WORK/$first.json")
 done
-kill "${background_pids[@]}" 2>/dev/null
-profctl dump --json "$WORK/truth.fxt" >"$WORK/truth.json" || fail "dump failed"
-[ -z "${TRUTH_KEEP:-}" ] || cp "$WORK/truth.fxt" "$WORK/truth.json" "$TRUTH_KEEP"
-PYTHONDONTWRITEBYTECODE=1 python3 "$SOURCE_DIR/tests/truth/judge.py" "$WORK/truth.json" "$TRUTH/programs" ||
+[ -z "${TRUTH_KEEP:-}" ] || cp "$WORK"/*.fxt "$WORK"/*.json "$TRUTH_KEEP"
+PYTHONDONTWRITEBYTECODE=1 python3 "$SOURCE_DIR/tests/truth/judge.py" "$WORK/programs" "${dumps[@]}" ||
     fail "a stack is not what it must be"

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Functions that go over to the next by a jump: of a, b and c only the one that runs is in the
+ * stack. `a` has had a frame before, `c` calls what spins.
+ */
+#include "step.h"
+
+TRUTH_FUNCTION uint64_t leaf(uint64_t count);
+TRUTH_FUNCTION uint64_t leaf(uint64_t count)
+{
+    return truth_spin(count);
+}
+
+TRUTH_FUNCTION uint64_t tail_c(uint64_t count);
+TRUTH_FUNCTION uint64_t tail_c(uint64_t count)
+{
+    uint64_t result = leaf(count);
+    TRUTH_STAY();
+    return result;
+}
+
+TRUTH_FUNCTION uint64_t tail_b(uint64_t count);
+TRUTH_FUNCTION uint64_t tail_b(uint64_t count)
+{
+    return tail_c(count + 1);
+}
+
+TRUTH_CALLER(framed, leaf)
+
+TRUTH_FUNCTION uint64_t tail_a(uint64_t count);
+TRUTH_FUNCTION uint64_t tail_a(uint64_t count)
+{
+    uint64_t value = truth_values[3];
+    return tail_b(framed(count) + value);
+}
+
+static uint64_t (*volatile through)(uint64_t) = tail_a;
+
+/* By way of a pointer. */
+TRUTH_FUNCTION uint64_t tail_0(uint64_t count);
+TRUTH_FUNCTION uint64_t tail_0(uint64_t count)
+{
+    return through(count);
+}
+
+int main(void)
+{
+    truth_step_prepare();
+    truth_begin();
+    truth_step();
+    for (;;) {
+        (void)tail_0(TRUTH_COUNT(100000));
+    }
+}
