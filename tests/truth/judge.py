@@ -24,7 +24,7 @@ import sys
 import chains
 import recording
 
-SPUN_MIN = 50  # samples in the functions that a program declares as `spins`
+SPUN_MIN = 20  # samples in the functions that a program declares as `spins`
 STACKS_SHOWN = 6
 QUALITIES = {0: "none", 1: "complete", 2: "copy too short", 3: "depth", 4: "no rule", 5: "bad memory", 6: "stitched",
              7: "not proved"}

@@ -155,6 +155,33 @@ truth_program(plt_ibt_st plt.c plt.truth DEPENDS ${truth_dir}/libplt_bfd.so OPTI
 truth_program(no_plt_st plt.c plt.truth DEPENDS ${truth_dir}/libplt_bfd.so OPTIONS ${plain} -fno-plt
     ${truth_dir}/libplt_bfd.so -Wl,-rpath,$ORIGIN -DTRUTH_STEP)
 
+truth_program(resolve_st plt.c resolve.truth DEPENDS ${truth_dir}/libplt_bfd.so OPTIONS ${plain} -no-pie -DTRUTH_STEP
+    ${truth_dir}/libplt_bfd.so -Wl,-rpath,$ORIGIN -Wl,-z,lazy,-z,norelro -DTRUTH_RESOLVE)
+
+# The C library, the vDSO, the kernel; before main() and behind it.
+set(library_number 0)
+foreach(library memory text heap vdso kernel ctor exit)
+    math(EXPR library_number "${library_number} + 1")
+    set(declaration library.truth)
+    if(library MATCHES "^(ctor|exit)$")
+        set(declaration outside.truth)
+    endif()
+    truth_program(l_${library} library.c ${declaration} OPTIONS ${plain} -DTRUTH_LIBRARY=${library_number})
+    truth_program(l_${library}_st library.c ${declaration}
+        OPTIONS ${plain} -DTRUTH_LIBRARY=${library_number} -DTRUTH_STEP)
+endforeach()
+
+# No C library, 64 bits and 32.
+truth_program(no_libc no_libc.c no_libc.truth OPTIONS ${plain} -ffreestanding -fno-pie -nostdlib -static)
+truth_program(no_libc_fp no_libc.c no_libc.truth
+    OPTIONS -O2 -fno-omit-frame-pointer -ffreestanding -fno-pie -nostdlib -static)
+truth_program(i386 no_libc.c no_libc.truth OPTIONS ${plain} -m32 -ffreestanding -fno-pie -nostdlib -static)
+truth_program(i386_fp no_libc.c no_libc.truth
+    OPTIONS -O2 -fno-omit-frame-pointer -m32 -ffreestanding -fno-pie -nostdlib -static)
+
+truth_program(thunks_st tail.c thunks.truth
+    OPTIONS ${plain} -mindirect-branch=thunk -mfunction-return=thunk -fcf-protection=none -DTRUTH_STEP)
+
 # C without any call-frame information of its own.
 set(bare -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions)
 ladder(bare ${plain} ${bare})
@@ -179,6 +206,27 @@ endforeach()
 truth_program(bare_qsort frames.c qsort.truth OPTIONS ${plain} ${bare} -DTRUTH_FRAME=10)
 truth_program(bare_timer signals.c timer.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=1)
 truth_program(bare_altstack signals.c altstack.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=3)
+
+# Only .debug_frame, as it is and compressed.
+ladder(debug_frame ${plain} ${bare} -g)
+ladder(debug_frame_z ${plain} ${bare} -g -gz)
+ladder(debug_fr_st ${plain} ${bare} -g -DTRUTH_STEP)
+
+# A library without call-frame information between functions with it.
+foreach(kind plain quiet fp O0)
+    set(options_plain ${plain})
+    set(options_quiet ${plain} -DTRUTH_QUIET)
+    set(options_fp -O2 -fno-omit-frame-pointer)
+    set(options_O0 -O0)
+    set(library ${truth_dir}/libmixed_${kind}.so)
+    add_custom_command(OUTPUT ${library}
+        COMMAND ${CMAKE_C_COMPILER} ${options_${kind}} ${bare} -shared -fPIC -Wl,-z,now ${truth_sources}/mixed_library.c -o ${library}
+        DEPENDS ${truth_sources}/mixed_library.c ${truth_sources}/truth.h VERBATIM)
+    truth_program(mixed_${kind} mixed.c mixed.truth DEPENDS ${library}
+        OPTIONS ${plain} ${library} -Wl,-rpath,$ORIGIN)
+    truth_program(mix_${kind}_st mixed.c mixed.truth DEPENDS ${library}
+        OPTIONS ${plain} ${library} -Wl,-rpath,$ORIGIN -DTRUTH_STEP)
+endforeach()
 
 # Stripped: what is exported has names, what is not has none, nor another function's.
 foreach(stripped stripped exported)
@@ -224,21 +272,36 @@ endif()
 find_program(truth_cxx g++)
 if(truth_cxx)
     truth_program(cxx cxx.cc cxx.truth COMPILER ${truth_cxx} OPTIONS ${plain})
+    truth_program(cxx_O0 cxx.cc cxx.truth COMPILER ${truth_cxx} OPTIONS -O0)
+    truth_program(cxx_st cxx.cc cxx.truth COMPILER ${truth_cxx} OPTIONS ${plain} -DTRUTH_STEP)
 else()
     truth_missing(cxx "no g++ here")
 endif()
 
-# These take no option for the process's name: it is in their source.
+# These take no option for the process's name.
 find_program(truth_rustc rustc)
 if(truth_rustc)
-    truth_command(rust rust.rs ${truth_rustc} -O ${truth_sources}/rust.rs -o rust.truth)
+    foreach(options "rust -O" "rust_O0 -Copt-level=0 -Coverflow-checks=off" "rust_fp -O -Cforce-frame-pointers=yes"
+        "rust_bare -O -Cpanic=abort -Cforce-unwind-tables=no")
+        separate_arguments(options)
+        list(POP_FRONT options name)
+        truth_command(${name} rust.rs rust.truth ${CMAKE_COMMAND} -E env TRUTH_NAME=${name}
+            ${truth_rustc} --edition 2021 ${options} ${truth_sources}/rust.rs -o ${name}.truth)
+    endforeach()
 else()
     truth_missing(rust "no rustc here")
 endif()
 find_program(truth_go go)
 if(truth_go)
-    truth_command(golang golang.go ${CMAKE_COMMAND} -E env GOCACHE=${truth_dir}/go-cache GO111MODULE=off
-        ${truth_go} build -o golang.truth ${truth_sources}/golang.go)
+    foreach(options "golang" "golang_s -s -w")
+        separate_arguments(options)
+        list(POP_FRONT options name)
+        list(JOIN options " " options)
+        truth_command(${name} golang.go golang.truth
+            ${CMAKE_COMMAND} -E env GOCACHE=${truth_dir}/go-cache GO111MODULE=off
+            ${truth_go} build "-ldflags=-X main.process=t.${name} ${options}" -o ${name}.truth
+            ${truth_sources}/golang.go)
+    endforeach()
 else()
     truth_missing(golang "no go here")
 endif()

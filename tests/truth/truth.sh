@@ -10,7 +10,7 @@
 . "${0%/*}/../system/lib.sh"
 require_perf
 TRUTH=$BUILD_DIR/bin/truth
-BATCH=${TRUTH_BATCH:-50}
+BATCH=${TRUTH_BATCH:-75}
 SECONDS_OF_BATCH=${TRUTH_SECONDS:-6}
 RELEASE_DIR=${TRUTH_RELEASE_DIR:-$RELEASE_DIR}
 use_build release

@@ -4,7 +4,7 @@
  * Exceptions in flight: a throw through frames with destructors, and what the unwinder of the
  * language does then.
  */
-#include "truth.h"
+#include "step.h"
 
 namespace {
 volatile uint64_t sink;
@@ -16,7 +16,7 @@ struct guard {
 
 TRUTH_FUNCTION guard::~guard()
 {
-    sink = truth_spin(2000);
+    sink = truth_spin(TRUTH_COUNT(2000));
 }
 
 extern "C" {
@@ -35,7 +35,7 @@ TRUTH_FUNCTION void catcher()
     try {
         thrower(3);
     } catch (const uint64_t &value) {
-        sink = truth_spin(20000 + value);
+        sink = truth_spin(TRUTH_COUNT(20000) + value);
     }
     TRUTH_STAY();
 }
@@ -43,7 +43,9 @@ TRUTH_FUNCTION void catcher()
 
 int main()
 {
+    truth_step_prepare();
     truth_begin();
+    truth_step();
     for (;;) {
         catcher();
         TRUTH_STAY();

@@ -9,6 +9,9 @@ import (
 	"unsafe"
 )
 
+// Set by the linker.
+var process = "t.golang"
+
 //go:noinline
 func leaf(count uint64) uint64 {
 	value := uint64(1)
@@ -37,9 +40,10 @@ func started(done chan uint64) {
 	}
 }
 
+// On the first thread: the process's name is that thread's.
 func init() {
 	runtime.LockOSThread()
-	name := []byte("t.golang\x00")
+	name := []byte(process + "\x00")
 	syscall.RawSyscall(syscall.SYS_PRCTL, 15, uintptr(unsafe.Pointer(&name[0])), 0)
 }
 

@@ -41,7 +41,7 @@ pub fn r_outer(count: u64) -> u64 {
 #[no_mangle]
 pub extern "C" fn main() -> i32 {
     unsafe {
-        prctl(15, b"t.rust\0".as_ptr());
+        prctl(15, concat!("t.", env!("TRUTH_NAME"), "\0").as_ptr());
     }
     loop {
         black_box(r_closure(black_box(&|n| r_outer(n) + 1), black_box(100000)));

@@ -13,7 +13,11 @@
 
 #define STEP_SPIN 4000
 
-TRUTH_FUNCTION void on_step(int number);
+#ifdef __cplusplus
+extern "C"
+#endif
+    TRUTH_FUNCTION void
+    on_step(int number);
 TRUTH_FUNCTION void on_step(int number)
 {
     (void)number;
@@ -22,7 +26,8 @@ TRUTH_FUNCTION void on_step(int number)
 
 static inline void truth_step_prepare(void)
 {
-    struct sigaction action = {.sa_handler = on_step};
+    struct sigaction action = {};
+    action.sa_handler = on_step;
     (void)sigaction(SIGTRAP, &action, NULL);
 }
 
