@@ -9,7 +9,7 @@
 #include "cfi_table.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "eh_frame.h"
+#include "code_rows.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static int build(const char *path, void **ret_bytes, size_t *ret_size_bytes)
         return -errno;
     }
     struct cfi_builder *builder = cfi_builder_new();
-    int r = builder == NULL ? -ENOMEM : eh_frame_read(fd, builder);
+    int r = builder == NULL ? -ENOMEM : code_rows_read(fd, builder);
     if (r == 0) {
         r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
     }

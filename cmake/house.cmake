@@ -49,6 +49,9 @@ pkg_library(systemd libsystemd)
 pkg_library(seccomp libseccomp)
 pkg_library(zlib zlib)
 
+# Zydis has no pkg-config module before 4.1, but a package of CMake's.
+find_package(zydis REQUIRED)
+
 # libiberty has no pkg-config module, and is a static library only.
 find_library(IBERTY_LIBRARY iberty REQUIRED)
 find_path(IBERTY_INCLUDE_DIR libiberty/demangle.h REQUIRED)

@@ -8,9 +8,9 @@
 #include "elf_worker.h"
 
 #include "cleanup.h"
+#include "code_rows.h"
 #include "confine.h"
 #include "descriptors.h"
-#include "eh_frame.h"
 #include "elf_symbols.h"
 #include "elf_worker_confine.h"
 #include "elf_worker_wire.h"
@@ -115,7 +115,7 @@ static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r = eh_frame_read(fd, builder);
+    int r = code_rows_read(fd, builder);
     if (r == 0) {
         r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
     }

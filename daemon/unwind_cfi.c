@@ -31,6 +31,7 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     enum stack_quality quality = STACK_NONE;
     switch ((enum cfi_kind)rule->kind) {
     case CFI_OFFSET:
+    case CFI_FORK:
         break;
     case CFI_SWITCH:
         quality = rule->ra_saved == CFI_AT_CFA ? STACK_NONE : STACK_NO_RULE;

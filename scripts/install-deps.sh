@@ -16,6 +16,7 @@ packages=(
     liblzma-dev    # the symbols of stripped programs, in the worker
     libseccomp-dev # the confinement of what parses files
     libsystemd-dev # the event loop
+    libzydis-dev   # the instructions of code without call frames, in the worker
     zlib1g-dev     # profile.fxt.gz
 )
 test_packages=(

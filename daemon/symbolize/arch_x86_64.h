@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define ARCH_REGISTERS_COUNT 16 /* the general ones, by DWARF's numbers */
+#define ARCH_DWARF_AX        0
 #define ARCH_DWARF_BX        3
 #define ARCH_DWARF_BP        6
 #define ARCH_DWARF_SP        7
@@ -28,6 +29,12 @@ static const uint8_t arch_perf_word[ARCH_REGISTERS_COUNT] = {
 #define ARCH_FRAME_BP_OFFSET  0
 #define ARCH_FRAME_RA_OFFSET  8
 #define ARCH_FRAME_CFA_OFFSET 16
+
+/* From a struct ucontext: what a signal interrupted (<asm/ucontext.h>, <asm/sigcontext.h>). */
+#define ARCH_UCONTEXT_BP_OFFSET 120
+#define ARCH_UCONTEXT_BX_OFFSET 128
+#define ARCH_UCONTEXT_SP_OFFSET 160
+#define ARCH_UCONTEXT_IP_OFFSET 168
 
 /* An entry of a procedure linkage table: jmp *DISTANCE(%rip), 32 bits of distance from the next
  * instruction; and the relocations (psABI, table 4.9) that fill the slots it jumps through. */

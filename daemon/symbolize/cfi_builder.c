@@ -57,6 +57,8 @@ struct cfi_builder {
     struct cfi_header header;
     struct function switches[SWITCH_COUNT_MAX];
     size_t switch_count;
+    size_t preferred_piece; /* runs that begin with this one or a later are the best */
+    bool is_apart;          /* the next range begins a run, come what may */
     struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
     struct cfi_rule *rules;
     size_t rule_count;
@@ -74,6 +76,7 @@ struct cfi_builder {
 struct sweep {
     struct run *runs;
     struct piece *pieces;
+    size_t preferred_piece;
     uint32_t *waiting; /* a heap of runs, the one that came first on top */
     size_t waiting_count;
     uint64_t base;
@@ -101,6 +104,7 @@ struct cfi_builder *cfi_builder_new(void)
     builder->rules[RULE_NONE] = (struct cfi_rule){.kind = CFI_NONE};
     builder->rules[RULE_UNSUPPORTED] = (struct cfi_rule){.kind = CFI_UNSUPPORTED};
     builder->rule_count = 2;
+    builder->preferred_piece = PIECE_COUNT_MAX;
     return builder;
 }
 
@@ -185,6 +189,7 @@ static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, u
     case CFI_DEREF_INDEX:
     case CFI_PLT:
     case CFI_SWITCH:
+    case CFI_FORK:
         break;
     }
     return intern_rule(builder, rule, ret);
@@ -236,6 +241,12 @@ static bool is_in_switch(const struct cfi_builder *builder, uint64_t address)
     return false;
 }
 
+void cfi_builder_prefer(struct cfi_builder *builder)
+{
+    builder->preferred_piece = builder->piece_count;
+    builder->is_apart = true;
+}
+
 /* The same rule for a function that goes over to another stack. */
 static struct cfi_rule make_switch(const struct cfi_rule *rule)
 {
@@ -271,7 +282,8 @@ int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
     }
 
     uint32_t size_bytes = (uint32_t)(end - start);
-    struct run *run = find_continued(builder, start, size_bytes);
+    struct run *run = builder->is_apart ? NULL : find_continued(builder, start, size_bytes);
+    builder->is_apart = false;
     if (run != NULL && builder->pieces[builder->piece_count - 1].rule == number) {
         builder->pieces[builder->piece_count - 1].size_bytes += size_bytes;
     } else {
@@ -293,7 +305,11 @@ static bool is_before(const void *left, const void *right, const void *userdata)
 
 static bool is_better(const struct sweep *sweep, size_t a, size_t b)
 {
-    return sweep->runs[sweep->waiting[a]].first_piece < sweep->runs[sweep->waiting[b]].first_piece;
+    size_t left = sweep->runs[sweep->waiting[a]].first_piece;
+    size_t right = sweep->runs[sweep->waiting[b]].first_piece;
+    bool is_left_preferred = left >= sweep->preferred_piece;
+    return is_left_preferred == (right >= sweep->preferred_piece) ? left < right
+                                                                  : is_left_preferred;
 }
 
 static void swap_waiting(struct sweep *sweep, size_t a, size_t b)
@@ -478,24 +494,35 @@ static int serialise(struct cfi_builder *builder, const struct sweep *sweep, voi
     return 0;
 }
 
+/* The sweep consumes its runs; the builder keeps its own. */
+static void *copy_array(const void *from, size_t count, size_t element_bytes)
+{
+    void *copy = calloc(count + 1, element_bytes);
+    return copy == NULL || count == 0 ? copy : memcpy(copy, from, count * element_bytes);
+}
+
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes)
 {
-    int r = array_sort(builder->runs, builder->run_count, sizeof *builder->runs, is_before, NULL);
-    if (r < 0) {
-        return r;
-    }
-    cleanup_(freep) uint32_t *waiting = calloc(builder->run_count + 1, sizeof *waiting);
+    size_t run_count = builder->run_count;
+    cleanup_(freep) struct run *runs = copy_array(builder->runs, run_count, sizeof *runs);
+    cleanup_(freep) struct piece *pieces =
+        copy_array(builder->pieces, builder->piece_count, sizeof *pieces);
+    cleanup_(freep) uint32_t *waiting = calloc(run_count + 1, sizeof *waiting);
     cleanup_(freep) struct cfi_page *pages = calloc(CFI_PAGE_COUNT_MAX + 1, sizeof *pages);
-    if (waiting == NULL || pages == NULL) {
+    if (runs == NULL || pieces == NULL || waiting == NULL || pages == NULL) {
         return -ENOMEM;
     }
     struct sweep sweep = {
-        .runs = builder->runs,
-        .pieces = builder->pieces,
+        .runs = runs,
+        .pieces = pieces,
+        .preferred_piece = builder->preferred_piece,
         .waiting = waiting,
         .pages = pages,
     };
-    r = write_runs(&sweep, builder->run_count);
+    int r = array_sort(runs, run_count, sizeof *runs, is_before, NULL);
+    if (r == 0) {
+        r = write_runs(&sweep, run_count);
+    }
     if (r == 0) {
         r = serialise(builder, &sweep, ret_bytes, ret_size_bytes);
     }

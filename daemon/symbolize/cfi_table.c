@@ -20,13 +20,13 @@
 static bool has_caller(const struct cfi_rule *rule)
 {
     return rule->kind == CFI_OFFSET || rule->kind == CFI_DEREF || rule->kind == CFI_DEREF_INDEX ||
-           rule->kind == CFI_PLT;
+           rule->kind == CFI_PLT || rule->kind == CFI_FORK;
 }
 
 /* An unwinder that follows the rule finds a meaning in every member that it looks at. */
 static bool is_rule_valid(const struct cfi_rule *rule)
 {
-    return rule->kind <= CFI_SWITCH && rule->cfa_register < ARCH_REGISTERS_COUNT &&
+    return rule->kind <= CFI_FORK && rule->cfa_register < ARCH_REGISTERS_COUNT &&
            rule->cfa_index < ARCH_REGISTERS_COUNT && rule->signal_frame <= 1 &&
            rule->keeps_fp <= 1 && rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST &&
            rule->bx_saved <= CFI_LOST &&
@@ -121,13 +121,10 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
     return 0;
 }
 
-const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr)
+/* The row in force at an offset from the base, which is on one of the pages. */
+static inline const struct cfi_row *find_row(const struct cfi_table *table, uint64_t offset)
 {
-    uint64_t offset = vaddr - table->base;
     uint64_t page = offset >> CFI_PAGE_SHIFT;
-    if (page >= table->page_count) {
-        return &table->rules[0];
-    }
     const struct cfi_row *row = &table->rows[table->pages[page].first_row];
     size_t count = table->pages[page + 1].first_row - table->pages[page].first_row;
     uint16_t low = (uint16_t)offset;
@@ -136,7 +133,39 @@ const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t va
         row += row[half].low <= low ? half : 0;
         count -= half;
     }
-    return &table->rules[row->rule];
+    return row;
+}
+
+const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr)
+{
+    uint64_t offset = vaddr - table->base;
+    if (offset >> CFI_PAGE_SHIFT >= table->page_count) {
+        return &table->rules[0];
+    }
+    return &table->rules[find_row(table, offset)->rule];
+}
+
+struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr)
+{
+    uint64_t offset = vaddr - table->base;
+    uint64_t page = offset >> CFI_PAGE_SHIFT;
+    if (vaddr < table->base) {
+        return (struct cfi_span){.end = table->base, .rule = &table->rules[0]};
+    }
+    if (page >= table->page_count) {
+        return (struct cfi_span){.start = table->base + table->page_count * CFI_PAGE_BYTES,
+                                 .end = UINT64_MAX,
+                                 .rule = &table->rules[0]};
+    }
+    const struct cfi_row *row = find_row(table, offset);
+    uint64_t page_start = table->base + page * CFI_PAGE_BYTES;
+    bool is_last = row + 1 == &table->rows[table->pages[page + 1].first_row];
+    return (struct cfi_span){
+        .start = page_start + row->low,
+        .end = page_start + (is_last ? CFI_PAGE_BYTES : row[1].low),
+        .rule = &table->rules[row->rule],
+        .carried = row->low == 0 && row > table->rows && row[-1].rule == row->rule,
+    };
 }
 
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr)

@@ -24,6 +24,7 @@ enum cfi_kind {
     CFI_PLT,         /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
     CFI_SWITCH,      /* the function goes over to another stack and calls there, with rbp as it was:
                         CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
+    CFI_FORK, /* behind the call that makes a thread: CFI_OFFSET, and CFI_ROOT where rax is 0 */
 };
 
 /* Where the caller's value of a register is. */
@@ -86,6 +87,14 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret);
 /* The rule for `vaddr`: never NULL, CFI_NONE where the table has none. */
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr);
 
+/* A stretch of addresses that one row speaks of; rules[0] where there is none. */
+struct cfi_span {
+    uint64_t start, end;
+    const struct cfi_rule *rule;
+    bool carried; /* it goes on with what the row before it says: a page begins there, no more */
+};
+struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
+
 /* The module's address of a file offset, if an executable segment has it. */
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr);
 
@@ -108,5 +117,7 @@ int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
  * stack: it becomes CFI_SWITCH. Of such functions a bounded number is known, the first ones.
  */
 void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end);
-/* Returned bytes: release with free(). */
+/* What is added from here on comes before all that was added so far. To be called once at most. */
+void cfi_builder_prefer(struct cfi_builder *builder);
+/* Returned bytes: release with free(). More may be added after it, and all be finished again. */
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);

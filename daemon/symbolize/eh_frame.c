@@ -128,20 +128,20 @@ static int read_section(const struct elf_file *file, const struct extent *extent
     return dwarf_entries_read(&section, file, builder);
 }
 
-static bool is_x86_64(const struct elf_file *file)
+bool eh_frame_is_x86_64(const struct elf_file *file)
 {
     GElf_Ehdr header;
     return gelf_getehdr(file->elf, &header) != NULL && header.e_machine == EM_X86_64 &&
            header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-static int read_file(const struct elf_file *file, struct cfi_builder *builder)
+int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
 {
     int r = cfi_builder_build_id(builder, file->build_id, file->build_id_bytes);
     for (size_t i = 0; r == 0 && i < file->segment_count; i++) {
         r = cfi_builder_segment(builder, &file->segments[i]);
     }
-    if (r < 0 || !is_x86_64(file)) {
+    if (r < 0 || !eh_frame_is_x86_64(file)) {
         return r;
     }
     struct extent extent = {0};
@@ -156,7 +156,10 @@ static int read_file(const struct elf_file *file, struct cfi_builder *builder)
     if (r == 0) {
         r = cfi_roots_add(file, builder);
     }
-    return r == 0 && has_frames ? cfi_roots_add_entry(file, builder) : r;
+    if (r == 0 && has_frames) {
+        r = cfi_roots_add_entry(file, builder);
+    }
+    return r;
 }
 
 int eh_frame_read(int fd, struct cfi_builder *builder)
@@ -164,7 +167,7 @@ int eh_frame_read(int fd, struct cfi_builder *builder)
     struct elf_file file;
     int r = elf_file_init(&file, fd);
     if (r == 0) {
-        r = read_file(&file, builder);
+        r = eh_frame_add(&file, builder);
         elf_file_done(&file);
     }
     return r;

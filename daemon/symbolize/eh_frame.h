@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cfi_table.h"
+#include "elf_file.h"
 
 /* A larger .eh_frame is not read. */
 #define EH_FRAME_BYTES_MAX ((size_t)128 << 20)
@@ -16,3 +17,9 @@
  * EH_FRAME_BYTES_MAX holds; -ENOMEM.
  */
 int eh_frame_read(int fd, struct cfi_builder *builder);
+
+/* The same for a file that is open already. */
+int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder);
+
+/* Whether the file's code is of the machine that the rows are for. */
+bool eh_frame_is_x86_64(const struct elf_file *file);

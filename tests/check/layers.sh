@@ -16,6 +16,7 @@ common/*                      common                                  |
 daemon/fxt/*                  fxt                                     |
 daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
 daemon/symbolize/mini_debug.*  common symbolize                        | elf lzma
+daemon/symbolize/code_effect.* common symbolize                        | zydis
 daemon/symbolize/*            common symbolize                        | elf
 daemon/config/*               common json config                      | cjson
 daemon/main.*                 common config daemon log                | systemd kernel
@@ -61,6 +62,7 @@ set_library_group() {
     seccomp.h) group=seccomp ;;
     zlib.h) group=zlib ;;
     lzma.h) group=lzma ;;
+    Zydis/*) group=zydis ;;
     libiberty/demangle.h) group=iberty ;;
     profctl.h) group=profctl ;;
     linux/perf_event.h) group=perf_event ;;

@@ -4,7 +4,7 @@
  * Any file is refused, or gives a table that cfi_table_open() accepts and that speaks of code only.
  */
 #include "cfi_table.h"
-#include "eh_frame.h"
+#include "code_rows.h"
 #include "fuzz_target.h"
 
 #include <stdlib.h>
@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     void *table = NULL;
     size_t table_bytes = 0;
     if (builder != NULL && fd >= 0 && write(fd, bytes, size) == (ssize_t)size &&
-        eh_frame_read(fd, builder) == 0 && cfi_builder_finish(builder, &table, &table_bytes) == 0) {
+        code_rows_read(fd, builder) == 0 &&
+        cfi_builder_finish(builder, &table, &table_bytes) == 0) {
         check_table(table, table_bytes);
     }
     free(table);

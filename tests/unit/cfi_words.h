@@ -46,6 +46,9 @@ static inline void cfi_cfa_words(const struct cfi_rule *rule, char words[64])
         (void)snprintf(words, 64, "plt r%u%+d %d", rule->cfa_register, rule->cfa_offset,
                        rule->cfa_addend);
         break;
+    case CFI_FORK:
+        (void)snprintf(words, 64, "fork r%u%+d", rule->cfa_register, rule->cfa_offset);
+        break;
     case CFI_SWITCH:
         (void)snprintf(words, 64, "switch r%u%+d", rule->cfa_register, rule->cfa_offset);
         break;

@@ -306,6 +306,7 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
         return answer;
     case CFI_OFFSET:
     case CFI_SWITCH:
+    case CFI_FORK:
         break;
     case CFI_DEREF_INDEX:
         cfa += 8 * world->registers[rule->cfa_index];

@@ -5,7 +5,7 @@
  * by a liar, which plays a worker that a hostile file has taken over; which lie it tells is hidden
  * in the uid of its settings.
  */
-#include "eh_frame.h"
+#include "code_rows.h"
 #include "elf_symbols.h"
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
@@ -112,7 +112,7 @@ static void gives_the_call_frames_that_this_process_would_build(void **state)
     int fd = open_libc();
     void *expected = NULL;
     size_t expected_bytes = 0;
-    assert_int_equal(eh_frame_read(fd, builder), 0);
+    assert_int_equal(code_rows_read(fd, builder), 0);
     assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
     assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, -1, CFI_TABLE_BYTES_MAX), 0);
     assert_int_equal(receive(worker, &table), 0);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Zydis decodes; here its words become effects. An effect says too little rather than too much: a
+ * register that an instruction changes in a way without a name of its own is in `changes`. Stores
+ * through an index register are not seen: compilers reach arrays so, never what they saved.
+ */
+#include "code_effect.h"
+
+#include <Zydis/Zydis.h>
+#include <sys/syscall.h>
+
+_Static_assert(CODE_REGISTER_NONE < 32, "fits a byte, and is no register");
+
+static ZydisDecoder make_decoder(bool minimal)
+{
+    ZydisDecoder decoder;
+    (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    (void)ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, minimal);
+    return decoder;
+}
+
+/* DWARF's number of a general register of any width, or CODE_REGISTER_NONE. */
+static uint8_t register_number(ZydisRegister name)
+{
+    static const uint8_t numbers[ARCH_REGISTERS_COUNT] = {
+        0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15,
+    };
+    ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+    if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) {
+        return CODE_REGISTER_NONE;
+    }
+    return numbers[ZydisRegisterGetId(whole) & (ARCH_REGISTERS_COUNT - 1)];
+}
+
+static bool is_word_register(const ZydisDecodedOperand *operand)
+{
+    return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           ZydisRegisterGetClass(operand->reg.value) == ZYDIS_REGCLASS_GPR64;
+}
+
+/* Whether it is *(register + constant) of the program's own memory. */
+static bool is_based(const ZydisDecodedOperand *operand)
+{
+    return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+           ZydisRegisterGetClass(operand->mem.base) == ZYDIS_REGCLASS_GPR64 &&
+           operand->mem.index == ZYDIS_REGISTER_NONE && operand->mem.segment != ZYDIS_REGISTER_FS &&
+           operand->mem.segment != ZYDIS_REGISTER_GS && operand->mem.disp.value >= INT32_MIN &&
+           operand->mem.disp.value <= INT32_MAX;
+}
+
+static bool is_written(const ZydisDecodedOperand *operand)
+{
+    return (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+}
+
+static void set_action(struct code_effect *effect, enum code_action action, uint8_t to,
+                       uint8_t from, int64_t offset)
+{
+    effect->action = (uint8_t)action;
+    effect->to = to;
+    effect->from = from;
+    effect->offset = (int32_t)offset;
+}
+
+/* What has no name of its own: the registers it changes, and where it writes. */
+static void note_changes(struct code_effect *effect, const ZydisDecodedOperand *operands,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const ZydisDecodedOperand *operand = &operands[i];
+        if (!is_written(operand)) {
+            continue;
+        }
+        if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+            uint8_t number = register_number(operand->reg.value);
+            effect->changes |= (uint16_t)(number == CODE_REGISTER_NONE ? 0 : 1U << number);
+        } else if (is_based(operand)) {
+            set_action(effect, CODE_STORE, register_number(operand->mem.base), CODE_REGISTER_NONE,
+                       operand->mem.disp.value);
+            effect->store_bytes = operand->size / 8;
+        }
+    }
+}
+
+/* mov: of a whole register, from a word or to one. Returns whether that is what it is. */
+static bool note_move(struct code_effect *effect, const ZydisDecodedOperand *operands)
+{
+    const ZydisDecodedOperand *to = &operands[0];
+    const ZydisDecodedOperand *from = &operands[1];
+    if (is_word_register(to) && is_word_register(from)) {
+        set_action(effect, CODE_COPY, register_number(to->reg.value),
+                   register_number(from->reg.value), 0);
+    } else if (is_word_register(to) && is_based(from)) {
+        set_action(effect, CODE_LOAD, register_number(to->reg.value),
+                   register_number(from->mem.base), from->mem.disp.value);
+    } else if (is_based(to) && is_word_register(from)) {
+        set_action(effect, CODE_STORE, register_number(to->mem.base),
+                   register_number(from->reg.value), to->mem.disp.value);
+        effect->store_bytes = CODE_WORD_BYTES;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool note_address(struct code_effect *effect, const ZydisDecodedOperand *operands)
+{
+    if (!is_word_register(&operands[0]) || !is_based(&operands[1])) {
+        return false;
+    }
+    set_action(effect, CODE_COPY, register_number(operands[0].reg.value),
+               register_number(operands[1].mem.base), operands[1].mem.disp.value);
+    return true;
+}
+
+static bool note_sum(struct code_effect *effect, const ZydisDecodedOperand *operands, int sign)
+{
+    if (!is_word_register(&operands[0]) || operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+        operands[1].imm.value.s <= INT32_MIN || operands[1].imm.value.s > INT32_MAX) {
+        return false;
+    }
+    uint8_t number = register_number(operands[0].reg.value);
+    set_action(effect, CODE_COPY, number, number, sign * operands[1].imm.value.s);
+    return true;
+}
+
+/* push and pop of 8 bytes; the first operand is what goes or comes. */
+static bool note_stack(struct code_effect *effect, enum code_action action,
+                       const ZydisDecodedInstruction *instruction,
+                       const ZydisDecodedOperand *operands)
+{
+    if (instruction->operand_width != 64) {
+        return false;
+    }
+    uint8_t number = instruction->operand_count_visible > 0 && is_word_register(&operands[0])
+                         ? register_number(operands[0].reg.value)
+                         : CODE_REGISTER_NONE;
+    set_action(effect, action, action == CODE_POP ? number : CODE_REGISTER_NONE,
+               action == CODE_PUSH ? number : CODE_REGISTER_NONE, 0);
+    return true;
+}
+
+/* Whether the instruction is one whose action has a name, which is noted. */
+static bool note_action(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
+                        const ZydisDecodedOperand *operands)
+{
+    switch ((int)instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+        return note_move(effect, operands);
+    case ZYDIS_MNEMONIC_LEA:
+        return note_address(effect, operands);
+    case ZYDIS_MNEMONIC_ADD:
+        return note_sum(effect, operands, 1);
+    case ZYDIS_MNEMONIC_SUB:
+        return note_sum(effect, operands, -1);
+    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_PUSHFQ:
+        return note_stack(effect, CODE_PUSH, instruction, operands);
+    case ZYDIS_MNEMONIC_POP:
+    case ZYDIS_MNEMONIC_POPFQ:
+        return note_stack(effect, CODE_POP, instruction, operands);
+    case ZYDIS_MNEMONIC_LEAVE:
+        effect->action = CODE_LEAVE;
+        return instruction->operand_width == 64;
+    default:
+        return false;
+    }
+}
+
+static uint64_t branch_target(const ZydisDecodedInstruction *instruction,
+                              const ZydisDecodedOperand *operands, uint64_t address)
+{
+    bool is_direct =
+        operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operands[0].imm.is_relative;
+    return is_direct ? address + instruction->length + operands[0].imm.value.u : 0;
+}
+
+/* A call of what stands behind it only brings its own address. */
+static void note_call(struct code_effect *effect, uint64_t next)
+{
+    effect->flow = CODE_CALL;
+    if (effect->target == next) {
+        effect->flow = CODE_NEXT;
+        effect->target = 0;
+        set_action(effect, CODE_PUSH, CODE_REGISTER_NONE, CODE_REGISTER_NONE, 0);
+    }
+}
+
+/* Whether it is one that goes elsewhere, which is noted. */
+static bool note_flow(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
+                      const ZydisDecodedOperand *operands, uint64_t address)
+{
+    switch ((int)instruction->meta.category) {
+    case ZYDIS_CATEGORY_CALL:
+        effect->target = branch_target(instruction, operands, address);
+        note_call(effect, address + instruction->length);
+        return true;
+    case ZYDIS_CATEGORY_COND_BR:
+        effect->target = branch_target(instruction, operands, address);
+        effect->flow = effect->target == 0 ? CODE_END : CODE_BRANCH;
+        return true;
+    case ZYDIS_CATEGORY_UNCOND_BR:
+        effect->target = branch_target(instruction, operands, address);
+        effect->flow = effect->target == 0 ? CODE_END : CODE_JUMP;
+        return true;
+    case ZYDIS_CATEGORY_RET:
+        effect->flow =
+            instruction->mnemonic == ZYDIS_MNEMONIC_RET && instruction->operand_width == 64
+                ? CODE_RETURN
+                : CODE_END;
+        return true;
+    default:
+        break;
+    }
+    switch ((int)instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_HLT:
+    case ZYDIS_MNEMONIC_INT:
+    case ZYDIS_MNEMONIC_INT1:
+    case ZYDIS_MNEMONIC_INT3:
+    case ZYDIS_MNEMONIC_UD0:
+    case ZYDIS_MNEMONIC_UD1:
+    case ZYDIS_MNEMONIC_UD2:
+        effect->flow = CODE_END;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_same_register(const ZydisDecodedOperand *operands, unsigned int number)
+{
+    return operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           operands[0].reg.value == operands[1].reg.value && operands[0].size >= 32 &&
+           register_number(operands[0].reg.value) == number;
+}
+
+static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
+                       const ZydisDecodedOperand *operands)
+{
+    switch ((int)instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_SYSCALL:
+        effect->sight = CODE_SIGHT_SYSCALL;
+        effect->changes |= 1U << ARCH_DWARF_AX;
+        break;
+    case ZYDIS_MNEMONIC_MOV:
+        effect->sight = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].size >= 32 &&
+                                register_number(operands[0].reg.value) == ARCH_DWARF_AX &&
+                                operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+                                operands[1].imm.value.u == SYS_rt_sigreturn
+                            ? CODE_SIGHT_SIGRETURN
+                            : CODE_SIGHT_NONE;
+        break;
+    case ZYDIS_MNEMONIC_TEST:
+        effect->sight =
+            is_same_register(operands, ARCH_DWARF_AX) ? CODE_SIGHT_TEST_RESULT : CODE_SIGHT_NONE;
+        break;
+    case ZYDIS_MNEMONIC_XOR:
+        effect->sight =
+            is_same_register(operands, ARCH_DWARF_BP) ? CODE_SIGHT_CLEAR_FP : CODE_SIGHT_NONE;
+        break;
+    case ZYDIS_MNEMONIC_JZ:
+        effect->sight = CODE_SIGHT_IF_ZERO;
+        break;
+    case ZYDIS_MNEMONIC_JNZ:
+        effect->sight = CODE_SIGHT_IF_NOT_ZERO;
+        break;
+    default:
+        break;
+    }
+}
+
+struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address)
+{
+    struct code_effect effect = {.bytes = 1, .flow = CODE_END};
+    ZydisDecodedInstruction instruction;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    const ZydisDecoder decoder = make_decoder(false);
+    ZydisDecoderContext context;
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeInstruction(&decoder, &context, code, bytes, &instruction)) ||
+        !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction, operands,
+                                                 instruction.operand_count))) {
+        return effect;
+    }
+    effect.bytes = instruction.length;
+    effect.flow = CODE_NEXT;
+    if (!note_flow(&effect, &instruction, operands, address) &&
+        !note_action(&effect, &instruction, operands)) {
+        effect.action = CODE_NOTHING;
+        note_changes(&effect, operands, instruction.operand_count);
+    }
+    note_sight(&effect, &instruction, operands);
+    return effect;
+}
+
+size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
+{
+    ZydisDecodedInstruction instruction;
+    const ZydisDecoder decoder = make_decoder(true);
+    *ret_callee = 0;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, bytes, &instruction))) {
+        return 1;
+    }
+    bool is_call = instruction.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+                   instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+                   instruction.opcode == 0xe8 && instruction.raw.imm[0].value.s != 0;
+    if (is_call) {
+        *ret_callee = address + instruction.length + instruction.raw.imm[0].value.u;
+    }
+    return instruction.length;
+}
+
+bool code_effect_is_padding(const uint8_t *code, size_t bytes)
+{
+    ZydisDecodedInstruction instruction;
+    const ZydisDecoder decoder = make_decoder(true);
+    for (size_t at = 0; at < bytes; at += instruction.length) {
+        /* Some linkers leave zeros, which are an instruction only when there are two of them. */
+        if (code[at] == 0) {
+            instruction.length = 1;
+            continue;
+        }
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code + at, bytes - at,
+                                                        &instruction)) ||
+            (instruction.mnemonic != ZYDIS_MNEMONIC_NOP &&
+             instruction.mnemonic != ZYDIS_MNEMONIC_INT3 &&
+             !(instruction.mnemonic == ZYDIS_MNEMONIC_XCHG && instruction.opcode == 0x90))) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "arch_x86_64.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one instruction does to the stack pointer, to the registers and to words of the stack, as
+ * far as the frames of a stack rest on it. Registers have DWARF's numbers. */
+
+#define CODE_REGISTER_NONE ARCH_REGISTERS_COUNT
+#define CODE_WORD_BYTES    8
+
+/* Where execution goes on. */
+enum code_flow {
+    CODE_NEXT,   /* behind it */
+    CODE_CALL,   /* behind it, once the callee has returned */
+    CODE_JUMP,   /* at `target` */
+    CODE_BRANCH, /* behind it or at `target` */
+    CODE_RETURN, /* in the caller */
+    CODE_END,    /* nowhere, or where the instruction alone does not tell; or it is none */
+};
+
+enum code_action {
+    CODE_NOTHING,
+    CODE_COPY,  /* to = from + offset */
+    CODE_LOAD,  /* to = *(from + offset) */
+    CODE_STORE, /* *(to + offset) = from, of `store_bytes`; from may be CODE_REGISTER_NONE */
+    CODE_PUSH,  /* from, which may be CODE_REGISTER_NONE */
+    CODE_POP,   /* to, which may be CODE_REGISTER_NONE */
+    CODE_LEAVE, /* rsp = rbp, and then it pops rbp */
+};
+
+/* What a fork of the flow needs to be known as one: the child of clone() sees 0. */
+enum code_sight {
+    CODE_SIGHT_NONE,
+    CODE_SIGHT_SYSCALL,
+    CODE_SIGHT_TEST_RESULT, /* rax or eax with itself */
+    CODE_SIGHT_IF_ZERO,     /* of the branch */
+    CODE_SIGHT_IF_NOT_ZERO,
+    CODE_SIGHT_CLEAR_FP,  /* rbp = 0, which begins a stack */
+    CODE_SIGHT_SIGRETURN, /* rax or eax = the number of that system call */
+};
+
+struct code_effect {
+    uint64_t target; /* the address of a direct jump, branch or call, or 0 */
+    int32_t offset;
+    uint16_t changes; /* a bit for each register that gets another value, beside the action's */
+    uint16_t store_bytes;
+    uint8_t bytes; /* of the instruction, at least 1 */
+    uint8_t flow;
+    uint8_t action;
+    uint8_t to;
+    uint8_t from;
+    uint8_t sight;
+};
+
+/* The registers that a callee may change (psABI, figure 3.4): all but rbx, rbp, rsp, r12 to r15. */
+#define CODE_CALLER_SAVED UINT16_C(0x0f37)
+
+/* Decodes the instruction at the beginning of `code`, whose address is `address`. Bytes that are no
+ * instruction are one of a byte, CODE_END. */
+struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address);
+
+/* Whether it is all of what fills the room between functions. */
+bool code_effect_is_padding(const uint8_t *code, size_t bytes);
+
+/* The bytes of the instruction at the beginning of `code`, and what it calls directly, or 0: for a
+ * first look, which is faster. */
+size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee);

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A function begins with its return address on top of the stack; from there each instruction says
+ * what becomes of the registers. Where two ways meet, what they agree on is kept. What the file
+ * says itself (a row of its call frames) holds wherever it stands. States only ever lose knowledge,
+ * so the rounds end.
+ *
+ * A word on the stack that leads to the CFA is followed by its distance from rsp: code that aligns
+ * its stack keeps its frame so. Writes are compared with it where they are made through rsp.
+ */
+#include "code_forward.h"
+
+#include <string.h>
+
+#define ROUNDS_MAX 12
+#define VALUE_MAX  (1 << 30) /* no frame is as large */
+
+static int32_t add_value(int32_t value, int32_t offset)
+{
+    if (value == CODE_UNKNOWN) {
+        return CODE_UNKNOWN;
+    }
+    int64_t sum = (int64_t)value + offset;
+    return sum > VALUE_MAX || sum < -VALUE_MAX ? CODE_UNKNOWN : (int32_t)sum;
+}
+
+static bool overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+static void forget_slot(struct code_forward *state)
+{
+    state->slot_offset = CODE_UNKNOWN;
+}
+
+static void forget_all(struct code_forward *state)
+{
+    *state = (struct code_forward){.slot_offset = CODE_UNKNOWN, .reached = state->reached};
+    for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
+        state->values[i] = CODE_UNKNOWN;
+    }
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        state->saved[i] = CODE_UNKNOWN;
+    }
+}
+
+static void forget_own(struct code_forward *state, unsigned int number)
+{
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        state->own[i] = state->own[i] && number != code_kept_register(i);
+    }
+}
+
+static void set_register(struct code_forward *state, unsigned int number, int32_t value)
+{
+    if (number == CODE_REGISTER_NONE) {
+        return;
+    }
+    if (number == ARCH_DWARF_SP) {
+        forget_slot(state);
+    }
+    forget_own(state, number);
+    state->values[number] = value;
+}
+
+/* What lies below the stack pointer does not last. */
+static void forget_below(struct code_forward *state)
+{
+    int32_t sp = state->values[ARCH_DWARF_SP];
+    for (size_t i = 0; sp != CODE_UNKNOWN && i < CODE_KEPT_COUNT; i++) {
+        if (state->saved[i] < sp) {
+            state->saved[i] = CODE_UNKNOWN;
+        }
+    }
+}
+
+static void copy(struct code_forward *state, unsigned int to, unsigned int from, int32_t offset)
+{
+    int32_t slot = state->slot_offset;
+    set_register(state, to, add_value(state->values[from], offset));
+    if (to == ARCH_DWARF_SP && from == ARCH_DWARF_SP) {
+        state->slot_offset = add_value(slot, offset == INT32_MIN ? INT32_MAX : -offset);
+    }
+}
+
+static void load(struct code_forward *state, unsigned int to, unsigned int from, int32_t offset)
+{
+    int32_t at = add_value(state->values[from], offset);
+    int32_t value = CODE_UNKNOWN;
+    if (from == ARCH_DWARF_SP && state->slot_offset == offset && offset != CODE_UNKNOWN) {
+        value = -state->slot_addend;
+    }
+    set_register(state, to, value);
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        if (to == code_kept_register(i) && at != CODE_UNKNOWN && at == state->saved[i]) {
+            state->own[i] = 1;
+        }
+    }
+}
+
+static void store(struct code_forward *state, unsigned int to, int32_t offset, unsigned int from,
+                  int32_t bytes)
+{
+    int32_t at = add_value(state->values[to], offset);
+    bool is_word = from != CODE_REGISTER_NONE && bytes == CODE_WORD_BYTES;
+    if (at != CODE_UNKNOWN && overlaps(at, bytes, -CODE_WORD_BYTES, CODE_WORD_BYTES)) {
+        forget_all(state);
+        return;
+    }
+    for (size_t i = 0; at != CODE_UNKNOWN && i < CODE_KEPT_COUNT; i++) {
+        bool is_save = is_word && from == code_kept_register(i) && state->own[i];
+        if (is_save && state->saved[i] == CODE_UNKNOWN) {
+            state->saved[i] = at;
+        } else if (!is_save && state->saved[i] != CODE_UNKNOWN &&
+                   overlaps(at, bytes, state->saved[i], CODE_WORD_BYTES)) {
+            state->saved[i] = CODE_UNKNOWN;
+        }
+    }
+    if (to != ARCH_DWARF_SP) {
+        return;
+    }
+    if (state->slot_offset != CODE_UNKNOWN &&
+        overlaps(offset, bytes, state->slot_offset, CODE_WORD_BYTES)) {
+        forget_slot(state);
+    }
+    if (is_word && state->values[from] != CODE_UNKNOWN && from != ARCH_DWARF_SP) {
+        state->slot_offset = offset;
+        state->slot_addend = -state->values[from];
+    }
+}
+
+static void push(struct code_forward *state, unsigned int from)
+{
+    /* What push writes of rsp is its value from before, and leads nowhere from behind it. */
+    copy(state, ARCH_DWARF_SP, ARCH_DWARF_SP, -CODE_WORD_BYTES);
+    store(state, ARCH_DWARF_SP, 0, from == ARCH_DWARF_SP ? CODE_REGISTER_NONE : from,
+          CODE_WORD_BYTES);
+}
+
+static void pop(struct code_forward *state, unsigned int to)
+{
+    if (to != CODE_REGISTER_NONE) {
+        load(state, to, ARCH_DWARF_SP, 0);
+    }
+    if (to != ARCH_DWARF_SP) {
+        copy(state, ARCH_DWARF_SP, ARCH_DWARF_SP, CODE_WORD_BYTES);
+    }
+}
+
+static void change(struct code_forward *state, uint32_t registers)
+{
+    for (unsigned int i = 0; i < ARCH_REGISTERS_COUNT; i++) {
+        if ((registers >> i & 1) != 0) {
+            set_register(state, i, CODE_UNKNOWN);
+        }
+    }
+}
+
+/* What holds behind an instruction, of what held before it. */
+static void execute(struct code_forward *state, const struct code_effect *effect)
+{
+    switch ((enum code_action)effect->action) {
+    case CODE_NOTHING:
+        break;
+    case CODE_COPY:
+        copy(state, effect->to, effect->from, effect->offset);
+        break;
+    case CODE_LOAD:
+        load(state, effect->to, effect->from, effect->offset);
+        break;
+    case CODE_STORE:
+        store(state, effect->to, effect->offset, effect->from, effect->store_bytes);
+        break;
+    case CODE_PUSH:
+        push(state, effect->from);
+        break;
+    case CODE_POP:
+        pop(state, effect->to);
+        break;
+    case CODE_LEAVE:
+        copy(state, ARCH_DWARF_SP, ARCH_DWARF_BP, 0);
+        pop(state, ARCH_DWARF_BP);
+        break;
+    }
+    change(state, effect->changes);
+    if (effect->flow == CODE_CALL) {
+        change(state, CODE_CALLER_SAVED);
+    }
+    forget_below(state);
+}
+
+static int32_t agree(int32_t a, int32_t b)
+{
+    return a == b ? a : CODE_UNKNOWN;
+}
+
+/* Another way leads to `state`, which is as sure. Returns whether that changed it. */
+static bool meet(struct code_forward *state, const struct code_forward *other)
+{
+    struct code_forward met = *state;
+    if (!state->reached) {
+        *state = *other;
+        return true;
+    }
+    for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
+        met.values[i] = agree(met.values[i], other->values[i]);
+    }
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        met.saved[i] = agree(met.saved[i], other->saved[i]);
+        met.own[i] = met.own[i] && other->own[i];
+    }
+    if (met.slot_offset != other->slot_offset || met.slot_addend != other->slot_addend) {
+        forget_slot(&met);
+        met.slot_addend = 0;
+    }
+    bool changed = memcmp(state, &met, sizeof met) != 0;
+    *state = met;
+    return changed;
+}
+
+static struct code_forward start_state(void)
+{
+    struct code_forward state = {.reached = CODE_TRUST_SURE};
+    forget_all(&state);
+    state.values[ARCH_DWARF_SP] = -CODE_WORD_BYTES;
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        state.own[i] = 1;
+    }
+    return state;
+}
+
+static void take_saved(struct code_forward *state, size_t kept, uint8_t saved, int32_t offset)
+{
+    if (state->own[kept] || state->saved[kept] != CODE_UNKNOWN) {
+        return;
+    }
+    state->own[kept] = saved == CFI_SAME;
+    state->saved[kept] = saved == CFI_AT_CFA ? offset : CODE_UNKNOWN;
+}
+
+/* What a row of the file says, beside what is known already. */
+static void take_row(struct code_forward *state, const struct cfi_rule *row)
+{
+    bool is_call =
+        row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA && row->ra_offset == -CODE_WORD_BYTES;
+    if (!is_call || (row->kind != CFI_OFFSET && row->kind != CFI_DEREF)) {
+        return;
+    }
+    if (!state->reached) {
+        state->reached = CODE_TRUST_SURE;
+        forget_all(state);
+    }
+    if (row->kind == CFI_OFFSET && state->values[row->cfa_register] == CODE_UNKNOWN) {
+        state->values[row->cfa_register] =
+            add_value(0, row->cfa_offset == CODE_UNKNOWN ? CODE_UNKNOWN : -row->cfa_offset);
+    }
+    bool has_slot = state->slot_offset != CODE_UNKNOWN && state->slot_offset >= 0;
+    if (row->kind == CFI_DEREF && row->cfa_register == ARCH_DWARF_SP && !has_slot) {
+        state->slot_offset = row->cfa_offset;
+        state->slot_addend = row->cfa_addend;
+    }
+    take_saved(state, CODE_KEPT_BP, row->bp_saved, row->bp_offset);
+    take_saved(state, CODE_KEPT_BX, row->bx_saved, row->bx_offset);
+}
+
+/* What the look back is sure of, where nothing else is known. */
+static void take_backward(struct code_forward *state, const struct code_backward *backward)
+{
+    state->reached = CODE_TRUST_SURE;
+    forget_all(state);
+    if (backward->expression == CODE_OFFSET) {
+        state->values[backward->base] = -backward->offset;
+    } else if (backward->base == ARCH_DWARF_SP) {
+        state->slot_offset = backward->offset;
+        state->slot_addend = backward->addend;
+    }
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        const struct code_place *place = &backward->kept[i];
+        bool is_in_frame = place->kind == CODE_PLACE_STACK && backward->expression == CODE_OFFSET &&
+                           place->base == backward->base;
+        state->own[i] = place->kind == CODE_PLACE_OWN;
+        state->saved[i] = is_in_frame ? add_value(place->offset, -backward->offset) : CODE_UNKNOWN;
+    }
+}
+
+/* Before the first round: what no other instruction has to say. */
+static void begin(const struct code_region *region, struct code_forward *states)
+{
+    for (size_t i = 0; i < region->site_count; i++) {
+        states[i] = (struct code_forward){.slot_offset = CODE_UNKNOWN};
+        if (region->sites[i].start != CODE_START_NONE) {
+            states[i] = start_state();
+        }
+    }
+}
+
+struct forward {
+    const struct code_region *region;
+    const struct code_backward *backward;
+    struct code_forward *states;
+    enum code_trust trust; /* of the flow that is followed in this round */
+    bool takes_backward;   /* and where it may begin */
+};
+
+/* Whether what flows from one place to another changes what holds there. A function's start knows
+ * what is on its stack, unless the function itself comes back to it; and what a callee might not
+ * return to is not asked where something surer is known. */
+static bool flow_to(const struct forward *run, const struct code_site *site,
+                    const struct code_site *to, const struct code_forward *from, bool behind_call)
+{
+    struct code_forward state = *from;
+    if (to == NULL || (to->start == CODE_START_FUNCTION && to->function != site->function)) {
+        return false;
+    }
+    struct code_forward *known = &run->states[code_region_number(run->region, to)];
+    if (known->reached == CODE_TRUST_SURE && behind_call) {
+        return false;
+    }
+    state.reached = known->reached != CODE_TRUST_NONE ? known->reached
+                    : behind_call                     ? CODE_TRUST_DOUBTFUL
+                                                      : from->reached;
+    return meet(known, &state);
+}
+
+static bool run_site(const struct forward *run, const struct code_site *site)
+{
+    struct code_forward state = run->states[code_region_number(run->region, site)];
+    const struct code_backward *backward = &run->backward[code_region_number(run->region, site)];
+    take_row(&state, site->row);
+    if (!state.reached && run->takes_backward && backward->trust == CODE_TRUST_SURE) {
+        take_backward(&state, backward);
+        run->states[code_region_number(run->region, site)] = state;
+    }
+    if (!state.reached) {
+        return false;
+    }
+    const struct code_site *next = code_region_next(run->region, site);
+    enum code_fall fall = code_region_fall(site, next);
+    bool changed = false;
+    execute(&state, &site->effect);
+    if (fall == CODE_FALL_CERTAIN ||
+        (fall == CODE_FALL_DOUBTFUL && run->trust == CODE_TRUST_DOUBTFUL)) {
+        changed = flow_to(run, site, next, &state, fall == CODE_FALL_DOUBTFUL);
+    }
+    if (site->effect.flow == CODE_JUMP || site->effect.flow == CODE_BRANCH) {
+        changed |=
+            flow_to(run, site, code_region_find(run->region, site->effect.target), &state, false);
+    }
+    return changed;
+}
+
+/* Rounds until nothing changes. */
+static bool settle(const struct forward *run)
+{
+    bool changed = true;
+    for (size_t round = 0; changed && round < ROUNDS_MAX; round++) {
+        if (!code_region_visit(run->region, 1)) {
+            return false;
+        }
+        changed = false;
+        for (size_t i = 0; i < run->region->site_count; i++) {
+            changed |= run_site(run, &run->region->sites[i]);
+        }
+    }
+    return !changed;
+}
+
+bool code_forward_run(const struct code_region *region, const struct code_backward *backward,
+                      struct code_forward *states)
+{
+    struct forward run = {region, backward, states, CODE_TRUST_SURE, false};
+    begin(region, states);
+    if (!settle(&run)) {
+        return false;
+    }
+    run.takes_backward = true;
+    if (!settle(&run)) {
+        return false;
+    }
+    run.trust = CODE_TRUST_DOUBTFUL;
+    return settle(&run);
+}
+
+/* The register, beside rsp and rbp, that leads to the CFA; or CODE_REGISTER_NONE. */
+static unsigned int other_register(const struct code_forward *state)
+{
+    unsigned int number = ARCH_DWARF_BX;
+    if (state->values[number] != CODE_UNKNOWN) {
+        return number;
+    }
+    for (number = 0; number < ARCH_REGISTERS_COUNT; number++) {
+        if (state->values[number] != CODE_UNKNOWN) {
+            break;
+        }
+    }
+    return number;
+}
+
+static void set_saved(const struct code_forward *state, size_t kept, uint8_t *ret_saved,
+                      int32_t *ret_offset)
+{
+    *ret_saved = CFI_LOST;
+    *ret_offset = 0;
+    if (state->own[kept]) {
+        *ret_saved = CFI_SAME;
+    } else if (state->saved[kept] != CODE_UNKNOWN) {
+        *ret_saved = CFI_AT_CFA;
+        *ret_offset = state->saved[kept];
+    }
+}
+
+static void set_cfa(struct cfi_rule *rule, unsigned int number, int32_t value)
+{
+    rule->kind = CFI_OFFSET;
+    rule->cfa_register = (uint8_t)number;
+    rule->cfa_offset = -value;
+}
+
+struct cfi_rule code_forward_rule(const struct code_forward *state)
+{
+    struct cfi_rule rule = {
+        .kind = CFI_NONE, .ra_saved = CFI_AT_CFA, .ra_offset = -CODE_WORD_BYTES};
+    const int32_t *values = state->values;
+    unsigned int other = other_register(state);
+    if (!state->reached) {
+        return (struct cfi_rule){.kind = CFI_NONE};
+    }
+    set_saved(state, CODE_KEPT_BP, &rule.bp_saved, &rule.bp_offset);
+    set_saved(state, CODE_KEPT_BX, &rule.bx_saved, &rule.bx_offset);
+    bool is_frame_pointer = values[ARCH_DWARF_BP] == -ARCH_FRAME_CFA_OFFSET &&
+                            state->saved[CODE_KEPT_BP] == -ARCH_FRAME_CFA_OFFSET;
+    if (values[ARCH_DWARF_SP] != CODE_UNKNOWN && !is_frame_pointer) {
+        set_cfa(&rule, ARCH_DWARF_SP, values[ARCH_DWARF_SP]);
+    } else if (values[ARCH_DWARF_BP] != CODE_UNKNOWN) {
+        set_cfa(&rule, ARCH_DWARF_BP, values[ARCH_DWARF_BP]);
+    } else if (state->slot_offset != CODE_UNKNOWN && state->slot_offset >= 0) {
+        rule.kind = CFI_DEREF;
+        rule.cfa_register = ARCH_DWARF_SP;
+        rule.cfa_offset = state->slot_offset;
+        rule.cfa_addend = state->slot_addend;
+    } else if (other != CODE_REGISTER_NONE) {
+        set_cfa(&rule, other, values[other]);
+    }
+    bool is_above = rule.kind != CFI_OFFSET || rule.cfa_register != ARCH_DWARF_SP ||
+                    rule.cfa_offset >= CODE_WORD_BYTES;
+    return rule.kind != CFI_NONE && is_above ? rule : (struct cfi_rule){.kind = CFI_NONE};
+}

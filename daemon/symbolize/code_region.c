@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Decodes a stretch of code from one end to the other. Data amid code gives instructions that
+ * nothing executes; where code goes on behind them the decoder falls into step within a few bytes,
+ * and at once where the file says that an instruction begins.
+ */
+#include "code_region.h"
+
+#include "array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the next row or function begins behind `at`, as far as an instruction from there reaches.
+ */
+static uint64_t next_boundary(const struct cfi_table *table, const struct code_starts *starts,
+                              uint64_t at)
+{
+    uint64_t row = cfi_table_span(table, at).end;
+    uint64_t function = code_starts_next(starts, at + 1);
+    if (cfi_table_span(table, row).carried) {
+        return function;
+    }
+    return function < row ? function : row;
+}
+
+static int add_site(struct code_region *region, size_t *capacity, const struct code_site *site)
+{
+    void *sites = region->sites;
+    int r = array_grow(&sites, capacity, region->site_count + 1, sizeof *site);
+    region->sites = sites;
+    if (r == 0) {
+        region->sites[region->site_count++] = *site;
+        region->numbers[site->at] = (uint32_t)region->site_count;
+    }
+    return r;
+}
+
+int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes, uint64_t start,
+                     const struct cfi_table *table, const struct code_starts *starts)
+{
+    struct code_region region = {.start = start, .bytes = bytes};
+    size_t capacity = 0;
+    uint32_t function = 0;
+    int r = 0;
+    region.numbers = calloc(bytes + 1, sizeof *region.numbers);
+    if (region.numbers == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t at = 0; r == 0 && at < bytes;) {
+        uint64_t address = start + at;
+        struct code_site site = {
+            .effect = code_effect_decode(code + at, bytes - at, address),
+            .at = (uint32_t)at,
+            .start = (uint8_t)code_starts_find(starts, address),
+            .row = cfi_table_find(table, address),
+        };
+        function = site.start == CODE_START_FUNCTION ? site.at : function;
+        site.function = function;
+        uint64_t boundary = next_boundary(table, starts, address);
+        if (boundary - address < site.effect.bytes) {
+            site.effect =
+                (struct code_effect){.bytes = (uint8_t)(boundary - address), .flow = CODE_END};
+        }
+        at += site.effect.bytes;
+        site.goes_on =
+            site.effect.flow == CODE_CALL && (code_starts_is_covered(site.row) ||
+                                              code_starts_is_within(starts, address, start + at));
+        r = add_site(&region, &capacity, &site);
+    }
+    if (r < 0) {
+        code_region_done(&region);
+        return r;
+    }
+    *ret = region;
+    return 0;
+}
+
+void code_region_done(struct code_region *region)
+{
+    free(region->sites);
+    free(region->numbers);
+    region->sites = NULL;
+    region->numbers = NULL;
+}
+
+const struct code_site *code_region_find(const struct code_region *region, uint64_t address)
+{
+    uint64_t at = address - region->start;
+    if (at >= region->bytes || region->numbers[at] == 0) {
+        return NULL;
+    }
+    return &region->sites[region->numbers[at] - 1];
+}
+
+const struct code_site *code_region_next(const struct code_region *region,
+                                         const struct code_site *site)
+{
+    size_t next = code_region_number(region, site) + 1;
+    return next < region->site_count ? &region->sites[next] : NULL;
+}
+
+enum code_fall code_region_fall(const struct code_site *site, const struct code_site *next)
+{
+    switch ((enum code_flow)site->effect.flow) {
+    case CODE_NEXT:
+    case CODE_BRANCH:
+        return next != NULL ? CODE_FALL_CERTAIN : CODE_FALL_NONE;
+    case CODE_CALL:
+        if (next == NULL || next->start == CODE_START_FUNCTION) {
+            return CODE_FALL_NONE;
+        }
+        return site->goes_on ? CODE_FALL_CERTAIN : CODE_FALL_DOUBTFUL;
+    case CODE_JUMP:
+    case CODE_RETURN:
+    case CODE_END:
+        break;
+    }
+    return CODE_FALL_NONE;
+}

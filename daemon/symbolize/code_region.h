@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "cfi_table.h"
+#include "code_effect.h"
+#include "code_starts.h"
+
+#define CODE_REGION_BYTES_MAX ((size_t)128 << 10)
+
+/* One instruction, and what else is known of its place. */
+struct code_site {
+    struct code_effect effect;
+    uint32_t at;                /* from the region's start */
+    uint32_t function;          /* where the last function begins up to here, from there, or 0 */
+    uint8_t start;              /* enum code_start */
+    bool goes_on;               /* what stands behind it is of the same function, for certain */
+    const struct cfi_rule *row; /* the file's own, CFI_NONE where it says nothing; borrowed */
+};
+
+/* To decode an instruction costs as much as to look at it so often. */
+#define CODE_DECODE_VISITS 8
+
+/* A stretch of code as a row of instructions. */
+struct code_region {
+    uint64_t *left_visits; /* how many instructions may still be looked at; borrowed */
+    uint64_t start;
+    size_t bytes;
+    struct code_site *sites;
+    size_t site_count;
+    uint32_t
+        *numbers; /* for each byte: 1 + the number of the instruction that begins there, or 0 */
+};
+
+/* Counts a round over the region. False: no more may be looked at. */
+static inline bool code_region_visit(const struct code_region *region, uint64_t times)
+{
+    uint64_t visits = times * region->site_count;
+    bool is_allowed = visits <= *region->left_visits;
+    *region->left_visits -= is_allowed ? visits : *region->left_visits;
+    return is_allowed;
+}
+
+/*
+ * Decodes `bytes` (at most CODE_REGION_BYTES_MAX) of `code` one after the other, afresh where the
+ * file says that one begins: at a row or a function. `table` and `starts` are borrowed for as long
+ * as the region is used. Returns 0 or -ENOMEM; `*ret` needs code_region_done() after success.
+ */
+int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes, uint64_t start,
+                     const struct cfi_table *table, const struct code_starts *starts);
+void code_region_done(struct code_region *region);
+
+/* The instruction that begins at an address, or NULL. */
+const struct code_site *code_region_find(const struct code_region *region, uint64_t address);
+
+/* What stands behind an instruction without a gap, or NULL. */
+const struct code_site *code_region_next(const struct code_region *region,
+                                         const struct code_site *site);
+
+static inline size_t code_region_number(const struct code_region *region,
+                                        const struct code_site *site)
+{
+    return (size_t)(site - region->sites);
+}
+
+/*
+ * Whether flow goes on to what stands behind an instruction. Behind a call that is certain within a
+ * function whose end is known: the callee might not return, and what stands there be another's.
+ */
+enum code_fall {
+    CODE_FALL_NONE,
+    CODE_FALL_DOUBTFUL,
+    CODE_FALL_CERTAIN,
+};
+enum code_fall code_region_fall(const struct code_site *site, const struct code_site *next);

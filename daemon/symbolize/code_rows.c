@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Goes over the executable sections and takes the stretches that no row covers, each with the rows
+ * around it, which are facts to begin and to end with. Each instruction gets the rule on which the
+ * look forward, from the functions' starts, and the look back, from their returns, do not
+ * contradict each other; one of them is enough, and where they contradict there is no row. A region
+ * that flows in circles that nothing settles has none either.
+ *
+ * The code is foreign. What is decoded, and how often, is bounded, and a wrong row costs the module
+ * its own stacks only.
+ */
+#include "code_rows.h"
+
+#include "arch_x86_64.h"
+#include "cleanup.h"
+#include "code_backward.h"
+#include "code_forks.h"
+#include "code_forward.h"
+#include "code_region.h"
+#include "code_starts.h"
+#include "eh_frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows before and behind a stretch that are looked at with it. Within a function, where only some
+ * rows cannot be followed, the ways lead far. */
+#define AROUND_BYTES        128
+#define AROUND_INSIDE_BYTES 8192
+
+#define REGION_BYTES 4096
+#define WINDOW_BYTES ((size_t)1 << 20)
+#define PARTS_MAX    64
+
+/* Of a part no more than this is looked through for calls. */
+#define CALLS_BYTES_MAX ((uint64_t)64 << 20)
+
+/* Code that lies in one executable section; in a file without sections, in one segment: that has
+ * constants, too, with some linkers. */
+struct code_part {
+    uint64_t start, end;
+    uint64_t offset; /* in the file */
+};
+
+struct code_rows {
+    const struct elf_file *file;
+    struct cfi_builder *builder;
+    const struct cfi_table *table;
+    struct code_starts *starts;
+    uint64_t left_visits; /* as code_region_visit() counts them */
+    uint8_t *window;      /* a part of the file's code, WINDOW_BYTES at most */
+    uint64_t window_start;
+    size_t window_bytes;
+    struct code_part parts[PARTS_MAX];
+    size_t part_count;
+};
+
+/* The stretch from `at` on, up to `limit`, in which nothing or everything is covered. */
+static uint64_t stretch_end(const struct cfi_table *table, uint64_t at, uint64_t limit)
+{
+    struct cfi_span span = cfi_table_span(table, at);
+    bool covered = code_starts_is_covered(span.rule);
+    while (span.end < limit && code_starts_is_covered(cfi_table_find(table, span.end)) == covered) {
+        span = cfi_table_span(table, span.end);
+    }
+    return span.end < limit ? span.end : limit;
+}
+
+/* Where rows begin that lead up to `at`, at most so many bytes before it. */
+static uint64_t rows_before(const struct cfi_table *table, uint64_t at, uint64_t bytes_max,
+                            uint64_t limit)
+{
+    uint64_t start = at;
+    for (uint64_t to = at; to > limit;) {
+        struct cfi_span span = cfi_table_span(table, to - 1);
+        if (span.rule->kind == CFI_NONE || span.start < limit || at - span.start > bytes_max) {
+            break;
+        }
+        to = span.start;
+        start = span.carried ? start : to;
+    }
+    return start;
+}
+
+static bool is_inside(const struct cfi_table *table, uint64_t at)
+{
+    return cfi_table_find(table, at)->kind != CFI_NONE;
+}
+
+/* Gives each instruction from `first` to `end` that no row covers its rule. */
+static int add_rules(const struct code_rows *rows, const struct code_region *region,
+                     const struct code_forward *forward, const struct code_backward *backward)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < region->site_count; i++) {
+        const struct code_site *site = &region->sites[i];
+        uint64_t start = region->start + site->at;
+        uint64_t end = start + site->effect.bytes;
+        if (code_starts_is_covered(site->row)) {
+            continue;
+        }
+        struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
+        if (rule.kind != CFI_NONE) {
+            start -= start > region->start && code_forks_is_early(region, i);
+            end += code_forks_is_late(region, i);
+            r = cfi_builder_add(rows->builder, start, end, &rule);
+        }
+    }
+    return r;
+}
+
+/* The code (borrowed until the next call) that is mapped at an address, as far as the file has it:
+ * `*bytes` (at most half a window) becomes less. */
+static const uint8_t *read_code(struct code_rows *rows, const struct code_part *part,
+                                uint64_t address, size_t *bytes)
+{
+    uint64_t end = part->end;
+    bool is_there = address >= rows->window_start &&
+                    address - rows->window_start <= rows->window_bytes &&
+                    *bytes <= rows->window_bytes - (address - rows->window_start);
+    if (!is_there) {
+        size_t wanted = end - address < WINDOW_BYTES ? end - address : WINDOW_BYTES;
+        rows->window_start = address;
+        rows->window_bytes =
+            elf_file_read(rows->file, part->offset + (address - part->start), rows->window, wanted);
+    }
+    size_t there = rows->window_bytes - (address - rows->window_start);
+    *bytes = *bytes < there ? *bytes : there;
+    return rows->window + (address - rows->window_start);
+}
+
+static int add_region(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                      size_t bytes)
+{
+    struct code_region region;
+    const uint8_t *code = read_code(rows, part, start, &bytes);
+    int r = code_region_init(&region, code, bytes, start, rows->table, rows->starts);
+    if (r < 0) {
+        return r;
+    }
+    region.left_visits = &rows->left_visits;
+    cleanup_(freep) struct code_forward *forward = calloc(region.site_count + 1, sizeof *forward);
+    cleanup_(freep) struct code_backward *backward =
+        calloc(region.site_count + 1, sizeof *backward);
+    if (forward == NULL || backward == NULL) {
+        r = -ENOMEM;
+    } else if (code_region_visit(&region, CODE_DECODE_VISITS) &&
+               code_backward_run(&region, rows->table, backward) &&
+               code_forward_run(&region, backward, forward)) {
+        r = add_rules(rows, &region, forward, backward);
+    }
+    code_region_done(&region);
+    return r;
+}
+
+/* Where a region that begins at `start` and has to hold `at` ends: a larger one does at the next
+ * function, since every round goes over all of it. */
+static uint64_t cut_region(const struct code_rows *rows, uint64_t start, uint64_t at, uint64_t end)
+{
+    uint64_t limit = start + CODE_REGION_BYTES_MAX;
+    uint64_t cut = code_starts_next(rows->starts, at + REGION_BYTES);
+    limit = cut < limit ? cut : limit;
+    return end < limit ? end : limit;
+}
+
+/* Where a region that must reach `end` ends: behind the rows that follow, and the stretches among
+ * them that are as near. */
+static uint64_t rows_behind(const struct cfi_table *table, uint64_t end, uint64_t bytes_max,
+                            uint64_t limit)
+{
+    uint64_t at = end;
+    while (at < limit && at - end < bytes_max && is_inside(table, at)) {
+        at = cfi_table_span(table, at).end;
+    }
+    return at < limit ? at : limit;
+}
+
+static bool is_padding(struct code_rows *rows, const struct code_part *part, uint64_t at,
+                       uint64_t end)
+{
+    size_t bytes = end - at;
+    if (bytes > AROUND_BYTES) {
+        return false;
+    }
+    const uint8_t *code = read_code(rows, part, at, &bytes);
+    return code_effect_is_padding(code, bytes);
+}
+
+/* Takes the stretch without rows from `at` to `end`. Returns 0 and where to go on, or an error. */
+static int add_stretch(struct code_rows *rows, const struct code_part *part, uint64_t at,
+                       uint64_t end, uint64_t *ret_next)
+{
+    uint64_t around = is_inside(rows->table, at) ? AROUND_INSIDE_BYTES : AROUND_BYTES;
+    if (around == AROUND_BYTES && is_padding(rows, part, at, end)) {
+        *ret_next = end;
+        return 0;
+    }
+    uint64_t start = rows_before(rows->table, at, around, part->start);
+    uint64_t stop = cut_region(rows, start, at, rows_behind(rows->table, end, around, part->end));
+    *ret_next = stop > end && around == AROUND_INSIDE_BYTES ? stop : end < stop ? end : stop;
+    if (rows->left_visits == 0) {
+        *ret_next = part->end;
+        return 0;
+    }
+    return add_region(rows, part, start, stop - start);
+}
+
+/*
+ * While the kernel returns from a signal for a task, that stands behind the trampoline's last
+ * instruction, where the file's row has ended.
+ */
+static int add_behind_trampoline(const struct code_rows *rows, uint64_t at)
+{
+    const struct cfi_rule *before = cfi_table_find(rows->table, at - 1);
+    bool is_end = before->signal_frame != 0 && code_starts_is_covered(before) &&
+                  cfi_table_find(rows->table, at)->kind == CFI_NONE;
+    return is_end ? cfi_builder_add(rows->builder, at, at + 1, before) : 0;
+}
+
+static int add_part(struct code_rows *rows, const struct code_part *part)
+{
+    uint64_t end = part->end;
+    uint64_t at = part->start;
+    int r = 0;
+    while (r == 0 && at < end) {
+        uint64_t next = stretch_end(rows->table, at, end);
+        if (!code_starts_is_covered(cfi_table_find(rows->table, at))) {
+            r = add_behind_trampoline(rows, at);
+            if (r == 0) {
+                r = add_stretch(rows, part, at, next, &next);
+            }
+        }
+        at = next;
+    }
+    return r;
+}
+
+/* What is called from code without rows is a function. */
+static int add_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                       uint64_t end)
+{
+    size_t bytes = end - start;
+    const uint8_t *code = read_code(rows, part, start, &bytes);
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < bytes;) {
+        uint64_t callee = 0;
+        at += code_effect_skip(code + at, bytes - at, start + at, &callee);
+        if (callee != 0 && !code_starts_is_covered(cfi_table_find(rows->table, callee))) {
+            r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
+        }
+    }
+    return r == -E2BIG ? 0 : r;
+}
+
+static int add_part_callees(struct code_rows *rows, const struct code_part *part)
+{
+    uint64_t end = part->end;
+    uint64_t left_bytes = CALLS_BYTES_MAX;
+    int r = 0;
+    for (uint64_t at = part->start; r == 0 && at < end;) {
+        uint64_t limit = end - at < CODE_REGION_BYTES_MAX ? end : at + CODE_REGION_BYTES_MAX;
+        uint64_t next = stretch_end(rows->table, at, limit);
+        bool wanted =
+            cfi_table_find(rows->table, at)->kind == CFI_NONE && next - at >= AROUND_BYTES;
+        if (wanted && next - at <= left_bytes) {
+            left_bytes -= next - at;
+            r = add_callees(rows, part, at, next);
+        }
+        at = next;
+    }
+    return r;
+}
+
+/* One part behind the other: what begins within the last one is not looked at twice. */
+static void note_part(struct code_rows *rows, uint64_t start, uint64_t bytes, uint64_t offset)
+{
+    const struct code_part *last =
+        rows->part_count == 0 ? NULL : &rows->parts[rows->part_count - 1];
+    if (rows->part_count < PARTS_MAX && bytes > 0 && bytes <= UINT64_MAX - start &&
+        elf_file_has(rows->file, offset, bytes) && (last == NULL || start >= last->end)) {
+        rows->parts[rows->part_count++] = (struct code_part){start, start + bytes, offset};
+    }
+}
+
+static void find_parts(struct code_rows *rows)
+{
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(rows->file->elf, section)) != NULL) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_PROGBITS &&
+            (header.sh_flags & SHF_EXECINSTR) != 0) {
+            note_part(rows, header.sh_addr, header.sh_size, header.sh_offset);
+        }
+    }
+    bool has_sections = rows->part_count > 0;
+    for (size_t i = 0; !has_sections && i < rows->table->segment_count; i++) {
+        const struct symbol_segment *segment = &rows->table->segments[i];
+        note_part(rows, segment->vaddr, segment->size_bytes, segment->offset);
+    }
+}
+
+static int add_all(struct code_rows *rows)
+{
+    find_parts(rows);
+    int r = code_starts_read(rows->starts, rows->file, rows->table);
+    for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->part_count; i++) {
+        rows->window_bytes = 0;
+        r = add_part_callees(rows, &rows->parts[i]);
+    }
+    if (r == 0 || r == -E2BIG) {
+        r = code_starts_sort(rows->starts);
+    }
+    cfi_builder_prefer(rows->builder);
+    for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
+        rows->window_bytes = 0;
+        r = add_part(rows, &rows->parts[i]);
+    }
+    return r;
+}
+
+int code_rows_add(const struct elf_file *file, struct cfi_builder *builder)
+{
+    cleanup_(freep) void *bytes = NULL;
+    size_t size_bytes = 0;
+    struct cfi_table table = {0};
+    int r = cfi_builder_finish(builder, &bytes, &size_bytes);
+    if (r == 0) {
+        r = cfi_table_open(bytes, size_bytes, &table);
+    }
+    if (r < 0) {
+        return r;
+    }
+    cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
+    struct code_rows rows = {
+        .file = file,
+        .builder = builder,
+        .table = &table,
+        .starts = code_starts_new(),
+        .left_visits = CODE_ROWS_VISITS_MAX,
+        .window = window,
+    };
+    r = window != NULL && rows.starts != NULL ? add_all(&rows) : -ENOMEM;
+    (void)code_starts_free(rows.starts);
+    return r;
+}
+
+int code_rows_read(int fd, struct cfi_builder *builder)
+{
+    struct elf_file file;
+    int r = elf_file_init(&file, fd);
+    if (r < 0) {
+        return r;
+    }
+    r = eh_frame_add(&file, builder);
+    if (r == 0 && eh_frame_is_x86_64(&file)) {
+        r = code_rows_add(&file, builder);
+    }
+    elf_file_done(&file);
+    return r;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A sorted list of addresses. What is called is a function, and so is what a symbol with a size and
+ * the type of one names; another symbol may be a label within one, and counts as a start only as
+ * far as what flows into it agrees. An entry of a procedure linkage table that is filled lazily has
+ * two: the jump through its slot leads to what stands behind it.
+ */
+#include "code_starts.h"
+
+#include "arch_x86_64.h"
+#include "array.h"
+#include "cleanup.h"
+#include "elf_go.h"
+#include "segments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STARTS_MAX       ((size_t)4 << 20)
+#define PLT_BYTES_MAX    ((uint64_t)16 << 20)
+#define PLT_ENTRY_BYTES  16
+#define PLT_ENTRY_SMALL  8
+#define PLT_JUMP_BYTES   6 /* jmp *DISTANCE(%rip) */
+#define PLT_DIRECT_JUMP  0xe9
+#define PLT_DIRECT_BYTES 5
+
+struct start {
+    uint64_t address;
+    uint64_t end; /* or `address`: nobody says */
+    uint64_t kind;
+};
+
+struct code_starts {
+    struct start *all;
+    size_t count;
+    size_t capacity;
+};
+
+struct reading {
+    struct code_starts *starts;
+    const struct cfi_table *table;
+};
+
+struct code_starts *code_starts_new(void)
+{
+    return calloc(1, sizeof(struct code_starts));
+}
+
+struct code_starts *code_starts_free(struct code_starts *starts)
+{
+    if (starts != NULL) {
+        free(starts->all);
+        free(starts);
+    }
+    return NULL;
+}
+
+int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
+                    enum code_start kind)
+{
+    if (starts->count == STARTS_MAX) {
+        return -E2BIG;
+    }
+    void *all = starts->all;
+    int r = array_grow(&all, &starts->capacity, starts->count + 1, sizeof *starts->all);
+    starts->all = all;
+    if (r == 0) {
+        starts->all[starts->count++] =
+            (struct start){address, bytes > UINT64_MAX - address ? address : address + bytes, kind};
+    }
+    return r;
+}
+
+bool code_starts_is_covered(const struct cfi_rule *row)
+{
+    bool is_below_stack =
+        row->kind == CFI_DEREF && row->cfa_register == ARCH_DWARF_SP && row->cfa_offset < 0;
+    return row->kind != CFI_NONE && row->kind != CFI_UNSUPPORTED && !is_below_stack;
+}
+
+static int add_uncovered(const struct reading *reading, uint64_t address, uint64_t bytes,
+                         enum code_start kind)
+{
+    if (code_starts_is_covered(cfi_table_find(reading->table, address)) ||
+        segments_find(reading->table->segments, reading->table->segment_count, address) == NULL) {
+        return 0;
+    }
+    return code_starts_add(reading->starts, address, bytes, kind);
+}
+
+static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
+{
+    (void)name;
+    unsigned char type = GELF_ST_TYPE(symbol->st_info);
+    bool is_function = (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_size > 0;
+    if (symbol->st_shndx == SHN_UNDEF ||
+        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)) {
+        return 0;
+    }
+    return add_uncovered(userdata, symbol->st_value, is_function ? symbol->st_size : 0,
+                         is_function ? CODE_START_FUNCTION : CODE_START_LABEL);
+}
+
+static int on_go_function(const struct go_function *function, void *userdata)
+{
+    return add_uncovered(userdata, function->start, function->end - function->start,
+                         CODE_START_FUNCTION);
+}
+
+/* Whether one of the entries jumps to the first, which so is not called, but gone on with. */
+static bool has_common_entry(const uint8_t *code, size_t bytes)
+{
+    for (size_t at = 0; at + PLT_DIRECT_BYTES <= bytes; at++) {
+        int32_t distance = 0;
+        memcpy(&distance, code + at + 1, sizeof distance);
+        if (code[at] == PLT_DIRECT_JUMP && (int64_t)at + PLT_DIRECT_BYTES + distance == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is behind the jump through the slot, if that is not the end of the entry; or 0. */
+static size_t lazy_half(const uint8_t *entry, size_t bytes)
+{
+    static const uint8_t jump[] = ARCH_JUMP_THROUGH_SLOT;
+    for (size_t at = 0; at + PLT_JUMP_BYTES < bytes; at++) {
+        if (memcmp(entry + at, jump, sizeof jump) == 0) {
+            return at + PLT_JUMP_BYTES;
+        }
+    }
+    return 0;
+}
+
+static int add_linkage(const struct reading *reading, const struct elf_file *file, const char *name)
+{
+    GElf_Shdr section;
+    if (!elf_file_section(file, name, &section) || section.sh_type != SHT_PROGBITS ||
+        (section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_size > PLT_BYTES_MAX ||
+        !elf_file_has(file, section.sh_offset, section.sh_size)) {
+        return 0;
+    }
+    cleanup_(freep) uint8_t *code = malloc(section.sh_size + 1);
+    if (code == NULL) {
+        return -ENOMEM;
+    }
+    size_t bytes = elf_file_read(file, section.sh_offset, code, section.sh_size);
+    size_t step = section.sh_entsize == PLT_ENTRY_SMALL ? PLT_ENTRY_SMALL : PLT_ENTRY_BYTES;
+    bool common = has_common_entry(code, bytes);
+    int r = 0;
+    for (size_t at = common ? step : 0; r == 0 && at + step <= bytes; at += step) {
+        size_t lazy = lazy_half(code + at, step);
+        r = add_uncovered(reading, section.sh_addr + at, 0, CODE_START_FUNCTION);
+        if (r == 0 && lazy != 0 && common) {
+            r = add_uncovered(reading, section.sh_addr + at + lazy, 0, CODE_START_FUNCTION);
+        }
+    }
+    return r;
+}
+
+int code_starts_read(struct code_starts *starts, const struct elf_file *file,
+                     const struct cfi_table *table)
+{
+    static const char *const linkage[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
+    struct reading reading = {starts, table};
+    int r = elf_file_symbols(file, on_symbol, &reading);
+    if (r == 0 || r == -EBADMSG) {
+        r = elf_go_functions(file, on_go_function, &reading);
+    }
+    for (size_t i = 0; r == 0 && i < sizeof linkage / sizeof *linkage; i++) {
+        r = add_linkage(&reading, file, linkage[i]);
+    }
+    return r;
+}
+
+/* Of two at one address the one that says more comes first. */
+static bool is_before(const void *a, const void *b, const void *userdata)
+{
+    const struct start *left = a;
+    const struct start *right = b;
+    (void)userdata;
+    if (left->address != right->address) {
+        return left->address < right->address;
+    }
+    return left->kind != right->kind ? left->kind > right->kind : left->end > right->end;
+}
+
+int code_starts_sort(struct code_starts *starts)
+{
+    return array_sort(starts->all, starts->count, sizeof *starts->all, is_before, NULL);
+}
+
+static size_t lower_bound(const struct code_starts *starts, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = starts->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (starts->all[middle].address < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+enum code_start code_starts_find(const struct code_starts *starts, uint64_t address)
+{
+    size_t at = lower_bound(starts, address);
+    return at < starts->count && starts->all[at].address == address
+               ? (enum code_start)starts->all[at].kind
+               : CODE_START_NONE;
+}
+
+uint64_t code_starts_next(const struct code_starts *starts, uint64_t address)
+{
+    size_t at = lower_bound(starts, address);
+    return at < starts->count ? starts->all[at].address : UINT64_MAX;
+}
+
+bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to)
+{
+    size_t at = lower_bound(starts, from);
+    /* Of the last that begins at or before it, that which says most comes first. */
+    if (at == starts->count || starts->all[at].address != from) {
+        if (at == 0) {
+            return false;
+        }
+        at = lower_bound(starts, starts->all[at - 1].address);
+    }
+    return starts->all[at].address <= from && to < starts->all[at].end;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "cfi_table.h"
+#include "elf_file.h"
+
+/* Where functions begin of which the file has no call frames. */
+
+enum code_start {
+    CODE_START_NONE,
+    CODE_START_LABEL,    /* of a symbol that may be no function's */
+    CODE_START_FUNCTION, /* it is called: the return address is on top of the stack */
+};
+
+struct code_starts;
+
+struct code_starts *code_starts_new(void);
+struct code_starts *code_starts_free(struct code_starts *starts);
+
+/* Adds one, of `bytes` of code, 0: nobody says; they may come in any order. Returns 0, -ENOMEM, or
+ * -E2BIG past a bound. */
+int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
+                    enum code_start kind);
+
+/* Adds those that the file names, where `table` has no rows that can be followed: symbols, Go's
+ * functions, entries of procedure linkage tables. Returns as code_starts_add(). */
+int code_starts_read(struct code_starts *starts, const struct elf_file *file,
+                     const struct cfi_table *table);
+
+/* After the last was added, and before any is asked for. Returns 0 or -ENOMEM. */
+int code_starts_sort(struct code_starts *starts);
+
+enum code_start code_starts_find(const struct code_starts *starts, uint64_t address);
+
+/* The first at or behind an address; UINT64_MAX: there is none. */
+uint64_t code_starts_next(const struct code_starts *starts, uint64_t address);
+
+/* Whether both are of one function whose size is known. */
+bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to);
+
+/* Whether an unwinder can go on by a row: if not, the instructions are asked. */
+bool code_starts_is_covered(const struct cfi_rule *row);

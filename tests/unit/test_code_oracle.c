@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Programs that have call-frame information, without it: the rows that the instructions alone give
+ * are compared with what the compiler has said, instruction by instruction. Padding between
+ * functions, which is never executed, is left out, and nothing else. The compiler's word is not
+ * always right: assembly of the C and the cryptographic library pushes registers without a word of
+ * it, and in those two files one in a thousand may differ. In the others none may. Rows of the
+ * latter often say that rbp or rbx is kept where it was pushed: only CFAs are compared there.
+ */
+#include "cfi_table.h"
+#include "cleanup.h"
+#include "code_effect.h"
+#include "code_rows.h"
+#include "eh_frame.h"
+#include "elf_file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LIBRARIES    "/usr/lib/x86_64-linux-gnu/"
+#define SHOWN_MAX    5
+#define PER_THOUSAND 1000
+
+struct subject {
+    const char *path;
+    size_t wrong_per_thousand_max;
+    bool tells_kept; /* its rows know where rbp and rbx are */
+    size_t
+        known_percent_min; /* of the instructions: without it, nothing known would be right, too */
+};
+
+struct rows {
+    void *bytes;
+    struct cfi_table table;
+};
+
+struct tally {
+    size_t instructions;
+    size_t unknown;
+    size_t alike;
+    size_t in_other_words; /* by another register or word: the same only if both are right */
+    size_t wrong;
+};
+
+static void finish(struct cfi_builder *builder, struct rows *ret)
+{
+    size_t size_bytes = 0;
+    assert_int_equal(cfi_builder_finish(builder, &ret->bytes, &size_bytes), 0);
+    assert_int_equal(cfi_table_open(ret->bytes, size_bytes, &ret->table), 0);
+    cfi_builder_free(builder);
+}
+
+static void read_both(const struct elf_file *file, struct rows *ret_said, struct rows *ret_found)
+{
+    struct cfi_builder *said = cfi_builder_new();
+    struct cfi_builder *found = cfi_builder_new();
+    assert_int_equal(eh_frame_add(file, said), 0);
+    for (size_t i = 0; i < file->segment_count; i++) {
+        assert_int_equal(cfi_builder_segment(found, &file->segments[i]), 0);
+    }
+    assert_int_equal(code_rows_add(file, found), 0);
+    finish(said, ret_said);
+    finish(found, ret_found);
+}
+
+static bool is_kept_alike(uint8_t a, int32_t a_offset, uint8_t b, int32_t b_offset)
+{
+    /* What is saved and not changed yet is in two places; and to know it nowhere is no error. */
+    bool both = (a == CFI_SAME && b == CFI_AT_CFA) || (a == CFI_AT_CFA && b == CFI_SAME);
+    return b == CFI_LOST || both || (a == b && (a != CFI_AT_CFA || a_offset == b_offset)) ||
+           b == CFI_AT_SP || b == CFI_AT_BP;
+}
+
+static void compare(const struct subject *subject, uint64_t at, const struct cfi_rule *said,
+                    const struct cfi_rule *found, struct tally *tally)
+{
+    tally->instructions++;
+    if (found->kind == CFI_NONE) {
+        tally->unknown++;
+        return;
+    }
+    bool is_other_word = said->kind == CFI_DEREF && said->cfa_offset != found->cfa_offset;
+    if (said->kind != found->kind || said->cfa_register != found->cfa_register || is_other_word) {
+        tally->in_other_words++;
+        return;
+    }
+    if (said->cfa_offset == found->cfa_offset && said->cfa_addend == found->cfa_addend &&
+        (!subject->tells_kept ||
+         (is_kept_alike(said->bp_saved, said->bp_offset, found->bp_saved, found->bp_offset) &&
+          is_kept_alike(said->bx_saved, said->bx_offset, found->bx_saved, found->bx_offset)))) {
+        tally->alike++;
+        return;
+    }
+    if (tally->wrong++ < SHOWN_MAX) {
+        print_message("%s at %#" PRIx64 ": said r%u%+d, found r%u%+d\n", subject->path, at,
+                      said->cfa_register, said->cfa_offset, found->cfa_register, found->cfa_offset);
+    }
+}
+
+static void compare_segment(const struct subject *subject, const struct elf_file *file,
+                            const struct symbol_segment *segment, const struct rows *said,
+                            const struct rows *found, struct tally *tally)
+{
+    cleanup_(freep) uint8_t *code = malloc(segment->size_bytes);
+    size_t bytes = elf_file_read(file, segment->offset, code, segment->size_bytes);
+    for (size_t at = 0; at < bytes;) {
+        uint64_t address = segment->vaddr + at;
+        struct cfi_span span = cfi_table_span(&said->table, address);
+        while (span.end < segment->vaddr + bytes &&
+               cfi_table_span(&said->table, span.end).carried) {
+            span.end = cfi_table_span(&said->table, span.end).end;
+        }
+        uint64_t callee = 0;
+        size_t size = code_effect_skip(code + at, bytes - at, address, &callee);
+        size_t row_left = span.end - address < bytes - at ? span.end - address : bytes - at;
+        size = size < row_left ? size : row_left;
+        bool is_said = span.rule->kind == CFI_OFFSET || span.rule->kind == CFI_DEREF;
+        if (!is_said) {
+            size = row_left;
+        } else if (!code_effect_is_padding(code + at, size)) {
+            compare(subject, address, span.rule, cfi_table_find(&found->table, address), tally);
+        }
+        at += size;
+    }
+}
+
+static void check(const struct subject *subject)
+{
+    struct elf_file file;
+    struct rows said;
+    struct rows found;
+    struct tally tally = {0};
+    cleanup_(closep) int fd = open(subject->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        print_message("%s: not here\n", subject->path);
+        return;
+    }
+    assert_int_equal(elf_file_init(&file, fd), 0);
+    read_both(&file, &said, &found);
+    for (size_t i = 0; i < said.table.segment_count; i++) {
+        compare_segment(subject, &file, &said.table.segments[i], &said, &found, &tally);
+    }
+    print_message("%s: %zu instructions: %zu alike, %zu in other words, %zu unknown, %zu wrong\n",
+                  subject->path, tally.instructions, tally.alike, tally.in_other_words,
+                  tally.unknown, tally.wrong);
+    assert_true(tally.wrong * PER_THOUSAND <= tally.alike * subject->wrong_per_thousand_max);
+    assert_true(tally.alike * 100 >= tally.instructions * subject->known_percent_min);
+    free(said.bytes);
+    free(found.bytes);
+    elf_file_done(&file);
+}
+
+static void agrees_with_what_compilers_say(void **state)
+{
+    (void)state;
+    static const struct subject subjects[] = {
+        {"/usr/bin/bash", 0, true, 80},       {LIBRARIES "ld-linux-x86-64.so.2", 0, true, 70},
+        {LIBRARIES "libm.so.6", 0, true, 90}, {LIBRARIES "libelf.so.1", 0, true, 80},
+        {LIBRARIES "libc.so.6", 1, true, 85}, {LIBRARIES "libcrypto.so.3", 1, false, 80},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        check(&subjects[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_what_compilers_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

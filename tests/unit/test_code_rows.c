@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Functions in assembly without call-frame information, of which the rows are known by hand: each
+ * MARK() says what must hold before the instruction that follows it. The table is that of this very
+ * program. None of them is ever executed.
+ */
+#include "arch_x86_64.h"
+#include "cfi_table.h"
+#include "cleanup.h"
+#include "code_rows.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
+ * LOST, or below the CFA). */
+#define NONE             "0, 0, 0, 0"
+#define ROOT             "2, 0, 0, 0"
+#define SP(n)            "3, 7, " #n ", 0"
+#define BP(n)            "3, 6, " #n ", 0"
+#define SI(n)            "3, 4, " #n ", 0"
+#define AX(n)            "3, 0, " #n ", 0"
+#define AT_SP(n, addend) "4, 7, " #n ", " #addend
+#define FORK(n)          "8, 7, " #n ", 0"
+#define LOST             "1"
+#define SAME             "0"
+#define BELOW(n)         "-" #n
+
+#define MARK(cfa, bp, bx)                                                                          \
+    "771:\n.pushsection .rodata.marks, \"a\"\n.long 771b - ., " cfa ", " bp ", " bx                \
+    "\n.popsection\n"
+#define FUNCTION(name) ".pushsection .text\n.p2align 4\n.type " #name ", @function\n" #name ":\n"
+#define END(name)      ".size " #name ", . - " #name "\n.popsection\n"
+
+/* How one whose symbol is gone is left: with nothing that says where it begins. */
+#define NAMELESS     ".pushsection .text\n.p2align 4\nint3\n.p2align 4\n"
+#define END_NAMELESS "int3\n.popsection\n"
+
+extern const char marks[], marks_end[];
+__asm__(".pushsection .rodata.marks, \"a\"\n.globl marks\nmarks:\n.popsection\n");
+
+__asm__(
+    FUNCTION(pushes) /* what a compiler makes */
+    MARK(SP(8), SAME, SAME) "push %rbx\n" MARK(SP(16), SAME, BELOW(16)) "push %rbp\n" MARK(SP(24), BELOW(24), BELOW(16)) "mov %rdi, %rbp\n" MARK(SP(24), BELOW(24), BELOW(16)) "sub $0x28, %rsp\n" MARK(
+        SP(64), BELOW(24),
+        BELOW(
+            16)) "mov %rsi, %rbx\n call pushes\n" MARK(SP(64), BELOW(24),
+                                                       BELOW(
+                                                           16)) "add $0x28, %rsp\n" MARK(SP(24),
+                                                                                         BELOW(24),
+                                                                                         BELOW(
+                                                                                             16)) "pop %rbp\n" MARK(SP(16),
+                                                                                                                    SAME,
+                                                                                                                    BELOW(
+                                                                                                                        16)) "pop %rbx\n" MARK(SP(8),
+                                                                                                                                               SAME,
+                                                                                                                                               SAME) "ret\n" END(pushes));
+
+__asm__(
+    FUNCTION(frame) /* one that aligns its stack */
+    "push %rbp\n" MARK(SP(16), BELOW(16), SAME) "mov %rsp, %rbp\n" MARK(
+        BP(16), BELOW(16),
+        SAME) "and $-32, %rsp\n" MARK(BP(16), BELOW(16),
+                                      SAME) "push %rdi\n" MARK(BP(16), BELOW(16),
+                                                               SAME) "leave\n" MARK(SP(8), SAME,
+                                                                                    SAME) "ret\n" END(frame));
+
+__asm__(
+    FUNCTION(saved_sp) /* and one that keeps the old stack pointer on the new stack */
+    "mov %rsp, %rax\n push %rbx\n" MARK(SP(16), SAME, BELOW(16)) "sub $64, %rsp\n" MARK(
+        SP(80), SAME, BELOW(16)) "and $-64, %rsp\n" MARK(AX(8), SAME,
+                                                         BELOW(16)) "mov %rax, 56(%rsp)\n" MARK(AT_SP(56,
+                                                                                                      8),
+                                                                                                SAME,
+                                                                                                BELOW(16)) "xor %ebx, %ebx\n call pushes\n" MARK(AT_SP(56, 8), SAME, BELOW(16)) "movq $0, 48(%rsp)\n" MARK(AT_SP(56, 8), SAME, BELOW(16)) "mov 56(%rsp), %rsi\n xor %eax, %eax\n" MARK(AT_SP(56,
+                                                                                                                                                                                                                                                                                             8),
+                                                                                                                                                                                                                                                                                       SAME,
+                                                                                                                                                                                                                                                                                       BELOW(
+                                                                                                                                                                                                                                                                                           16)) "movups %xmm0, 48(%rsp)\n" MARK(SI(8),
+                                                                                                                                                                                                                                                                                                                                SAME,
+                                                                                                                                                                                                                                                                                                                                BELOW(
+                                                                                                                                                                                                                                                                                                                                    16)) "mov -8(%rsi), %rbx\n lea (%rsi), %rsp\n" MARK(SP(8), SAME, SAME) "ret\n" END(saved_sp));
+
+__asm__(
+    FUNCTION(branches) /* ways that part and meet */
+    "test %rdi, %rdi\n jz 2f\n push %rbp\n" MARK(SP(16), BELOW(16), SAME) "1: dec %rdi\n jnz 1b\n" MARK(
+        SP(16), BELOW(16), SAME) "pop %rbp\n" MARK(SP(8), SAME,
+                                                   SAME) "2: jmp pushes\n" END(branches));
+
+__asm__(FUNCTION(no_return) /* what follows a call that does not return is another way's */
+        "test %rdi, %rdi\n jz 1f\n sub $24, %rsp\n" MARK(
+            SP(32), SAME, SAME) "call pushes\n"
+                                "1: mov $1, %eax\n" MARK(SP(8), SAME, SAME) "ret\n" END(no_return));
+
+__asm__(FUNCTION(own_address) /* a call that only pushes */
+        "call 1f\n 1:" MARK(SP(16), SAME, SAME) "pop %rax\n" MARK(SP(8), SAME,
+                                                                  SAME) "ret\n" END(own_address));
+
+__asm__(FUNCTION(other_stack) /* nothing tells what is on it */
+        "push %rbp\n mov %rdi, %rsp\n" MARK(NONE, SAME, SAME) "call pushes\n" MARK(
+            NONE, SAME, SAME) "jmp *%rax\n" END(other_stack));
+
+__asm__(FUNCTION(pushed_return) /* a return that is a jump */
+        "push %rdi\n" MARK(NONE, SAME, SAME) "nop\n ret\n" END(pushed_return));
+
+__asm__(FUNCTION(loop_that_grows) /* what is pushed depends on how often */
+        "1: push %rdi\n" MARK(NONE, SAME, SAME) "dec %rsi\n jnz 1b\n ud2\n" END(loop_that_grows));
+
+__asm__(NAMELESS "push %rbp\n push %rbx\n" MARK(
+    SP(24), BELOW(16),
+    BELOW(24)) "xor %ebx, %ebx\n"
+               "xor %ebp, %ebp\n" MARK(SP(24), BELOW(16), BELOW(24)) "pop %rbx\n" MARK(
+                   SP(16), BELOW(16), SAME) "pop %rbp\n" MARK(SP(8), SAME,
+                                                              SAME) "ret\n" END_NAMELESS);
+
+__asm__(NAMELESS /* behind a call of nobody knows what, nothing is known of what stands before it */
+        "push %rbx\n" MARK(NONE, SAME, SAME) "call *%rax\n" MARK(
+            SP(16), SAME, BELOW(16)) "pop %rbx\n" MARK(SP(8), SAME, SAME) "ret\n" END_NAMELESS);
+
+__asm__(
+    FUNCTION(new_thread) /* as clone() */
+    "mov $56, %eax\n syscall\n" MARK(FORK(8), SAME, SAME) "test %rax, %rax\n" MARK(FORK(8), SAME, SAME) "jl 2f\n" MARK(FORK(8), SAME, SAME) "jz 1f\n" MARK(
+        SP(8), SAME,
+        SAME) "ret\n" MARK(ROOT, SAME,
+                           SAME) "1: xor %ebp, %ebp\n pop %rax\n" MARK(ROOT, SAME,
+                                                                       SAME) "call *%rax\n" MARK(ROOT,
+                                                                                                 SAME,
+                                                                                                 SAME) "mov $60, %eax\n syscall\n"
+                                                                                                       "2: neg %eax\n" MARK(
+                                                                                                           SP(8),
+                                                                                                           SAME,
+                                                                                                           SAME) "ret\n" END(new_thread));
+
+__asm__(".pushsection .rodata.marks, \"a\"\n.globl marks_end\nmarks_end:\n.popsection\n");
+
+__asm__(
+    ".pushsection .text\n.p2align 4\nint3\n.type trampoline, @function\n"
+    "trampoline: mov $15, %rax\n syscall\n.size trampoline, . - trampoline\n int3\n.popsection\n"
+    ".globl trampoline\n");
+extern const char trampoline, __executable_start;
+
+struct mark {
+    int32_t where; /* from here */
+    int32_t kind;
+    int32_t cfa_register;
+    int32_t cfa_offset;
+    int32_t cfa_addend;
+    int32_t kept[2]; /* rbp and rbx */
+};
+
+struct world {
+    void *bytes;
+    struct cfi_table table;
+};
+
+static int make_world(void **state)
+{
+    static struct world world;
+    size_t size_bytes = 0;
+    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(code_rows_read(fd, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &world.bytes, &size_bytes), 0);
+    assert_int_equal(cfi_table_open(world.bytes, size_bytes, &world.table), 0);
+    cfi_builder_free(builder);
+    *state = &world;
+    return 0;
+}
+
+static int free_world(void **state)
+{
+    free(((struct world *)*state)->bytes);
+    return 0;
+}
+
+static void check_kept(const char *name, uint64_t at, int32_t wanted, uint8_t saved, int32_t offset)
+{
+    enum cfi_saved expected = wanted < 0 ? CFI_AT_CFA : wanted == 0 ? CFI_SAME : CFI_LOST;
+    /* What was saved and has not been changed yet is in both places. */
+    bool is_same = saved == CFI_SAME && expected == CFI_AT_CFA;
+    if (!is_same && (saved != expected || (wanted < 0 && offset != wanted))) {
+        fail_msg("at %#lx: %s %u%+d, not %d", (unsigned long)at, name, saved, offset, wanted);
+    }
+}
+
+static void knows_each_instruction(void **state)
+{
+    const struct world *world = *state;
+    size_t count = (size_t)(marks_end - marks) / sizeof(struct mark);
+    assert_in_range(count, 30, 100);
+    for (size_t i = 0; i < count; i++) {
+        struct mark mark;
+        const char *at = marks + i * sizeof mark;
+        memcpy(&mark, at, sizeof mark);
+        uint64_t address = (uint64_t)(at + mark.where - &__executable_start);
+        const struct cfi_rule *rule = cfi_table_find(&world->table, address);
+        if (rule->kind != (uint8_t)mark.kind ||
+            (mark.kind > CFI_ROOT &&
+             (rule->cfa_register != (uint8_t)mark.cfa_register ||
+              rule->cfa_offset != mark.cfa_offset || rule->cfa_addend != mark.cfa_addend))) {
+            fail_msg("mark %zu at %#lx: kind %u, CFA r%u%+d%+d, not kind %d, r%d%+d%+d", i,
+                     (unsigned long)address, rule->kind, rule->cfa_register, rule->cfa_offset,
+                     rule->cfa_addend, mark.kind, mark.cfa_register, mark.cfa_offset,
+                     mark.cfa_addend);
+        }
+        if (mark.kind > CFI_ROOT) {
+            check_kept("rbp", address, mark.kept[0], rule->bp_saved, rule->bp_offset);
+            check_kept("rbx", address, mark.kept[1], rule->bx_saved, rule->bx_offset);
+        }
+    }
+}
+
+static void knows_a_signal_trampoline(void **state)
+{
+    const struct world *world = *state;
+    uint64_t start = (uint64_t)(&trampoline - &__executable_start);
+    /* From the byte before it, which a return address leads to, to that behind the system call. */
+    for (uint64_t at = start - 1; at < start + 10; at++) {
+        const struct cfi_rule *rule = cfi_table_find(&world->table, at);
+        assert_int_equal(rule->kind, CFI_DEREF);
+        assert_int_equal(rule->signal_frame, 1);
+        assert_int_equal(rule->cfa_register, ARCH_DWARF_SP);
+        assert_int_equal(rule->cfa_offset, 160);
+        assert_int_equal(rule->ra_saved, CFI_AT_SP);
+        assert_int_equal(rule->ra_offset, 168);
+    }
+    assert_int_equal(cfi_table_find(&world->table, start - 2)->kind, CFI_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_each_instruction),
+        cmocka_unit_test(knows_a_signal_trampoline),
+    };
+    return cmocka_run_group_tests(tests, make_world, free_world);
+}
