@@ -33,6 +33,8 @@ static const struct {
     {"truncated_stacks", "stack does not reach its root", "stacks do not reach their root"},
     {"stitched_stacks", "of them was brought to its root from earlier ones of its thread",
      "of them were brought to their root from earlier ones of their thread"},
+    {"unproved_stacks", "stack reaches its root by a frame pointer that is not proved to be one",
+     "stacks reach their root by frame pointers that are not proved to be some"},
     {"cold_stacks", "stack was unwound before all tables had come",
      "stacks were unwound before all tables had come"},
     {"mapping_uncertain", "sample was taken while what was mapped was uncertain",

@@ -209,6 +209,9 @@ static void count_stacks(const struct profile *profile, struct report *report)
         case PROFILE_STACK_COMPLETE:
             report->complete_count++;
             break;
+        case PROFILE_STACK_UNPROVED:
+            report->unproved_count++;
+            break;
         case PROFILE_STACK_TRUNCATED:
             report->truncated_count++;
             break;

@@ -44,6 +44,7 @@ struct report {
     size_t row_count;
     uint64_t sample_count;
     uint64_t complete_count;
+    uint64_t unproved_count; /* at their root, but not on proof */
     uint64_t truncated_count;
     uint64_t stitched_count; /* of them */
     uint64_t none_count;

@@ -151,9 +151,12 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
                   (double)(profile->last_ns - profile->first_ns) / 1e9);
     char rate[TEXT_RATE_BYTES];
     (void)fputs(text_rate(period_ns, rate), file);
-    (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), %" PRIu64 " truncated",
-                  report->complete_count, percent(report->complete_count, report->sample_count),
-                  report->truncated_count);
+    (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), ", report->complete_count,
+                  percent(report->complete_count, report->sample_count));
+    if (report->unproved_count > 0) {
+        (void)fprintf(file, "%" PRIu64 " not proved, ", report->unproved_count);
+    }
+    (void)fprintf(file, "%" PRIu64 " truncated", report->truncated_count);
     if (report->stitched_count > 0) {
         (void)fprintf(file, " (%" PRIu64 " stitched)", report->stitched_count);
     }
@@ -265,6 +268,7 @@ void report_print_json(FILE *file, const struct profile *profile, const struct r
     }
     json_out_begin(&out, "stacks", '{');
     json_out_u64(&out, "complete", report->complete_count);
+    json_out_u64(&out, "unproved", report->unproved_count);
     json_out_u64(&out, "truncated", report->truncated_count);
     json_out_u64(&out, "stitched", report->stitched_count);
     json_out_u64(&out, "none", report->none_count);

@@ -94,6 +94,7 @@ static void print_all(FILE *out, const struct books *books)
         {"orphan_completions", books->orphan_completions},
         {"truncated_stacks", books->truncated_stacks},
         {"stitched_stacks", books->stitched_stacks},
+        {"unproved_stacks", books->unproved_stacks},
         {"cold_stacks", books->cold_stacks},
         {"code_lookups", books->code_lookups},
         {"code_lookups_kept", books->code_lookups_kept},

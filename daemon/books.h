@@ -40,6 +40,7 @@ struct books {
     uint64_t orphan_completions;
     uint64_t truncated_stacks;
     uint64_t stitched_stacks;   /* of them: brought to their root from earlier ones */
+    uint64_t unproved_stacks;   /* at their root, but not on proof */
     uint64_t cold_stacks;       /* unwound before the tables that they needed had come */
     uint64_t code_lookups;      /* of frames' rules, */
     uint64_t code_lookups_kept; /* and those of them that were remembered from before */

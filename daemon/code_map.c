@@ -213,7 +213,7 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
     if (code == UNWIND_CODE_PENDING) {
         bool settled = settle || !is_asked_for(mapping);
         map->counts.unready_count += settled;
-        return settled ? UNWIND_CODE_NO_RULE : code;
+        return settled ? UNWIND_CODE_LATE : code;
     }
     /* What has ended is not what the address stands for in this generation. */
     bool lasting = mapping->to_ns == TIME_OPEN_NS;

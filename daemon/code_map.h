@@ -20,7 +20,8 @@ struct code_map *code_map_free(struct code_map *map);
 
 /*
  * The code at `pc`. `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. With
- * `settle` a table that is not there yet is no rule, never UNWIND_CODE_PENDING, and is counted.
+ * `settle` a table that is not there yet is UNWIND_CODE_LATE, never UNWIND_CODE_PENDING, and
+ * counted.
  */
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
                                uint64_t time_ns, bool settle, const struct cfi_rule **ret);

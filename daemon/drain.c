@@ -171,8 +171,8 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
         uncertain ||
         (process != NULL && process_feed_is_doubtful(drain->feed, process, sample->time_ns));
     drain->counts.stitched_stacks += sample->quality == STACK_STITCHED;
-    drain->counts.truncated_stacks +=
-        sample->quality != STACK_NONE && sample->quality != STACK_COMPLETE;
+    drain->counts.unproved_stacks += sample->quality == STACK_UNPROVED;
+    drain->counts.truncated_stacks += stack_is_truncated(sample->quality);
     if ((uncertain || unmapped) && process != NULL) {
         process_feed_reread(drain->feed, process, sample->time_ns);
     }

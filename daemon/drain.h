@@ -42,6 +42,7 @@ struct drain_cpu_counts {
 struct drain_counts {
     uint64_t truncated_stacks;
     uint64_t stitched_stacks;    /* of them: brought to their root from earlier ones */
+    uint64_t unproved_stacks;    /* at their root, but not on proof */
     uint64_t cold_stacks;        /* taken before the tables that they needed had come */
     struct code_map_counts code; /* as of the last drain_held() */
     uint64_t mapping_uncertain;

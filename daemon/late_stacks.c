@@ -75,8 +75,7 @@ static uint64_t complete(struct late_stacks *late, const struct deferred_open *o
         late->counts.orphan_partials += open->sample_count;
         return 0;
     }
-    return sample.quality == STACK_NONE || sample.quality == STACK_COMPLETE ? 0
-                                                                            : open->sample_count;
+    return stack_is_truncated(sample.quality) ? open->sample_count : 0;
 }
 
 static bool has_ended(struct late_stacks *late, const struct deferred_open *open)

@@ -20,7 +20,14 @@ enum stack_quality {
     STACK_NO_RULE = 4,    /* nothing says who called the last frame */
     STACK_BAD_MEMORY = 5, /* the chain leads to where no stack can be */
     STACK_STITCHED = 6,   /* as STACK_SHORT_COPY, and brought to its root from earlier ones */
+    STACK_UNPROVED = 7, /* reaches its root, but by a frame pointer that nothing proves to be one */
 };
+
+/* Whether it does not reach its root by itself. */
+static inline bool stack_is_truncated(enum stack_quality quality)
+{
+    return quality != STACK_NONE && quality != STACK_COMPLETE && quality != STACK_UNPROVED;
+}
 
 /* Why a sample whose stack was to come later has no more than it has. The values are in the file.
  */

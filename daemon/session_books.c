@@ -170,6 +170,7 @@ char *session_books_print(const struct session_books *books, struct collector *c
         .totals_only = totals_only,
         .truncated_stacks = counts.drain.truncated_stacks,
         .stitched_stacks = counts.drain.stitched_stacks,
+        .unproved_stacks = counts.drain.unproved_stacks,
         .cold_stacks = counts.drain.cold_stacks,
         .code_lookups = counts.drain.code.find_count,
         .code_lookups_kept = counts.drain.code.hit_count,

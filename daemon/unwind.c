@@ -41,6 +41,17 @@ static uint64_t written_address(const struct walk *walk, uint64_t pc, enum arriv
     return arrival == ARRIVAL_SIGNAL || is_trampoline ? pc + 1 : pc;
 }
 
+/* Code without a rule may use rbp for something else, or not have made its frame yet. */
+static void note_unproved(struct walk *walk)
+{
+    walk->result.unproved = walk->result.unproved || walk->code != UNWIND_CODE_RULE;
+}
+
+static enum stack_quality root_quality(const struct walk *walk)
+{
+    return walk->result.unproved ? STACK_UNPROVED : STACK_COMPLETE;
+}
+
 /* Returns STACK_NONE, or what the stack ends with without this frame; with a table that is pending
  * that has no meaning. */
 static enum stack_quality add_frame(struct walk *walk, uint64_t pc, enum arrival arrival,
@@ -72,9 +83,17 @@ static enum stack_quality add_leaf(struct walk *walk)
                                                                                : STACK_NONE;
 }
 
+/* Behind the call that makes a thread the child, whose result is 0, has no caller. Only the sampled
+ * instruction can stand there, so that rax is its own. */
+static bool is_child(const struct walk *walk)
+{
+    return walk->rule->kind == CFI_FORK && walk->result.frame_count == 1 &&
+           walk->input->registers[ARCH_DWARF_AX] == 0;
+}
+
 static bool is_root(const struct walk *walk)
 {
-    return walk->code == UNWIND_CODE_RULE && walk->rule->kind == CFI_ROOT;
+    return walk->code == UNWIND_CODE_RULE && (walk->rule->kind == CFI_ROOT || is_child(walk));
 }
 
 static bool is_switch(const struct walk *walk)
@@ -84,8 +103,9 @@ static bool is_switch(const struct walk *walk)
 
 static bool keeps_frame_pointer(const struct walk *walk)
 {
-    return walk->code == UNWIND_CODE_RULE ? unwind_fp_is_rule(walk->rule)
-                                          : walk->input->mode == UNWIND_AUTO;
+    return walk->code == UNWIND_CODE_RULE
+               ? unwind_fp_is_rule(walk->rule)
+               : walk->code == UNWIND_CODE_NO_RULE && walk->input->mode == UNWIND_AUTO;
 }
 
 /* Where the frame pointer of the last frame points, or 0: it has none, or nobody knows. */
@@ -111,13 +131,14 @@ static enum stack_quality take_chain(struct walk *walk, size_t next, enum stack_
     }
     for (; next < input->chain_count; next++) {
         uint64_t pc = input->chain[next];
+        note_unproved(walk);
         enum stack_quality end = pc == 0 ? STACK_NO_RULE : add_frame(walk, pc, ARRIVAL_CALL, 0);
         if (end != STACK_NONE) {
             return end;
         }
         walk->result.fp_frame_count++;
         if (is_root(walk)) {
-            return STACK_COMPLETE;
+            return root_quality(walk);
         }
         bool passes_on = is_switch(walk);
         walk->result.crossed = walk->result.crossed || passes_on;
@@ -215,12 +236,12 @@ static enum stack_quality step(struct walk *walk)
     bool by_rule = walk->code == UNWIND_CODE_RULE;
     bool interrupted = by_rule && walk->rule->signal_frame != 0;
     if (is_root(walk)) {
-        return STACK_COMPLETE;
+        return root_quality(walk);
     }
     if (is_switch(walk)) {
         return step_over_switch(walk);
     }
-    if (!by_rule && walk->input->mode == UNWIND_CFI) {
+    if (!by_rule && !keeps_frame_pointer(walk)) {
         return STACK_NO_RULE;
     }
     uint64_t bp = frame_pointer(walk);
@@ -232,6 +253,7 @@ static enum stack_quality step(struct walk *walk)
     if (quality != STACK_NONE) {
         return quality;
     }
+    note_unproved(walk);
     walk->callee_bp = bp;
     uint64_t sp = walk->frame.registers[ARCH_DWARF_SP];
     if (interrupted) {

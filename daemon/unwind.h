@@ -23,7 +23,8 @@ enum unwind_code {
     UNWIND_CODE_NONE,    /* not executable memory, as far as anybody knows */
     UNWIND_CODE_RULE,    /* its module has a rule: never CFI_NONE or CFI_UNSUPPORTED */
     UNWIND_CODE_NO_RULE, /* executable, without a rule that can be followed */
-    UNWIND_CODE_PENDING, /* its module's table is not there yet */
+    UNWIND_CODE_PENDING, /* its module's table is not there yet, */
+    UNWIND_CODE_LATE,    /* and nobody waits for it any more: the stack ends there */
 };
 
 /* Asked for each frame; `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. */
@@ -51,8 +52,9 @@ struct unwind_input {
 };
 
 struct unwind_result {
-    bool pending; /* a table was not there: nothing else here holds, ask again later */
-    bool crossed; /* it goes over to another stack: places of frames do not tell what is above */
+    bool pending;  /* a table was not there: nothing else here holds, ask again later */
+    bool unproved; /* a frame pointer was followed where no rule says that it is one */
+    bool crossed;  /* it goes over to another stack: places of frames do not tell what is above */
     enum stack_quality quality;
     size_t frame_count;
     uint16_t cfi_frame_count; /* frames whose caller a rule gave, and */

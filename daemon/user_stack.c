@@ -114,7 +114,8 @@ static void stitch_stack(struct user_stack *stack, const struct process *process
         result->quality = STACK_STITCHED;
         result->frame_count = found.count;
     }
-    if (result->quality == STACK_COMPLETE || result->quality == STACK_STITCHED) {
+    if (result->quality == STACK_COMPLETE || result->quality == STACK_UNPROVED ||
+        result->quality == STACK_STITCHED) {
         stitch_learn(stack->stitch, process->generation, tid, &found);
     }
 }

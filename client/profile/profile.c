@@ -24,6 +24,7 @@
 #define QUALITY_DEPTH          3
 #define QUALITY_NO_RULE        4
 #define QUALITY_STITCHED       6
+#define QUALITY_UNPROVED       7
 #define MADE_CODE              "[jit]"
 #define CLOSED_LOST            1
 
@@ -539,6 +540,8 @@ enum profile_rooted profile_rooted(const struct profile_sample *sample)
         return PROFILE_STACK_COMPLETE;
     case QUALITY_STITCHED:
         return PROFILE_STACK_STITCHED;
+    case QUALITY_UNPROVED:
+        return PROFILE_STACK_UNPROVED;
     default:
         return PROFILE_STACK_TRUNCATED;
     }

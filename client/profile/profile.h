@@ -37,6 +37,7 @@ enum profile_rooted {
     PROFILE_STACK_COMPLETE,
     PROFILE_STACK_TRUNCATED,
     PROFILE_STACK_STITCHED, /* brought to its root from earlier ones of its thread: no proof */
+    PROFILE_STACK_UNPROVED, /* at its root, by a frame pointer that is not proved to be one */
 };
 
 struct profile_sample {

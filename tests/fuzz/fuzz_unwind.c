@@ -23,7 +23,7 @@ struct code {
 /* Rules become such as cfi_table_open() lets through. */
 static void make_valid(struct cfi_rule *rule)
 {
-    rule->kind = (uint8_t)(CFI_ROOT + rule->kind % (CFI_SWITCH - CFI_ROOT + 1));
+    rule->kind = (uint8_t)(CFI_ROOT + rule->kind % (CFI_FORK - CFI_ROOT + 1));
     rule->cfa_register %= ARCH_REGISTERS_COUNT;
     rule->cfa_index %= ARCH_REGISTERS_COUNT;
     rule->ra_saved = rule->ra_saved % 2 != 0 ? CFI_AT_SP : CFI_AT_CFA;
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     size_t callers = (size_t)result.cfi_frame_count + result.fp_frame_count;
     if (!result.pending && (callers + 1 != result.frame_count || frames[0] != input.ip ||
                             result.frame_count > input.max_depth ||
-                            result.quality < STACK_COMPLETE || result.quality > STACK_BAD_MEMORY)) {
+                            result.quality < STACK_COMPLETE || result.quality > STACK_UNPROVED)) {
         abort();
     }
     for (size_t i = 1; !result.pending && i < result.frame_count; i++) {

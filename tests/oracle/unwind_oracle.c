@@ -40,7 +40,7 @@ struct note {
 
 struct tally {
     size_t verdicts[VERDICT_COUNT];
-    size_t qualities[STACK_BAD_MEMORY + 1];
+    size_t qualities[STACK_UNPROVED + 1];
     size_t frame_count;
     size_t cut_count; /* stacks that end early when less of them is copied, */
     size_t cut_joined_count;
@@ -50,8 +50,8 @@ struct tally {
     size_t note_count;
 };
 
-static const char *const quality_names[STACK_BAD_MEMORY + 1] = {
-    "none", "complete", "short copy", "depth", "no rule", "bad memory",
+static const char *const quality_names[STACK_UNPROVED + 1] = {
+    "none", "complete", "short copy", "depth", "no rule", "bad memory", "stitched", "unproved",
 };
 
 static void add_note(struct tally *tally, const char *text)
@@ -284,7 +284,7 @@ static void print_tally(const struct oracle_process *process, const struct tally
     }
     (void)printf(" | %7zu %7zu %7zu %5zu |", tally->cut_count, tally->cut_joined_count,
                  tally->cut_complete_count, tally->cut_wrong_count);
-    for (size_t i = STACK_COMPLETE; i <= STACK_BAD_MEMORY; i++) {
+    for (size_t i = STACK_COMPLETE; i <= STACK_UNPROVED; i++) {
         (void)printf(" %6zu", tally->qualities[i]);
     }
     (void)printf("\n");

@@ -48,8 +48,8 @@ KNOWN = {
     "altstack": r"\[truncated\];(?:[^;]*;)*on_signal;odd_spin",
     # Whether makecontext's trampoline is known to be a root is for others to say.
     "coroutine": r"(?:\[truncated\];)?(?:[^;]*;)?coroutine_body;odd_spin",
-    # Without call-frame information there is no proof of anything.
-    "hostilebp": r"\[truncated\];(?:[^;]*;)*hostile_spin",
+    # Its instructions say where its caller is, whatever rbp holds; of a stack pointer that is none nothing is known.
+    "hostilebp": ROOT + r"run_hostilebp;hostile_spin",
     "hostilesp": r"\[truncated\];(?:[^;]*;)*hostile_spin",
 }
 known = collections.Counter()

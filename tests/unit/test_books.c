@@ -57,7 +57,7 @@ static const char two_cpus_printed[] =
     "\"idle\":5,\"unexplained\":-1,\"kept\":13,\"filtered\":2,\"dropped\":1,\"steal_ns\":5,"
     "\"offline_ns\":6,\"crowded\":4},"
     "\"idle_source\":\"switches,proc_stat\",\"orphan_partials\":8,\"orphan_completions\":9,"
-    "\"truncated_stacks\":2,\"stitched_stacks\":5,\"cold_stacks\":1,"
+    "\"truncated_stacks\":2,\"stitched_stacks\":5,\"unproved_stacks\":4,\"cold_stacks\":1,"
     "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
     "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
     "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
@@ -95,6 +95,7 @@ static void prints_each_cpu_and_the_total(void **state)
         .orphan_completions = 9,
         .truncated_stacks = 2,
         .stitched_stacks = 5,
+        .unproved_stacks = 4,
         .code_lookups = 9,
         .code_lookups_kept = 8,
         .cold_stacks = 1,

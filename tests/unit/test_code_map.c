@@ -108,7 +108,7 @@ static void what_is_settled_early_is_counted_and_not_remembered(void **state)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
-    assert_int_equal(find_with(world, PID, LEAF, 20, true), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find_with(world, PID, LEAF, 20, true), UNWIND_CODE_LATE);
     assert_int_equal(code_map_counts(world->map).unready_count, 1);
     fake_module_ready(&world->cache, 1, fake_module_table());
     assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
@@ -132,8 +132,8 @@ static void what_was_refused_is_asked_for_again_a_second_later(void **state)
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
     world->cache.refuses = true;
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_NO_RULE);
-    assert_int_equal(find(world, LEAF, UINT64_C(900000000)), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_LATE);
+    assert_int_equal(find(world, LEAF, UINT64_C(900000000)), UNWIND_CODE_LATE);
     assert_int_equal(world->cache.request_count, 1);
     assert_int_equal(code_map_counts(world->map).unready_count, 2);
 
@@ -143,7 +143,7 @@ static void what_was_refused_is_asked_for_again_a_second_later(void **state)
     fake_module_failed(&world->cache, 1, MODULE_FAILURE_LIMIT);
     assert_true(code_map_poll(world->map));
     assert_false(code_map_poll(world->map));
-    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_LATE);
 
     assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_PENDING);
     fake_module_ready(&world->cache, 1, fake_module_table());
@@ -253,7 +253,7 @@ static void asks_for_a_few_files_in_a_round_and_for_the_others_later(void **stat
         for (uint64_t i = 0; i < 200; i++) {
             enum unwind_code code = find(world, 0x10000 * i, 20);
             bool is_asked_for = i < asked;
-            assert_int_equal(code, is_asked_for ? UNWIND_CODE_PENDING : UNWIND_CODE_NO_RULE);
+            assert_int_equal(code, is_asked_for ? UNWIND_CODE_PENDING : UNWIND_CODE_LATE);
         }
         assert_int_equal(world->cache.request_count, asked < 200 ? asked : 200);
         assert_false(code_map_poll(world->map));

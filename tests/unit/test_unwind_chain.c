@@ -26,7 +26,7 @@ static void joins_the_chain_where_the_copy_ends(void **state)
          .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
          .chain_count = 4,
          .callers = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .fp_count = 3},
         {.name = "after frames in the copy",
          .ip = CODE(CODE_FRAME),
@@ -36,7 +36,7 @@ static void joins_the_chain_where_the_copy_ends(void **state)
          .chain = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
          .chain_count = 4,
          .callers = {CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .cfi_count = 1,
          .fp_count = 2},
         {.name = "past a caller that the kernel cannot see",
@@ -47,7 +47,7 @@ static void joins_the_chain_where_the_copy_ends(void **state)
          .chain = {CODE(CODE_LEAF), CODE(CODE_JIT), CODE(CODE_ROOT)},
          .chain_count = 3,
          .callers = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .cfi_count = 1,
          .fp_count = 2},
     };
@@ -80,7 +80,7 @@ static void joins_the_chain_from_frames_of_other_kinds(void **state)
          .chain = {CODE(CODE_RESTORER), CODE(CODE_JIT), CODE(CODE_ROOT)},
          .chain_count = 3,
          .callers = {EXACT(CODE(CODE_FRAME)), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .cfi_count = 1,
          .fp_count = 2},
         {.name = "with only the saved frame pointer copied",
@@ -91,7 +91,7 @@ static void joins_the_chain_from_frames_of_other_kinds(void **state)
          .chain = {CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
          .chain_count = 3,
          .callers = {CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .fp_count = 2},
     };
     CHECK(stories);
@@ -397,11 +397,11 @@ static void ends_on_any_stack(void **state)
             continue;
         }
         assert_in_range(result.frame_count, 1, story.max_depth);
-        assert_in_range(result.quality, STACK_COMPLETE, STACK_BAD_MEMORY);
+        assert_in_range(result.quality, STACK_COMPLETE, STACK_UNPROVED);
         assert_int_equal(frames[0], story.ip);
         assert_int_equal(result.cfi_frame_count + result.fp_frame_count, result.frame_count - 1);
         deep_count += result.frame_count > 3;
-        complete_count += result.quality == STACK_COMPLETE;
+        complete_count += result.quality == STACK_COMPLETE || result.quality == STACK_UNPROVED;
     }
     assert_in_range(deep_count, RANDOM_ROUNDS / 200, RANDOM_ROUNDS);
     assert_in_range(complete_count, RANDOM_ROUNDS / 100, RANDOM_ROUNDS);

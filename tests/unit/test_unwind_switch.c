@@ -70,7 +70,7 @@ static void crosses_with_a_frame_pointer_that_the_callee_saved(void **state)
          .chain = {CODE(CODE_JIT), CODE(CODE_SWITCH), CODE(CODE_ROOT)},
          .chain_count = 3,
          .callers = {CODE(CODE_SWITCH), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .fp_count = 2,
          .crossed = true},
     };
@@ -110,7 +110,7 @@ static void crosses_with_the_sampled_frame_pointer(void **state)
          .chain = {CODE(CODE_SWITCH_LEAF), CODE(CODE_JIT), CODE(CODE_ROOT)},
          .chain_count = 3,
          .callers = {CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
+         .quality = STACK_UNPROVED,
          .fp_count = 2,
          .crossed = true},
         {.name = "from below a handler's stack",

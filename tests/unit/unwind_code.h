@@ -34,6 +34,8 @@ enum code_function {
     CODE_SWITCH,  /* goes over to another stack, */
     CODE_SWITCH_LEAF,  /* with CFA = rsp + 8 before and after, */
     CODE_SWITCH_FRAME, /* or as CODE_GO */
+    CODE_FORK,         /* CFA = rsp + 8, and a root where rax is 0 */
+    CODE_LATE,         /* its table has not come in time */
     CODE_END,
 };
 
@@ -109,6 +111,10 @@ static const struct cfi_rule code_rules[CODE_END] = {
                            .bp_saved = CFI_LOST,
                            .bx_saved = CFI_LOST,
                            .keeps_fp = 1},
+    [CODE_FORK] = {.kind = CFI_FORK,
+                   .cfa_register = ARCH_DWARF_SP,
+                   .cfa_offset = 8,
+                   AT_CFA(ra, -8)},
 };
 
 static inline enum unwind_code code_lookup(uint64_t pc, const struct cfi_rule **ret, void *userdata)
@@ -123,6 +129,9 @@ static inline enum unwind_code code_lookup(uint64_t pc, const struct cfi_rule **
     }
     if (function == CODE_LOADING) {
         return UNWIND_CODE_PENDING;
+    }
+    if (function == CODE_LATE) {
+        return UNWIND_CODE_LATE;
     }
     *ret = &code_rules[function];
     return UNWIND_CODE_RULE;

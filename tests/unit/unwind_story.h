@@ -18,7 +18,7 @@
 /* One stack. What is not said of it is 0. */
 struct story {
     const char *name;
-    uint64_t ip, bp, bx, r10;
+    uint64_t ip, ax, bp, bx, r10;
     uint64_t sp; /* 0: STACK_START */
     uint64_t words[WORDS_MAX];
     size_t word_count; /* the copied ones */
@@ -57,6 +57,7 @@ static inline void unwind_story(const struct story *story, uint64_t *frames,
         .chain_cut = story->chain_cut,
     };
     input.registers[ARCH_DWARF_SP] = story->sp == 0 ? STACK_START : story->sp;
+    input.registers[ARCH_DWARF_AX] = story->ax;
     input.registers[ARCH_DWARF_BP] = story->bp;
     input.registers[ARCH_DWARF_BX] = story->bx;
     input.registers[CODE_DWARF_R10] = story->r10;
