@@ -33,7 +33,7 @@ TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
 class Declaration:
     """What one file declares: for each process name the patterns of whole stacks and of their inner parts."""
 
-    def __init__(self, path, program, process):
+    def __init__(self, lines, where, program, process):
         self.spins = set()
         self.libc = set(LIBC_NAMES)
         self.own = set()
@@ -42,13 +42,12 @@ class Declaration:
         self.twin = False
         self.chains = {}
         self.process = process
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                statement = line.split("#")[0].split(None, 1)
-                if statement:
-                    self.add(statement[0], statement[1].strip() if len(statement) > 1 else "", f"{path}:{number}")
+        for number, line in enumerate(lines, 1):
+            statement = line.split("#")[0].split(None, 1)
+            if statement:
+                self.add(statement[0], statement[1].strip() if len(statement) > 1 else "", f"{where}:{number}")
         if not self.spins or not self.chains:
-            raise ValueError(f"{path}: it needs `spins` and a chain")
+            raise ValueError(f"{where}: it needs `spins` and a chain")
         self.names = {name for chains in self.chains.values() for chain in chains for token in chain
                       for name in TOKEN.match(token).group(1).split("|")}
         self.whole = {}

@@ -48,6 +48,15 @@ class Twin:
         return frame._replace(name=self.rows[at - 1][1], named=True)
 
 
+def verdict_of(declaration, process, frames, quality):
+    if not frames:
+        return "none"
+    text = declaration.text(frames)
+    if quality == recording.COMPLETE:
+        return "true" if declaration.whole[process].fullmatch(text) else "UNTRUE"
+    return "marked" if declaration.inner[process].fullmatch(text) else "WRONG"
+
+
 class Program:
     """One row of the table."""
 
@@ -56,24 +65,17 @@ class Program:
         self.why_not = why_not
         if why_not:
             return
-        self.declaration = chains.Declaration(declaration, name, "t." + name)
+        with open(declaration, encoding="utf-8") as file:
+            self.declaration = chains.Declaration(file, declaration, name, "t." + name)
         self.twin = Twin(path) if self.declaration.twin else None
         self.counts = collections.Counter()
         self.qualities = collections.Counter()
         self.spun = 0
         self.bad = collections.Counter()
 
-    def verdict(self, sample, frames, text):
-        if not frames:
-            return "none"
-        if sample.quality == recording.COMPLETE:
-            return "true" if self.declaration.whole[sample.process].fullmatch(text) else "UNTRUE"
-        return "marked" if self.declaration.inner[sample.process].fullmatch(text) else "WRONG"
-
     def add(self, sample):
         frames = [self.twin.named(frame) for frame in sample.frames] if self.twin else sample.frames
-        text = self.declaration.text(frames)
-        verdict = self.verdict(sample, frames, text)
+        verdict = verdict_of(self.declaration, sample.process, frames, sample.quality)
         self.counts[verdict] += 1
         if verdict == "marked":
             self.qualities[QUALITIES.get(sample.quality, f"quality {sample.quality}")] += 1
@@ -117,7 +119,59 @@ def print_table(programs):
           f"{totals['WRONG']:7}{totals['UNTRUE']:8}")
 
 
+TRIAL = """spins leaf
+let ROOT = _start;*;main
+chain ROOT/f1;f2;leaf>*;handler
+chain ROOT;deep{3}
+chain ROOT;@trial.truth
+"""
+
+# A stack (L: of the C library, U: without a name), its quality, and what the judge must say.
+TRIALS = """
+_start;L:a;L:b;main;f1;f2;leaf      1 true
+_start;L:a;main;f1                  1 true
+_start;L:a;main;f1;f2;L:x;handler   1 true
+_start;L:a;main;f1;L:x              1 true
+_start;L:a;main;deep;deep;deep      1 true
+_start;L:a;main;U:1                 1 true
+_start;L:a;main;deep;deep           1 UNTRUE
+_start;L:a;main;f2;leaf             1 UNTRUE
+_start;main;f1;f2;leaf              1 UNTRUE
+L:a;main;f1;f2;leaf                 1 UNTRUE
+leaf                                1 UNTRUE
+_start;L:a;main;f1;f2;leaf;other    1 UNTRUE
+_start;L:a;main;f1;f2;U:1           1 UNTRUE
+_start;L:a;main;f1;handler          1 UNTRUE
+_start;L:a;main;f1;f2;leaf          7 marked
+L:b;main;f1;f2;leaf                 2 marked
+f2;leaf                             4 marked
+deep;deep                           3 marked
+L:x;handler                         5 marked
+f1;leaf                             2 WRONG
+main;leaf                           7 WRONG
+other                               4 WRONG
+f2;leaf;f2;leaf                     6 WRONG
+-                                   0 none
+"""
+
+
+def judge_itself():
+    """The judge must find what is wrong, before its word counts for anything."""
+    declaration = chains.Declaration(TRIAL.splitlines(), "trial", "trial", "t.trial")
+    for line in TRIALS.split("\n")[1:-1]:
+        stack, quality, expected = line.split()
+        frames = []
+        for name in stack.split(";") if stack != "-" else []:
+            kind, _, rest = name.rpartition(":")
+            module = "libc.so.6" if kind == "L" else "trial.truth"
+            frames.append(recording.Frame(rest, module, kind != "U", 0, module))
+        said = verdict_of(declaration, "t.trial", frames, int(quality))
+        if said != expected:
+            sys.exit(f"the judge itself: {stack} of quality {quality} is {expected}, and it says {said}")
+
+
 def main():
+    judge_itself()
     programs = programs_of(sys.argv[1])
     judged = [program for program in programs if not program.why_not]
     by_process = {process: program for program in judged for process in program.declaration.whole}

@@ -24,16 +24,16 @@ ladder(no_pie ${plain} -no-pie)
 # Leaves in assembly, each of which spins, and each instruction of which is stepped through.
 set(leaf_number 0)
 foreach(leaf plain cfi pushes aligned frame inner tail pic stale saved_sp branches red_zone switched indirect enter
-    push_ret)
+    push_ret loop_push ret_n data shared conflict grows noreturn table swapped counted)
     math(EXPR leaf_number "${leaf_number} + 1")
     set(declaration asm_leaf.truth)
     if(leaf MATCHES "^(tail|push_ret)$")
         set(declaration asm_tail.truth)
-    elseif(leaf MATCHES "^(stale|pic)$")
+    elseif(leaf MATCHES "^(stale|pic|shared)$")
         set(declaration asm_${leaf}.truth)
     endif()
     truth_program(a_${leaf} asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number})
-    truth_program(a_${leaf}_st asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number} -DTRUTH_STEP)
+    truth_program(a_${leaf}_s asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number} -DTRUTH_STEP)
 endforeach()
 # main() keeps a frame pointer, and what it calls leaves that in rbp.
 set(leaf_number 0)
@@ -148,6 +148,12 @@ foreach(linker bfd gold lld mold)
         OPTIONS ${plt_options} -Wl,-z,lazy -fcf-protection -DTRUTH_STEP)
     ladder(ladder_${linker} ${plain} -fuse-ld=${linker})
 endforeach()
+truth_program(plt_no_cfi_st plt.c plt.truth DEPENDS ${truth_dir}/libplt_bfd.so OPTIONS ${plain}
+    ${truth_dir}/libplt_bfd.so -Wl,-rpath,$ORIGIN -Wl,-z,lazy,--no-ld-generated-unwind-info -DTRUTH_STEP)
+if(truth_ld_lld)
+    truth_program(plt_retpol_st plt.c plt.truth DEPENDS ${truth_dir}/libplt_lld.so OPTIONS ${plain} -fuse-ld=lld
+        ${truth_dir}/libplt_lld.so -Wl,-rpath,$ORIGIN -Wl,-z,lazy,-z,retpolineplt -DTRUTH_STEP)
+endif()
 truth_program(resolve plt.c resolve.truth DEPENDS ${truth_dir}/libplt_bfd.so
     OPTIONS ${plain} -no-pie ${truth_dir}/libplt_bfd.so -Wl,-rpath,$ORIGIN -Wl,-z,lazy,-z,norelro -DTRUTH_RESOLVE)
 truth_program(plt_ibt_st plt.c plt.truth DEPENDS ${truth_dir}/libplt_bfd.so OPTIONS ${plain} -fcf-protection
@@ -205,6 +211,16 @@ foreach(frame alloca vla drap aligned large)
 endforeach()
 truth_program(bare_qsort frames.c qsort.truth OPTIONS ${plain} ${bare} -DTRUTH_FRAME=10)
 truth_program(bare_timer signals.c timer.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=1)
+truth_program(bare_nested signals.c nested.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=2)
+truth_program(bare_first signals.c first.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=4)
+truth_program(bare_churn tasks.c churn.truth OPTIONS ${plain} ${bare} -DTRUTH_TASK=1)
+truth_program(bare_vfork tasks.c vfork.truth OPTIONS ${plain} ${bare} -DTRUTH_TASK=2)
+truth_program(bare_corout tasks.c coroutine.truth OPTIONS ${plain} ${bare} -DTRUTH_TASK=3)
+truth_program(bare_fibers tasks.c fibers.truth OPTIONS ${plain} ${bare} -DTRUTH_TASK=5)
+truth_program(bare_noret noreturn.c noreturn.truth OPTIONS ${plain} ${bare} -DTRUTH_STEP)
+truth_program(bare_thunks tail.c thunks.truth
+    OPTIONS ${plain} ${bare} -mindirect-branch=thunk -mfunction-return=thunk -fcf-protection=none -DTRUTH_STEP)
+truth_program(bare_realign tiny.c tiny.truth OPTIONS ${plain} ${bare} -mstackrealign -DTRUTH_STEP)
 truth_program(bare_altstack signals.c altstack.truth OPTIONS ${plain} ${bare} -DTRUTH_SIGNAL=3)
 
 # Only .debug_frame, as it is and compressed.
@@ -229,10 +245,12 @@ foreach(kind plain quiet fp O0)
 endforeach()
 
 # Stripped: what is exported has names, what is not has none, nor another function's.
-foreach(stripped stripped exported)
+foreach(stripped stripped exported some)
     set(export "")
     if(stripped STREQUAL exported)
         set(export -rdynamic)
+    elseif(stripped STREQUAL some)
+        set(export -Wl,--dynamic-list=${truth_sources}/some.list)
     endif()
     truth_program(${stripped} ladder.c stripped.truth OPTIONS ${plain} ${export}
         AFTER cp ${stripped}.truth ${stripped}.truth.unstripped COMMAND strip ${stripped}.truth)

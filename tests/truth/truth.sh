@@ -10,8 +10,8 @@
 . "${0%/*}/../system/lib.sh"
 require_perf
 TRUTH=$BUILD_DIR/bin/truth
-BATCH=${TRUTH_BATCH:-75}
-SECONDS_OF_BATCH=${TRUTH_SECONDS:-6}
+BATCH=${TRUTH_BATCH:-85}
+SECONDS_OF_BATCH=${TRUTH_SECONDS:-5}
 RELEASE_DIR=${TRUTH_RELEASE_DIR:-$RELEASE_DIR}
 use_build release
 

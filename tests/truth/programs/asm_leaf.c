@@ -17,22 +17,32 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define END(name)   ".size " #name ", . - " #name "\n"
 #define SPIN        "1: dec %rdi\n jnz 1b\n"
 
-#define PLAIN    1  /* nothing but a loop */
-#define CFI      2  /* the same, with call-frame information */
-#define PUSHES   3  /* pushes, room, a loop, and everything back */
-#define ALIGNED  4  /* aligns its stack, and calls C from there */
-#define FRAME    5  /* rbp is a frame pointer, with pushes before it */
-#define INNER    6  /* calls another of its kind, which pushes too */
-#define TAIL     7  /* goes over to C by a jump */
-#define PIC      8  /* learns its address by a call of the next instruction */
-#define STALE    9  /* rbp holds the frame of a function further out */
-#define SAVED_SP 10 /* keeps the old stack pointer in memory, as ciphers do */
-#define BRANCHES 11 /* two ways with different depths, a ret in the middle */
-#define RED_ZONE 12 /* keeps data below the stack pointer */
-#define SWITCHED 13 /* calls C on a stack of its own */
-#define INDIRECT 14 /* calls through a register and through memory */
-#define ENTER    15 /* enter and leave, whose instructions move two registers */
-#define PUSH_RET 16 /* goes over to C by push and ret */
+#define PLAIN     1  /* nothing but a loop */
+#define CFI       2  /* the same, with call-frame information */
+#define PUSHES    3  /* pushes, room, a loop, and everything back */
+#define ALIGNED   4  /* aligns its stack, and calls C from there */
+#define FRAME     5  /* rbp is a frame pointer, with pushes before it */
+#define INNER     6  /* calls another of its kind, which pushes too */
+#define TAIL      7  /* goes over to C by a jump */
+#define PIC       8  /* learns its address by a call of the next instruction */
+#define STALE     9  /* rbp holds the frame of a function further out */
+#define SAVED_SP  10 /* keeps the old stack pointer in memory, as ciphers do */
+#define BRANCHES  11 /* two ways with different depths, a ret in the middle */
+#define RED_ZONE  12 /* keeps data below the stack pointer */
+#define SWITCHED  13 /* calls C on a stack of its own */
+#define INDIRECT  14 /* calls through a register and through memory */
+#define ENTER     15 /* enter and leave, whose instructions move two registers */
+#define PUSH_RET  16 /* goes over to C by push and ret */
+#define LOOP_PUSH 17 /* pushes in a loop: how far the stack has gone no instruction tells */
+#define RET_N     18 /* what it calls takes its arguments off the stack */
+#define DATA      19 /* bytes among the code that are no instructions */
+#define SHARED    20 /* ends by a jump into the middle of another function */
+#define CONFLICT  21 /* one instruction that is met at two depths */
+#define GROWS     22 /* what it calls returns with less stack */
+#define NORETURN  23 /* a call that does not return, and code behind it at another depth */
+#define TABLE     24 /* a table of jumps to places with different depths */
+#define SWAPPED   25 /* the stack pointer is in another register for a while */
+#define COUNTED   26 /* room of a size that a register has */
 
 #if TRUTH_LEAF == PLAIN
 __asm__(BEGIN(asm_leaf) SPIN "xor %eax, %eax\n ret\n" END(asm_leaf));
@@ -93,6 +103,57 @@ __asm__(BEGIN(
 __asm__(BEGIN(asm_leaf) "enter $32, $0\n mov %rdi, -8(%rbp)\n" SPIN "leave\n ret\n" END(asm_leaf));
 #elif TRUTH_LEAF == PUSH_RET
 __asm__(BEGIN(asm_leaf) "lea callback(%rip), %rax\n push %rax\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF == LOOP_PUSH
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n mov %rsp, %r8\n mov $5, %ecx\n2: push %rcx\n dec %ecx\n jnz 2b\n xor %ebp, %ebp\n" SPIN
+              "mov %r8, %rsp\n pop %rbp\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF == RET_N
+__asm__(
+    BEGIN(asm_leaf) "push %rbp\n push %rdi\n push %rdi\n push %rdi\n call asm_inner\n pop %rdi\n pop %rbp\n ret\n" END(
+        asm_leaf) BEGIN(asm_inner) "mov 8(%rsp), %rdi\n mov $9, %ebp\n" SPIN
+                                   "ret $16\n" END(asm_inner));
+#elif TRUTH_LEAF == DATA
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n push %rbx\n jmp 2f\n .byte 0x48, 0x81, 0xec, 0x00\n2: xor %ebp, %ebp\n" SPIN
+              "pop %rbx\n jmp 3f\n .byte 0x50, 0x50, 0xc3, 0x48\n3: pop %rbp\n ret\n .byte 0x0f\n" END(
+                  asm_leaf));
+#elif TRUTH_LEAF == SHARED
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n push %rbx\n xor %ebp, %ebp\n" SPIN
+              "mov $1000, %edi\n jmp shared_end\n" END(asm_leaf) BEGIN(
+                  asm_inner) "push %rbp\n push %rbx\n sub $32, %rsp\n add $32, %rsp\nshared_end: nop\n"
+                             "4: dec %rdi\n jnz 4b\n pop %rbx\n pop %rbp\n ret\n" END(asm_inner));
+#elif TRUTH_LEAF == CONFLICT
+__asm__(BEGIN(
+    asm_leaf) "mov %rsp, %r8\n mov %rbp, %r9\n test $1, %dil\n jz 2f\n push %rbx\n push %rbx\n"
+              "2: mov $3, %ebp\n" SPIN "mov %r8, %rsp\n mov %r9, %rbp\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF == GROWS
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n push %rdi\n call asm_inner\n" SPIN
+              "add $64, %rsp\n pop %rdi\n pop %rbp\n ret\n" END(asm_leaf)
+                  BEGIN(asm_inner) "pop %rax\n sub $64, %rsp\n mov $77, %ebp\n jmp *%rax\n" END(
+                      asm_inner));
+#elif TRUTH_LEAF == NORETURN
+__asm__(BEGIN(
+    asm_leaf) "test %rdi, %rdi\n jnz 2f\n push %rbx\n push %rbp\n sub $48, %rsp\n call abort@plt\n"
+              "2: push %rbp\n mov $6, %ebp\n" SPIN "pop %rbp\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF == TABLE
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n mov %edi, %eax\n and $1, %eax\n lea 5f(%rip), %rcx\n movslq (%rcx,%rax,4), %rax\n"
+              "add %rcx, %rax\n mov $6, %ebp\n jmp *%rax\n"
+              "2: push %rbx\n jmp 4f\n3: sub $24, %rsp\n6: dec %rdi\n jnz 6b\n add $24, %rsp\n pop %rbp\n ret\n"
+              "4: dec %rdi\n jnz 4b\n pop %rbx\n pop %rbp\n ret\n"
+              ".section .rodata\n .balign 4\n5: .long 2b - 5b\n .long 3b - 5b\n.text\n" END(
+                  asm_leaf));
+#elif TRUTH_LEAF == SWAPPED
+static uint64_t swapped_room[8192] __attribute__((used));
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n lea swapped_room+65536(%rip), %rbp\n xchg %rsp, %rbp\n push %rdi\n" SPIN
+              "pop %rdi\n xchg %rsp, %rbp\n pop %rbp\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF == COUNTED
+__asm__(BEGIN(
+    asm_leaf) "push %rbp\n mov %edi, %eax\n and $1, %eax\n shl $7, %eax\n add $16, %eax\n sub %rax, %rsp\n"
+              "mov $6, %ebp\n" SPIN "add %rax, %rsp\n pop %rbp\n ret\n" END(asm_leaf));
 #endif
 
 #if TRUTH_LEAF == STALE

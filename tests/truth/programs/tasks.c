@@ -241,6 +241,7 @@ TRUTH_FUNCTION void turn(void)
 #elif TRUTH_TASK == TWINS
 TRUTH_FUNCTION void turn(void)
 {
+    static uint64_t earlier;
     for (int i = 0; i < 2; i++) {
         void *library =
             dlopen(i == 0 ? TRUTH_FOLDER "/twin_a.so" : TRUTH_FOLDER "/twin_b.so", RTLD_NOW);
@@ -248,6 +249,11 @@ TRUTH_FUNCTION void turn(void)
             abort();
         }
         void (*work)(uint64_t) = (void (*)(uint64_t))dlsym(library, "work");
+        uint64_t page = (uint64_t)(uintptr_t)work / 4096;
+        if (earlier != 0 && page != earlier) {
+            abort();
+        }
+        earlier = page;
         work(SPIN * 10);
         (void)dlclose(library);
     }

@@ -76,6 +76,33 @@ TRUTH_FUNCTION struct t_wide t_struct(struct t_wide in)
     return in;
 }
 
+/* A table of jumps, to places with and without a frame. */
+TRUTH_FUNCTION uint64_t t_switch(uint64_t a);
+TRUTH_FUNCTION uint64_t t_switch(uint64_t a)
+{
+    uint64_t b = truth_values[0];
+    switch (a % 8) {
+    case 0:
+        return a + 3;
+    case 1:
+        return t_inner(a) + b;
+    case 2:
+        return t_inner(t_inner(b)) * 5 + a;
+    case 3:
+        truth_values[1] = b + t_inner(a);
+        return b;
+    case 4:
+        return a * 77 + b;
+    case 5:
+        truth_values[2] = a;
+        return t_inner(a + 1) + 1;
+    case 6:
+        return b / (a + 1) + t_inner(b);
+    default:
+        return b;
+    }
+}
+
 /* More arguments than there are registers: pushed for the call, and popped behind it. */
 TRUTH_FUNCTION uint64_t t_arguments(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
                                     uint64_t f, uint64_t g, uint64_t h, uint64_t i);
@@ -95,6 +122,7 @@ TRUTH_FUNCTION void loop(uint64_t turns)
         sink = t_all(i);
         sink = t_large(i);
         sink = t_shrunk(i);
+        sink = t_switch(i);
         sink = t_variadic(3, i, i, i);
         wide = t_struct(wide);
         sink = t_arguments(i, i, i, i, i, i, i, i, rarely);
