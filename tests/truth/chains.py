@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-chains.py turns a program's declaration (programs/NAME.truth) into the stacks that it can have, and judges a stack.
+chains.py turns the declaration of a program (programs/NAME.truth) into patterns of its possible stacks.
 
 A declaration has one statement a line; # begins a comment:
   spins NAME...        functions in which the program spends its time; * stands for all
-  libc NAME...         functions of the C library that a program without a shared one has in itself, beyond LIBC_NAMES
-  own NAME...          the program has its C library in itself, and all its functions but these are the library's
-  let WORD = CHAIN     WORD stands for these frames in chains below; in capitals, as no function is
+  libc NAME...         functions of the C library inside a static program, beyond LIBC_NAMES
+  own NAME...          the program is static, and all its functions but these are the C library's
+  let WORD = CHAIN     WORD stands for these frames in later chains; in capitals, as no function is
   chain CHAIN          frames root first, with `;` between them
-  process NAME         the chains that follow are of the process with this name, not of the program's own
-  symbols              frames without a name are named by the program's unstripped twin (NAME.unstripped)
+  process NAME         later chains are of the process with this name, instead of the program's own
+  symbols              the program's unstripped twin (NAME.unstripped) names frames without a name
 
 A frame of a chain is a function's name, or `a|b` for one of several, or
-  *        one frame or more of the C library, the dynamic linker, the vDSO, or a language's unwinder, or of an entry of
-           a linkage table of which no chain speaks
-  @FILE    a frame in the file FILE of which the recording has no name
-  a%z      a name that begins with a and ends with z, where it is the compiler's or a runtime's
+  *        one frame or more of the C library, the dynamic linker, the vDSO or a language's unwinder, or an entry of a
+           linkage table that no chain names
+  @FILE    a frame in FILE without a name in the recording
+  a%z      a name that begins with a and ends with z, for names that a compiler or a runtime makes
   NAME{n}  n such frames, NAME+ one or more, NAME? one or none
-In a chain the frames behind a `/` may be missing from some frame on: `a;b/c;d` allows a;b, a;b;c and a;b;c;d. What
-stands behind a `>` may follow any of these, or a part of it: `a/b>*;h` allows a;*, a;*;h, a;b;*, a;b;*;h as well.
+The frames behind a `/` may be missing from some frame on: `a;b/c;d` allows a;b, a;b;c and a;b;c;d. The frames behind
+a `>` may follow any of these, whole or in part: `a/b>*;h` allows a, a;*, a;*;h, a;b, a;b;* and a;b;*;h.
 """
 import re
 
 LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\]"
                           r"|libstdc\+\+\.so\.6[.0-9]*|libgcc_s\.so\.1)$")
-# What a program linked with a static glibc or musl has around its own calls.
+# Functions of a static glibc or musl around the calls of a program.
 LIBC_NAMES = ("__libc_start_main __libc_start_call_main __libc_start_main_impl __restore_rt __restore "
               "_start_c libc_start_main_stage2 __start_context clone __clone clone3 __clone3 start_thread start").split()
 TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
 
 
 class Declaration:
-    """What one file declares: for each process name the patterns of whole stacks and of their inner parts."""
+    """One declaration: for each process name the patterns of whole stacks and of their inner parts."""
 
     def __init__(self, lines, where, program, process):
         self.spins = set()
@@ -140,5 +140,5 @@ def inner_pattern(chain):
     result = ""
     for token in chain:
         result = f"(?:{result}{token_pattern(token)}|{token_pattern(token, inner=True)}|)"
-    # Nested: the empty alternative inside lets the frames before it be missing, and those behind it must be there.
+    # The empty alternative lets the frames before it be missing; the frames behind it must be there.
     return result

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-judge.py PROGRAMS DUMP... compares every sample of programs that know their own calls with what they declare.
+judge.py PROGRAMS DUMP... compares every sample of programs that know their own calls with their declarations.
 
-DUMP is what `profctl dump --json` prints of one recording, and each program runs in one of them. PROGRAMS has one line for each program, with tabs between
-its name, its file, its declaration (chains.py says what stands there), and the reason if it is not here. The program
-is judged by its process's name and by the stacks that its declaration allows. Of its samples each is one of:
+A DUMP is the output of `profctl dump --json` for one recording. PROGRAMS has one line for each program: its name, file,
+declaration (chains.py has the grammar) and the reason if the program is absent, with tabs between. Process names select
+the samples. The verdicts:
 
-  true     the stack is marked complete (quality 1), and it is a whole chain
-  marked   the stack is marked with any other quality, and it is the inner part of a chain, or a whole one
-  none     there is no user stack, and so nothing that could be wrong
-  WRONG    the stack is marked, and it is no inner part of any chain
-  UNTRUE   the stack is marked complete, and it is no whole chain
+  true     the stack is marked complete (quality 1) and matches a whole chain
+  marked   the stack has any other quality and matches a whole chain or the inner part of one
+  none     the sample has no user stack
+  WRONG    the stack is marked incomplete and matches no inner part of any chain
+  UNTRUE   the stack is marked complete and matches no whole chain
 
-The judge fails for one WRONG or UNTRUE stack, and for a program of which too few samples are in the functions in
-which it spends its time: then nothing was tried. A program that is not here has a row that says why.
+The judge fails for one WRONG or UNTRUE stack. A program with too few samples in the functions that it `spins` in fails
+as well, since nothing was tried. An absent program has a row with the reason.
 """
 import bisect
 import collections
@@ -86,7 +86,7 @@ class Program:
             self.bad[f"{verdict} ({QUALITIES.get(sample.quality, sample.quality)}) {stack}"] += 1
 
     def judge(self):
-        """What is said of it at the end of its row; empty where nothing is wrong."""
+        """The remark that begins with FAILED; empty for a program without a fault."""
         if self.counts["WRONG"] or self.counts["UNTRUE"]:
             return "FAILED"
         if self.spun < SPUN_MIN:
@@ -126,7 +126,7 @@ chain ROOT;deep{3}
 chain ROOT;@trial.truth
 """
 
-# A stack (L: of the C library, U: without a name), its quality, and what the judge must say.
+# A stack (L: of the C library, U: without a name), its quality, and the expected verdict.
 TRIALS = """
 _start;L:a;L:b;main;f1;f2;leaf      1 true
 _start;L:a;main;f1                  1 true
@@ -156,7 +156,7 @@ f2;leaf;f2;leaf                     6 WRONG
 
 
 def judge_itself():
-    """The judge must find what is wrong, before its word counts for anything."""
+    """Ends the program unless the judge finds the faults of TRIALS, and only these."""
     declaration = chains.Declaration(TRIAL.splitlines(), "trial", "trial", "t.trial")
     for line in TRIALS.split("\n")[1:-1]:
         stack, quality, expected = line.split()
@@ -186,7 +186,7 @@ def main():
             unknown += sample.process == "[unknown]"
     print_table(programs)
     if unknown:
-        print(f"{unknown} samples are of processes without a name, and of no row")
+        print(f"{unknown} samples have no process name, so no row counts them")
     failed = [program for program in judged if program.judge()]
     for program in failed:
         print(f"\n{program.name}: {program.judge()}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What is judged: name, source, declaration, and how it is built.
+# The judged programs: name, source, declaration, options.
 
 # How stock programs are built: rbp is free.
 set(plain -O2 -fomit-frame-pointer)
@@ -35,7 +35,7 @@ foreach(leaf plain cfi pushes aligned frame inner tail pic stale saved_sp branch
     truth_program(a_${leaf} asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number})
     truth_program(a_${leaf}_s asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number} -DTRUTH_STEP)
 endforeach()
-# main() keeps a frame pointer, and what it calls leaves that in rbp.
+# main() keeps a frame pointer, and its callees leave it in rbp.
 set(leaf_number 0)
 foreach(leaf plain cfi pushes aligned frame inner)
     math(EXPR leaf_number "${leaf_number} + 1")
@@ -93,7 +93,7 @@ foreach(signal timer nested altstack first jumped both)
     truth_program(s_${signal} signals.c ${declaration} OPTIONS ${plain} -DTRUTH_SIGNAL=${signal_number})
 endforeach()
 
-# What begins elsewhere, by its number in tasks.c.
+# Threads, processes and other stacks, by their numbers in tasks.c.
 foreach(twin a b)
     set(room_a 50)
     set(room_b 9)
@@ -121,7 +121,7 @@ endforeach()
 truth_program(exec_b tasks.c "" OPTIONS ${plain} -DTRUTH_TASK=7 -DTRUTH_NEXT="exec_a" -DTRUTH_OWN=only_b)
 truth_program(exec_a tasks.c chained.truth OPTIONS -O0 -DTRUTH_TASK=7 -DTRUTH_NEXT="exec_b" -DTRUTH_OWN=only_a)
 
-# What is linked by another linker, into a program and into a library, and bound at the first call or at the start.
+# Linkage tables of each linker, in a program and in a library, bound at the first call or at the start.
 # -z lazy and -z now are bfd's, as is -z ibtplt, by which the table has two parts.
 function(plt_library linker)
     add_custom_command(OUTPUT ${truth_dir}/libplt_${linker}.so
@@ -244,7 +244,7 @@ foreach(kind plain quiet fp O0)
         OPTIONS ${plain} ${library} -Wl,-rpath,$ORIGIN -DTRUTH_STEP)
 endforeach()
 
-# Stripped: what is exported has names, what is not has none, nor another function's.
+# Stripped: an exported function has its name, any other has none, and never its neighbour's.
 foreach(stripped stripped exported some)
     set(export "")
     if(stripped STREQUAL exported)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-recording.py reads what `profctl dump --json` prints and yields each sample with its frames named.
+recording.py reads the output of `profctl dump --json` and yields each sample with its frames named.
 
 The rules are those of docs/trace-format.md, "Putting it together", and nothing else: this reader knows neither
 call-frame information nor any code of the daemon. Frames stand root first here, as in a chain of truth.
@@ -69,7 +69,7 @@ class Process:
 
 
 class Recording:
-    """One segment. `load()` reads it to its end; `samples()` yields what it has."""
+    """One segment. `load()` reads it to its end; `samples()` yields its samples."""
 
     def __init__(self):
         self.processes = collections.defaultdict(Process)
@@ -120,7 +120,7 @@ class Recording:
         return process.frames[key]
 
     def wholes(self):
-        """Samples whose partials have what their completion holds: (record, stack leaf first, quality)."""
+        """Samples, each partial joined with its completion: (record, stack leaf first, quality)."""
         completions = {}
         for record in self.records:
             if "continuation_completion" in record:

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs that know their own calls are recorded, many at once, and judge.py compares each sample with what they
-# declare: no frame may be wrong, and no stack may be called complete that is not. The programs begin while the
-# recording runs, so their first samples come before the daemon knows their files, as in a real recording.
+# Each sampled stack of programs that know their own calls is a declared one, or marked incomplete and an inner part of
+# one; judge.py has the verdicts. The programs start while the recording runs, so the first samples of each precede its
+# tables, as in a real recording.
 #
-# With names as arguments only these are recorded. TRUTH_RELEASE_DIR: the build whose daemon is judged; TRUTH_KEEP: a
-# folder that gets the recordings; TRUTH_BATCH, TRUTH_SECONDS: how many at once, and for how long.
+# truth.sh [NAME...] records all programs or the named ones. TRUTH_RELEASE_DIR is the build of the judged daemon,
+# TRUTH_KEEP a folder for the recordings, TRUTH_BATCH the number of programs at once, TRUTH_SECONDS their time.
 . "${0%/*}/../system/lib.sh"
 require_perf
 TRUTH=$BUILD_DIR/bin/truth
@@ -22,7 +22,7 @@ else
 fi
 mapfile -t programs < <(awk -F'\t' '$4 == "" { print $1 }' "$WORK/programs")
 
-# record_batch NUMBER PROGRAM...: below the daemon's priority, so that it and its worker come to their work.
+# record_batch NUMBER PROGRAM...: the programs run below the priority of the daemon and its worker.
 record_batch() {
     local number=$1 pids=() names=() record_pid i
     shift
@@ -52,4 +52,4 @@ for ((first = 0; first < ${#programs[@]}; first += BATCH)); do
 done
 [ -z "${TRUTH_KEEP:-}" ] || cp "$WORK"/*.fxt "$WORK"/*.json "$TRUTH_KEEP"
 PYTHONDONTWRITEBYTECODE=1 python3 "$SOURCE_DIR/tests/truth/judge.py" "$WORK/programs" "${dumps[@]}" ||
-    fail "a stack is not what it must be"
+    fail "the stacks above contradict their programs, or a program had too few samples"

@@ -2,7 +2,7 @@
 
 /*
  * Leaves in assembly, most without call-frame information, below callers that keep data in rbp.
- * Which of them is built says TRUTH_LEAF; it is in the stack under the name asm_leaf.
+ * TRUTH_LEAF selects the case; the function is always called asm_leaf.
  */
 #include "step.h"
 
@@ -34,11 +34,11 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define ENTER     15 /* enter and leave, whose instructions move two registers */
 #define PUSH_RET  16 /* goes over to C by push and ret */
 #define LOOP_PUSH 17 /* pushes in a loop: how far the stack has gone no instruction tells */
-#define RET_N     18 /* what it calls takes its arguments off the stack */
+#define RET_N     18 /* its callee takes the arguments off the stack */
 #define DATA      19 /* bytes among the code that are no instructions */
 #define SHARED    20 /* ends by a jump into the middle of another function */
 #define CONFLICT  21 /* one instruction that is met at two depths */
-#define GROWS     22 /* what it calls returns with less stack */
+#define GROWS     22 /* its callee returns with less stack */
 #define NORETURN  23 /* a call that does not return, and code behind it at another depth */
 #define TABLE     24 /* a table of jumps to places with different depths */
 #define SWAPPED   25 /* the stack pointer is in another register for a while */
@@ -157,8 +157,7 @@ __asm__(BEGIN(
 #endif
 
 #if TRUTH_LEAF == STALE
-/* rbp is that of outer(): what it points to looks like a frame, and is one, but not of this caller.
- */
+/* rbp points to the frame of outer(): a frame indeed, but not of this caller. */
 uint64_t with_rbp(uint64_t count, void *frame);
 __asm__(BEGIN(
     with_rbp) ".cfi_startproc\n push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Exceptions in flight: a throw through frames with destructors, and what the unwinder of the
- * language does then.
+ * Exceptions in flight: a throw through frames with destructors, and the unwinder of the language.
  */
 #include "step.h"
 

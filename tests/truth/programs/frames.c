@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * C frames that are found by another register than the stack pointer, or by none that is constant.
- * Which of them is built says TRUTH_FRAME; it is in the stack under the name framed, and calls what
- * spins.
+ * C frames whose caller is not at a constant distance from the stack pointer. TRUTH_FRAME selects
+ * the case; the function is always called framed, and its callee spins.
  */
 #include "step.h"
 

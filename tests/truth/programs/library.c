@@ -72,7 +72,7 @@ TRUTH_FUNCTION void turn(void)
 __attribute__((unused, always_inline)) static inline void run(void)
 {
     truth_step_prepare();
-    turn(); /* what is done once only */
+    turn(); /* its first time differs */
     truth_begin();
     truth_step();
     for (;;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program with call-frame information, a library without, and the program again: what calls a
- * codec's or a cipher's assembly looks so.
+ * A program with call-frame information calls a library without any, which calls the program again.
+ * Callers of assembly in codecs and ciphers have such stacks.
  */
 #include "step.h"
 

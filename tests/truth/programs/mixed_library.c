@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What mixed.c calls. Built without call-frame information.
+ * The library of mixed.c. The build leaves its call-frame information out.
  */
 #include "truth.h"
 

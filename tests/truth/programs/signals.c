@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Signal handlers, by the number TRUTH_SIGNAL: what they interrupt is below them.
+ * Signal handlers above the code that they interrupted, by the number TRUTH_SIGNAL.
  */
 #include "truth.h"
 

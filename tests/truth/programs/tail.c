@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Functions that go over to the next by a jump: of a, b and c only the one that runs is in the
- * stack. `a` has had a frame before, `c` calls what spins.
+ * Functions that end by a jump to the next: only the running one of a, b and c is in the stack.
+ * Before its jump `a` calls through a frame; `c` calls the leaf.
  */
 #include "step.h"
 

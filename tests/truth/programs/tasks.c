@@ -187,7 +187,7 @@ __asm__(".text\n.globl change\n.type change, @function\n"
         "    ret\n"
         "    .cfi_endproc\n"
         ".size change, . - change\n"
-        /* Where a fiber begins: nobody called it. */
+        /* The beginning of a fiber, without a caller. */
         ".globl fiber_begin\n.type fiber_begin, @function\n"
         "fiber_begin:\n"
         "    .cfi_startproc\n    .cfi_undefined %rip\n"

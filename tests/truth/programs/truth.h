@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What the programs share that know their own calls. Each has its declaration beside it,
- * NAME.truth: the stacks that are possible in it from truth_begin() on, which gives the process the
- * name TRUTH_NAME. Until then it has the name of its file, and nothing of it is judged. A program
- * ends when it is killed.
+ * The common parts of programs that know their own calls. Each program has a declaration beside it,
+ * NAME.truth: the possible stacks from truth_begin() on, which names the process t.TRUTH_NAME.
+ * Before that the process has the name of its file, and is not judged. A program runs until it is
+ * killed.
  */
 
 #include <stddef.h>
@@ -84,7 +84,7 @@ static volatile uint64_t truth_values[6]
 #define TRUTH_RUNG TRUTH_CALLER
 #endif
 
-/* main;f1;f2;f3;f4;LEAF. With TRUTH_QUIET rbp is in the leaf what main() left there. */
+/* main;f1;f2;f3;f4;LEAF. With TRUTH_QUIET rbp in the leaf is still that of main(). */
 #define TRUTH_LADDER(leaf)                                                                         \
     TRUTH_RUNG(f4, leaf)                                                                           \
     TRUTH_RUNG(f3, f4)                                                                             \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two libraries of one size: TRUTH_OWN is the function that spins in this one, and TRUTH_ROOM what
- * its frame holds.
+ * Two libraries of one size: TRUTH_OWN is the function that spins, TRUTH_ROOM the size of its
+ * frame.
  */
 #include "truth.h"
 
