@@ -179,8 +179,8 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid;
 }
 
-int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
-                    int debug_fd, size_t max_bytes)
+static int send_question(struct elf_worker *worker, const struct elf_worker_question *question,
+                         int fd, int debug_fd, size_t max_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
@@ -190,10 +190,8 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
         return -EAGAIN;
     }
     const int fds[ELF_WORKER_FILES_MAX] = {fd, table_fd, debug_fd};
-    const struct elf_worker_question question = {.sequence = worker->sequence + 1,
-                                                 .request = (uint32_t)request};
     ssize_t sent =
-        descriptors_send(worker->socket_fd, &question, sizeof question, fds,
+        descriptors_send(worker->socket_fd, question, sizeof *question, fds,
                          debug_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX, MSG_DONTWAIT);
     if (sent < 0) {
         return sent == -EAGAIN || sent == -EBADF ? (int)sent : -EPIPE;
@@ -201,9 +199,25 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     worker->sequence++;
     worker->asked = true;
     worker->table_fd = take_fd(table_fd);
-    worker->request = request;
+    worker->request = (enum elf_worker_request)question->request;
     worker->max_bytes = max_bytes;
     return 0;
+}
+
+int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                    int debug_fd, size_t max_bytes)
+{
+    const struct elf_worker_question question = {.sequence = worker->sequence + 1,
+                                                 .request = (uint32_t)request};
+    return send_question(worker, &question, fd, debug_fd, max_bytes);
+}
+
+int elf_worker_send_map(struct elf_worker *worker, int fd, uint32_t known_bytes, size_t max_bytes)
+{
+    const struct elf_worker_question question = {.sequence = worker->sequence + 1,
+                                                 .request = ELF_WORKER_PERF_MAP,
+                                                 .known_bytes = known_bytes};
+    return send_question(worker, &question, fd, -1, max_bytes);
 }
 
 static int open_table(struct elf_worker_table *table)

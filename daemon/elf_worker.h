@@ -81,6 +81,9 @@ pid_t elf_worker_pid(const struct elf_worker *worker);
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
                     int debug_fd, size_t max_bytes);
 
+/* The same for a perf map, of which `known_bytes` were read before (perf_map.h). */
+int elf_worker_send_map(struct elf_worker *worker, int fd, uint32_t known_bytes, size_t max_bytes);
+
 /*
  * Takes the reply, without blocking. Returns 0 with a table; -EAGAIN when there is none yet; -EPIPE
  * when the worker has died; -ENOBUFS when this process has no room for the table; another -errno

@@ -79,7 +79,7 @@ static int seal_table(const char *bytes, size_t size_bytes, int fd)
 }
 
 static int read_symbols(enum elf_worker_request request, const struct files *files,
-                        struct symbol_builder *builder)
+                        size_t known_bytes, struct symbol_builder *builder)
 {
     switch (request) {
     case ELF_WORKER_SYMBOLS:
@@ -87,7 +87,7 @@ static int read_symbols(enum elf_worker_request request, const struct files *fil
     case ELF_WORKER_KALLSYMS:
         return kallsyms_read(files->fd, builder);
     case ELF_WORKER_PERF_MAP:
-        return perf_map_read(files->fd, builder);
+        return perf_map_read(files->fd, known_bytes, builder);
     case ELF_WORKER_CFI:
         break;
     }
@@ -95,13 +95,13 @@ static int read_symbols(enum elf_worker_request request, const struct files *fil
 }
 
 static int build_symbols(enum elf_worker_request request, const struct files *files,
-                         void **ret_bytes, size_t *ret_size_bytes)
+                         size_t known_bytes, void **ret_bytes, size_t *ret_size_bytes)
 {
     struct symbol_builder *builder = symbol_builder_new();
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r = read_symbols(request, files, builder);
+    int r = read_symbols(request, files, known_bytes, builder);
     if (r == 0) {
         r = symbol_builder_finish(builder, ret_bytes, ret_size_bytes);
     }
@@ -123,26 +123,27 @@ static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
     return r;
 }
 
-static int build(uint32_t request, const struct files *files, void **ret_bytes,
-                 size_t *ret_size_bytes)
+static int build(const struct elf_worker_question *question, const struct files *files,
+                 void **ret_bytes, size_t *ret_size_bytes)
 {
-    enum elf_worker_request known = (enum elf_worker_request)request;
+    enum elf_worker_request known = (enum elf_worker_request)question->request;
     switch (known) {
     case ELF_WORKER_SYMBOLS:
     case ELF_WORKER_KALLSYMS:
     case ELF_WORKER_PERF_MAP:
-        return build_symbols(known, files, ret_bytes, ret_size_bytes);
+        return build_symbols(known, files, question->known_bytes, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
         return build_cfi(files->fd, ret_bytes, ret_size_bytes);
     }
     return -ENOSYS;
 }
 
-static int build_table(uint32_t request, const struct files *files, size_t *ret_bytes)
+static int build_table(const struct elf_worker_question *question, const struct files *files,
+                       size_t *ret_bytes)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
-    int r = build(request, files, &bytes, &size_bytes);
+    int r = build(question, files, &bytes, &size_bytes);
     if (r == 0) {
         r = seal_table(bytes, size_bytes, files->table_fd);
     }
@@ -171,7 +172,7 @@ _Noreturn void elf_worker_child(int socket_fd)
         }
         struct elf_worker_answer answer = {.sequence = question.sequence};
         size_t size_bytes = 0;
-        answer.error = build_table(question.request, &files, &size_bytes);
+        answer.error = build_table(&question, &files, &size_bytes);
         answer.size_bytes = size_bytes;
         close_files(&files);
         send_answer(socket_fd, &answer);

@@ -451,8 +451,9 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum
 }
 
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query)
+                                                    const struct module_query *query,
+                                                    uint32_t known_bytes)
 {
-    const struct module_request request = {.source = MODULE_PERF_MAP};
+    const struct module_request request = {.source = MODULE_PERF_MAP, .known_bytes = known_bytes};
     return submit(cache, &request, query);
 }

@@ -96,6 +96,7 @@ struct module_query {
     uint32_t device_minor;
     uint64_t inode;
     uint64_t inode_generation; /* 0: unknown */
+    uint64_t map_device;       /* of a perf map that was read before: as its module has it */
 };
 
 struct module_table_counts {
@@ -155,11 +156,14 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache,
 
 /*
  * What a process's runtime says of the code that it has made (/tmp/perf-PID.map), addresses as they
- * run. Of the query, the pid and when it began are asked for. As module_cache_request(), wanted;
- * asking again reads what has been added since.
+ * run. Of the query, the pid and when it began are asked for; of a process that is gone, the file
+ * that was read before (device, inode and generation, as its module has them) is asked for. The
+ * table says of `known_bytes` whether the text still begins as it did. As module_cache_request(),
+ * wanted; asking again reads what has been added since.
  */
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query);
+                                                    const struct module_query *query,
+                                                    uint32_t known_bytes);
 
 enum module_state module_ticket_state(const struct module_ticket *ticket);
 enum module_failure module_ticket_failure(const struct module_ticket *ticket);

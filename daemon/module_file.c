@@ -17,17 +17,12 @@
  * The owner of a file is taken for its author only where the machine's own root shows the same file
  * under the same path, to a process that has that root. In a container, or on a filesystem that a
  * user has mounted, the owner is what the container's root or that user says.
- *
- * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
- * it must be the process's own: a regular file and no link to one, of the uid as which the process
- * makes files.
  */
-#include "module_file.h"
+#include "module_search.h"
 
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "mount_table.h"
-#include "perf_map.h"
 #include "proc_text.h"
 
 #include <dirent.h>
@@ -48,24 +43,13 @@
 
 #define MAPS_LINES_MAX     1048576
 #define INIT_PID           1
-#define MAPS_FOLDER        "/tmp"
-#define PERF_MAP_MARK      (UINT64_C(1) << 63) /* no device's number has it */
 #define THREADS_TRIED_MAX  64
 #define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
 
-/* One search: what is wanted, and what stands in its way. */
-struct search {
-    const struct module_query *query;
-    const struct module_guard *guard;
-    int process_fd;          /* borrowed: /proc/PID of whose paths are walked now */
-    bool is_own;             /* which is the process that mapped it */
-    uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
-};
-
 /* What stands in the way of a step to that place. */
-static bool may_touch(const struct module_place *place, void *userdata)
+bool module_search_may_touch(const struct module_place *place, void *userdata)
 {
-    struct search *search = userdata;
+    struct module_search *search = userdata;
     const struct module_guard *guard = search->guard;
     if (guard->is_careful && (place->mount_id == 0 || place->mount_id != search->local_mount_id)) {
         if (!mount_table_is_local(search->process_fd, place->mount_id)) {
@@ -158,7 +142,7 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end)
 }
 
 /* The inode of the mapping itself, or -1. */
-static int open_mapping(const struct search *search)
+static int open_mapping(const struct module_search *search)
 {
     struct mapping_description line;
     return find_maps_line(search->process_fd, search->query->start, &line) &&
@@ -169,7 +153,7 @@ static int open_mapping(const struct search *search)
 
 /* What the process's list of mounts says of the mount that `fd` is on, 0: nothing. It is the device
  * that maps shows, which stat() does not on filesystems with subvolumes. */
-static uint64_t mount_device(const struct search *search, int fd)
+static uint64_t mount_device(const struct module_search *search, int fd)
 {
     struct module_place place;
     mode_t mode = 0;
@@ -179,8 +163,8 @@ static uint64_t mount_device(const struct search *search, int fd)
 }
 
 /* Whether what has been opened is the inode that was mapped. */
-static bool is_mapped_inode(const struct search *search, int fd, const struct module_file *file,
-                            const struct statfs *filesystem)
+static bool is_mapped_inode(const struct module_search *search, int fd,
+                            const struct module_file *file, const struct statfs *filesystem)
 {
     const struct module_query *query = search->query;
     uint64_t device = makedev(query->device_major, query->device_minor);
@@ -206,7 +190,7 @@ static int open_process(int32_t pid)
 
 /* Init's folder, where we may look at its root, else our own: a service may be shown less of the
  * machine's files than there is, and all of it as mounted without set-user-id. */
-static int open_machine_root(int *ret_process_fd)
+int module_search_machine_root(int *ret_process_fd)
 {
     cleanup_(closep) int init_fd = open_process(INIT_PID);
     int fd = init_fd < 0 ? -1 : openat(init_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -238,19 +222,20 @@ static bool is_same_inode(int a_fd, int b_fd)
  * has mounts of its own. The two roots are compared too, since a container can make a path of its
  * own that equals one of the machine's.
  */
-static uid_t find_author(const struct search *search, int fd, const char *path)
+uid_t module_search_author(const struct module_search *search, int fd, const char *path)
 {
     struct statfs filesystem;
     struct stat status;
     cleanup_(closep) int root_fd =
         openat(search->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     cleanup_(closep) int process_fd = -1;
-    cleanup_(closep) int machine_fd = open_machine_root(&process_fd);
-    struct search machine = {.guard = search->guard, .process_fd = process_fd};
+    cleanup_(closep) int machine_fd = module_search_machine_root(&process_fd);
+    struct module_search machine = {.guard = search->guard, .process_fd = process_fd};
     if (root_fd < 0 || machine_fd < 0 || !is_same_inode(root_fd, machine_fd)) {
         return MODULE_AUTHOR_UNKNOWN;
     }
-    cleanup_(closep) int shown_fd = module_path_open(machine_fd, path, may_touch, &machine);
+    cleanup_(closep) int shown_fd =
+        module_path_open(machine_fd, path, module_search_may_touch, &machine);
     return shown_fd >= 0 && is_same_inode(shown_fd, fd) && fstat(shown_fd, &status) == 0 &&
                    fstatfs(shown_fd, &filesystem) == 0
                ? author_of(&status, &filesystem)
@@ -258,8 +243,9 @@ static uid_t find_author(const struct search *search, int fd, const char *path)
 }
 
 /* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
-static enum module_failure open_regular(struct search *search, int path_fd, struct module_file *ret,
-                                        struct statfs *ret_filesystem)
+enum module_failure module_search_open_regular(struct module_search *search, int path_fd,
+                                               struct module_file *ret,
+                                               struct statfs *ret_filesystem)
 {
     struct module_place place;
     mode_t mode = 0;
@@ -270,7 +256,7 @@ static enum module_failure open_regular(struct search *search, int path_fd, stru
     if (!S_ISREG(mode)) {
         return MODULE_FAILURE_NOT_FILE;
     }
-    if (!may_touch(&place, search)) {
+    if (!module_search_may_touch(&place, search)) {
         return MODULE_FAILURE_NOT_FOUND;
     }
 
@@ -299,12 +285,12 @@ static enum module_failure open_regular(struct search *search, int path_fd, stru
 }
 
 /* The same, if it is the inode that was mapped. */
-static enum module_failure open_for_reading(struct search *search, int path_fd,
+static enum module_failure open_for_reading(struct module_search *search, int path_fd,
                                             struct module_file *ret)
 {
     struct statfs filesystem = {0};
     struct module_file file = {.fd = -1};
-    enum module_failure failure = open_regular(search, path_fd, &file, &filesystem);
+    enum module_failure failure = module_search_open_regular(search, path_fd, &file, &filesystem);
     cleanup_(closep) int fd = file.fd;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
@@ -313,14 +299,15 @@ static enum module_failure open_for_reading(struct search *search, int path_fd,
         return MODULE_FAILURE_IDENTITY;
     }
     *ret = file;
-    ret->author = is_reachable(search->query->path) ? find_author(search, fd, search->query->path)
-                                                    : MODULE_AUTHOR_UNKNOWN;
+    ret->author = is_reachable(search->query->path)
+                      ? module_search_author(search, fd, search->query->path)
+                      : MODULE_AUTHOR_UNKNOWN;
     ret->fd = take_fd(fd);
     return MODULE_FAILURE_NONE;
 }
 
 /* Goes by the path inside the root of the process whose folder is `process_fd`. */
-static enum module_failure open_by_path(struct search *search, int process_fd,
+static enum module_failure open_by_path(struct module_search *search, int process_fd,
                                         struct module_file *ret)
 {
     const struct module_query *query = search->query;
@@ -332,7 +319,8 @@ static enum module_failure open_by_path(struct search *search, int process_fd,
         return failure_of(errno);
     }
     search->process_fd = process_fd;
-    cleanup_(closep) int path_fd = module_path_open(root_fd, query->path, may_touch, search);
+    cleanup_(closep) int path_fd =
+        module_path_open(root_fd, query->path, module_search_may_touch, search);
     if (path_fd < 0) {
         return failure_of(-path_fd);
     }
@@ -382,7 +370,7 @@ static int open_other_thread(int process_fd)
 }
 
 /* The folder of the process that is meant, and not of one that has its pid since; or -1. */
-static int open_meant_process(const struct module_query *query)
+int module_search_process(const struct module_query *query)
 {
     cleanup_(closep) int fd = open_process(query->pid);
     struct proc_stat stat;
@@ -400,7 +388,7 @@ static int open_meant_process(const struct module_query *query)
 }
 
 /* Whether the process may be waited for: looking at its mappings takes a lock that it can hold. */
-static bool may_look_at_memory(const struct search *search)
+static bool may_look_at_memory(const struct module_search *search)
 {
     const struct module_guard *guard = search->guard;
     return search->process_fd >= 0 && !guard->is_careful &&
@@ -408,10 +396,10 @@ static bool may_look_at_memory(const struct search *search)
 }
 
 /* While the process lives; `*ret_gone` when there is nothing left of it to go by. */
-static enum module_failure open_of_process(struct search *search, struct module_file *ret,
+static enum module_failure open_of_process(struct module_search *search, struct module_file *ret,
                                            bool *ret_gone)
 {
-    cleanup_(closep) int process_fd = open_meant_process(search->query);
+    cleanup_(closep) int process_fd = module_search_process(search->query);
     search->process_fd = process_fd;
     search->is_own = true;
     cleanup_(closep) int mapping_fd = may_look_at_memory(search) ? open_mapping(search) : -1;
@@ -430,7 +418,7 @@ static enum module_failure open_of_process(struct search *search, struct module_
 enum module_failure module_file_open(const struct module_query *query,
                                      const struct module_guard *guard, struct module_file *ret)
 {
-    struct search search = {.query = query, .guard = guard};
+    struct module_search search = {.query = query, .guard = guard};
     bool gone = false;
     if (is_memory(query->path)) {
         return MODULE_FAILURE_NOT_FILE;
@@ -457,94 +445,20 @@ enum module_failure module_file_open(const struct module_query *query,
     return failure;
 }
 
-/* What the process calls itself, and whose files it makes: the innermost pid, and the effective
- * uid. */
-static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
-{
-    char text[4096];
-    cleanup_(closep) int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    const char *uids = strstr(text, "\nUid:\t");
-    const char *pids = strstr(text, "\nNSpid:\t");
-    if (uids == NULL || pids == NULL) {
-        return false;
-    }
-    char *effective = NULL;
-    (void)strtoul(uids + strlen("\nUid:\t"), &effective, 10);
-    const char *last = memrchr(pids, '\t', strcspn(pids + 1, "\n") + 1);
-    unsigned long pid = strtoul(last, NULL, 10);
-    if (*effective != '\t' || pid == 0 || pid > INT32_MAX) {
-        return false;
-    }
-    *ret_pid = (int32_t)pid;
-    *ret_uid = (uid_t)strtoul(effective, NULL, 10);
-    return true;
-}
-
-/* The folder in which runtimes leave their maps, inside the process's root. */
-static int open_maps_folder(struct search *search)
-{
-    cleanup_(closep) int root_fd =
-        openat(search->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root_fd < 0 ? -1 : module_path_open(root_fd, MAPS_FOLDER, may_touch, search);
-}
-
-enum module_failure module_file_open_perf_map(const struct module_query *query,
-                                              const struct module_guard *guard,
-                                              struct module_file *ret)
-{
-    cleanup_(closep) int process_fd = open_meant_process(query);
-    struct search search = {.query = query, .guard = guard, .process_fd = process_fd};
-    struct module_file file = {.fd = -1};
-    struct statfs filesystem;
-    int32_t pid = 0;
-    uid_t uid = 0;
-    char name[32];
-    char path[sizeof MAPS_FOLDER + sizeof name];
-    if (process_fd < 0 || !read_status(process_fd, &pid, &uid)) {
-        return MODULE_FAILURE_NOT_FOUND;
-    }
-    (void)snprintf(name, sizeof name, "perf-%" PRId32 ".map", pid);
-    (void)snprintf(path, sizeof path, "%s/%s", MAPS_FOLDER, name);
-    cleanup_(closep) int folder_fd = open_maps_folder(&search);
-    cleanup_(closep) int path_fd =
-        folder_fd < 0 ? -1 : openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (path_fd < 0) {
-        return MODULE_FAILURE_NOT_FOUND;
-    }
-    enum module_failure failure = open_regular(&search, path_fd, &file, &filesystem);
-    cleanup_(closep) int fd = file.fd;
-    if (failure != MODULE_FAILURE_NONE) {
-        return failure;
-    }
-    if (file.owner != uid) {
-        return MODULE_FAILURE_IDENTITY;
-    }
-    if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
-        return MODULE_FAILURE_LIMIT;
-    }
-    *ret = file;
-    ret->author = find_author(&search, fd, path);
-    ret->identity.device ^= PERF_MAP_MARK;
-    ret->fd = take_fd(fd);
-    return MODULE_FAILURE_NONE;
-}
-
 enum module_failure module_file_open_own(const char *path, const struct module_guard *guard,
                                          struct module_file *ret)
 {
     cleanup_(closep) int process_fd = -1;
-    cleanup_(closep) int root_fd = open_machine_root(&process_fd);
-    struct search search = {.guard = guard, .process_fd = process_fd};
+    cleanup_(closep) int root_fd = module_search_machine_root(&process_fd);
+    struct module_search search = {.guard = guard, .process_fd = process_fd};
     struct module_file file = {.fd = -1};
     struct statfs filesystem;
     cleanup_(closep) int path_fd =
-        root_fd < 0 ? -1 : module_path_open(root_fd, path, may_touch, &search);
+        root_fd < 0 ? -1 : module_path_open(root_fd, path, module_search_may_touch, &search);
     if (path_fd < 0) {
         return MODULE_FAILURE_NOT_FOUND;
     }
-    enum module_failure failure = open_regular(&search, path_fd, &file, &filesystem);
+    enum module_failure failure = module_search_open_regular(&search, path_fd, &file, &filesystem);
     cleanup_(closep) int fd = file.fd;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;

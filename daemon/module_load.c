@@ -14,6 +14,7 @@
 #define NS_PER_BYTE 2
 
 #define CFI_SPARE_BYTES    ((size_t)4 << 20)
+#define MAP_GROWTH_BYTES   ((size_t)1 << 20) /* of a perf map before it is read */
 #define DEBUG_FOLDER       "/usr/lib/debug/.build-id/"
 #define BUILD_ID_BYTES_MIN 8 /* shorter ones are nothing that a linker makes */
 
@@ -60,8 +61,8 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
         limit_bytes = SYMBOL_TABLE_BYTES_MAX;
         break;
     case MODULE_PERF_MAP:
-        request = ELF_WORKER_PERF_MAP;
-        break;
+        limit_bytes = symbol_table_limit(MAP_GROWTH_BYTES + 2 * file_bytes);
+        return elf_worker_send_map(worker, load->file.fd, load->request.known_bytes, limit_bytes);
     case MODULE_FILE:
     case MODULE_VDSO:
     case MODULE_DEBUG:

@@ -44,6 +44,7 @@ struct seen {
     uint64_t address;
     uint64_t generation; /* 0: free */
     uint64_t from_ns;    /* no word on samples older than this */
+    uint32_t made_epoch; /* of code that was made: it holds in this epoch; 0: it is none */
     bool unknown;        /* the address is in no mapping that is known */
 };
 
@@ -62,6 +63,7 @@ struct trace {
     size_t log_bytes;
     uint64_t marked_met_count; /* files that had been met at the last mark */
     uint64_t marked_ns;
+    uint64_t marked_boot_ns; /* the same moment, as samples have it */
     struct seen seen[SEEN_COUNT];
 };
 
@@ -114,6 +116,7 @@ static void change_log(struct trace *trace)
         return;
     }
     put_gathered(trace);
+    trace_modules_close(trace->modules);
     trace_close_partials(trace, UINT64_MAX, STACK_CLOSED_LIMIT);
     (void)trace_symbols_flush(trace->symbols);
     trace_buffer_next_log(trace->config.buffer);
@@ -202,7 +205,9 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
 {
     uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
-    if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns) {
+    uint32_t made_epoch = trace_modules_made_epoch(trace->modules);
+    if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns ||
+        (seen->made_epoch != 0 && seen->made_epoch != made_epoch)) {
         uint64_t from_ns = 0;
         enum frame_outcome outcome =
             process == NULL
@@ -210,7 +215,13 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         *ret_known = outcome != FRAME_UNKNOWN;
         if (outcome != FRAME_RETRY && from_ns != TIME_OPEN_NS) {
-            *seen = (struct seen){address, generation, from_ns, outcome == FRAME_UNKNOWN};
+            *seen = (struct seen){
+                .address = address,
+                .generation = generation,
+                .from_ns = from_ns,
+                .made_epoch = outcome == FRAME_MADE ? made_epoch : 0,
+                .unknown = outcome == FRAME_UNKNOWN,
+            };
         }
         return outcome != FRAME_RETRY;
     }
@@ -338,7 +349,8 @@ struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu
 /* Shows the samples up to the last mark when their names are written or have taken too long. */
 static bool show_marked(struct trace *trace, bool written)
 {
-    bool settled = written && trace_modules_settled(trace->modules, trace->marked_met_count);
+    bool settled = written && trace_modules_settled(trace->modules, trace->marked_met_count) &&
+                   trace_modules_proved(trace->modules, trace->marked_boot_ns);
     if (settled || clock_ns(CLOCK_MONOTONIC) - trace->marked_ns >= trace->config.hold_ns) {
         trace_buffer_show(trace->config.buffer);
         return true;
@@ -351,6 +363,7 @@ static void mark(struct trace *trace)
     trace_buffer_mark(trace->config.buffer);
     trace->marked_met_count = trace_modules_met_count(trace->modules);
     trace->marked_ns = clock_ns(CLOCK_MONOTONIC);
+    trace->marked_boot_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
 void trace_poll(struct trace *trace)
@@ -379,6 +392,7 @@ void trace_ask_again(struct trace *trace)
 bool trace_finish(struct trace *trace, const char *books_json)
 {
     put_gathered(trace);
+    trace_modules_close(trace->modules);
     trace_close_partials(trace, UINT64_MAX, STACK_CLOSED_STOPPED);
     bool settled = trace_lanes_settle(trace->lanes);
     mark(trace);

@@ -5,91 +5,75 @@
  * sample until the log ends; a map is read again at its own pace, never more than once at a time.
  *
  * An address is looked for in the map as it was read last, and if it is not in it, noted, and
- * looked for in each later reading until it is found. It keeps the first name that it gets: when a
- * runtime has put another function there since, nobody can say which samples were whose. A function
- * is written once: `lines` holds what has been, as hashes of all that a line says. A process may
- * note many addresses and choose their names, so a map that has come is gone through in slices, a
- * bounded number of steps for each poll: the collector, which calls it, has rings to empty.
- *
- * Invariant: definitions in `shown` stand in the log under the kernel's name; it is empty once a
- * map has been read and they have been corrected.
+ * looked for in each later reading until it is found. What has a name is compared with the next
+ * reading, so a map is read again as long as something is sampled (trace_made.c). What a map that
+ * has come brings is gone through in slices, a bounded number of steps for each poll: the
+ * collector, which calls it, has rings to empty.
  */
 #include "trace_jit.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
-#include "limit_clock.h"
+#include "clock.h"
+#include "extremes.h"
 #include "seeded_hash.h"
+#include "trace_made.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define JITS_MAX        1024
-#define ADDRESSES_MAX   ((size_t)524288) /* of all processes, and the lines as well */
-#define ADDRESSES_PARTS 4                /* a process has this part of what others leave */
-#define SHOWN_MAX       4096
-#define BUCKETS         1024
-#define NAME_HASH_BYTES 4096 /* as much of a name as is written */
+#define JITS_MAX 1024
+#define BUCKETS  1024
 /* What one call of trace_jits_poll() may do, whatever waits: a name takes some 2 us. */
-#define SETTLE_STEPS_MAX 1024 /* addresses and mappings that are looked for in their maps */
+#define SETTLE_STEPS_MAX 1024 /* of what readings bring */
 #define SETTLE_SLICE     64   /* of these, of one process before it is the next one's turn */
 #define ASKS_MAX         32 /* maps that are asked for; with those of the samples since the last */
 #define INTERVAL_MIN_NS  (500 * NS_PER_MS)
-#define INTERVAL_MAX_NS  (8 * NS_PER_S)
+#define INTERVAL_MAX_NS  (2 * NS_PER_S)
+#define READING_PARTS    2 /* of the time a map is read, if that takes long, within these limits */
 
 struct trace_jit {
     struct trace_jit *next;
     struct trace_jit *next_of_image; /* in its bucket, as the next */
     struct trace_jit *next_of_pid;
     int32_t pid;
-    uint32_t owner;    /* the process's */
     uint64_t image_ns; /* when the process began, or began its program */
     uint64_t start_time_ns;
-    size_t number; /* of the pid's in this log, from 1 */
-    char name[MODULE_NAME_BYTES];
+    size_t number;                 /* of the pid's in this log, from 1 */
+    struct made_code code;         /* owned */
     struct module_ticket *pending; /* owned; a map that is being read */
-    struct module_ticket *ready;   /* owned; the map that was read last, or NULL */
     uint64_t asked_ns;
+    uint64_t reading_ns; /* what the last reading took */
     uint64_t interval_ns;
     bool is_unasked;     /* it has not been asked for yet: too much was at that time */
     bool is_asked_again; /* at the end, whatever the time */
-    bool is_unsettled;   /* not all that was noted has been looked for in the map that is ready */
-    size_t unsettled_count; /* then: of the addresses, the first ones */
-    size_t named_count;     /* by the map that is ready */
-    uint64_t *addresses;    /* owned: not named yet */
-    size_t address_count;
-    size_t address_capacity;
-    uint64_t *lines; /* owned: a hash table of a power of two, 0: free */
-    size_t line_count;
-    size_t line_capacity;
-    struct shown_mapping *shown; /* owned */
-    size_t shown_count;
-    size_t shown_capacity;
+    bool is_last;        /* what is pending was asked for then */
+    bool is_unsettled;   /* not all that the last reading brings has been gone through */
 };
 
 struct trace_jits {
-    struct trace_log *log;
+    struct made_shared shared;
     struct module_cache *cache;
-    struct trace_symbols *symbols;
     struct trace_jit *first;
     struct trace_jit *turn;              /* the one that is settled first next time; NULL: first */
     struct trace_jit *ask_turn;          /* the one that was asked for last, or NULL */
     struct trace_jit *of_image[BUCKETS]; /* by pid and image_ns */
     struct trace_jit *of_pid[BUCKETS];   /* of one pid the newest comes first */
     size_t jit_count;
-    size_t note_count; /* addresses and lines of all */
+    uint32_t epoch;    /* from 1, of what has been said of any frame */
     size_t asks_left;  /* until the next poll */
     size_t steps_left; /* of this poll */
 };
 
-static struct trace_jit *free_jit(struct trace_jit *jit)
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_BOOTTIME);
+}
+
+static struct trace_jit *free_jit(struct made_shared *shared, struct trace_jit *jit)
 {
     module_ticket_release(jit->pending);
-    module_ticket_release(jit->ready);
-    free(jit->addresses);
-    free(jit->lines);
-    free(jit->shown);
+    made_done(shared, &jit->code);
     free(jit);
     return NULL;
 }
@@ -99,10 +83,12 @@ struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *ca
 {
     struct trace_jits *jits = calloc(1, sizeof *jits);
     if (jits != NULL) {
-        jits->log = log;
+        jits->shared.log = log;
+        jits->shared.symbols = symbols;
         jits->cache = cache;
-        jits->symbols = symbols;
+        jits->epoch = 1;
         jits->asks_left = ASKS_MAX;
+        jit_clock_look(&jits->shared.clock);
     }
     return jits;
 }
@@ -112,12 +98,12 @@ void trace_jits_begin(struct trace_jits *jits)
     while (jits->first != NULL) {
         struct trace_jit *jit = jits->first;
         jits->first = jit->next;
-        (void)free_jit(jit);
+        (void)free_jit(&jits->shared, jit);
     }
     jits->turn = jits->ask_turn = NULL;
     memset(jits->of_image, 0, sizeof jits->of_image);
     memset(jits->of_pid, 0, sizeof jits->of_pid);
-    jits->jit_count = jits->note_count = 0;
+    jits->jit_count = 0;
 }
 
 struct trace_jits *trace_jits_free(struct trace_jits *jits)
@@ -137,11 +123,18 @@ static void ask(struct trace_jits *jits, struct trace_jit *jit)
         return;
     }
     jits->asks_left--;
-    const struct module_query query = {
-        .pid = jit->pid, .start_time_ns = jit->start_time_ns, .path = ""};
-    jit->asked_ns = limit_clock_ns();
+    const struct jit_map *map = &jit->code.map;
+    struct module_query query = {.pid = jit->pid, .start_time_ns = jit->start_time_ns, .path = ""};
+    if (map->ready != NULL) {
+        const struct file_identity *identity = &module_ticket_module(map->ready)->identity;
+        query.map_device = identity->device;
+        query.inode = identity->inode;
+        query.inode_generation = identity->generation;
+    }
+    jit->asked_ns = now_ns();
+    jit->is_last = jit->is_asked_again;
     jit->is_unasked = jit->is_asked_again = false;
-    jit->pending = module_cache_request_perf_map(jits->cache, &query);
+    jit->pending = module_cache_request_perf_map(jits->cache, &query, (uint32_t)map->text_bytes);
 }
 
 static struct trace_jit **find_image(struct trace_jits *jits, int32_t pid, uint64_t image_ns)
@@ -168,9 +161,11 @@ static void choose_name(struct trace_jits *jits, struct trace_jit *jit)
         newest = newest->next_of_pid;
     }
     jit->number = newest == NULL ? 1 : newest->number + 1;
-    int bytes = snprintf(jit->name, sizeof jit->name, "[jit] (pid %" PRId32 ")", jit->pid);
+    int bytes =
+        snprintf(jit->code.name, sizeof jit->code.name, "[jit] (pid %" PRId32 ")", jit->pid);
     if (jit->number > 1) {
-        (void)snprintf(jit->name + bytes, sizeof jit->name - (size_t)bytes, " (%zu)", jit->number);
+        (void)snprintf(jit->code.name + bytes, sizeof jit->code.name - (size_t)bytes, " (%zu)",
+                       jit->number);
     }
 }
 
@@ -186,7 +181,8 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
         return NULL;
     }
     jit->pid = process->pid;
-    jit->owner = process->owner;
+    jit->code.owner = process->owner;
+    jit->code.next_vaddr = MADE_VADDR;
     jit->image_ns = image_ns;
     jit->start_time_ns = process->start_time_ns;
     jit->interval_ns = INTERVAL_MIN_NS;
@@ -203,214 +199,80 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
     return jit;
 }
 
-static bool write_made(const struct trace_jits *jits, const struct trace_jit *jit,
-                       const struct shown_mapping *shown)
-{
-    return trace_definition_write(jits->log, shown,
-                                  &(struct definition){
-                                      .owner = jit->owner,
-                                      .kind = TRACE_LOG_MAPPING,
-                                      .vaddr = shown->start,
-                                      .name = jit->name,
-                                  });
-}
-
 bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
                       const struct shown_mapping *shown, uint64_t vaddr, const char *name)
 {
-    if (jit->ready != NULL) {
-        return write_made(jits, jit, shown);
-    }
-    const struct definition definition = {
-        .owner = jit->owner, .kind = TRACE_LOG_MAPPING, .vaddr = vaddr, .name = name};
-    if (!trace_definition_write(jits->log, shown, &definition)) {
-        return false;
-    }
-    if (trace_notes_grow((void **)&jit->shown, &jit->shown_capacity, jit->shown_count, SHOWN_MAX,
-                         sizeof *jit->shown)) {
-        jit->shown[jit->shown_count++] = *shown;
-    }
-    return true;
+    return made_define(&jits->shared, &jit->code, shown, vaddr, name);
 }
 
-static uint64_t hash_line(const struct symbol *symbol, const char *name)
+bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit,
+                    const struct shown_mapping *shown, uint64_t address, uint64_t time_ns,
+                    uint64_t *ret_from_ns)
 {
-    const uint64_t words[] = {symbol->start, symbol->size_bytes,
-                              seeded_hash(name, strnlen(name, NAME_HASH_BYTES))};
-    uint64_t hash = seeded_hash(words, sizeof words);
-    return hash == 0 ? 1 : hash;
+    return made_name(&jits->shared, &jit->code, shown, address, time_ns, ret_from_ns);
 }
 
-/* The place of a line, or the free one where it belongs. */
-static uint64_t *find_line(uint64_t *lines, size_t capacity, uint64_t hash)
+/* How long until the map is read again: sooner when the last reading brought something. */
+static void pace(struct trace_jit *jit, bool has_news)
 {
-    size_t at = hash & (capacity - 1);
-    while (lines[at] != 0 && lines[at] != hash) {
-        at = (at + 1) & (capacity - 1);
-    }
-    return &lines[at];
-}
-
-static bool may_note(const struct trace_jits *jits, const struct trace_jit *jit)
-{
-    return fair_share_allows(ADDRESSES_MAX, ADDRESSES_PARTS, jits->note_count,
-                             jit->address_count + jit->line_count, 1);
-}
-
-/* Keeps the table of lines at most half full. False: there is no room for one more. */
-static bool grow_lines(const struct trace_jits *jits, struct trace_jit *jit)
-{
-    if (jit->line_count * 2 < jit->line_capacity) {
-        return may_note(jits, jit);
-    }
-    size_t capacity = jit->line_capacity == 0 ? 64 : jit->line_capacity * 2;
-    uint64_t *lines = may_note(jits, jit) ? calloc(capacity, sizeof *lines) : NULL;
-    if (lines == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < jit->line_capacity; i++) {
-        if (jit->lines[i] != 0) {
-            *find_line(lines, capacity, jit->lines[i]) = jit->lines[i];
-        }
-    }
-    free(jit->lines);
-    jit->lines = lines;
-    jit->line_capacity = capacity;
-    return true;
-}
-
-enum naming {
-    NAMING_DONE,
-    NAMING_UNKNOWN, /* the map does not have it */
-    NAMING_NO_ROOM, /* in the log */
-};
-
-/* Writes the function at an address, by the map that was read last. */
-static enum naming name_by_map(struct trace_jits *jits, struct trace_jit *jit, uint64_t address)
-{
-    const struct symbol_table *table = &module_ticket_module(jit->ready)->symbols;
-    ptrdiff_t found = symbol_table_find(table, address);
-    if (found < 0) {
-        return NAMING_UNKNOWN;
-    }
-    const struct symbol *symbol = &table->symbols[found];
-    uint64_t hash = hash_line(symbol, symbol_table_name(table, (size_t)found));
-    if (!grow_lines(jits, jit)) {
-        return NAMING_DONE; /* without a name, for want of memory */
-    }
-    uint64_t *line = find_line(jit->lines, jit->line_capacity, hash);
-    if (*line == hash) {
-        return NAMING_DONE;
-    }
-    if (!trace_symbols_write_made(jits->symbols, jit->name, jit->owner, table, (size_t)found)) {
-        return NAMING_NO_ROOM;
-    }
-    *line = hash;
-    jit->line_count++;
-    jits->note_count++;
-    return NAMING_DONE;
-}
-
-static void note_address(struct trace_jits *jits, struct trace_jit *jit, uint64_t address)
-{
-    if (may_note(jits, jit) &&
-        trace_notes_grow((void **)&jit->addresses, &jit->address_capacity, jit->address_count,
-                         ADDRESSES_MAX, sizeof *jit->addresses)) {
-        jit->addresses[jit->address_count++] = address;
-        jits->note_count++;
-    }
-}
-
-bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit, uint64_t address)
-{
-    enum naming naming = jit->ready == NULL ? NAMING_UNKNOWN : name_by_map(jits, jit, address);
-    if (naming == NAMING_UNKNOWN) {
-        note_address(jits, jit, address);
-    }
-    return naming != NAMING_NO_ROOM;
-}
-
-static void pace(struct trace_jit *jit)
-{
-    if (jit->named_count > 0) {
+    uint64_t least_ns = READING_PARTS * jit->reading_ns;
+    if (has_news) {
         jit->interval_ns = INTERVAL_MIN_NS;
     } else {
         jit->interval_ns =
             jit->interval_ns < INTERVAL_MAX_NS / 2 ? jit->interval_ns * 2 : INTERVAL_MAX_NS;
     }
-    jit->named_count = 0;
+    jit->interval_ns = max_u64(jit->interval_ns, min_u64(least_ns, INTERVAL_MAX_NS));
 }
 
-/* Looks for the last of the addresses that the map was not searched for yet; one that gets its name
- * is noted no longer. False: there is no room in the log now. */
-static bool settle_address(struct trace_jits *jits, struct trace_jit *jit)
-{
-    uint64_t *address = &jit->addresses[jit->unsettled_count - 1];
-    enum naming naming = name_by_map(jits, jit, *address);
-    if (naming == NAMING_NO_ROOM) {
-        return false;
-    }
-    jit->unsettled_count--;
-    if (naming == NAMING_DONE) {
-        *address = jit->addresses[--jit->address_count];
-        jits->note_count--;
-        jit->named_count++;
-    }
-    return true;
-}
-
-/* Writes what the map says of mappings and addresses that were noted, a slice of them; a mapping
- * that is refused stays what the kernel calls it. False: there is no room in the log now. */
+/* Goes through what the last reading brings, a slice of it. False: there is no room in the log now.
+ */
 static bool settle_slice(struct trace_jits *jits, struct trace_jit *jit)
 {
     bool room = true;
     size_t steps = jits->steps_left < SETTLE_SLICE ? jits->steps_left : SETTLE_SLICE;
-    for (; steps > 0 && room && jit->shown_count + jit->unsettled_count > 0; steps--) {
+    for (; steps > 0 && room && !made_is_settled(&jit->code); steps--) {
         jits->steps_left--;
-        if (jit->shown_count > 0) {
-            (void)write_made(jits, jit, &jit->shown[--jit->shown_count]);
-        } else {
-            room = settle_address(jits, jit);
-        }
+        room = made_settle(&jits->shared, &jit->code);
     }
-    if (jit->shown_count + jit->unsettled_count == 0) {
+    if (made_is_settled(&jit->code)) {
         jit->is_unsettled = false;
-        pace(jit);
+        pace(jit, jit->code.news_count > 0);
     }
     return room;
 }
 
 /* Takes up the answer, if it has come. */
-static void take_map(struct trace_jit *jit)
+static void take_map(struct trace_jits *jits, struct trace_jit *jit)
 {
     enum module_state state = module_ticket_state(jit->pending);
     if (state == MODULE_PENDING) {
         return;
     }
     struct module_ticket *answer = take_ptr(jit->pending);
+    uint64_t end_ns = now_ns();
+    jit->reading_ns = end_ns - jit->asked_ns;
     if (state == MODULE_FAILED) {
+        jit->code.map.was_absent =
+            jit->code.map.was_absent || module_ticket_failure(answer) == MODULE_FAILURE_NOT_FOUND;
         module_ticket_release(answer);
-        pace(jit);
+        pace(jit, false);
         return;
     }
-    /* What has not grown is the module that it was. */
-    bool is_new =
-        jit->ready == NULL || module_ticket_module(jit->ready) != module_ticket_module(answer);
-    module_ticket_release(jit->ready);
-    jit->ready = answer;
-    if (is_new) {
+    if (made_take(&jits->shared, &jit->code, answer, jit->asked_ns, end_ns, jit->is_last)) {
         jit->is_unsettled = true;
-        jit->unsettled_count = jit->address_count;
+        jits->epoch = jits->epoch == UINT32_MAX ? 1 : jits->epoch + 1;
     } else {
-        pace(jit);
+        pace(jit, false);
     }
 }
 
-/* Whether something has been sampled that may be in the map by now, and it is time to look. */
-static bool is_due(const struct trace_jit *jit, uint64_t now_ns)
+/* Whether something has been sampled of which the map may say more by now, and it is time to look.
+ */
+static bool is_due(const struct trace_jit *jit, uint64_t time_ns)
 {
-    bool again = jit->address_count > 0 &&
-                 (jit->is_asked_again || now_ns - jit->asked_ns >= jit->interval_ns);
+    bool again = made_wants(&jit->code) &&
+                 (jit->is_asked_again || time_ns - jit->asked_ns >= jit->interval_ns);
     return jit->pending == NULL && !jit->is_unsettled && (jit->is_unasked || again);
 }
 
@@ -438,18 +300,19 @@ static void settle(struct trace_jits *jits)
 
 bool trace_jits_poll(struct trace_jits *jits)
 {
-    uint64_t now_ns = limit_clock_ns();
+    uint64_t time_ns = now_ns();
     bool settled = true;
     jits->asks_left = ASKS_MAX;
+    jit_clock_look(&jits->shared.clock);
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         if (jit->pending != NULL) {
-            take_map(jit);
+            take_map(jits, jit);
         }
     }
     settle(jits);
     struct trace_jit *jit = jits->ask_turn != NULL ? jits->ask_turn : jits->first;
     for (size_t i = 0; i < jits->jit_count && jit != NULL; i++) {
-        if (is_due(jit, now_ns) && jits->asks_left > 0) {
+        if (is_due(jit, time_ns) && jits->asks_left > 0) {
             ask(jits, jit);
             jits->ask_turn = jit;
         }
@@ -463,7 +326,7 @@ bool trace_jits_poll(struct trace_jits *jits)
 static bool is_pending(const struct trace_jit *jit)
 {
     return jit->pending != NULL || jit->is_unasked || jit->is_unsettled ||
-           (jit->is_asked_again && jit->address_count > 0);
+           (jit->is_asked_again && made_wants(&jit->code));
 }
 
 bool trace_jits_pending(const struct trace_jits *jits)
@@ -478,6 +341,27 @@ bool trace_jits_pending(const struct trace_jits *jits)
 void trace_jits_ask_again(struct trace_jits *jits)
 {
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
-        jit->is_asked_again = jit->address_count > 0;
+        jit->is_asked_again = made_wants(&jit->code);
     }
+}
+
+bool trace_jits_proved(const struct trace_jits *jits, uint64_t time_ns)
+{
+    const struct trace_jit *jit = jits->first;
+    while (jit != NULL && made_is_proved(&jit->code, time_ns)) {
+        jit = jit->next;
+    }
+    return jit == NULL;
+}
+
+void trace_jits_close(struct trace_jits *jits)
+{
+    for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
+        made_close(&jits->shared, &jit->code);
+    }
+}
+
+uint32_t trace_jits_epoch(const struct trace_jits *jits)
+{
+    return jits->epoch;
 }

@@ -4,8 +4,8 @@
 /*
  * Names of code that processes make while they run. A runtime lists it in a perf map, to which it
  * adds as it goes. The first sample in such code has the map read; then its mappings are "[jit]
- * (pid N)" in the file, a module of this process alone, with addresses as they run. What had no
- * name then is looked for again, in what the map has become, at times that grow further apart while
+ * (pid N)" in the file, a module of this process alone. What had no name then is looked for again,
+ * and what had one is proved, in what the map has become, at times that grow further apart while
  * nothing comes of it. Belongs to the collector thread.
  */
 
@@ -34,8 +34,16 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
 bool trace_jit_define(struct trace_jits *jits, struct trace_jit *jit,
                       const struct shown_mapping *shown, uint64_t vaddr, const char *name);
 
-/* Names the function at an address, or notes that it wants a name. False: no room. */
-bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit, uint64_t address);
+/*
+ * A sample fell at `address` of a mapping, at `time_ns`: names the function, or notes that it wants
+ * a name. This holds for samples from `*ret_from_ns` on as long as trace_jits_epoch() stays;
+ * TIME_OPEN_NS: for this one only. False: no room.
+ */
+bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit,
+                    const struct shown_mapping *shown, uint64_t address, uint64_t time_ns,
+                    uint64_t *ret_from_ns);
+/* Never 0. */
+uint32_t trace_jits_epoch(const struct trace_jits *jits);
 
 /* Takes up the maps that have been read, and asks for those that are due: a bounded part of both.
  * False: something of a map is left for the next poll, or for when there is room. */
@@ -44,5 +52,12 @@ bool trace_jits_poll(struct trace_jits *jits);
 /* Whether a map is being read in which something that was sampled may have its name. */
 bool trace_jits_pending(const struct trace_jits *jits);
 
-/* Has the maps read in which something has been looked for in vain. */
+/* Whether what was sampled in made code until then has the names that it will have. */
+bool trace_jits_proved(const struct trace_jits *jits, uint64_t time_ns);
+
+/* Nothing is sampled any more: has the maps read of which something depends. */
 void trace_jits_ask_again(struct trace_jits *jits);
+
+/* No other reading will be taken for this log: what was sampled since the last one loses its name.
+ */
+void trace_jits_close(struct trace_jits *jits);

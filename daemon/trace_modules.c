@@ -239,6 +239,31 @@ static enum frame_outcome find_unmapped(struct trace_modules *modules, struct pr
     return FRAME_UNKNOWN;
 }
 
+struct made_address {
+    uint64_t address;
+    uint64_t time_ns;
+};
+
+static enum frame_outcome name_made_code(struct trace_modules *modules, struct trace_jit *jit,
+                                         const struct process *process,
+                                         const struct mapping *mapping,
+                                         const struct made_address *sampled, uint64_t *ret_from_ns)
+{
+    const struct shown_mapping shown = {
+        .pid = process->pid,
+        .module_id = mapping->module_id,
+        .start = mapping->start,
+        .size_bytes = mapping->end - mapping->start,
+        .from_ns = mapping->from_ns,
+    };
+    uint64_t from_ns = 0;
+    if (!trace_jit_name(modules->jits, jit, &shown, sampled->address, sampled->time_ns, &from_ns)) {
+        return FRAME_RETRY;
+    }
+    *ret_from_ns = mapping->to_ns == TIME_OPEN_NS ? from_ns : TIME_OPEN_NS;
+    return FRAME_MADE;
+}
+
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns)
 {
@@ -254,8 +279,9 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     if (!is_defined(modules, mapping) && !define_mapping(modules, process, mapping, jit)) {
         return leave_undefined(modules, process, mapping, address, time_ns, ret_from_ns);
     }
-    if (jit != NULL && !trace_jit_name(modules->jits, jit, address)) {
-        return FRAME_RETRY;
+    if (jit != NULL) {
+        return name_made_code(modules, jit, process, mapping,
+                              &(struct made_address){address, time_ns}, ret_from_ns);
     }
     struct trace_file *file = mapping->file->trace_file;
     uint64_t file_offset = address - mapping->start + mapping->file_offset;
@@ -300,6 +326,21 @@ bool trace_modules_poll(struct trace_modules *modules)
 bool trace_modules_pending(const struct trace_modules *modules)
 {
     return trace_files_pending(modules->files) || trace_jits_pending(modules->jits);
+}
+
+uint32_t trace_modules_made_epoch(const struct trace_modules *modules)
+{
+    return trace_jits_epoch(modules->jits);
+}
+
+bool trace_modules_proved(const struct trace_modules *modules, uint64_t time_ns)
+{
+    return trace_jits_proved(modules->jits, time_ns);
+}
+
+void trace_modules_close(struct trace_modules *modules)
+{
+    trace_jits_close(modules->jits);
 }
 
 void trace_modules_ask_again(struct trace_modules *modules)

@@ -32,6 +32,7 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
 
 enum frame_outcome {
     FRAME_DEFINED, /* or unknown, where what it needs was refused */
+    FRAME_MADE,    /* defined, as long as trace_modules_made_epoch() stays */
     FRAME_UNKNOWN, /* in no mapping that is known */
     FRAME_RETRY,   /* no room in the log: ask again with the next sample */
 };
@@ -46,11 +47,19 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
 /* The same for an address of the kernel. */
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address);
 
+/* Changes whenever more is known of code that was made while it ran; never 0. */
+uint32_t trace_modules_made_epoch(const struct trace_modules *modules);
+
 /* Takes up the answers that have come. False when there is no room for what they say. */
 bool trace_modules_poll(struct trace_modules *modules);
 bool trace_modules_pending(const struct trace_modules *modules);
 /* Has what a process may have added to its list of functions read once more. */
 void trace_modules_ask_again(struct trace_modules *modules);
+
+/* Whether what was sampled in made code until then (CLOCK_BOOTTIME) has the names it will have. */
+bool trace_modules_proved(const struct trace_modules *modules, uint64_t time_ns);
+/* This log ends: what cannot be proved any more loses its name. */
+void trace_modules_close(struct trace_modules *modules);
 
 /* How many files have been met. */
 uint64_t trace_modules_met_count(const struct trace_modules *modules);

@@ -35,13 +35,14 @@ struct trace_symbols {
     uint64_t group[FXT_DATA_BYTES_MAX / sizeof(uint64_t) + 8];
 };
 
-/* A table, and what its module is called in the file. */
-struct named_table {
-    const struct symbol_table *table;
+/* A function, and what its module is called in the file. */
+struct named_function {
+    const struct symbol *symbol;
+    const char *name;
     const char *module;
     const uint8_t *build_id;
     size_t build_id_bytes;
-    uint32_t owner; /* who pays for its lines */
+    uint32_t owner; /* who pays for its line */
 };
 
 struct trace_symbols *trace_symbols_new(struct trace_log *log)
@@ -241,11 +242,8 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
 }
 
 /* Prints the line of one function into symbols->line. Returns its bytes. */
-static size_t print_line(struct trace_symbols *symbols, const struct named_table *named,
-                         size_t index)
+static size_t print_line(struct trace_symbols *symbols, const struct named_function *named)
 {
-    const struct symbol *symbol = &named->table->symbols[index];
-    const char *name = symbol_table_name(named->table, index);
     char build_id[SYMBOL_BUILD_ID_BYTES_MAX * 2 + 1] = "";
     char module[ESCAPED_MODULE_BYTES];
     char function[ESCAPED_NAME_BYTES];
@@ -254,11 +252,12 @@ static size_t print_line(struct trace_symbols *symbols, const struct named_table
         (void)snprintf(build_id + 2 * i, 3, "%02x", named->build_id[i]);
     }
     (void)utf8_json(module, sizeof module, named->module, strlen(named->module));
-    (void)utf8_json(function, sizeof function, name, strlen(name));
-    int bytes = snprintf(symbols->line, sizeof symbols->line,
-                         "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
-                         "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
-                         build_id, module, symbol->start, symbol->size_bytes, function);
+    (void)utf8_json(function, sizeof function, named->name, strlen(named->name));
+    int bytes =
+        snprintf(symbols->line, sizeof symbols->line,
+                 "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"0x%" PRIx64
+                 "\",\"size\":%" PRIu32 ",\"name\":\"%s\"}\n",
+                 build_id, module, named->symbol->start, named->symbol->size_bytes, function);
     return (size_t)bytes;
 }
 
@@ -269,15 +268,14 @@ enum staging {
 };
 
 /* Stages the line of one function. */
-static enum staging stage(struct trace_symbols *symbols, const struct named_table *named,
-                          size_t index)
+static enum staging stage(struct trace_symbols *symbols, const struct named_function *named)
 {
     /* A long name takes long to print: not for who has no room for it anyway. */
-    size_t least_bytes = strnlen(symbol_table_name(named->table, index), ESCAPED_NAME_BYTES - 1);
+    size_t least_bytes = strnlen(named->name, ESCAPED_NAME_BYTES - 1);
     if (!trace_log_may_pay(symbols->log, named->owner, TRACE_LOG_NAME, least_bytes)) {
         return STAGING_REFUSED;
     }
-    size_t bytes = print_line(symbols, named, index);
+    size_t bytes = print_line(symbols, named);
     if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
         return STAGING_NO_ROOM;
     }
@@ -301,14 +299,15 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
     if ((scope->written[index / 64] & bit) != 0) {
         return true;
     }
-    const struct named_table named = {
-        .table = &scope->module->symbols,
+    const struct named_function named = {
+        .symbol = &scope->module->symbols.symbols[index],
+        .name = symbol_table_name(&scope->module->symbols, index),
         .module = scope->name,
         .build_id = scope->build_id,
         .build_id_bytes = scope->build_id_bytes,
         .owner = owner,
     };
-    enum staging staging = stage(symbols, &named, index);
+    enum staging staging = stage(symbols, &named);
     if (staging == STAGING_DONE) {
         scope->written[index / 64] |= bit;
     }
@@ -316,8 +315,9 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
 }
 
 bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module, uint32_t owner,
-                              const struct symbol_table *table, size_t index)
+                              const struct symbol *symbol, const char *name)
 {
-    const struct named_table named = {.table = table, .module = module, .owner = owner};
-    return stage(symbols, &named, index) != STAGING_NO_ROOM;
+    const struct named_function named = {
+        .symbol = symbol, .name = name, .module = module, .owner = owner};
+    return stage(symbols, &named) != STAGING_NO_ROOM;
 }

@@ -68,11 +68,11 @@ bool trace_symbols_write(struct trace_symbols *symbols, struct symbol_scope *sco
                          uint64_t vaddr);
 
 /*
- * Writes a function of code that a process has made, of a module without a build-id whose name the
- * caller keeps to that process. Each call writes it. As trace_symbols_write().
+ * Writes a function of code that was made while it ran, of a module without a build-id: the place
+ * of `symbol`, and `name` (both borrowed). Each call writes it. As trace_symbols_write().
  */
 bool trace_symbols_write_made(struct trace_symbols *symbols, const char *module, uint32_t owner,
-                              const struct symbol_table *table, size_t index);
+                              const struct symbol *symbol, const char *name);
 
 /* A log begins, in which nothing is written yet. Lines that were not published go there. */
 void trace_symbols_begin(struct trace_symbols *symbols);

@@ -5,7 +5,8 @@
  * ranges are sorted by where they begin, and then walked over with a heap of those that the walk is
  * inside of, the last line on top: each step gives one piece that belongs to the top. So pieces
  * never overlap, there are at most twice as many as lines, and no order of the lines makes this
- * slow.
+ * slow. Of the lines that the walk has met, the two that reach furthest tell whether a piece is
+ * another's, too: a piece ends where the next line begins.
  */
 #include "perf_map.h"
 
@@ -22,7 +23,7 @@ struct claim {
     uint64_t end;
     const char *name; /* borrowed from the text, not terminated */
     uint32_t name_bytes;
-    uint32_t line;
+    uint32_t line; /* where it begins in the text: a later one is higher */
 };
 
 struct claims {
@@ -31,6 +32,8 @@ struct claims {
     size_t capacity;
     uint32_t *heap; /* numbers of claims; the latest line is the first */
     size_t heap_count;
+    const struct claim *furthest; /* of those that were met, or NULL */
+    uint64_t further_end;         /* of the others */
 };
 
 static int hex_digit(char c)
@@ -79,10 +82,11 @@ static bool parse_line(const char *text, const char *end, struct claim *ret)
 
 static int read_lines(const char *text, size_t bytes, struct claims *claims)
 {
+    const char *begin = text;
     const char *end = text + bytes;
     const char *newline = NULL;
     while ((newline = memchr(text, '\n', (size_t)(end - text))) != NULL) {
-        struct claim claim = {.line = (uint32_t)claims->count};
+        struct claim claim = {.line = (uint32_t)(text - begin)};
         if (parse_line(text, newline, &claim)) {
             void *all = claims->all;
             int r = claims->count == PERF_MAP_LINES_MAX
@@ -148,14 +152,15 @@ static void pop(struct claims *claims)
     }
 }
 
-static int add_piece(struct symbol_builder *builder, const struct claim *claim, uint64_t start,
-                     uint64_t end)
+static int add_piece(struct symbol_builder *builder, const struct claim *claim, bool is_shared,
+                     uint64_t start, uint64_t end)
 {
     char name[SYMBOL_NAME_BYTES_MAX + 1];
     size_t bytes =
         claim->name_bytes < sizeof name ? claim->name_bytes : (uint32_t)(sizeof name - 1);
     memcpy(name, claim->name, bytes);
     name[bytes] = '\0';
+    symbol_builder_claim(builder, claim->line | (is_shared ? PERF_MAP_CLAIM_SHARED : 0));
     return symbol_builder_add(builder, start, end - start, 0, name);
 }
 
@@ -171,10 +176,26 @@ static int add_until(struct claims *claims, uint64_t *at, uint64_t limit,
             continue;
         }
         uint64_t end = top->end < limit ? top->end : limit;
-        r = add_piece(builder, top, *at, end);
+        uint64_t others_end = top == claims->furthest ? claims->further_end : claims->furthest->end;
+        r = add_piece(builder, top, others_end > *at, *at, end);
         *at = end;
     }
     return r;
+}
+
+/* The walk meets one more. */
+static void meet(struct claims *claims, const struct claim *claim)
+{
+    if (claims->furthest == NULL) {
+        claims->furthest = claim;
+        return;
+    }
+    uint64_t end = claim->end;
+    if (end > claims->furthest->end) {
+        end = claims->furthest->end;
+        claims->furthest = claim;
+    }
+    claims->further_end = end > claims->further_end ? end : claims->further_end;
 }
 
 static int add_claims(struct claims *claims, struct symbol_builder *builder)
@@ -185,6 +206,7 @@ static int add_claims(struct claims *claims, struct symbol_builder *builder)
         r = add_until(claims, &at, claims->all[i].start, builder);
         at = claims->all[i].start;
         push(claims, (uint32_t)i);
+        meet(claims, &claims->all[i]);
     }
     return r == 0 ? add_until(claims, &at, UINT64_MAX, builder) : r;
 }
@@ -205,22 +227,27 @@ int perf_map_parse(const char *text, size_t bytes, struct symbol_builder *builde
     return r;
 }
 
-int perf_map_read(int fd, struct symbol_builder *builder)
+static uint64_t hash_text(const char *text, size_t bytes)
 {
-    struct stat status;
-    if (fstat(fd, &status) < 0) {
-        return -errno;
+    uint64_t hash = bytes;
+    while (bytes > 0) {
+        uint64_t word = 0;
+        size_t taken = bytes < sizeof word ? bytes : sizeof word;
+        memcpy(&word, text, taken);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+        text += taken;
+        bytes -= taken;
     }
-    if (status.st_size < 0 || (uint64_t)status.st_size > PERF_MAP_BYTES_MAX) {
-        return -E2BIG;
-    }
-    /* What is appended from now on is another reading's. */
-    size_t size_bytes = (size_t)status.st_size;
+    return hash;
+}
+
+/* Reads what the file had when it was looked at: what is appended from then on is another
+ * reading's.
+ */
+static int read_text(int fd, char *text, size_t size_bytes, size_t *ret_used)
+{
     size_t used = 0;
-    cleanup_(freep) char *text = calloc(size_bytes + 1, 1);
-    if (text == NULL) {
-        return -ENOMEM;
-    }
     while (used < size_bytes) {
         ssize_t got = pread(fd, text + used, size_bytes - used, (off_t)used);
         if (got < 0) {
@@ -231,6 +258,61 @@ int perf_map_read(int fd, struct symbol_builder *builder)
         }
         used += (size_t)got;
     }
-    symbol_builder_limit(builder, size_bytes);
-    return perf_map_parse(text, used, builder);
+    *ret_used = used;
+    return 0;
+}
+
+static bool is_unchanged(int fd, const struct stat *before)
+{
+    struct stat after;
+    return fstat(fd, &after) == 0 && after.st_size == before->st_size &&
+           after.st_ctim.tv_sec == before->st_ctim.tv_sec &&
+           after.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+}
+
+static struct perf_map_state describe_text(const char *text, size_t used, size_t known_bytes)
+{
+    const char *last = used == 0 ? NULL : memrchr(text, '\n', used);
+    size_t bytes = last == NULL ? 0 : (size_t)(last - text) + 1;
+    struct perf_map_state state = {.text_bytes = bytes, .text_hash = hash_text(text, bytes)};
+    if (known_bytes > 0 && known_bytes <= bytes) {
+        state.known_bytes = known_bytes;
+        state.known_hash = hash_text(text, known_bytes);
+    }
+    return state;
+}
+
+int perf_map_read(int fd, size_t known_bytes, struct symbol_builder *builder)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return -errno;
+    }
+    if (status.st_size < 0 || (uint64_t)status.st_size > PERF_MAP_BYTES_MAX) {
+        return -E2BIG;
+    }
+    size_t size_bytes = (size_t)status.st_size;
+    size_t used = 0;
+    cleanup_(freep) char *text = calloc(size_bytes + 1, 1);
+    int r = text == NULL ? -ENOMEM : read_text(fd, text, size_bytes, &used);
+    if (r < 0) {
+        return r;
+    }
+    struct perf_map_state state = describe_text(text, used, known_bytes);
+    if (is_unchanged(fd, &status)) {
+        state.changed_s = status.st_ctim.tv_sec;
+        state.changed_ns = status.st_ctim.tv_nsec;
+    }
+    symbol_builder_limit(builder, size_bytes + size_bytes / 2); /* claims take room, too */
+    r = symbol_builder_build_id(builder, (const uint8_t *)&state, sizeof state);
+    return r < 0 ? r : perf_map_parse(text, used, builder);
+}
+
+bool perf_map_state(const struct symbol_table *table, struct perf_map_state *ret)
+{
+    if (table->build_id_bytes != sizeof *ret) {
+        return false;
+    }
+    memcpy(ret, table->build_id, sizeof *ret);
+    return true;
 }

@@ -31,6 +31,7 @@ struct entry {
     uint64_t start;
     uint64_t size_bytes;
     uint32_t name; /* offset of a text in the builder's names, or NAME_BARRIER */
+    uint32_t claim;
     uint16_t name_bytes;
     uint16_t underscores;
     uint8_t rank;
@@ -47,6 +48,8 @@ struct symbol_builder {
     size_t names_bytes;
     size_t names_capacity;
     size_t limit_bytes;
+    bool has_claims;
+    uint32_t claim;                /* of what is added */
     uint32_t recent[RECENT_NAMES]; /* offsets of names, by hash; 0: none, where no text can be */
 };
 
@@ -98,10 +101,22 @@ int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build
     return 0;
 }
 
+void symbol_builder_claim(struct symbol_builder *builder, uint32_t claim)
+{
+    builder->has_claims = true;
+    builder->claim = claim;
+}
+
+/* What a symbol takes in the table, without its name. */
+static size_t symbol_bytes(const struct symbol_builder *builder)
+{
+    return sizeof(struct symbol) + (builder->has_claims ? sizeof(uint32_t) : 0);
+}
+
 static int append_entry(struct symbol_builder *builder, const struct entry *entry)
 {
     size_t count = builder->entry_count + 1;
-    if (count * sizeof(struct symbol) + builder->names_bytes > builder->limit_bytes) {
+    if (count * symbol_bytes(builder) + builder->names_bytes > builder->limit_bytes) {
         return -E2BIG;
     }
     void *entries = builder->entries;
@@ -207,6 +222,7 @@ int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t 
                                      .start = start,
                                      .size_bytes = size_bytes,
                                      .name = kept,
+                                     .claim = builder->claim,
                                      .name_bytes = (uint16_t)length,
                                      .underscores = (uint16_t)strspn(clean, "_"),
                                      .rank = (uint8_t)rank,
@@ -311,9 +327,11 @@ static size_t place_names(struct symbol_builder *builder)
     return used;
 }
 
-/* Writes symbols and names; there is room for all of them. */
-static void write_symbols(const struct symbol_builder *builder, struct symbol *symbols, char *names)
+/* Writes symbols, claims and names; there is room for all of them. */
+static void write_symbols(const struct symbol_builder *builder, struct symbol *symbols)
 {
+    uint32_t *claims = (uint32_t *)(symbols + builder->entry_count);
+    char *names = (char *)(claims + builder->header.claim_count);
     for (size_t i = 0; i < builder->entry_count; i++) {
         const struct entry *entry = &builder->entries[i];
         const char *text = builder->names + entry->name;
@@ -324,6 +342,9 @@ static void write_symbols(const struct symbol_builder *builder, struct symbol *s
             .size_bytes = (uint32_t)entry->size_bytes,
             .name = at,
         };
+        if (builder->has_claims) {
+            claims[i] = entry->claim;
+        }
         memcpy(names + at, text, (size_t)entry->name_bytes + 1);
     }
 }
@@ -339,7 +360,7 @@ int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size
 
     size_t names_bytes = place_names(builder);
     size_t segments_bytes = builder->header.segment_count * sizeof(struct symbol_segment);
-    size_t symbols_bytes = builder->entry_count * sizeof(struct symbol);
+    size_t symbols_bytes = builder->entry_count * symbol_bytes(builder);
     size_t total = sizeof builder->header + segments_bytes + symbols_bytes + names_bytes;
     if (total > builder->limit_bytes) {
         return -E2BIG;
@@ -350,12 +371,12 @@ int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size
     }
 
     builder->header.symbol_count = (uint32_t)builder->entry_count;
+    builder->header.claim_count = builder->has_claims ? builder->header.symbol_count : 0;
     builder->header.names_bytes = (uint32_t)names_bytes;
     char *segments = bytes + sizeof builder->header;
     memcpy(bytes, &builder->header, sizeof builder->header);
     memcpy(segments, builder->segments, segments_bytes);
-    write_symbols(builder, (struct symbol *)(void *)(segments + segments_bytes),
-                  segments + segments_bytes + symbols_bytes);
+    write_symbols(builder, (struct symbol *)(void *)(segments + segments_bytes));
     *ret_bytes = bytes;
     *ret_size_bytes = total;
     return 0;

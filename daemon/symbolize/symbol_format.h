@@ -3,8 +3,8 @@
 
 /*
  * How symbol_builder.c writes a table and symbol_table.c reads it; nobody else includes this.
- * Behind the header: the segments, the symbols, the names, without gaps and with nothing after
- * them.
+ * Behind the header: the segments, the symbols, their claims, the names, without gaps and with
+ * nothing after them.
  */
 
 #include "symbol_table.h"
@@ -17,6 +17,8 @@ struct symbol_header {
     uint32_t symbol_count;
     uint32_t names_bytes;
     uint32_t build_id_bytes;
+    uint32_t claim_count; /* 0, or as many as symbols */
+    uint32_t zero;
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
 };
 

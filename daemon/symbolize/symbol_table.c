@@ -75,8 +75,10 @@ static bool is_header_valid(const struct symbol_header *header, size_t size_byte
            header->segment_count <= SYMBOL_TABLE_SEGMENTS_MAX &&
            header->build_id_bytes <= SYMBOL_BUILD_ID_BYTES_MAX &&
            header->symbol_count <= SYMBOL_TABLE_BYTES_MAX / sizeof(struct symbol) &&
+           (header->claim_count == 0 || header->claim_count == header->symbol_count) &&
            sizeof *header + header->segment_count * sizeof(struct symbol_segment) +
-                   header->symbol_count * sizeof(struct symbol) + header->names_bytes ==
+                   header->symbol_count * sizeof(struct symbol) +
+                   header->claim_count * sizeof(uint32_t) + header->names_bytes ==
                size_bytes;
 }
 
@@ -97,7 +99,9 @@ int symbol_table_open(const void *bytes, size_t size_bytes, struct symbol_table 
         .build_id_bytes = header->build_id_bytes,
     };
     table.symbols = (const struct symbol *)(table.segments + table.segment_count);
-    table.names = (const char *)(table.symbols + table.symbol_count);
+    const uint32_t *claims = (const uint32_t *)(table.symbols + table.symbol_count);
+    table.claims = header->claim_count == 0 ? NULL : claims;
+    table.names = (const char *)(claims + header->claim_count);
     if (!segments_are_valid(table.segments, table.segment_count) ||
         !are_names_valid(table.names, table.names_bytes) || !are_symbols_valid(&table)) {
         return -EBADMSG;

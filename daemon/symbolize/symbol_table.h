@@ -42,6 +42,7 @@ struct symbol {
 struct symbol_table {
     const struct symbol *symbols; /* symbol_count, by rising start */
     size_t symbol_count;
+    const uint32_t *claims; /* of a perf map (perf_map.h): one for each symbol; else NULL */
     const struct symbol_segment *segments;
     size_t segment_count;
     const char *names; /* NUL-terminated valid UTF-8 strings */
@@ -88,6 +89,8 @@ int symbol_builder_build_id(struct symbol_builder *builder, const uint8_t *build
  * unknown. An empty name is left out. */
 int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes,
                        int rank, const char *name);
+/* The claim of what is added from now on. A table has claims if this has been called. */
+void symbol_builder_claim(struct symbol_builder *builder, uint32_t claim);
 /* Something that is no function begins or ends here: no sizeless symbol reaches over it. */
 int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address);
 /* Returned bytes: release with free(). */

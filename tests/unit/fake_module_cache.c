@@ -95,8 +95,10 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 }
 
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query)
+                                                    const struct module_query *query,
+                                                    uint32_t known_bytes)
 {
+    (void)known_bytes;
     (void)query;
     return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -116,6 +117,30 @@ static void leaves_out_lines_of_another_form(void **state)
 #define MODEL_ADDRESSES 300
 #define MODEL_LINES     40
 
+struct model_line {
+    uint32_t offset; /* in the text */
+    int start;
+    int end;
+};
+
+/* Each piece says which line has it, and whether another one has claimed a part of it. */
+static void expect_claims(const struct parsed *parsed, const struct model_line *lines, int count)
+{
+    for (size_t i = 0; i < parsed->table.symbol_count; i++) {
+        const struct symbol *symbol = &parsed->table.symbols[i];
+        int owner = atoi(symbol_table_name(&parsed->table, i) + 1);
+        bool is_shared = false;
+        for (int line = 0; line < count; line++) {
+            is_shared =
+                is_shared ||
+                (line != owner && lines[line].start < (int)(symbol->start + symbol->size_bytes) &&
+                 (int)symbol->start < lines[line].end);
+        }
+        uint32_t claim = lines[owner].offset | (is_shared ? PERF_MAP_CLAIM_SHARED : 0);
+        assert_int_equal(parsed->table.claims[i], claim);
+    }
+}
+
 static void gives_each_address_to_the_last_line_that_claims_it(void **state)
 {
     (void)state;
@@ -123,12 +148,14 @@ static void gives_each_address_to_the_last_line_that_claims_it(void **state)
     for (int run = 0; run < 300; run++) {
         char text[MODEL_LINES * 32];
         int owner[MODEL_ADDRESSES + 100];
+        struct model_line model[MODEL_LINES];
         size_t bytes = 0;
         memset(owner, 0xff, sizeof owner);
         int lines = rand() % MODEL_LINES;
         for (int line = 0; line < lines; line++) {
             int start = rand() % MODEL_ADDRESSES;
             int size = 1 + rand() % (run % 2 == 0 ? 5 : 90);
+            model[line] = (struct model_line){(uint32_t)bytes, start + 16, start + 16 + size};
             bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "%x %x n%d\n", start + 16,
                                       size, line);
             for (int at = start; at < start + size; at++) {
@@ -143,6 +170,7 @@ static void gives_each_address_to_the_last_line_that_claims_it(void **state)
             }
             assert_string_equal(name_at(&parsed, (uint64_t)at + 16), expected);
         }
+        expect_claims(&parsed, model, lines);
     }
 }
 
@@ -164,23 +192,64 @@ static void is_not_slowed_down_by_lines_inside_each_other(void **state)
     assert_string_equal(name_at(&parsed, 0x100000 + LINES), "f");
 }
 
+/* What reading the file gives, with a state, after its first bytes were read before. */
+static struct perf_map_state read_state(int fd, size_t known_bytes, size_t symbol_count)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    cleanup_(freep) void *bytes = NULL;
+    struct symbol_table table;
+    struct perf_map_state state;
+    size_t size_bytes = 0;
+    assert_int_equal(perf_map_read(fd, known_bytes, builder), 0);
+    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    assert_int_equal(table.symbol_count, symbol_count);
+    assert_true(perf_map_state(&table, &state));
+    symbol_builder_free(builder);
+    return state;
+}
+
 static void reads_a_file_and_refuses_one_that_is_too_large(void **state)
 {
     (void)state;
     static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
     struct symbol_builder *builder = symbol_builder_new();
     cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
-    cleanup_(freep) void *bytes = NULL;
-    struct symbol_table table;
-    size_t size_bytes = 0;
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
-    assert_int_equal(perf_map_read(fd, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-    assert_int_equal(table.symbol_count, 2);
+    (void)read_state(fd, 0, 2);
     assert_int_equal(ftruncate(fd, (off_t)PERF_MAP_BYTES_MAX + 1), 0);
-    assert_int_equal(perf_map_read(fd, builder), -E2BIG);
+    assert_int_equal(perf_map_read(fd, 0, builder), -E2BIG);
     symbol_builder_free(builder);
+}
+
+/* The beginning of a text is the same if it has only been added to. */
+static void says_whether_a_text_begins_as_it_did(void **state)
+{
+    (void)state;
+    static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
+    static const char more[] = "10 h\n";
+    static const size_t lines_bytes = 20; /* the last line has no end yet */
+    struct stat status;
+    cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    struct perf_map_state first = read_state(fd, 0, 2);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(first.text_bytes, lines_bytes);
+    assert_int_equal(first.known_bytes, 0);
+    assert_int_equal(first.changed_s, status.st_ctim.tv_sec);
+    assert_int_equal(first.changed_ns, status.st_ctim.tv_nsec);
+
+    assert_int_equal(write(fd, more, sizeof more - 1), sizeof more - 1);
+    struct perf_map_state grown = read_state(fd, lines_bytes, 3);
+    assert_int_equal(grown.text_bytes, sizeof text + sizeof more - 2);
+    assert_int_equal(grown.known_bytes, lines_bytes);
+    assert_int_equal(grown.known_hash, first.text_hash);
+    assert_int_not_equal(grown.text_hash, first.text_hash);
+
+    assert_int_equal(pwrite(fd, "F", 1, 8), 1);
+    assert_int_not_equal(read_state(fd, lines_bytes, 3).known_hash, first.text_hash);
+    assert_int_equal(ftruncate(fd, 10), 0);
+    assert_int_equal(read_state(fd, lines_bytes, 1).known_bytes, 0);
 }
 
 int main(void)
@@ -191,6 +260,7 @@ int main(void)
         cmocka_unit_test(gives_each_address_to_the_last_line_that_claims_it),
         cmocka_unit_test(is_not_slowed_down_by_lines_inside_each_other),
         cmocka_unit_test(reads_a_file_and_refuses_one_that_is_too_large),
+        cmocka_unit_test(says_whether_a_text_begins_as_it_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,7 +411,7 @@ static void refuses_what_only_a_liar_would_write(void **state)
 {
     (void)state;
     enum {
-        SYMBOLS = 88 + 24,
+        SYMBOLS = 96 + 24,
         NAMES = SYMBOLS + 3 * 16,
     };
     static const struct {
@@ -424,7 +424,8 @@ static void refuses_what_only_a_liar_would_write(void **state)
         {12, 4, "symbol count"},
         {16, 0xff, "names"},
         {20, 65, "build-id"},
-        {88 + 16, 0, "segment of no bytes, first byte"},
+        {96 + 16, 0, "segment of no bytes, first byte"},
+        {24, 1, "claims"},
         {SYMBOLS + 8, 17, "overlap"},
         {SYMBOLS + 8, 0, "no size"},
         {SYMBOLS + 16, 0, "not rising"},

@@ -13,6 +13,8 @@
 
 #include "trace_world.h"
 
+#include "perf_map.h"
+
 #include <string.h>
 
 static void begins_a_segment_with_its_session(void **state)
@@ -176,8 +178,8 @@ static void memory_without_a_file_is_anon_until_its_map_is_read(void **state)
     uint64_t stack[] = {0x9000010};
     struct mapping_description mapping = {.start = 0x9000000, .end = 0x9001000, .path = "//anon"};
     process_table_comm(world->processes, 42, 42, "jit", true, 50);
-    process_table_mmap(world->processes, 42, &mapping, 60);
-    (void)take_sample(world, 42, 100, stack, 1);
+    process_table_mmap(world->processes, 42, &mapping, 1500000000);
+    (void)take_sample(world, 42, 2000000000, stack, 1);
     assert_non_null(
         strstr(read_all(world), "[anon] build-id 0 bytes\nmmap 42:2 9000000+1000 = 9000000"));
     assert_int_equal(ticket_count, 1);
@@ -185,16 +187,21 @@ static void memory_without_a_file_is_anon_until_its_map_is_read(void **state)
     assert_true(trace_names_pending(world->trace));
 
     const struct symbol function = {0x9000000, 0x20, 0};
-    const struct module map = {.symbols = {.symbols = &function,
-                                           .symbol_count = 1,
-                                           .names = "made",
-                                           .names_bytes = sizeof "made"}};
+    const struct perf_map_state changed_long_ago = {.text_bytes = 100, .changed_s = 1};
+    const struct module map = {
+        .symbols = {.symbols = &function,
+                    .symbol_count = 1,
+                    .names = "made",
+                    .names_bytes = sizeof "made",
+                    .build_id = (const uint8_t *)&changed_long_ago,
+                    .build_id_bytes = sizeof changed_long_ago},
+    };
     tickets[0].module = &map;
     tickets[0].state = MODULE_READY;
     trace_poll(world->trace);
     assert_string_equal(read_all(world),
                         "module 42:2 [jit] (pid 42) build-id 0 bytes\n"
-                        "mmap 42:2 9000000+1000 = 9000000 at 60\n"
+                        "mmap 42:2 9000000+1000 = 9000000 at 1500000000\n"
                         "data {\"build_id\":\"\",\"module\":\"[jit] (pid 42)\","
                         "\"start\":\"0x9000000\",\"size\":32,\"name\":\"made\"}\n");
     assert_false(trace_names_pending(world->trace));

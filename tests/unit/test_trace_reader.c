@@ -85,9 +85,11 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 }
 
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query)
+                                                    const struct module_query *query,
+                                                    uint32_t known_bytes)
 {
     (void)cache;
+    (void)known_bytes;
     (void)query;
     return NULL;
 }

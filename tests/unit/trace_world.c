@@ -65,8 +65,10 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 }
 
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query)
+                                                    const struct module_query *query,
+                                                    uint32_t known_bytes)
 {
+    (void)known_bytes;
     (void)cache;
     char name[32];
     (void)snprintf(name, sizeof name, "map of %d", (int)query->pid);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
+ * it must be the process's own: a regular file and no link to one, of the uid as which the process
+ * makes files. What a process leaves behind is read once more, to know what it has added since: if
+ * it is the same file, whose owner has been proved.
+ */
+#include "module_search.h"
+
+#include "cleanup.h"
+#include "clock.h"
+#include "perf_map.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAPS_FOLDER   "/tmp"
+#define PERF_MAP_MARK (UINT64_C(1) << 63) /* no device's number has it */
+#define YOUNG_SHIFT   20                  /* nobody else's times come near */
+
+/* What the process calls itself, and whose files it makes: the innermost pid, and the effective
+ * uid. */
+static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
+{
+    char text[4096];
+    cleanup_(closep) int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *uids = strstr(text, "\nUid:\t");
+    const char *pids = strstr(text, "\nNSpid:\t");
+    if (uids == NULL || pids == NULL) {
+        return false;
+    }
+    char *effective = NULL;
+    (void)strtoul(uids + strlen("\nUid:\t"), &effective, 10);
+    const char *last = memrchr(pids, '\t', strcspn(pids + 1, "\n") + 1);
+    unsigned long pid = strtoul(last, NULL, 10);
+    if (*effective != '\t' || pid == 0 || pid > INT32_MAX) {
+        return false;
+    }
+    *ret_pid = (int32_t)pid;
+    *ret_uid = (uid_t)strtoul(effective, NULL, 10);
+    return true;
+}
+
+/* The folder in which runtimes leave their maps, inside that root (borrowed). */
+static int open_maps_folder(struct module_search *search, int root_fd)
+{
+    return root_fd < 0 ? -1
+                       : module_path_open(root_fd, MAPS_FOLDER, module_search_may_touch, search);
+}
+
+/* Whether it may be changed once more without a sign of it: then no reading of it is another's. */
+static bool is_young(const struct file_identity *identity)
+{
+    int64_t now_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+    int64_t changed_ns = 0;
+    return __builtin_mul_overflow(identity->changed_s, (int64_t)NS_PER_S, &changed_ns) ||
+           changed_ns > now_ns - (int64_t)PERF_MAP_SLACK_NS - (int64_t)NS_PER_S;
+}
+
+/* The file of that name in the folder for maps of the root (borrowed), and no link to one. */
+static enum module_failure open_map(struct module_search *search, int root_fd, int32_t pid,
+                                    struct module_file *ret)
+{
+    struct statfs filesystem;
+    char name[32];
+    char path[sizeof MAPS_FOLDER + sizeof name];
+    (void)snprintf(name, sizeof name, "perf-%" PRId32 ".map", pid);
+    (void)snprintf(path, sizeof path, "%s/%s", MAPS_FOLDER, name);
+    cleanup_(closep) int folder_fd = open_maps_folder(search, root_fd);
+    cleanup_(closep) int path_fd =
+        folder_fd < 0 ? -1 : openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (path_fd < 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    enum module_failure failure = module_search_open_regular(search, path_fd, ret, &filesystem);
+    if (failure == MODULE_FAILURE_NONE) {
+        ret->author = module_search_author(search, ret->fd, path);
+        ret->identity.device ^= PERF_MAP_MARK;
+        if (is_young(&ret->identity)) {
+            ret->identity.changed_s ^= (int64_t)(clock_ns(CLOCK_BOOTTIME) << YOUNG_SHIFT);
+        }
+    }
+    return failure;
+}
+
+/* The map of a process that is gone: only the file that was its own when it lived. */
+static enum module_failure open_left_map(const struct module_query *query,
+                                         const struct module_guard *guard, struct module_file *ret)
+{
+    if (query->map_device == 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    cleanup_(closep) int process_fd = -1;
+    cleanup_(closep) int root_fd = module_search_machine_root(&process_fd);
+    struct module_search search = {.query = query, .guard = guard, .process_fd = process_fd};
+    enum module_failure failure = open_map(&search, root_fd, query->pid, ret);
+    const struct file_identity *found = &ret->identity;
+    bool is_known = failure == MODULE_FAILURE_NONE && found->device == query->map_device &&
+                    found->inode == query->inode &&
+                    found->generation == (uint32_t)query->inode_generation;
+    return failure != MODULE_FAILURE_NONE || is_known ? failure : MODULE_FAILURE_IDENTITY;
+}
+
+static enum module_failure open_own_map(const struct module_query *query,
+                                        const struct module_guard *guard, int process_fd,
+                                        struct module_file *ret)
+{
+    struct module_search search = {.query = query, .guard = guard, .process_fd = process_fd};
+    int32_t pid = 0;
+    uid_t uid = 0;
+    cleanup_(closep) int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0 || !read_status(process_fd, &pid, &uid)) {
+        return open_left_map(query, guard, ret);
+    }
+    enum module_failure failure = open_map(&search, root_fd, pid, ret);
+    return failure == MODULE_FAILURE_NONE && ret->owner != uid ? MODULE_FAILURE_IDENTITY : failure;
+}
+
+enum module_failure module_file_open_perf_map(const struct module_query *query,
+                                              const struct module_guard *guard,
+                                              struct module_file *ret)
+{
+    struct module_file file = {.fd = -1};
+    cleanup_(closep) int process_fd = module_search_process(query);
+    enum module_failure failure = process_fd < 0 ? open_left_map(query, guard, &file)
+                                                 : open_own_map(query, guard, process_fd, &file);
+    cleanup_(closep) int fd = file.fd;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
+    if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
+        return MODULE_FAILURE_LIMIT;
+    }
+    *ret = file;
+    ret->fd = take_fd(fd);
+    return MODULE_FAILURE_NONE;
+}

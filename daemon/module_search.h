@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What module_file.c and module_perf_map.c have in common: the way to a file, and the proof of it.
+ * Each may hang, as module_file.h says.
+ */
+
+#include "module_file.h"
+
+#include <sys/vfs.h>
+
+/* One search: what is wanted, and what stands in its way. */
+struct module_search {
+    const struct module_query *query;
+    const struct module_guard *guard;
+    int process_fd;          /* borrowed: /proc/PID of whose paths are walked now */
+    bool is_own;             /* which is the process that mapped it */
+    uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
+};
+
+/* What stands in the way of a step to that place; `userdata` is a search. A module_path_guard_fn.
+ */
+bool module_search_may_touch(const struct module_place *place, void *userdata);
+
+/* The folder (returned: close) of the process that is meant, and not of one that has its pid since;
+ * or -1. */
+int module_search_process(const struct module_query *query);
+
+/* The machine's root (returned: close, as the other), as of the process that is returned with it;
+ * or -1. */
+int module_search_machine_root(int *ret_process_fd);
+
+/* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
+enum module_failure module_search_open_regular(struct module_search *search, int path_fd,
+                                               struct module_file *ret,
+                                               struct statfs *ret_filesystem);
+
+/* The author of the file that `fd` (borrowed) stands for, and that a process with the root of
+ * `search->process_fd` calls `path`; or MODULE_AUTHOR_UNKNOWN. */
+uid_t module_search_author(const struct module_search *search, int fd, const char *path);

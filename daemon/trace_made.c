@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A name in the file holds from its time on until a record says otherwise. So what was sampled
+ * since a reading (`pieces`) is compared with the next one: a function that has lost its addresses
+ * meanwhile is hidden from the earlier reading on, until the time since which the later one knows
+ * who is there.
+ *
+ * A line is a key of what has been written: a function in its region, a region, a noted address. A
+ * process may note many addresses and choose their names, so what a reading brings is gone through
+ * in steps. Notes, lines and pieces of all processes are bounded together; what finds no room has
+ * no name.
+ *
+ * A record that hides something is of the kind without which a sample would be misread: where even
+ * that finds no room, the sample is dropped.
+ */
+#include "trace_made.h"
+
+#include "fair_share.h"
+#include "perf_map.h"
+#include "process_table.h"
+#include "seeded_hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTES_MAX        ((size_t)524288) /* of all processes: addresses, lines and pieces */
+#define NOTES_PARTS      4                /* a process has this part of what others leave */
+#define UNKNOWN_NAME     "[anon]"
+#define CODE_ALIGN_BYTES ((uint64_t)16)
+
+enum line_kind {
+    LINE_FUNCTION,
+    LINE_REGION,
+    LINE_ADDRESS,
+    LINE_CLOSED,
+};
+
+struct made_note {
+    uint64_t address;
+    uint64_t time_ns;
+    struct shown_mapping region;
+};
+
+/* What a claim has of a region. */
+struct made_piece {
+    uint64_t start;
+    uint32_t size_bytes;
+    uint32_t claim;
+    uint64_t since_ns; /* this function's */
+    bool is_carried;   /* it was compared with one reading already */
+    struct shown_mapping region;
+};
+
+struct made_line {
+    uint64_t hash;    /* 0: free */
+    uint64_t sampled; /* of a function: the window and region whose pieces have it */
+};
+
+void made_done(struct made_shared *shared, struct made_code *code)
+{
+    shared->note_count -=
+        code->note_count + code->line_count + code->piece_count + code->doubt_count;
+    jit_map_done(&code->map);
+    free(code->notes);
+    free(code->lines);
+    free(code->pieces);
+    free(code->doubts);
+    *code = (struct made_code){0};
+}
+
+static bool may_note(const struct made_shared *shared, const struct made_code *code)
+{
+    size_t own = code->note_count + code->line_count + code->piece_count + code->doubt_count;
+    return fair_share_allows(NOTES_MAX, NOTES_PARTS, shared->note_count, own, 1);
+}
+
+/* What is said of something in a region, in this epoch. */
+static uint64_t hash_line(const struct made_code *code, enum line_kind kind, uint64_t a, uint64_t b,
+                          const struct shown_mapping *region)
+{
+    const uint64_t words[] = {(uint64_t)kind,
+                              a,
+                              b,
+                              code->map.epoch,
+                              region == NULL ? 0 : region->start,
+                              region == NULL ? 0 : region->from_ns};
+    uint64_t hash = seeded_hash(words, sizeof words);
+    return hash == 0 ? 1 : hash;
+}
+
+/* The place of a line, or the free one where it belongs. */
+static struct made_line *find_line(struct made_line *lines, size_t capacity, uint64_t hash)
+{
+    size_t at = hash & (capacity - 1);
+    while (lines[at].hash != 0 && lines[at].hash != hash) {
+        at = (at + 1) & (capacity - 1);
+    }
+    return &lines[at];
+}
+
+/* Keeps the table of lines at most half full. False: there is no room for one more. */
+static bool grow_lines(const struct made_shared *shared, struct made_code *code)
+{
+    if (code->line_count * 2 < code->line_capacity) {
+        return may_note(shared, code);
+    }
+    size_t capacity = code->line_capacity == 0 ? 64 : code->line_capacity * 2;
+    struct made_line *lines = may_note(shared, code) ? calloc(capacity, sizeof *lines) : NULL;
+    if (lines == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < code->line_capacity; i++) {
+        if (code->lines[i].hash != 0) {
+            *find_line(lines, capacity, code->lines[i].hash) = code->lines[i];
+        }
+    }
+    free(code->lines);
+    code->lines = lines;
+    code->line_capacity = capacity;
+    return true;
+}
+
+/* The place of a line; NULL: it is not there, and there is no room for it. */
+static struct made_line *place_line(const struct made_shared *shared, struct made_code *code,
+                                    uint64_t hash)
+{
+    struct made_line *line =
+        code->line_capacity == 0 ? NULL : find_line(code->lines, code->line_capacity, hash);
+    if (line != NULL && line->hash == hash) {
+        return line;
+    }
+    return grow_lines(shared, code) ? find_line(code->lines, code->line_capacity, hash) : NULL;
+}
+
+static void add_line(struct made_shared *shared, struct made_code *code, struct made_line *line,
+                     uint64_t hash)
+{
+    line->hash = hash;
+    code->line_count++;
+    shared->note_count++;
+}
+
+/* Says that from a time on a part of a region is what `name` has at `vaddr`. False: refused. */
+static bool show(struct made_shared *shared, const struct made_code *code,
+                 const struct made_piece *piece, uint64_t from_ns, uint64_t vaddr, const char *name)
+{
+    struct shown_mapping shown = piece->region;
+    shown.start = piece->start;
+    shown.size_bytes = piece->size_bytes;
+    shown.from_ns = from_ns > piece->region.from_ns ? from_ns : piece->region.from_ns;
+    return trace_definition_write(
+        shared->log, &shown,
+        &(struct definition){
+            .owner = code->owner, .kind = TRACE_LOG_TASK, .vaddr = vaddr, .name = name});
+}
+
+/* Says that nobody knows whose it was from that time on. False: refused. */
+static bool hide(struct made_shared *shared, const struct made_code *code,
+                 const struct made_piece *piece, uint64_t from_ns)
+{
+    return show(shared, code, piece, from_ns, piece->start, UNKNOWN_NAME);
+}
+
+static bool hide_address(struct made_shared *shared, const struct made_code *code,
+                         const struct shown_mapping *region, uint64_t address, uint64_t time_ns)
+{
+    const struct made_piece piece = {.start = address, .size_bytes = 1, .region = *region};
+    return hide(shared, code, &piece, time_ns);
+}
+
+/* Since when all of a region is one module, whatever functions it has: in the first epoch the
+ * process's own, later one without names. */
+static uint64_t region_since(const struct made_code *code, const struct shown_mapping *region)
+{
+    const struct jit_map *map = &code->map;
+    uint64_t since_ns = map->epoch == 1 ? map->epoch_ns : map->lost_ns;
+    return since_ns > region->from_ns ? since_ns : region->from_ns;
+}
+
+static bool show_region(struct made_shared *shared, const struct made_code *code,
+                        const struct shown_mapping *region)
+{
+    struct shown_mapping shown = *region;
+    bool is_first = code->map.epoch == 1;
+    shown.from_ns = region_since(code, region);
+    bool written = trace_definition_write(
+        shared->log, &shown,
+        &(struct definition){.owner = code->owner,
+                             .kind = is_first ? TRACE_LOG_MAPPING : TRACE_LOG_TASK,
+                             .vaddr = region->start,
+                             .name = is_first ? code->name : UNKNOWN_NAME});
+    return written || is_first; /* unnamed is not misread */
+}
+
+/* The same, once; the region is known to be there at `time_ns`. False: no room. */
+static bool define_region(struct made_shared *shared, struct made_code *code,
+                          const struct shown_mapping *region, uint64_t time_ns)
+{
+    if (time_ns < region_since(code, region)) {
+        return true; /* it may be gone by then */
+    }
+    uint64_t hash = hash_line(code, LINE_REGION, 0, 0, region);
+    struct made_line *line = place_line(shared, code, hash);
+    if (line != NULL && line->hash == hash) {
+        return true;
+    }
+    if (!show_region(shared, code, region)) {
+        return false;
+    }
+    if (line != NULL) {
+        add_line(shared, code, line, hash);
+    }
+    return true;
+}
+
+bool made_define(struct made_shared *shared, struct made_code *code,
+                 const struct shown_mapping *region, uint64_t vaddr, const char *name)
+{
+    bool is_made = code->map.epoch == 1 && code->map.epoch_ns <= region->from_ns;
+    const struct definition definition = {
+        .owner = code->owner,
+        .kind = TRACE_LOG_MAPPING,
+        .vaddr = is_made ? region->start : vaddr,
+        .name = is_made ? code->name : name,
+    };
+    if (!trace_definition_write(shared->log, region, &definition)) {
+        return false;
+    }
+    uint64_t hash = hash_line(code, LINE_REGION, 0, 0, region);
+    struct made_line *line = is_made ? place_line(shared, code, hash) : NULL;
+    if (line != NULL && line->hash == 0) {
+        add_line(shared, code, line, hash);
+    }
+    return true;
+}
+
+static void note_address(struct made_shared *shared, struct made_code *code,
+                         const struct shown_mapping *region, uint64_t address, uint64_t time_ns)
+{
+    uint64_t hash = hash_line(code, LINE_ADDRESS, address, 0, region);
+    struct made_line *line = place_line(shared, code, hash);
+    if (line == NULL || line->hash == hash) {
+        return;
+    }
+    add_line(shared, code, line, hash);
+    if (may_note(shared, code) &&
+        trace_notes_grow((void **)&code->notes, &code->note_capacity, code->note_count, NOTES_MAX,
+                         sizeof *code->notes)) {
+        code->notes[code->note_count++] =
+            (struct made_note){.address = address, .time_ns = time_ns, .region = *region};
+        shared->note_count++;
+    }
+}
+
+static uint32_t claim_of(const struct symbol_table *table, size_t index)
+{
+    return table->claims == NULL ? 0 : table->claims[index];
+}
+
+/* The part of a symbol that lies in a region. */
+static struct made_piece piece_of(const struct made_code *code, size_t index,
+                                  const struct shown_mapping *region)
+{
+    const struct symbol_table *table = jit_map_table(&code->map);
+    const struct symbol *symbol = &table->symbols[index];
+    uint64_t end = symbol->start + symbol->size_bytes;
+    uint64_t start = symbol->start > region->start ? symbol->start : region->start;
+    end = end < region->start + region->size_bytes ? end : region->start + region->size_bytes;
+    uint32_t claim = claim_of(table, index);
+    return (struct made_piece){
+        .start = start,
+        .size_bytes = (uint32_t)(end - start),
+        .claim = claim,
+        .since_ns = jit_map_since(&code->map, claim),
+        .region = *region,
+    };
+}
+
+/* Whether a function has its own addresses in the module: nothing else is known to have had them.
+ */
+static bool is_in_place(const struct made_code *code, const struct made_piece *piece)
+{
+    return code->map.epoch == 1 && jit_map_is_first(&code->map, piece->claim);
+}
+
+/* Writes a function, and since when it is there. False: no room. */
+static bool write_function(struct made_shared *shared, struct made_code *code, size_t index,
+                           const struct made_piece *piece)
+{
+    const struct symbol_table *table = jit_map_table(&code->map);
+    struct symbol symbol = table->symbols[index];
+    bool in_place = is_in_place(code, piece);
+    if (!in_place) {
+        symbol.start = code->next_vaddr;
+        symbol.size_bytes = piece->size_bytes;
+    }
+    if (!trace_symbols_write_made(shared->symbols, code->name, code->owner, &symbol,
+                                  symbol_table_name(table, index))) {
+        return false;
+    }
+    if (in_place) {
+        return true;
+    }
+    code->next_vaddr +=
+        (piece->size_bytes + CODE_ALIGN_BYTES - 1) / CODE_ALIGN_BYTES * CODE_ALIGN_BYTES;
+    return show(shared, code, piece, piece->since_ns, symbol.start, code->name);
+}
+
+static bool add_piece(struct made_shared *shared, struct made_code *code,
+                      const struct made_piece *piece)
+{
+    if (!may_note(shared, code) ||
+        !trace_notes_grow((void **)&code->pieces, &code->piece_capacity, code->piece_count,
+                          NOTES_MAX, sizeof *code->pieces)) {
+        return false;
+    }
+    code->pieces[code->piece_count++] = *piece;
+    shared->note_count++;
+    return true;
+}
+
+/* Has a function compared with the next reading. False: there is no room for that. */
+static bool remember_piece(struct made_shared *shared, struct made_code *code,
+                           struct made_line *line, const struct made_piece *piece)
+{
+    uint64_t sampled = hash_line(code, LINE_FUNCTION, code->window, 0, &piece->region);
+    if (line->sampled == sampled) {
+        return true;
+    }
+    if (!add_piece(shared, code, piece)) {
+        return false;
+    }
+    line->sampled = sampled;
+    return true;
+}
+
+/* Names a function that was sampled at a time at which it is known to be there. False: no room. */
+static bool name_function(struct made_shared *shared, struct made_code *code, size_t index,
+                          const struct made_note *sampled)
+{
+    const struct shown_mapping *region = &sampled->region;
+    const struct made_piece piece = piece_of(code, index, region);
+    bool in_place = is_in_place(code, &piece);
+    uint64_t hash =
+        hash_line(code, LINE_FUNCTION, piece.claim & ~PERF_MAP_CLAIM_SHARED,
+                  jit_map_table(&code->map)->symbols[index].start, in_place ? NULL : region);
+    struct made_line *line = place_line(shared, code, hash);
+    if (line == NULL) {
+        return hide_address(shared, code, region, sampled->address, sampled->time_ns);
+    }
+    if (line->hash != hash) {
+        if (!write_function(shared, code, index, &piece)) {
+            return false;
+        }
+        add_line(shared, code, line, hash);
+        code->news_count++;
+    }
+    /* Of what was sampled before the reading began, all is known. */
+    return sampled->time_ns < code->map.confirmed_ns ||
+           remember_piece(shared, code, line, &piece) ||
+           hide_address(shared, code, region, sampled->address, sampled->time_ns);
+}
+
+bool made_name(struct made_shared *shared, struct made_code *code,
+               const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
+               uint64_t *ret_from_ns)
+{
+    const struct jit_map *map = &code->map;
+    const struct made_note sampled = {.address = address, .time_ns = time_ns, .region = *region};
+    *ret_from_ns = region->from_ns;
+    if (map->epoch == 0) {
+        note_address(shared, code, region, address, time_ns);
+        return true;
+    }
+    if (time_ns < map->confirmed_ns) {
+        *ret_from_ns = TIME_OPEN_NS; /* a later one is to be compared with the next reading */
+    }
+    if (!define_region(shared, code, region, time_ns)) {
+        return false;
+    }
+    const struct symbol_table *table = jit_map_table(map);
+    ptrdiff_t found = symbol_table_find(table, address);
+    if (found < 0) {
+        note_address(shared, code, region, address, time_ns);
+        return true;
+    }
+    uint32_t claim = claim_of(table, (size_t)found);
+    uint64_t since_ns = jit_map_since(map, claim);
+    if (time_ns < since_ns) {
+        *ret_from_ns = TIME_OPEN_NS;
+        bool is_hidden = map->epoch == 1 && jit_map_is_first(map, claim);
+        return is_hidden || hide_address(shared, code, region, address, time_ns);
+    }
+    if (*ret_from_ns < since_ns) {
+        *ret_from_ns = since_ns;
+    }
+    return name_function(shared, code, (size_t)found, &sampled);
+}
+
+bool made_take(struct made_shared *shared, struct made_code *code, struct module_ticket *ticket,
+               uint64_t begin_ns, uint64_t end_ns, bool is_last)
+{
+    uint64_t proved_ns = code->map.confirmed_ns;
+    enum jit_map_news news = jit_map_take(&code->map, ticket, begin_ns, end_ns, &shared->clock);
+    code->news_count = 0;
+    if (news == JIT_MAP_SAME) {
+        if (is_last) {
+            shared->note_count -= code->piece_count;
+            code->piece_count = 0;
+            code->window++;
+        }
+        return is_last;
+    }
+    code->is_last = is_last;
+    /* What was sampled until now, against what is there now. Settled: there are no doubts left. */
+    struct made_piece *pieces = code->doubts;
+    size_t capacity = code->doubt_capacity;
+    code->doubts = code->pieces;
+    code->doubt_count = code->piece_count;
+    code->doubt_capacity = code->piece_capacity;
+    code->doubt_ns = proved_ns;
+    code->doubts_are_all = news == JIT_MAP_ANEW;
+    code->pieces = pieces;
+    code->piece_count = 0;
+    code->piece_capacity = capacity;
+    code->window++;
+    code->unsettled_count = code->note_count;
+    return true;
+}
+
+/* Whether the last reading says that all of a piece is still the same line's. */
+static bool is_confirmed(const struct made_code *code, const struct made_piece *piece)
+{
+    const struct symbol_table *table = jit_map_table(&code->map);
+    ptrdiff_t found = code->doubts_are_all ? -1 : symbol_table_find(table, piece->start);
+    if (found < 0) {
+        return false;
+    }
+    const struct symbol *symbol = &table->symbols[found];
+    uint32_t claim = claim_of(table, (size_t)found);
+    return ((claim ^ piece->claim) & ~PERF_MAP_CLAIM_SHARED) == 0 &&
+           piece->start - symbol->start + piece->size_bytes <= symbol->size_bytes;
+}
+
+/* A piece that was sampled between the beginning of the reading and its end is to be compared with
+ * the next one, too. False: there is no room for that. */
+static bool carry_piece(struct made_shared *shared, struct made_code *code,
+                        const struct made_piece *piece)
+{
+    if (code->is_last || piece->is_carried) {
+        return true;
+    }
+    if (!add_piece(shared, code, piece)) {
+        return false;
+    }
+    code->pieces[code->piece_count - 1].is_carried = true;
+    return true;
+}
+
+static bool settle_doubt(struct made_shared *shared, struct made_code *code)
+{
+    const struct made_piece piece = code->doubts[code->doubt_count - 1];
+    bool is_kept = is_confirmed(code, &piece) && carry_piece(shared, code, &piece);
+    if (!is_kept) {
+        uint64_t from_ns = code->doubt_ns > piece.since_ns ? code->doubt_ns : piece.since_ns;
+        if (!hide(shared, code, &piece, from_ns)) {
+            return false;
+        }
+        code->news_count++;
+    }
+    code->doubt_count--;
+    shared->note_count--;
+    return true;
+}
+
+/* Looks for the last of the addresses that the reading was not searched for yet; one that is found
+ * is noted no longer. */
+static bool settle_note(struct made_shared *shared, struct made_code *code)
+{
+    struct made_note note = code->notes[code->unsettled_count - 1];
+    const struct symbol_table *table = jit_map_table(&code->map);
+    ptrdiff_t found = symbol_table_find(table, note.address);
+    if (!define_region(shared, code, &note.region, note.time_ns)) {
+        return false;
+    }
+    if (found >= 0) {
+        uint32_t claim = claim_of(table, (size_t)found);
+        bool is_known = note.time_ns >= jit_map_since(&code->map, claim);
+        if (is_known && !name_function(shared, code, (size_t)found, &note)) {
+            return false;
+        }
+    }
+    code->unsettled_count--;
+    if (found >= 0) {
+        code->notes[code->unsettled_count] = code->notes[--code->note_count];
+        shared->note_count--;
+    }
+    return true;
+}
+
+bool made_settle(struct made_shared *shared, struct made_code *code)
+{
+    if (code->doubt_count > 0) {
+        return settle_doubt(shared, code);
+    }
+    return code->unsettled_count == 0 || settle_note(shared, code);
+}
+
+bool made_is_settled(const struct made_code *code)
+{
+    return code->doubt_count == 0 && code->unsettled_count == 0;
+}
+
+bool made_wants(const struct made_code *code)
+{
+    return code->note_count > 0 || code->piece_count > 0;
+}
+
+bool made_is_proved(const struct made_code *code, uint64_t time_ns)
+{
+    return made_is_settled(code) && (code->piece_count == 0 || code->map.confirmed_ns >= time_ns);
+}
+
+/* A whole region, once: there is little room in a log that ends. */
+static void close_region(struct made_shared *shared, struct made_code *code,
+                         const struct shown_mapping *region, uint64_t from_ns)
+{
+    struct shown_mapping hidden = *region;
+    uint64_t hash = hash_line(code, LINE_CLOSED, from_ns, 0, region);
+    struct made_line *line = place_line(shared, code, hash);
+    if (line != NULL && line->hash == hash) {
+        return;
+    }
+    hidden.from_ns = from_ns > region->from_ns ? from_ns : region->from_ns;
+    const struct definition definition = {
+        .owner = code->owner, .kind = TRACE_LOG_TASK, .vaddr = region->start, .name = UNKNOWN_NAME};
+    (void)trace_definition_write(shared->log, &hidden, &definition);
+    if (line != NULL) {
+        add_line(shared, code, line, hash);
+    }
+}
+
+static void close_pieces(struct made_shared *shared, struct made_code *code,
+                         const struct made_piece *pieces, size_t count, uint64_t from_ns)
+{
+    uint64_t latest_ns = jit_map_latest(&code->map);
+    for (size_t i = 0; i < count; i++) {
+        close_region(shared, code, &pieces[i].region, from_ns);
+        if (latest_ns > from_ns) {
+            /* Something may be there since later. */
+            close_region(shared, code, &pieces[i].region, latest_ns);
+        }
+    }
+}
+
+void made_close(struct made_shared *shared, struct made_code *code)
+{
+    close_pieces(shared, code, code->doubts, code->doubt_count, code->doubt_ns);
+    close_pieces(shared, code, code->pieces, code->piece_count, code->map.confirmed_ns);
+    shared->note_count -= code->doubt_count + code->piece_count;
+    code->doubt_count = code->piece_count = 0;
+    code->window++;
+}

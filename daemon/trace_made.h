@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The code that one process makes, on its way into the file: which names its addresses have, since
+ * when, and until when that is proved. Of trace_jit.c only; belongs to the collector thread.
+ *
+ * In the file a process's made code is one module. A function that is the only one that its
+ * addresses were ever claimed by has them as they run. One that took over addresses of another gets
+ * fresh addresses of the module, from MADE_VADDR on, and a mapping record that says since when it
+ * is what is to be seen. Where nobody knows whose an address was, it is "[anon]".
+ */
+
+#include "jit_map.h"
+#include "trace_definition.h"
+
+#define MADE_VADDR (UINT64_C(1) << 57) /* above what a process can map */
+
+/* What all of them share. */
+struct made_shared {
+    struct trace_log *log;
+    struct trace_symbols *symbols;
+    struct jit_clock clock;
+    size_t note_count; /* of all, as bounded as each is */
+};
+
+struct made_note;
+struct made_piece;
+struct made_line;
+
+struct made_code {
+    uint32_t owner;
+    char name[MODULE_NAME_BYTES]; /* of the module */
+    struct jit_map map;
+    uint64_t next_vaddr;
+    uint64_t window;         /* the number of the last reading that changed something */
+    struct made_note *notes; /* owned: addresses that have no name, and when they were sampled */
+    size_t note_count;
+    size_t note_capacity;
+    size_t unsettled_count;  /* of them, the first ones: not looked for in the last reading yet */
+    struct made_line *lines; /* owned: what has been written, a hash table of a power of two */
+    size_t line_count;
+    size_t line_capacity;
+    struct made_piece *pieces; /* owned: functions that were sampled since the last reading */
+    size_t piece_count;
+    size_t piece_capacity;
+    struct made_piece *doubts; /* owned: the same, of the one before, not compared with it yet */
+    size_t doubt_count;
+    size_t doubt_capacity;
+    uint64_t doubt_ns;   /* until when these are proved */
+    bool doubts_are_all; /* the last reading says nothing of what was before it */
+    bool is_last;        /* nothing has been sampled since it began */
+    size_t news_count;   /* that have come of the last reading */
+};
+
+/* Gives back what it holds. */
+void made_done(struct made_shared *shared, struct made_code *code);
+
+/* Defines a mapping of made code, which the kernel calls `name`. False: refused. */
+bool made_define(struct made_shared *shared, struct made_code *code,
+                 const struct shown_mapping *region, uint64_t vaddr, const char *name);
+
+/*
+ * A sample fell at `address` of the region, at `time_ns`: names the function, or notes that it
+ * wants a name. This holds for all samples from `*ret_from_ns` on until another reading;
+ * TIME_OPEN_NS: for this one only. False: no room.
+ */
+bool made_name(struct made_shared *shared, struct made_code *code,
+               const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
+               uint64_t *ret_from_ns);
+
+/* Takes the ticket of a reading that began and ended at these times. `is_last`: nothing was sampled
+ * after it began. False: it brings nothing new. */
+bool made_take(struct made_shared *shared, struct made_code *code, struct module_ticket *ticket,
+               uint64_t begin_ns, uint64_t end_ns, bool is_last);
+
+/* One step of what a reading brings. False: no room in the log now. */
+bool made_settle(struct made_shared *shared, struct made_code *code);
+bool made_is_settled(const struct made_code *code);
+
+/* Whether something was sampled of which the next reading tells more. */
+bool made_wants(const struct made_code *code);
+/* Whether all that was sampled until then is as proved as it can be. */
+bool made_is_proved(const struct made_code *code, uint64_t time_ns);
+
+/* There will be no other reading for this log: what was sampled since the last one loses its name.
+ */
+void made_close(struct made_shared *shared, struct made_code *code);
