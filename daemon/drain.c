@@ -96,6 +96,7 @@ struct drain *drain_new(const struct drain_config *config)
         .processes = config->processes,
         .filter = config->filter,
         .late = drain->late,
+        .kernel = config->kernel,
     });
     if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
         drain->held == NULL || (config->code != NULL && drain->stack.stitch == NULL) ||
@@ -488,7 +489,8 @@ const struct drain_counts *drain_counts(struct drain *drain)
     struct process_feed_counts sideband = process_feed_counts(drain->feed);
     drain->counts.bad_records =
         drain->bad_records + sideband.bad_records + tick_accounts_bad_count(drain->accounts);
-    drain->counts.table_refused = process_table_counts(drain->config.processes).refused_count;
+    drain->counts.table_refused = process_table_counts(drain->config.processes).refused_count +
+                                  process_feed_counts(drain->feed).refused;
     drain->counts.sideband_lost = sideband.lost;
     drain->counts.proc_unread = sideband.proc_unread;
     drain->counts.proc_hung_pid = sideband.proc_hung_pid;

@@ -26,7 +26,8 @@ struct drain_config {
     struct process_table *processes;
     struct filter *filter;
     struct trace *trace;
-    struct code_map *code; /* NULL with SESSION_UNWIND_FP */
+    struct kernel_code *kernel; /* NULL: names of the kernel's later code are not wanted */
+    struct code_map *code;      /* NULL with SESSION_UNWIND_FP */
     enum session_unwind unwind;
     uint16_t max_stack_depth; /* user frames */
 };
@@ -50,7 +51,7 @@ struct drain_counts {
     uint64_t sideband_lost;      /* sideband records that were lost */
     uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
     uint64_t orphan_completions; /* stacks that belong to no sample */
-    uint64_t table_refused;      /* of the process table */
+    uint64_t table_refused;      /* of the process table, and that of the kernel's later code */
     uint64_t proc_unread;        /* readings of /proc that did not come, or not whole */
     int32_t proc_hung_pid;       /* the first process whose reading was given up, 0: none */
 };

@@ -85,6 +85,7 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
     attr.comm = 1;
     attr.comm_exec = 1;
     attr.task = 1;
+    attr.ksymbol = features->ksymbol;
     attr.wakeup_watermark = SIDEBAND_WATERMARK_BYTES;
     return attr;
 }
@@ -184,10 +185,12 @@ int perf_open_probe(uint32_t cpu, struct perf_features *ret)
     add_flags(&deferring, PERF_ATTR_FLAG_DEFER_CALLCHAIN | PERF_ATTR_FLAG_DEFER_OUTPUT);
     struct perf_event_attr with_lost = sampling_attr(&any, &all);
     struct perf_event_attr with_build_id = sideband_attr(&all);
+    struct perf_event_attr with_ksymbol = sideband_attr(&(struct perf_features){.ksymbol = true});
     *ret = (struct perf_features){
         .deferred_callchains = accepts(&deferring, cpu),
         .format_lost = accepts(&with_lost, cpu),
         .build_id = accepts(&with_build_id, cpu),
+        .ksymbol = accepts(&with_ksymbol, cpu),
     };
     return 0;
 }

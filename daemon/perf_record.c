@@ -334,6 +334,24 @@ static bool parse_deferred(struct cursor *cursor, struct perf_record *ret)
     return true;
 }
 
+static bool parse_ksymbol(struct cursor *cursor, struct perf_record *ret)
+{
+    uint16_t words[2]; /* type, flags */
+    ret->kind = PERF_KIND_KSYMBOL;
+    if (!take_u64(cursor, &ret->ksymbol.start) || !take_u32(cursor, &ret->ksymbol.size_bytes)) {
+        return false;
+    }
+    const uint8_t *bytes = take(cursor, sizeof words);
+    if (bytes == NULL) {
+        return false;
+    }
+    memcpy(words, bytes, sizeof words);
+    ret->ksymbol.is_bpf = words[0] == PERF_RECORD_KSYMBOL_TYPE_BPF;
+    ret->ksymbol.gone = (words[1] & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0;
+    ret->ksymbol.name = take_string(cursor);
+    return ret->ksymbol.name != NULL;
+}
+
 /* Takes the trailer off the end. */
 static bool take_trailer(uint64_t sample_type, struct cursor *cursor, struct perf_record *ret)
 {
@@ -370,6 +388,8 @@ static bool parse_other_than_sample(uint64_t sample_type, const struct perf_even
         return has_trailer && parse_switch(header->misc, cursor, ret);
     case PERF_RECORD_CALLCHAIN_DEFERRED:
         return has_trailer && parse_deferred(cursor, ret);
+    case PERF_RECORD_KSYMBOL:
+        return has_trailer && parse_ksymbol(cursor, ret);
     default:
         ret->kind = PERF_KIND_OTHER;
         return true;

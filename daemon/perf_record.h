@@ -36,7 +36,8 @@ enum perf_record_kind {
     PERF_KIND_UNTHROTTLE,
     PERF_KIND_SWITCH, /* SWITCH_CPU_WIDE */
     PERF_KIND_DEFERRED_CALLCHAIN,
-    PERF_KIND_OTHER, /* of a type that we do not use */
+    PERF_KIND_KSYMBOL, /* code that the kernel was given, or got rid of */
+    PERF_KIND_OTHER,   /* of a type that we do not use */
 };
 
 enum perf_cpu_mode {
@@ -114,6 +115,13 @@ struct perf_record {
             const uint64_t *chain; /* of the user, as in a sample */
             size_t count;
         } deferred;
+        struct {
+            uint64_t start;
+            uint32_t size_bytes;
+            bool is_bpf; /* else a trampoline or the like */
+            bool gone;
+            const char *name; /* NUL-terminated inside the record */
+        } ksymbol;
     };
 };
 

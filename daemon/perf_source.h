@@ -42,6 +42,7 @@ struct perf_features {
     bool build_id;            /* MMAP2 with build-id, 5.12 */
     bool format_lost;         /* PERF_FORMAT_LOST, 6.0 */
     bool deferred_callchains; /* 6.19 */
+    bool ksymbol;             /* code that the kernel is given while it is watched, 5.1 */
 };
 
 struct perf_count {

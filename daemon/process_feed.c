@@ -11,11 +11,13 @@
 #include "process_readings.h"
 #include "sideband.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define RESCAN_PERIOD_NS PROCESS_READINGS_PERIOD_NS
 #define OWNERS_PERIOD_NS UINT64_C(60000000000) /* a walk of 30,000 processes takes seconds */
 #define GAPS_MAX         16
+#define BPF_SUFFIX       " [bpf]"
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
 struct loss {
@@ -99,6 +101,28 @@ static void apply_chain(struct process_feed *feed, const struct perf_record *rec
     }
 }
 
+/* Programs are called as the kernel's list of symbols calls them. */
+static void apply_ksymbol(struct process_feed *feed, const struct perf_record *record)
+{
+    struct kernel_code *kernel = feed->config.kernel;
+    struct kernel_function function = {
+        .start = record->ksymbol.start,
+        .size_bytes = record->ksymbol.size_bytes,
+        .from_ns = record->time_ns,
+        .to_ns = TIME_OPEN_NS,
+    };
+    if (kernel == NULL || function.size_bytes == 0 ||
+        function.start > UINT64_MAX - function.size_bytes) {
+        return;
+    }
+    (void)snprintf(function.name, sizeof function.name, "%.*s%s",
+                   KERNEL_CODE_NAME_BYTES - (int)sizeof BPF_SUFFIX, record->ksymbol.name,
+                   record->ksymbol.is_bpf ? BPF_SUFFIX : "");
+    bool has_place = record->ksymbol.gone ? kernel_code_go(kernel, &function, record->time_ns)
+                                          : kernel_code_come(kernel, &function);
+    feed->counts.refused += !has_place;
+}
+
 static void apply_sideband(struct process_feed *feed, const struct perf_record *record)
 {
     struct process_table *processes = feed->config.processes;
@@ -126,6 +150,9 @@ static void apply_sideband(struct process_feed *feed, const struct perf_record *
         break;
     case PERF_KIND_DEFERRED_CALLCHAIN:
         apply_chain(feed, record);
+        break;
+    case PERF_KIND_KSYMBOL:
+        apply_ksymbol(feed, record);
         break;
     case PERF_KIND_SAMPLE:
     case PERF_KIND_THROTTLE:

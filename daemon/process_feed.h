@@ -7,6 +7,7 @@
  */
 
 #include "filter.h"
+#include "kernel_code.h"
 #include "late_stacks.h"
 #include "perf_source.h"
 #include "process_table.h"
@@ -23,7 +24,8 @@ struct process_feed_config {
     struct perf_source *source;
     struct process_table *processes;
     struct filter *filter;
-    struct late_stacks *late; /* NULL where no chains come later */
+    struct late_stacks *late;   /* NULL where no chains come later */
+    struct kernel_code *kernel; /* NULL: not wanted */
 };
 
 /* Returned; NULL when there is no memory. */
@@ -84,6 +86,7 @@ bool process_feed_is_walking(const struct process_feed *feed);
 bool process_feed_take_news(struct process_feed *feed);
 
 struct process_feed_counts {
+    uint64_t refused;      /* of the kernel's code, for which there was no place */
     uint64_t lost;         /* records that had no place here; the kernel's LOST included */
     uint64_t bad_records;  /* that could not be parsed */
     uint64_t proc_unread;  /* readings of /proc that did not come, or not whole */

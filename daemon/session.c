@@ -51,6 +51,7 @@ struct session {
     struct process_table *processes;
     struct filter *filter;
     struct trace_buffer *buffer;
+    struct kernel_code *kernel;
     struct trace *trace;
     struct code_map *code; /* NULL with SESSION_UNWIND_FP */
     struct trace_reader *reader;
@@ -135,7 +136,8 @@ static int make_trace(struct session *session)
     size_t lane_bytes = (size_t)session->config.buffer_kib_per_cpu * 1024;
     lane_bytes += lane_bytes / TYPICAL_SAMPLE_BYTES * TRACE_GROUP_HEADER_BYTES;
     session->buffer = trace_buffer_new(cpu_count, LOG_BYTES, lane_bytes);
-    if (json == NULL || cpus == NULL || session->buffer == NULL) {
+    session->kernel = kernel_code_new();
+    if (json == NULL || cpus == NULL || session->buffer == NULL || session->kernel == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < cpu_count; i++) {
@@ -145,6 +147,7 @@ static int make_trace(struct session *session)
         &(struct trace_config){
             .buffer = session->buffer,
             .cache = session->params.cache,
+            .kernel = session->kernel,
             .cpus = cpus,
             .cpu_count = cpu_count,
             .session_json = json,
@@ -250,6 +253,7 @@ static int begin_collecting(struct session *session)
         .processes = session->processes,
         .filter = session->filter,
         .trace = session->trace,
+        .kernel = session->kernel,
         .code = session->code,
         .unwind = session->config.unwind,
         .max_stack_depth = session->config.max_stack_depth,
@@ -370,6 +374,7 @@ struct session *session_free(struct session *session)
     (void)code_map_free(session->code);
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);
+    (void)kernel_code_free(session->kernel);
     (void)trace_reader_free(session->reader);
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);

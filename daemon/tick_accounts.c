@@ -130,6 +130,7 @@ void tick_accounts_take(struct tick_accounts *accounts, size_t cpu_index,
     case PERF_KIND_EXIT:
     case PERF_KIND_SWITCH:
     case PERF_KIND_DEFERRED_CALLCHAIN:
+    case PERF_KIND_KSYMBOL:
     case PERF_KIND_OTHER:
         break;
     }

@@ -33,8 +33,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEN_COUNT        ((size_t)65536) /* a power of two */
-#define KERNEL_GENERATION UINT64_MAX
+#define SEEN_COUNT ((size_t)65536) /* a power of two */
 
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
@@ -159,9 +158,9 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     trace->definitions = trace_log_new(config->buffer);
     trace->names = trace_names_new(trace->definitions);
     trace->symbols = trace_symbols_new(trace->definitions);
-    trace->modules = trace->symbols == NULL
-                         ? NULL
-                         : trace_modules_new(trace->definitions, config->cache, trace->symbols);
+    trace->modules = trace->symbols == NULL ? NULL
+                                            : trace_modules_new(trace->definitions, config->cache,
+                                                                trace->symbols, config->kernel);
     int r = -ENOMEM;
     if (trace->definitions != NULL && trace->groups != NULL && trace->lanes != NULL &&
         trace->session_json != NULL && trace->names != NULL && trace->modules != NULL) {
@@ -203,7 +202,9 @@ static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t
 static bool define_frame(struct trace *trace, struct process *process, uint64_t address,
                          uint64_t time_ns, bool *ret_known)
 {
-    uint64_t generation = process == NULL ? KERNEL_GENERATION : process->generation;
+    /* Processes' count from 1 on. */
+    uint64_t generation = process == NULL ? UINT64_MAX - trace_modules_kernel_epoch(trace->modules)
+                                          : process->generation;
     struct seen *seen = find_seen(trace, generation, address);
     uint32_t made_epoch = trace_modules_made_epoch(trace->modules);
     if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns ||
@@ -211,7 +212,7 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
         uint64_t from_ns = 0;
         enum frame_outcome outcome =
             process == NULL
-                ? trace_modules_kernel_frame(trace->modules, address)
+                ? trace_modules_kernel_frame(trace->modules, address, time_ns, &from_ns)
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         *ret_known = outcome != FRAME_UNKNOWN;
         if (outcome != FRAME_RETRY && from_ns != TIME_OPEN_NS) {

@@ -8,6 +8,7 @@
  * collector thread.
  */
 
+#include "kernel_code.h"
 #include "module_cache.h"
 #include "process_table.h"
 #include "sample.h"
@@ -25,7 +26,8 @@ struct trace;
 struct trace_config {
     struct trace_buffer *buffer; /* borrowed, as are all below */
     struct module_cache *cache;
-    const uint32_t *cpus; /* ids, in the order of the buffer's lanes; copied */
+    struct kernel_code *kernel; /* NULL: the kernel has what it had at first */
+    const uint32_t *cpus;       /* ids, in the order of the buffer's lanes; copied */
     size_t cpu_count;
     const char
         *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */

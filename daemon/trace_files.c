@@ -214,6 +214,13 @@ struct trace_file *trace_files_kernel(struct trace_files *files, const char *nam
     return files->kernel;
 }
 
+bool trace_files_kernel_is_read(const struct trace_files *files, bool *ret_pending)
+{
+    const struct trace_file *kernel = files->kernel;
+    *ret_pending = kernel != NULL && kernel->state != TRACE_FILE_FAILED && kernel->scope == NULL;
+    return kernel != NULL && kernel->scope != NULL;
+}
+
 bool trace_file_define(struct trace_files *files, struct trace_file *file, uint32_t owner,
                        const struct shown_mapping *shown)
 {

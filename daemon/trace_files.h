@@ -32,6 +32,9 @@ struct trace_file *trace_files_meet(struct trace_files *files, uint32_t owner,
 /* The kernel's, called `name`; made with the first call. */
 struct trace_file *trace_files_kernel(struct trace_files *files, const char *name);
 
+/* Whether the kernel's symbols have been read: `*ret_pending` while they may be some time. */
+bool trace_files_kernel_is_read(const struct trace_files *files, bool *ret_pending);
+
 /* Defines a mapping of a file, and again when more is known of the file. False: refused. */
 bool trace_file_define(struct trace_files *files, struct trace_file *file, uint32_t owner,
                        const struct shown_mapping *shown);

@@ -13,15 +13,13 @@
 #include "trace_definition.h"
 #include "trace_files.h"
 #include "trace_jit.h"
+#include "trace_kernel.h"
 #include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_START     UINT64_C(0xffff800000000000)
-#define KERNEL_MODULE_ID 1
 #define LAST_MODULE_ID   UINT16_MAX
-#define KERNEL_NAME      "[kernel]"
 #define UNKNOWN_NAME     "[unknown]"
 #define PAGE_BYTES       UINT64_C(4096)      /* nothing is mapped that is smaller */
 #define USER_SPACE_BYTES (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
@@ -31,13 +29,13 @@ struct trace_modules {
     struct trace_symbols *symbols;
     struct trace_files *files; /* owned, as the next */
     struct trace_jits *jits;
+    struct trace_kernel *kernel;
     uint32_t log_number;
-    uint32_t kernel_log; /* the one in which the kernel is defined */
     uint64_t unread_count;
 };
 
 struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
-                                        struct trace_symbols *symbols)
+                                        struct trace_symbols *symbols, struct kernel_code *kernel)
 {
     struct trace_modules *modules = calloc(1, sizeof *modules);
     if (modules == NULL) {
@@ -47,7 +45,9 @@ struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cac
     modules->symbols = symbols;
     modules->files = trace_files_new(log, cache, symbols);
     modules->jits = trace_jits_new(log, cache, symbols);
-    return modules->files == NULL || modules->jits == NULL ? trace_modules_free(modules) : modules;
+    modules->kernel = trace_kernel_new(log, symbols, modules->files, kernel);
+    bool ok = modules->files != NULL && modules->jits != NULL && modules->kernel != NULL;
+    return ok ? modules : trace_modules_free(modules);
 }
 
 void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
@@ -55,6 +55,7 @@ void trace_modules_begin(struct trace_modules *modules, uint32_t log_number)
     modules->log_number = log_number;
     trace_files_begin(modules->files, log_number);
     trace_jits_begin(modules->jits);
+    trace_kernel_begin(modules->kernel, log_number);
 }
 
 struct trace_modules *trace_modules_free(struct trace_modules *modules)
@@ -62,6 +63,7 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
     if (modules != NULL) {
         (void)trace_files_free(modules->files);
         (void)trace_jits_free(modules->jits);
+        (void)trace_kernel_free(modules->kernel);
         free(modules);
     }
     return NULL;
@@ -292,35 +294,23 @@ enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct pro
     return FRAME_DEFINED;
 }
 
-enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address)
+enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address,
+                                              uint64_t time_ns, uint64_t *ret_from_ns)
 {
-    if (modules->kernel_log != modules->log_number) {
-        struct shown_mapping shown = {
-            .pid = 0,
-            .module_id = KERNEL_MODULE_ID,
-            .start = KERNEL_START,
-            .size_bytes = UINT64_MAX - KERNEL_START,
-        };
-        const struct definition definition = {.owner = TRACE_OWNER_KERNEL,
-                                              .kind = TRACE_LOG_TASK,
-                                              .vaddr = KERNEL_START,
-                                              .name = KERNEL_NAME};
-        if (!trace_definition_write(modules->log, &shown, &definition)) {
-            return FRAME_RETRY;
-        }
-        modules->kernel_log = modules->log_number;
-    }
-    struct trace_file *kernel = trace_files_kernel(modules->files, KERNEL_NAME);
-    bool room =
-        kernel != NULL && trace_file_name(modules->files, kernel, TRACE_OWNER_KERNEL, address);
-    return room ? FRAME_DEFINED : FRAME_RETRY;
+    return trace_kernel_frame(modules->kernel, address, time_ns, ret_from_ns);
+}
+
+uint32_t trace_modules_kernel_epoch(const struct trace_modules *modules)
+{
+    return trace_kernel_epoch(modules->kernel);
 }
 
 bool trace_modules_poll(struct trace_modules *modules)
 {
     bool written = trace_files_poll(modules->files);
     bool named = trace_jits_poll(modules->jits);
-    return trace_symbols_flush(modules->symbols) && written && named;
+    bool known = trace_kernel_poll(modules->kernel);
+    return trace_symbols_flush(modules->symbols) && written && named && known;
 }
 
 bool trace_modules_pending(const struct trace_modules *modules)

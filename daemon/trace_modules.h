@@ -9,6 +9,7 @@
  * collector thread.
  */
 
+#include "kernel_code.h"
 #include "module_cache.h"
 #include "process_table.h"
 #include "trace_log.h"
@@ -16,9 +17,9 @@
 
 struct trace_modules;
 
-/* Returned; NULL when there is no memory. All borrowed. */
+/* Returned; NULL when there is no memory. All borrowed; `kernel` may be NULL. */
 struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
-                                        struct trace_symbols *symbols);
+                                        struct trace_symbols *symbols, struct kernel_code *kernel);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
 /* A log (numbered from 1) begins, in which nothing is written yet. */
@@ -44,8 +45,10 @@ enum frame_outcome {
  */
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns);
-/* The same for an address of the kernel. */
-enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address);
+/* The same for an address of the kernel, as long as trace_modules_kernel_epoch() stays. */
+enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address,
+                                              uint64_t time_ns, uint64_t *ret_from_ns);
+uint32_t trace_modules_kernel_epoch(const struct trace_modules *modules);
 
 /* Changes whenever more is known of code that was made while it ran; never 0. */
 uint32_t trace_modules_made_epoch(const struct trace_modules *modules);

@@ -59,6 +59,8 @@ static inline bool perf_record_views_inside(const struct perf_record *parsed, co
         return text_inside(parsed->comm.text, record);
     case PERF_KIND_DEFERRED_CALLCHAIN:
         return words_inside(parsed->deferred.chain, parsed->deferred.count, record);
+    case PERF_KIND_KSYMBOL:
+        return text_inside(parsed->ksymbol.name, record);
     case PERF_KIND_FORK:
     case PERF_KIND_EXIT:
     case PERF_KIND_LOST:

@@ -358,10 +358,23 @@ static void check_switch_from_task(const struct perf_record *record)
     assert_int_equal(record->context_switch.other_pid, 21);
 }
 
-static void check_ksymbol_is_other(const struct perf_record *record)
+static void check_ksymbol_came(const struct perf_record *record)
 {
-    assert_int_equal(record->kind, PERF_KIND_OTHER);
+    assert_int_equal(record->kind, PERF_KIND_KSYMBOL);
     expect_usual_ids(record);
+    assert_int_equal(record->ksymbol.start, UINT64_C(0xffffffffc0000000));
+    assert_int_equal(record->ksymbol.size_bytes, 0x100);
+    assert_true(record->ksymbol.is_bpf);
+    assert_false(record->ksymbol.gone);
+    assert_string_equal(record->ksymbol.name, "bpf_xyz");
+}
+
+static void check_ksymbol_went(const struct perf_record *record)
+{
+    assert_int_equal(record->kind, PERF_KIND_KSYMBOL);
+    assert_false(record->ksymbol.is_bpf);
+    assert_true(record->ksymbol.gone);
+    assert_string_equal(record->ksymbol.name, "ftrace_");
 }
 
 static void check_short_other(const struct perf_record *record)
@@ -386,7 +399,8 @@ static const struct {
     GOOD(deferred_forged_marker),
     GOOD(exit),
     GOOD(fork),
-    GOOD(ksymbol_is_other),
+    GOOD(ksymbol_came),
+    GOOD(ksymbol_went),
     GOOD(lost),
     GOOD(mmap2_build_id),
     GOOD(mmap2_inode),

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs that are given to the kernel while it is watched, one after another, often at the same address: each has its
+# own name, and the one that was there before has it until it goes. A caller in the program that runs them says which
+# one runs.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+grep -q '^0*[1-9a-f][0-9a-f]* [tT] ' /proc/kallsyms || skip "the kernel's addresses are not shown (kernel.kptr_restrict)"
+cp "${BPF_TURNS:-$WORKLOADS/bpf_turns}" "$WORK/bpf_turns"
+run_in_background "$WORK/bpf_turns" 400 "$WORK/go" >"$WORK/turns"
+turns_pid=$BACKGROUND_PID
+has_begun() {
+    process_ended "$turns_pid" || grep -q ready "$WORK/turns"
+}
+wait_until 10 has_begun || fail "bpf_turns does not begin"
+grep -q ready "$WORK/turns" || skip "no BPF program can be loaded: $(cat "$WORK/turns")"
+
+start_daemon
+echo '{"frequency_hz": 4000, "kernel_stacks": true}' >"$WORK/config.json"
+run_in_background profctl record --config "$WORK/config.json" -p "$turns_pid" -o "$WORK/turns.fxt" >"$WORK/record.out" 2>&1
+record_pid=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
+touch "$WORK/go"
+wait "$turns_pid" || fail "bpf_turns ended with status $?"
+kill -TERM "$record_pid"
+wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
+profctl export --format folded "$WORK/turns.fxt" >"$WORK/folded" || fail "export"
+python3 - "$WORK/folded" <<'PYTHON' || fail "a program of the kernel has another's name, or none"
+import re, sys
+found = {}
+for line in open(sys.argv[1], encoding="utf-8"):
+    stack, count = line.rstrip("\n").rsplit(" ", 1)
+    turn = re.search(r";call_(\d);run;", stack)
+    # What the test run calls is the program, if it is no function of the kernel's own.
+    frame = re.search(r";bpf_test_run(?:_\[k\])?;(bpf_prog_[0-9a-f]{16}[^;]*|\[[^;]*)", stack)
+    if turn is None or frame is None:
+        continue
+    name = re.fullmatch(r"bpf_prog_[0-9a-f]{16}_turn_(\d) \[bpf\](?:_\[k\])?", frame[1])
+    kind = "unnamed" if name is None else "right" if name[1] == turn[1] else "wrong"
+    numbers = found.setdefault(turn[1], {"right": 0, "wrong": 0, "unnamed": 0})
+    numbers[kind] += int(count)
+for turn, numbers in sorted(found.items()):
+    print(f"turn_{turn}", numbers)
+assert len(found) == 9, f"{len(found)} of 9 programs were sampled"
+sys.exit(any(numbers["wrong"] + numbers["unnamed"] > 0 for numbers in found.values()))
+PYTHON
