@@ -11,6 +11,7 @@
  */
 #include "code_map.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "mapping_query.h"
@@ -19,7 +20,7 @@
 
 #include <string.h>
 
-#define PLACES_COUNT ((size_t)16384) /* a power of two */
+#define PLACES_COUNT CAPACITY((size_t)16384) /* a power of two */
 #define PREFETCH_MAX ((size_t)4096)
 #define RETRY_NS     NS_PER_S
 #define POLL_MAX     ((size_t)8192) /* files that one poll looks at */

@@ -14,6 +14,7 @@
  */
 #include "drain.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "held_samples.h"
 #include "late_stacks.h"
@@ -24,7 +25,7 @@
 #include <string.h>
 
 #define PUBLISH_BYTES    ((size_t)65536)
-#define HELD_BYTES       ((size_t)32 << 20)
+#define HELD_BYTES       CAPACITY((size_t)32 << 20)
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */

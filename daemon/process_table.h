@@ -10,6 +10,8 @@
  * process_table_prune() passes them, so a sample that is late by one drain still finds its time.
  */
 
+#include "capacity.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,15 +26,15 @@
  * process has its parent's account until /proc tells another. Processes of which no parent is known
  * either are charged to an account of their own, which holds at most a fourth of what is left.
  */
-#define PROCESS_TABLE_PROCESSES_MAX ((size_t)65536)
-#define PROCESS_TABLE_THREADS_MAX   ((size_t)262144)
+#define PROCESS_TABLE_PROCESSES_MAX CAPACITY((size_t)65536)
+#define PROCESS_TABLE_THREADS_MAX   CAPACITY((size_t)262144)
 /*
  * Mappings are counted by weight: one, and one more for each 64 bytes of the path, so that this
  * bounds the bytes of paths too. Each process has room for a few whatever the others do; of the
  * rest it may hold an eighth of what the others leave, and never more than its own maximum.
  */
-#define PROCESS_TABLE_MAPPINGS_MAX ((size_t)2097152)
-#define PROCESS_MAPPINGS_MAX       ((size_t)65536)
+#define PROCESS_TABLE_MAPPINGS_MAX CAPACITY((size_t)2097152)
+#define PROCESS_MAPPINGS_MAX       CAPACITY((size_t)65536)
 #define PROCESS_MAPPINGS_RESERVED  (PROCESS_TABLE_MAPPINGS_MAX / 2 / PROCESS_TABLE_PROCESSES_MAX)
 #define MAPPING_WEIGHT_BYTES       64
 /*
@@ -50,7 +52,7 @@
  * of the rest a process may hold an eighth of what the others leave. What finds no place leaves a
  * time without a name.
  */
-#define PROCESS_TABLE_NAMES_MAX ((size_t)262144)
+#define PROCESS_TABLE_NAMES_MAX CAPACITY((size_t)262144)
 #define THREAD_NAMES_MAX        ((uint32_t)256)
 
 /* What was mapped, as the kernel or /proc told us. Shared by the copies of a mapping that fork

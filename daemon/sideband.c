@@ -8,13 +8,14 @@
  */
 #include "sideband.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "grow.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-#define ARENA_BYTES_MAX ((size_t)64 << 20) /* address space; memory as it fills */
+#define ARENA_BYTES_MAX CAPACITY((size_t)64 << 20) /* address space; memory as it fills */
 #define ENTRIES_MIN     ((size_t)1024)
 #define ENTRIES_MAX     ((size_t)131072) /* that wait: what is sorted and applied in one round */
 

@@ -8,12 +8,13 @@
  */
 #include "stitch.h"
 
+#include "capacity.h"
 #include "seeded_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_COUNT ((size_t)256) /* a power of two */
+#define THREADS_COUNT CAPACITY((size_t)256) /* a power of two */
 #define STACKS_COUNT  ((size_t)16)
 #define MATCH_COUNT   ((size_t)2) /* frames that must be the same */
 

@@ -20,6 +20,7 @@
  */
 #include "trace.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "fxt_writer.h"
@@ -33,7 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEN_COUNT ((size_t)65536) /* a power of two */
+#define SEEN_COUNT CAPACITY((size_t)65536) /* a power of two */
 
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)

@@ -12,13 +12,14 @@
  */
 #include "trace_log.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "fair_share.h"
 #include "seeded_hash.h"
 
 #include <string.h>
 
-#define OWNERS             4096
+#define OWNERS             CAPACITY(4096)
 #define SHORT_PART         32 /* an owner who has less than this of a log left is short */
 #define USEFUL_MAX(log)    ((log)->capacity_bytes / 4 * 3)
 #define NECESSARY_MAX(log) ((log)->capacity_bytes / 32 * 31)

@@ -9,6 +9,7 @@
  */
 #include "trace_names.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "fxt_writer.h"
 #include "seeded_hash.h"
@@ -17,10 +18,13 @@
 #include <string.h>
 
 #define NAME_BYTES  64 /* a comm of 15 bytes, each possibly replaced by three */
-#define BUCKETS     65536
+#define BUCKETS     CAPACITY(65536)
+#define STRINGS_MAX (BUCKETS / 2) /* of a log; later texts stand in their records */
 #define GROUP_WORDS 64
 
 #define UNKNOWN_NAME "[unknown]"
+
+_Static_assert(STRINGS_MAX <= FXT_STRING_INDEX_MAX + 1, "the format has an index for each");
 
 struct interned {
     uint16_t index; /* 0: free */
@@ -65,7 +69,7 @@ static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_nam
     uint64_t group[GROUP_WORDS];
     struct fxt_writer writer;
     struct interned *place = find_place(names, text);
-    bool defines = place->index == 0 && names->next_index <= FXT_STRING_INDEX_MAX;
+    bool defines = place->index == 0 && names->next_index < STRINGS_MAX;
 
     name.name.index = defines ? names->next_index : place->index;
     name.name.text = text;

@@ -9,6 +9,7 @@
  */
 #include "trace_symbols.h"
 
+#include "capacity.h"
 #include "cleanup.h"
 #include "fxt_writer.h"
 #include "seeded_hash.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 #define SCOPES_MAX           16384
-#define SCOPE_BUCKETS        1024
+#define SCOPE_BUCKETS        CAPACITY(1024)
 #define ESCAPED_NAME_BYTES   ((size_t)4097) /* a name in a line is cut here */
 #define ESCAPED_MODULE_BYTES ((size_t)MODULE_NAME_BYTES * 6)
 #define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)

@@ -16,6 +16,8 @@ cd "$(dirname "$0")/.."
 slice_s=300       # between two writes of the state
 timeout_s=25      # an input that takes longer is a finding
 rss_limit_mb=2048 # so is one that takes more memory
+# Freed blocks that AddressSanitizer keeps: more than an input frees, and they fit into a cache.
+export ASAN_OPTIONS=quarantine_size_mb=4${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 # Inputs are as long as the longest seed, and 4 KiB at least (libFuzzer's own rule), but for these targets. A limit
 # that is shorter than the longest seed holds in nine of ten slices.
 declare -A length_max=([perf_ring]=272 [varlink]=1024)

@@ -5,6 +5,7 @@
  * recording that the strict reader takes. The input is a mode, the first round's horizon, for each
  * ring how many bytes it holds, its tail and how far its head is off, and then those bytes.
  */
+#include "extremes.h"
 #include "fuzz_target.h"
 #include "fxt_reader.h"
 #include "ring_world.h"
@@ -30,10 +31,12 @@ static size_t fill_ring(struct ring_world *world, size_t index, const struct rin
     struct perf_cpu *cpu = &world->cpus[index / 2];
     struct perf_ring *ring = index % 2 == 0 ? &cpu->sample_ring : &cpu->sideband_ring;
     uint64_t tail = RING_BYTES - UINT16_MAX / 2 + input->tail;
-    size_t content_bytes = input->content_bytes < size ? input->content_bytes : size;
-    for (size_t i = 0; i < content_bytes; i++) {
-        ((uint8_t *)world->data[index / 2][index % 2])[(tail / 8 * 8 + i) % RING_BYTES] = bytes[i];
-    }
+    size_t content_bytes = min_u64(input->content_bytes, size);
+    uint8_t *data = (uint8_t *)world->data[index / 2][index % 2];
+    size_t at = tail / 8 * 8 % RING_BYTES;
+    size_t unwrapped_bytes = min_u64(content_bytes, RING_BYTES - at);
+    memcpy(data + at, bytes, unwrapped_bytes);
+    memcpy(data, bytes + unwrapped_bytes, content_bytes - unwrapped_bytes);
     ring->meta->data_tail = tail;
     ring->meta->data_head = tail / 8 * 8 + content_bytes + (uint64_t)input->head_off;
     perf_ring_init(ring, ring->meta, ring->data, RING_BYTES, ring->bounce);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * malloc(), calloc(), realloc() and free() of the objects that are linked with --wrap: blocks of
- * LARGE_BYTES and more stay mapped from one execution to the next.
+ * malloc(), calloc(), realloc(), free(), mmap() and munmap() of the objects that are linked with
+ * --wrap: blocks of LARGE_BYTES and more stay mapped from one execution to the next.
  *
- * AddressSanitizer maps such a block anew each time, with its shadow, and a recording has 13 MiB of
- * them: that took nine tenths of an execution's time. A free block here is poisoned like any other,
- * the bytes behind a used one always are, and calloc()'s are zero because the kernel has dropped
- * the pages. Unlike AddressSanitizer's own, a free block is reused at once by its next owner.
- * One thread alone may use it. With libFuzzer only: the replay allocates as all programs do.
+ * AddressSanitizer maps such a block anew each time, with its shadow, which took nine tenths of an
+ * execution's time. A free block here is poisoned like any other, the bytes behind a used one
+ * always are, and those of calloc() and mmap() are zero because the kernel has dropped the pages.
+ * Unlike AddressSanitizer's own, a free block is reused at once by its next owner. One thread alone
+ * may use it. With libFuzzer only: the replay allocates as all programs do.
  */
 #include <sanitizer/asan_interface.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LARGE_BYTES     ((size_t)128 << 10) /* beyond it AddressSanitizer maps each block */
+#define LARGE_BYTES     ((size_t)64 << 10)
 #define LARGE_BYTES_MAX ((size_t)64 << 20)
 #define REDZONE_BYTES   ((size_t)64 << 10)
 #define BLOCKS_MAX      64
@@ -36,6 +36,10 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void __wrap_free(void *bytes);
+void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *map, size_t bytes);
+int __wrap_munmap(void *map, size_t bytes);
 
 static struct block blocks[BLOCKS_MAX];
 
@@ -62,12 +66,13 @@ static struct block *find_free(size_t mapped_bytes)
     if (i == BLOCKS_MAX) {
         return NULL;
     }
-    void *bytes = mmap(NULL, mapped_bytes + REDZONE_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *bytes = __real_mmap(NULL, mapped_bytes + REDZONE_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bytes == MAP_FAILED) {
         return NULL;
     }
     blocks[i] = (struct block){.bytes = bytes, .mapped_bytes = mapped_bytes};
+    __asan_poison_memory_region(bytes, mapped_bytes + REDZONE_BYTES);
     return &blocks[i];
 }
 
@@ -83,7 +88,6 @@ static void *take_block(size_t bytes)
         return NULL;
     }
     block->used = true;
-    __asan_poison_memory_region(block->bytes, mapped_bytes + REDZONE_BYTES);
     __asan_unpoison_memory_region(block->bytes, bytes);
     return block->bytes;
 }
@@ -115,6 +119,22 @@ void __wrap_free(void *bytes)
     if (madvise(block->bytes, block->mapped_bytes, MADV_DONTNEED) < 0) {
         abort();
     }
+}
+
+/* Every map of these objects is private, anonymous and may be written. */
+void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    void *taken = where == NULL && fd < 0 ? take_block(bytes) : NULL;
+    return taken != NULL ? taken : __real_mmap(where, bytes, protection, flags, fd, offset);
+}
+
+int __wrap_munmap(void *map, size_t bytes)
+{
+    if (find_block(map) == NULL) {
+        return __real_munmap(map, bytes);
+    }
+    __wrap_free(map);
+    return 0;
 }
 
 /* A block that grows moves to where AddressSanitizer puts it, and small ones stay with it. */

@@ -4,6 +4,7 @@
 #include "ring_world.h"
 
 #include "arch_x86_64.h"
+#include "capacity.h"
 #include "grow.h"
 
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define BUFFER_BYTES           ((size_t)8 << 20)
+#define BUFFER_BYTES           CAPACITY((size_t)8 << 20)
 #define FILE_BYTES_MIN         ((size_t)64 << 10)
 #define EMPTY_BEFORE_END_BYTES 1000
 

@@ -19,7 +19,11 @@
 #include <stdint.h>
 
 #define RING_CPU_COUNT ((size_t)3) /* at most */
-#define RING_BYTES     ((size_t)1 << 18)
+#ifdef CPU_PROFILERD_SMALL_TABLES
+#define RING_BYTES ((size_t)1 << 16)
+#else
+#define RING_BYTES ((size_t)1 << 18)
+#endif
 #define RING_SAMPLE_TYPE                                                                           \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
