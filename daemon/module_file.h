@@ -68,9 +68,9 @@ enum module_failure module_file_open_vdso(struct module_file *ret);
 
 /*
  * Opens /tmp/perf-PID.map as the process itself sees it: in its root, by its pid in its own
- * namespace. Only a regular file of its uid; once the process is gone, only the file that the query
- * names, in the machine's root. The identity is not that of a module made of the same file. Returns
- * MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY or _LIMIT.
+ * namespace. Only a regular file of its uid that has no second name; once the process is gone, only
+ * the file that the query names, in the machine's root. The identity is not that of a module made
+ * of the same file. Returns MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY or _LIMIT.
  */
 enum module_failure module_file_open_perf_map(const struct module_query *query,
                                               const struct module_guard *guard,

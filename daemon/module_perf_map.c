@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAPS_FOLDER   "/tmp"
 #define PERF_MAP_MARK (UINT64_C(1) << 63) /* no device's number has it */
@@ -130,8 +131,13 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     enum module_failure failure = process_fd < 0 ? open_left_map(query, guard, &file)
                                                  : open_own_map(query, guard, process_fd, &file);
     cleanup_(closep) int fd = file.fd;
+    struct stat status;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
+    }
+    /* A second name of a file of that user may be the work of another one, who cannot read it. */
+    if (fstat(fd, &status) < 0 || status.st_nlink > 1) {
+        return MODULE_FAILURE_IDENTITY;
     }
     if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
         return MODULE_FAILURE_LIMIT;

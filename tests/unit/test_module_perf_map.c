@@ -98,6 +98,21 @@ static void opens_no_file_of_another_user(void **state)
     stop_mapped(&mapped);
 }
 
+/* Any user can give a file of the process's user that name, without being able to read the file. */
+static void opens_no_file_with_a_second_name(void **state)
+{
+    (void)state;
+    struct mapped mapped = start_mapped();
+    char other[PATH_BYTES + 8];
+    (void)snprintf(other, sizeof other, "%s.other", mapped.path);
+    append(&mapped, "1000 10 f\n");
+    assert_int_equal(link(mapped.path, other), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_IDENTITY);
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+    stop_mapped(&mapped);
+}
+
 /* What a process that is gone has left is read if it is the file that was its own. */
 static void opens_what_is_left_of_a_process_that_is_gone(void **state)
 {
@@ -212,6 +227,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_a_regular_file_of_the_process_itself_only),
         cmocka_unit_test(opens_no_file_of_another_user),
+        cmocka_unit_test(opens_no_file_with_a_second_name),
         cmocka_unit_test(opens_what_is_left_of_a_process_that_is_gone),
         CACHE_TEST(reads_what_has_been_added_since),
         CACHE_TEST(reads_an_old_map_once),
