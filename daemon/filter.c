@@ -6,20 +6,22 @@
  * that no pid touches is never paid.
  *
  * Globs are matched once for each name that a thread has, and cgroups once for each reading of
- * /proc; what came of it is in the process table, so a sample costs no comparison of texts.
+ * /proc; what came of it is in the process table, so a sample costs no comparison of texts. But a
+ * thread may have another name at each sample, so globs are compiled (comm_glob.h).
  */
 #include "filter.h"
 
 #include "cgroup_prefix.h"
+#include "comm_glob.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 
 #define WORD_BITS 64
 
 struct filter {
     struct session_targets targets;
+    struct comm_glob *globs; /* owned; of the targets */
     bool has_targets;
     bool kernel_threads;
     int32_t excluded_parent_pid;
@@ -63,12 +65,22 @@ struct filter *filter_new(const struct filter_config *config)
     put_all(filter->pids, filter->targets.pids, filter->targets.pid_count);
     put_all(filter->tids, filter->targets.tids, filter->targets.tid_count);
     put_all(filter->excluded, config->excluded_pids, config->excluded_pid_count);
+    filter->globs = calloc(filter->targets.comm_count + 1, sizeof *filter->globs);
+    if (filter->globs == NULL) {
+        return filter_free(filter);
+    }
+    for (size_t i = 0; i < filter->targets.comm_count; i++) {
+        comm_glob_compile(filter->targets.comms[i], &filter->globs[i]);
+    }
     return filter;
 }
 
 struct filter *filter_free(struct filter *filter)
 {
-    free(filter);
+    if (filter != NULL) {
+        free(filter->globs);
+        free(filter);
+    }
     return NULL;
 }
 
@@ -106,10 +118,10 @@ bool filter_matches_identity(const struct filter *filter, uint32_t uid, const ch
     return false;
 }
 
-static bool matches_a_glob(const struct session_targets *targets, const char *name)
+static bool matches_a_glob(const struct filter *filter, const char *name)
 {
-    for (size_t i = 0; i < targets->comm_count; i++) {
-        if (fnmatch(targets->comms[i], name, 0) == 0) {
+    for (size_t i = 0; i < filter->targets.comm_count; i++) {
+        if (comm_glob_matches(&filter->globs[i], name)) {
             return true;
         }
     }
@@ -127,7 +139,7 @@ static bool is_named(const struct filter *filter, struct process *process, int32
     }
     if (!name->judged) {
         name->judged = true;
-        name->matches = matches_a_glob(&filter->targets, name->text);
+        name->matches = matches_a_glob(filter, name->text);
     }
     return name->matches;
 }

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Globs against names: what each character means, and that nothing differs from fnmatch().
+ */
+#include "comm_glob.h"
+
+#include <fnmatch.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PATTERNS 20000
+#define NAMES    10
+
+static bool matches(const char *pattern, const char *name)
+{
+    static struct comm_glob glob;
+    comm_glob_compile(pattern, &glob);
+    return comm_glob_matches(&glob, name);
+}
+
+static void knows_each_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern;
+        const char *name;
+        bool matches;
+    } rows[] = {
+        {"busy", "busy", true},
+        {"busy", "bus", false},
+        {"busy", "busyy", false},
+        {"*", "", true},
+        {"**", "a", true},
+        {"?*", "", false},
+        {"*/0:*", "kworker/0:1", true},
+        {"a*b*c", "aXbXbXc", true},
+        {"a*b*c", "aXbXbX", false},
+        {"*ab", "aaaaab", true},
+        {"?", "\xff", true},
+        {"??", "\xc3\xa9", true},
+        {"\xc3\xa9", "\xc3\xa9", true},
+        {"[a-c]x", "bx", true},
+        {"[a-c]x", "dx", false},
+        {"[!a-c]x", "dx", true},
+        {"[^a-c]x", "ax", false},
+        {"[]a]", "]", true},
+        {"[!]a]", "]", false},
+        {"[[:digit:]-]", "-", true},
+        {"[[:digit:]-]", "7", true},
+        {"[[:digit:]-]", ":", false},
+        {"[\\]x]", "]", true},
+        {"\\*", "*", true},
+        {"\\*", "a", false},
+        {"a[", "a[", true},
+        {"[ab", "[ab", true},
+        {"[ab", "a", false},
+        {"a\\", "a", false},
+        {"a\\", "a\\", false},
+        {"********************************", "fifteen letters", true},
+        {"????????????????????????????????", "fifteen letters", false},
+        {"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaa", false},
+        {"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaab", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (matches(rows[i].pattern, rows[i].name) != rows[i].matches) {
+            fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
+        }
+    }
+}
+
+static uint32_t next_random(void)
+{
+    static uint32_t x = 1;
+    x = UINT32_C(1664525) * x + UINT32_C(1013904223);
+    return x >> 16;
+}
+
+static void agrees_with_fnmatch(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"*",
+                                         "?",
+                                         "a",
+                                         "*a",
+                                         "b",
+                                         "[a]",
+                                         "[!b]",
+                                         "[^b]",
+                                         "[a-c]",
+                                         "[[:alpha:]]",
+                                         "[[=a=]]",
+                                         "[[.a.]]",
+                                         "]",
+                                         "-",
+                                         "!",
+                                         "\xc3\xa9",
+                                         "[]a]",
+                                         "[!]a]",
+                                         "[\\]]",
+                                         "[a\\]b]",
+                                         "\\*",
+                                         "\\[",
+                                         "[*?]",
+                                         "\\\\",
+                                         "[!a-]",
+                                         "[[:x:]]",
+                                         "[[:a]",
+                                         "[[.]",
+                                         "[a[:upper:]z]"};
+    static const char bytes[] = "abc]b[a\\*-z:!\xc3";
+    for (size_t i = 0; i < PATTERNS; i++) {
+        char pattern[SESSION_COMM_BYTES_MAX + 1] = "";
+        for (size_t count = 1 + next_random() % 8; count > 0; count--) {
+            const char *piece = pieces[next_random() % (sizeof pieces / sizeof pieces[0])];
+            if (strlen(pattern) + strlen(piece) <= SESSION_COMM_BYTES_MAX) {
+                memcpy(pattern + strlen(pattern), piece, strlen(piece) + 1);
+            }
+        }
+        for (size_t j = 0; j < NAMES; j++) {
+            char name[SESSION_NAME_BYTES + 1] = "";
+            for (size_t k = next_random() % 8; k > 0; k--) {
+                name[k - 1] = bytes[next_random() % (sizeof bytes - 1)];
+            }
+            if (matches(pattern, name) != (fnmatch(pattern, name, 0) == 0)) {
+                fail_msg("'%s' and '%s'", pattern, name);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_each_character),
+        cmocka_unit_test(agrees_with_fnmatch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
