@@ -54,6 +54,36 @@ static bool has_sane_sections(Elf *elf)
     return true;
 }
 
+static bool is_of_texts(const char *name)
+{
+    return name != NULL && strstr(name, "_offsets") == NULL &&
+           (strstr(name, "debug_str") != NULL || strstr(name, "debug_line_str") != NULL);
+}
+
+/* Whether the last text of each section of texts ends in it: libdw returns one that does not.
+ * One that is still compressed is none that libdw has taken. */
+static bool have_texts_ends(Elf *elf)
+{
+    size_t names = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0) {
+        return false;
+    }
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) == NULL || header.sh_type == SHT_NOBITS ||
+            (header.sh_flags & SHF_COMPRESSED) != 0 ||
+            !is_of_texts(elf_strptr(elf, names, header.sh_name))) {
+            continue;
+        }
+        const Elf_Data *data = elf_getdata(section, NULL);
+        if (data != NULL && data->d_buf != NULL && data->d_size > 0 &&
+            ((const char *)data->d_buf)[data->d_size - 1] != '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int begin_elf(struct lines_file *file)
 {
     struct stat status;
@@ -69,7 +99,7 @@ static int begin_elf(struct lines_file *file)
                : 0;
 }
 
-/* Opens the debugging information: -ENOENT where there is none. */
+/* Opens the debugging information: -ENOENT where there is none, -EBADMSG where it is not sane. */
 static int begin_dwarf(struct lines_file *file)
 {
     Dwarf_CU *next = NULL;
@@ -77,13 +107,14 @@ static int begin_dwarf(struct lines_file *file)
         return -EBADMSG;
     }
     file->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-    if (file->dwarf != NULL &&
+    bool is_sane = file->dwarf == NULL || have_texts_ends(file->elf);
+    if (file->dwarf != NULL && is_sane &&
         dwarf_get_units(file->dwarf, NULL, &next, NULL, NULL, NULL, NULL) == 0) {
         return 0;
     }
     (void)dwarf_end(file->dwarf);
     file->dwarf = NULL;
-    return -ENOENT;
+    return is_sane ? -ENOENT : -EBADMSG;
 }
 
 /* Copies an identity that fits; else the answer has none. */
