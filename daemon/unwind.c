@@ -19,6 +19,7 @@ struct walk {
     enum unwind_code code;       /* of the last frame that was added, */
     const struct cfi_rule *rule; /* and its rule if it has one; */
     uint64_t callee_bp; /* where the frame pointer of the one before it points, 0: nobody knows */
+    bool began_again;   /* as begin_again() does, which so comes to an end */
     uint64_t *frames;
     uint64_t *places;
     struct unwind_result result;
@@ -230,6 +231,27 @@ static bool is_elsewhere(const struct unwind_memory *memory, uint64_t sp)
     return sp < memory->start || sp - memory->start >= memory->size_bytes;
 }
 
+/*
+ * While the kernel makes the frame of a signal, the stack pointer is the handler's already, and the
+ * program counter is still that of what the signal interrupts: which then seems to be the handler.
+ */
+static bool is_signal_on_its_way(const struct walk *walk)
+{
+    return !walk->began_again && walk->result.frame_count == 2 && walk->frame.pc == walk->input->ip;
+}
+
+/* What the signal interrupts is the sampled instruction. */
+static enum stack_quality begin_again(struct walk *walk)
+{
+    walk->began_again = true;
+    walk->places[0] = walk->frame.registers[ARCH_DWARF_SP];
+    walk->code = walk->input->lookup(walk->input->ip, &walk->rule, walk->input->userdata);
+    walk->result.frame_count = 1;
+    walk->result.cfi_frame_count = 0;
+    walk->result.fp_frame_count = 0;
+    return STACK_NONE;
+}
+
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
 static enum stack_quality step(struct walk *walk)
 {
@@ -258,6 +280,9 @@ static enum stack_quality step(struct walk *walk)
     uint64_t sp = walk->frame.registers[ARCH_DWARF_SP];
     if (interrupted) {
         walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);
+        if (is_signal_on_its_way(walk)) {
+            return begin_again(walk);
+        }
     }
     quality = add_frame(walk, walk->frame.pc, interrupted ? ARRIVAL_SIGNAL : ARRIVAL_CALL, sp);
     if (quality == STACK_NONE && by_rule) {

@@ -85,12 +85,40 @@ static void knows_a_new_thread_by_its_result(void **state)
     CHECK(stories);
 }
 
+static void sees_a_signal_that_is_on_its_way(void **state)
+{
+    (void)state;
+    static const struct story stories[] = {
+        {.name = "the stack pointer is the handler's already",
+         .ip = CODE(CODE_LEAF),
+         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_BP / 8] = 0,
+                   [1 + CODE_SIGNAL_SP / 8] = AT(24),
+                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_LEAF), [24] = CODE(CODE_ROOT)},
+         .word_count = 25,
+         .callers = {CODE(CODE_ROOT)},
+         .quality = STACK_COMPLETE,
+         .cfi_count = 1},
+        {.name = "in a circle",
+         .ip = CODE(CODE_LEAF),
+         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_SP / 8] = AT(0),
+                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_LEAF)},
+         .word_count = 25,
+         .max_depth = 4,
+         .callers = {EXACT(CODE(CODE_RESTORER)), EXACT(CODE(CODE_LEAF)),
+                     EXACT(CODE(CODE_RESTORER))},
+         .quality = STACK_DEPTH,
+         .cfi_count = 3},
+    };
+    CHECK(stories);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_again_where_a_table_is_not_there),
         cmocka_unit_test(ends_where_a_table_came_too_late),
         cmocka_unit_test(knows_a_new_thread_by_its_result),
+        cmocka_unit_test(sees_a_signal_that_is_on_its_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
