@@ -133,6 +133,7 @@ static void store(struct code_backward *state, unsigned int to, int32_t offset, 
         state->offset = state->addend;
     } else if (is_return || is_slot) {
         give_up(state);
+        state->overwrites = is_return;
     }
 }
 

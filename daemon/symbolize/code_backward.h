@@ -47,8 +47,8 @@ enum code_place_kind {
 struct code_backward {
     uint8_t expression; /* enum code_expression */
     uint8_t base;
-    uint8_t trust; /* enum code_trust */
-    uint8_t zero;
+    uint8_t trust;      /* enum code_trust */
+    uint8_t overwrites; /* 1: the instruction writes over what the return will take */
     int32_t offset;
     int32_t addend;
     struct code_place kept[CODE_KEPT_COUNT];

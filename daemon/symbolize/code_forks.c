@@ -55,6 +55,9 @@ static struct cfi_rule join(const struct code_forward *forward,
     bool both = before.kind != CFI_NONE && behind.kind != CFI_NONE;
     enum code_trust before_trust = before.kind == CFI_NONE ? CODE_TRUST_NONE : forward->reached;
     enum code_trust behind_trust = behind.kind == CFI_NONE ? CODE_TRUST_NONE : backward->trust;
+    if (forward->broken) {
+        return none;
+    }
     if (before_trust == behind_trust && (contradict || before_trust == CODE_TRUST_NONE)) {
         return none;
     }

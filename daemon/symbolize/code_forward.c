@@ -37,7 +37,8 @@ static void forget_slot(struct code_forward *state)
 
 static void forget_all(struct code_forward *state)
 {
-    *state = (struct code_forward){.slot_offset = CODE_UNKNOWN, .reached = state->reached};
+    *state = (struct code_forward){
+        .slot_offset = CODE_UNKNOWN, .reached = state->reached, .broken = state->broken};
     for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
         state->values[i] = CODE_UNKNOWN;
     }
@@ -106,6 +107,7 @@ static void store(struct code_forward *state, unsigned int to, int32_t offset, u
     int32_t at = add_value(state->values[to], offset);
     bool is_word = from != CODE_REGISTER_NONE && bytes == CODE_WORD_BYTES;
     if (at != CODE_UNKNOWN && overlaps(at, bytes, -CODE_WORD_BYTES, CODE_WORD_BYTES)) {
+        state->broken = 1;
         forget_all(state);
         return;
     }
@@ -215,6 +217,7 @@ static bool meet(struct code_forward *state, const struct code_forward *other)
         forget_slot(&met);
         met.slot_addend = 0;
     }
+    met.broken = state->broken || other->broken;
     bool changed = memcmp(state, &met, sizeof met) != 0;
     *state = met;
     return changed;
@@ -333,6 +336,11 @@ static bool run_site(const struct forward *run, const struct code_site *site)
         take_backward(&state, backward);
         run->states[code_region_number(run->region, site)] = state;
     }
+    bool overwrites = backward->overwrites != 0 && backward->trust == CODE_TRUST_SURE;
+    if (!state.reached && run->takes_backward && overwrites) {
+        state.reached = CODE_TRUST_SURE;
+        forget_all(&state);
+    }
     if (!state.reached) {
         return false;
     }
@@ -340,6 +348,7 @@ static bool run_site(const struct forward *run, const struct code_site *site)
     enum code_fall fall = code_region_fall(site, next);
     bool changed = false;
     execute(&state, &site->effect);
+    state.broken = state.broken || overwrites;
     if (fall == CODE_FALL_CERTAIN ||
         (fall == CODE_FALL_DOUBTFUL && run->trust == CODE_TRUST_DOUBTFUL)) {
         changed = flow_to(run, site, next, &state, fall == CODE_FALL_DOUBTFUL);

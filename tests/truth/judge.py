@@ -88,7 +88,7 @@ class Program:
     def judge(self):
         """The remark that begins with FAILED; empty for a program without a fault."""
         if self.counts["WRONG"] or self.counts["UNTRUE"]:
-            return "FAILED"
+            return f"known: {self.declaration.known}" if self.declaration.known else "FAILED"
         if self.spun < SPUN_MIN:
             return f"FAILED: {self.spun} samples in {' '.join(sorted(self.declaration.spins))}, at least {SPUN_MIN}"
         return ""
@@ -187,8 +187,9 @@ def main():
     print_table(programs)
     if unknown:
         print(f"{unknown} samples have no process name, so no row counts them")
-    failed = [program for program in judged if program.judge()]
-    for program in failed:
+    at_fault = [program for program in judged if program.judge()]
+    failed = [program for program in at_fault if program.judge().startswith("FAILED")]
+    for program in at_fault:
         print(f"\n{program.name}: {program.judge()}")
         for stack, count in program.bad.most_common(STACKS_SHOWN):
             print(f"    {count:6} {stack}")
