@@ -21,6 +21,8 @@ import time
 
 from sampler import Connection, admitted, until
 
+FAILED_MIN = 100
+SECONDS_MAX = 60
 RATES = (1000, 10000, 50000, 200000, 500000)  # of a million
 CONFIGS = (
     {},
@@ -218,9 +220,11 @@ def main():
     run_programs(0)
     expect_whole(0)
     rounds = asked = failed = left = 0
-    limit = time.monotonic() + SECONDS
+    began = time.monotonic()
     for seed in itertools.count(SEED):
-        if time.monotonic() > limit:
+        # On a machine with other work it takes longer until that many have failed.
+        seconds = time.monotonic() - began
+        if seconds > SECONDS and (failed > FAILED_MIN or seconds > SECONDS_MAX):
             break
         rate = RATES[seed % len(RATES)]
         try:
@@ -248,7 +252,7 @@ def main():
     until(60, lambda: descriptors(with_files=True) == sorted(files + before))
     print("%d sessions, %d of %d allocations failed; %d sessions were there to be read to their end" % (
         rounds, failed, asked, left))
-    assert failed > 100 and left > rounds / 4, "nothing is proved"
+    assert failed > FAILED_MIN and left > rounds / 4, "nothing is proved"
 
 
 PATH, DAEMON, PLAN, FOLDER, SECONDS, SEED = sys.argv[1], int(sys.argv[2]), *sys.argv[3:5], float(sys.argv[5]), int(sys.argv[6])
