@@ -237,7 +237,8 @@ static bool is_elsewhere(const struct unwind_memory *memory, uint64_t sp)
  */
 static bool is_signal_on_its_way(const struct walk *walk)
 {
-    return !walk->began_again && walk->result.frame_count == 2 && walk->frame.pc == walk->input->ip;
+    return walk->input->in_kernel && !walk->began_again && walk->result.frame_count == 2 &&
+           walk->frame.pc == walk->input->ip;
 }
 
 /* What the signal interrupts is the sampled instruction. */

@@ -49,6 +49,7 @@ struct unwind_input {
     const uint64_t *chain; /* the kernel's frame-pointer chain, leaf first */
     size_t chain_count;
     bool chain_cut; /* it has as many entries as were asked for */
+    bool in_kernel; /* the kernel was at work for the task, and may have changed some registers */
 };
 
 struct unwind_result {

@@ -138,6 +138,7 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
     struct unwind_input input = {
         .mode = stack->unwind == SESSION_UNWIND_CFI ? UNWIND_CFI : UNWIND_AUTO,
         .max_depth = stack->max_depth,
+        .in_kernel = sample->kernel_mode,
         .lookup = find_code,
         .userdata = &lookup,
         .ip = view->user_regs[ARCH_PERF_IP_WORD],

@@ -32,6 +32,7 @@ struct story {
     uint16_t fp_count;
     bool whole; /* else there may be more words above */
     bool chain_cut;
+    bool in_kernel;
     bool pending;
     bool crossed;
 };
@@ -55,6 +56,7 @@ static inline void unwind_story(const struct story *story, uint64_t *frames,
         .chain = story->chain,
         .chain_count = story->chain_count,
         .chain_cut = story->chain_cut,
+        .in_kernel = story->in_kernel,
     };
     input.registers[ARCH_DWARF_SP] = story->sp == 0 ? STACK_START : story->sp;
     input.registers[ARCH_DWARF_AX] = story->ax;
