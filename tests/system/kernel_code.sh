@@ -19,6 +19,8 @@ grep -q ready "$WORK/turns" || skip "no BPF program can be loaded: $(cat "$WORK/
 
 start_daemon
 echo '{"frequency_hz": 4000, "kernel_stacks": true}' >"$WORK/config.json"
+# The list of the kernel's symbols names what was there when it was read: it must not come amid the turns.
+profctl record --config "$WORK/config.json" -d 2 -o "$WORK/before.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 run_in_background profctl record --config "$WORK/config.json" -p "$turns_pid" -o "$WORK/turns.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
