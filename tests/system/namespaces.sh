@@ -11,11 +11,13 @@ start_daemon
 cp "$WORKLOADS/turn" "$WORK/inside"
 : >"$WORK/log"
 
-run_in_background profctl record -F 4000 -a -d 3 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
-sleep 0.3
+run_in_background profctl record -F 4000 -a -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+record_pid=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 # shellcheck disable=SC2016 # for the shell inside
 unshare --pid --fork sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do "$1" "$2" 100000; done' sh "$WORK/inside" "$WORK/log"
-wait "$BACKGROUND_PID" || fail "record: $(cat "$WORK/record.out")"
+kill -TERM "$record_pid"
+wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
 profctl dump --json "$WORK/p.fxt" >"$WORK/p.json" || fail "dump"
 grep -q ' [1-9]$' "$WORK/log" || fail "the program was in no namespace: $(cat "$WORK/log")"
 
