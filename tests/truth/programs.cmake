@@ -182,7 +182,7 @@ truth_program(no_libc no_libc.c no_libc.truth OPTIONS ${plain} -ffreestanding -f
 truth_program(no_libc_fp no_libc.c no_libc.truth
     OPTIONS -O2 -fno-omit-frame-pointer -ffreestanding -fno-pie -nostdlib -static)
 truth_program(i386 no_libc.c no_libc.truth OPTIONS ${plain} -m32 -ffreestanding -fno-pie -nostdlib -static)
-truth_program(i386_fp no_libc.c no_libc.truth
+truth_program(i386_fp no_libc.c i386_fp.truth
     OPTIONS -O2 -fno-omit-frame-pointer -m32 -ffreestanding -fno-pie -nostdlib -static)
 
 truth_program(thunks_st tail.c thunks.truth
