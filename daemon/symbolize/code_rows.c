@@ -34,7 +34,7 @@
 #define WINDOW_BYTES ((size_t)1 << 20)
 #define PARTS_MAX    64
 
-/* Of a part no more than this is looked through for calls. */
+/* Of a file no more than this is looked through for calls. */
 #define CALLS_BYTES_MAX ((uint64_t)64 << 20)
 
 /* Code that lies in one executable section; in a file without sections, in one segment: that has
@@ -50,6 +50,7 @@ struct code_rows {
     const struct cfi_table *table;
     struct code_starts *starts;
     uint64_t left_visits; /* as code_region_visit() counts them */
+    uint64_t left_bytes;  /* that may be looked through for calls */
     uint8_t *window;      /* a part of the file's code, WINDOW_BYTES at most */
     uint64_t window_start;
     size_t window_bytes;
@@ -89,6 +90,13 @@ static bool is_inside(const struct cfi_table *table, uint64_t at)
     return cfi_table_find(table, at)->kind != CFI_NONE;
 }
 
+/* Whether a byte is neither the file's own word's nor the first of a function. */
+static bool is_unclaimed(const struct code_rows *rows, uint64_t address)
+{
+    return !code_starts_is_covered(cfi_table_find(rows->table, address)) &&
+           code_starts_find(rows->starts, address) == CODE_START_NONE;
+}
+
 /* Gives each instruction from `first` to `end` that no row covers its rule. */
 static int add_rules(const struct code_rows *rows, const struct code_region *region,
                      const struct code_forward *forward, const struct code_backward *backward)
@@ -103,8 +111,8 @@ static int add_rules(const struct code_rows *rows, const struct code_region *reg
         }
         struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
         if (rule.kind != CFI_NONE) {
-            start -= start > region->start && code_forks_is_early(region, i);
-            end += code_forks_is_late(region, i);
+            start -= code_forks_is_early(region, i) && is_unclaimed(rows, start - 1);
+            end += code_forks_is_late(region, i) && is_unclaimed(rows, end);
             r = cfi_builder_add(rows->builder, start, end, &rule);
         }
     }
@@ -181,9 +189,10 @@ static bool is_padding(struct code_rows *rows, const struct code_part *part, uin
                        uint64_t end)
 {
     size_t bytes = end - at;
-    if (bytes > AROUND_BYTES) {
+    if (bytes > AROUND_BYTES || bytes > rows->left_visits) {
         return false;
     }
+    rows->left_visits -= bytes;
     const uint8_t *code = read_code(rows, part, at, &bytes);
     return code_effect_is_padding(code, bytes);
 }
@@ -214,8 +223,8 @@ static int add_stretch(struct code_rows *rows, const struct code_part *part, uin
 static int add_behind_trampoline(const struct code_rows *rows, uint64_t at)
 {
     const struct cfi_rule *before = cfi_table_find(rows->table, at - 1);
-    bool is_end = before->signal_frame != 0 && code_starts_is_covered(before) &&
-                  cfi_table_find(rows->table, at)->kind == CFI_NONE;
+    bool is_end =
+        before->signal_frame != 0 && code_starts_is_covered(before) && is_unclaimed(rows, at);
     return is_end ? cfi_builder_add(rows->builder, at, at + 1, before) : 0;
 }
 
@@ -257,15 +266,14 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
 static int add_part_callees(struct code_rows *rows, const struct code_part *part)
 {
     uint64_t end = part->end;
-    uint64_t left_bytes = CALLS_BYTES_MAX;
     int r = 0;
     for (uint64_t at = part->start; r == 0 && at < end;) {
         uint64_t limit = end - at < CODE_REGION_BYTES_MAX ? end : at + CODE_REGION_BYTES_MAX;
         uint64_t next = stretch_end(rows->table, at, limit);
         bool wanted =
             cfi_table_find(rows->table, at)->kind == CFI_NONE && next - at >= AROUND_BYTES;
-        if (wanted && next - at <= left_bytes) {
-            left_bytes -= next - at;
+        if (wanted && next - at <= rows->left_bytes) {
+            rows->left_bytes -= next - at;
             r = add_callees(rows, part, at, next);
         }
         at = next;
@@ -339,6 +347,7 @@ int code_rows_add(const struct elf_file *file, struct cfi_builder *builder)
         .table = &table,
         .starts = code_starts_new(),
         .left_visits = CODE_ROWS_VISITS_MAX,
+        .left_bytes = CALLS_BYTES_MAX,
         .window = window,
     };
     r = window != NULL && rows.starts != NULL ? add_all(&rows) : -ENOMEM;
