@@ -26,7 +26,8 @@ stick() {
     local uid file files=()
     for uid in "$@"; do
         file=$WORK/stuck.${#background_pids[@]}
-        run_in_background nice -n 19 "$WORKLOADS/stuck_process" "$WORK/mnt" "$uid" >"$file" 2>&1
+        install -m 755 "$WORKLOADS/stuck_process" "$file.copy"
+        run_in_background nice -n 19 "$WORKLOADS/stuck_process" "$WORK/mnt" "$uid" "$file.copy" >"$file" 2>&1
         files+=("$file")
     done
     for file in "${files[@]}"; do

@@ -20,7 +20,7 @@ stick() {
     local name pid readers=()
     STUCK_PIDS=()
     for name in "$@"; do
-        run_in_background "$WORKLOADS/stuck_process" "$WORK/mnt" 12345 >"$WORK/$name.out" 2>&1
+        run_in_background "$WORKLOADS/stuck_process" "$WORK/mnt" 12345 "$WORKLOADS/stuck_process" >"$WORK/$name.out" 2>&1
     done
     for name in "$@"; do
         wait_until 5 grep -q '^stuck' "$WORK/$name.out" || skip "no process can be stuck here: $(cat "$WORK/$name.out")"

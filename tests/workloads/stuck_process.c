@@ -7,8 +7,10 @@
  * cache, in the place of another mapping, the kernel waits for that page under the lock. ps and
  * pgrep wait as well.
  *
- * stuck_process FOLDER UID: says "stuck" when it is, and runs stuck_spin() until the process that
- * was started is killed; the one that is stuck is its child. 77: it cannot be done here.
+ * stuck_process FOLDER UID COPY: says "stuck" when it is, and runs stuck_spin() until the process
+ * that was started is killed; the one that is stuck is its child. 77: it cannot be done here.
+ * COPY is a copy of this program, out of which stuck_spin() runs: a profiler meets that file in no
+ * process but the one that is stuck.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -155,13 +157,28 @@ static void *map_the_file(void *path)
     return NULL;
 }
 
-static volatile uint64_t turns;
-
 __attribute__((noinline)) static void stuck_spin(void)
 {
-    for (;;) {
-        turns++;
+    for (volatile uint64_t turns = 0;; turns++) {
     }
+}
+
+extern const char __executable_start[];
+
+/* stuck_spin() in the code of another file that holds this program. */
+static void (*map_spin(const char *copy))(void)
+{
+    uintptr_t offset = (uintptr_t)stuck_spin - (uintptr_t)__executable_start;
+    uintptr_t in_page = offset % (uintptr_t)getpagesize();
+    int fd = open(copy, O_RDONLY | O_CLOEXEC);
+    char *pages = fd < 0 ? MAP_FAILED
+                         : mmap(NULL, 2 * (size_t)getpagesize(), PROT_READ | PROT_EXEC, MAP_PRIVATE,
+                                fd, (off_t)(offset - in_page));
+    if (pages == MAP_FAILED ||
+        memcmp(pages + in_page, (const void *)(uintptr_t)stuck_spin, 16) != 0) {
+        give_up(copy);
+    }
+    return (void (*)(void))(uintptr_t)(pages + in_page);
 }
 
 int main(int argc, char **argv)
@@ -170,12 +187,13 @@ int main(int argc, char **argv)
     static char said[32];
     static char path[4096];
     pthread_t thread;
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: stuck_process FOLDER UID\n");
+    if (argc != 4) {
+        (void)fprintf(stderr, "usage: stuck_process FOLDER UID COPY\n");
         return 2;
     }
     mount_filesystem(argv[1], (uid_t)strtoul(argv[2], NULL, 10));
     (void)snprintf(path, sizeof path, "%s/file", argv[1]);
+    void (*spin)(void) = map_spin(argv[3]);
     /* What is touched later must be there: a page fault may wait for the lock as well. */
     (void)snprintf(said, sizeof said, "stuck %d\n", (int)getpid());
     (void)!write(STDOUT_FILENO, tried, sizeof tried - 1);
@@ -188,5 +206,5 @@ int main(int argc, char **argv)
         return 77;
     }
     (void)!write(STDOUT_FILENO, said, strlen(said));
-    stuck_spin();
+    spin();
 }
