@@ -19,7 +19,7 @@
 struct kernel_function {
     uint64_t start;
     uint32_t size_bytes;
-    uint64_t from_ns; /* 0: it was there before */
+    uint64_t from_ns; /* 0: it was there before, and is gone */
     uint64_t to_ns;   /* UINT64_MAX while it is there */
     char name[KERNEL_CODE_NAME_BYTES];
     uint32_t shown_log; /* trace_kernel.c's own: the log that says that it came, */

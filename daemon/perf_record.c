@@ -334,7 +334,11 @@ static bool parse_deferred(struct cursor *cursor, struct perf_record *ret)
     return true;
 }
 
-static bool parse_ksymbol(struct cursor *cursor, struct perf_record *ret)
+/*
+ * The ids follow the name. They are not at the record's end where several events of a CPU are told
+ * of the symbol: Linux (6.18, and 5.1 by its source) adds the size of the ids for each of them.
+ */
+static bool parse_ksymbol(uint64_t sample_type, struct cursor *cursor, struct perf_record *ret)
 {
     uint16_t words[2]; /* type, flags */
     ret->kind = PERF_KIND_KSYMBOL;
@@ -349,7 +353,12 @@ static bool parse_ksymbol(struct cursor *cursor, struct perf_record *ret)
     ret->ksymbol.is_bpf = words[0] == PERF_RECORD_KSYMBOL_TYPE_BPF;
     ret->ksymbol.gone = (words[1] & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0;
     ret->ksymbol.name = take_string(cursor);
-    return ret->ksymbol.name != NULL;
+    if (ret->ksymbol.name == NULL) {
+        return false;
+    }
+    size_t name_words = strlen(ret->ksymbol.name) / sizeof(uint64_t) + 1;
+    return take_words(cursor, name_words) != NULL &&
+           take_id_words(sample_type, trailer_words, COUNT_OF(trailer_words), cursor, ret);
 }
 
 /* Takes the trailer off the end. */
@@ -368,6 +377,9 @@ static bool take_trailer(uint64_t sample_type, struct cursor *cursor, struct per
 static bool parse_other_than_sample(uint64_t sample_type, const struct perf_event_header *header,
                                     struct cursor *cursor, struct perf_record *ret)
 {
+    if (header->type == PERF_RECORD_KSYMBOL) {
+        return parse_ksymbol(sample_type, cursor, ret);
+    }
     bool has_trailer = take_trailer(sample_type, cursor, ret);
     switch (header->type) {
     case PERF_RECORD_MMAP2:
@@ -388,8 +400,6 @@ static bool parse_other_than_sample(uint64_t sample_type, const struct perf_even
         return has_trailer && parse_switch(header->misc, cursor, ret);
     case PERF_RECORD_CALLCHAIN_DEFERRED:
         return has_trailer && parse_deferred(cursor, ret);
-    case PERF_RECORD_KSYMBOL:
-        return has_trailer && parse_ksymbol(cursor, ret);
     default:
         ret->kind = PERF_KIND_OTHER;
         return true;

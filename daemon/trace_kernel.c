@@ -4,8 +4,9 @@
  * The kernel is one module, of which the list of symbols names what there was when it was read.
  * Code that came later has addresses of its own in the module, above all that is mapped, and a
  * mapping record says from when on it is what is to be seen; another one that it is gone, and
- * nobody knows what is there. A name is given only where the kernel's own are: whoever may not see
- * those is told nothing of what it runs.
+ * what is there is unknown. Code that was there before the session gets such records when it goes,
+ * from the session's start on: the list may be read later, and name what is there then. A name is
+ * given only where the kernel's own are: whoever may not see those is told nothing of what it runs.
  */
 #include "trace_kernel.h"
 
@@ -30,7 +31,8 @@ struct trace_kernel {
     uint32_t log_number;
     uint32_t shown_log; /* the one in which the kernel is defined */
     uint64_t next_vaddr;
-    bool has_wanted; /* something waits for the kernel's symbols */
+    bool has_wanted;     /* something waits for the kernel's symbols */
+    uint32_t seen_epoch; /* of the code, when it was last gone through */
 };
 
 struct trace_kernel *trace_kernel_new(struct trace_log *log, struct trace_symbols *symbols,
@@ -87,8 +89,8 @@ static bool define_kernel(struct trace_kernel *kernel)
     return true;
 }
 
-/* Says of a function that came later since when it is there. False: no room. */
-static bool show_coming(struct trace_kernel *kernel, struct kernel_function *function)
+/* Says from when on a function is there: what came before the session, from its start. */
+static bool show_coming(struct trace_kernel *kernel, const struct kernel_function *function)
 {
     const struct shown_mapping shown = {
         .module_id = LATER_MODULE_ID,
@@ -97,9 +99,6 @@ static bool show_coming(struct trace_kernel *kernel, struct kernel_function *fun
         .from_ns = function->from_ns,
     };
     const struct symbol symbol = {.start = kernel->next_vaddr, .size_bytes = function->size_bytes};
-    if (function->from_ns == 0 || function->shown_log == kernel->log_number) {
-        return true;
-    }
     if (!trace_symbols_write_made(kernel->symbols, KERNEL_NAME, TRACE_OWNER_KERNEL, &symbol,
                                   function->name) ||
         !define(kernel, &shown, symbol.start, KERNEL_NAME)) {
@@ -107,11 +106,10 @@ static bool show_coming(struct trace_kernel *kernel, struct kernel_function *fun
     }
     kernel->next_vaddr +=
         (function->size_bytes + CODE_ALIGN_BYTES - 1) / CODE_ALIGN_BYTES * CODE_ALIGN_BYTES;
-    function->shown_log = kernel->log_number;
     return true;
 }
 
-static bool show_going(struct trace_kernel *kernel, struct kernel_function *function)
+static bool show_going(struct trace_kernel *kernel, const struct kernel_function *function)
 {
     const struct shown_mapping shown = {
         .module_id = LATER_MODULE_ID,
@@ -119,19 +117,30 @@ static bool show_going(struct trace_kernel *kernel, struct kernel_function *func
         .size_bytes = function->size_bytes,
         .from_ns = function->to_ns,
     };
-    if (function->ended_log == kernel->log_number) {
-        return true;
+    return define(kernel, &shown, function->start, UNKNOWN_NAME);
+}
+
+/* Says of a function when it is there, as far as the log does not. False: no room. */
+static bool show(struct trace_kernel *kernel, struct kernel_function *function)
+{
+    if (function->shown_log != kernel->log_number) {
+        if (!show_coming(kernel, function)) {
+            return false;
+        }
+        function->shown_log = kernel->log_number;
     }
-    if (!define(kernel, &shown, function->start, UNKNOWN_NAME)) {
-        return false;
+    if (function->to_ns != TIME_OPEN_NS && function->ended_log != kernel->log_number) {
+        if (!show_going(kernel, function)) {
+            return false;
+        }
+        function->ended_log = kernel->log_number;
     }
-    function->ended_log = kernel->log_number;
     return true;
 }
 
 /* A frame in code that came or went. */
 static enum frame_outcome name_later(struct trace_kernel *kernel, struct kernel_function *function,
-                                     uint64_t time_ns, uint64_t *ret_from_ns)
+                                     uint64_t *ret_from_ns)
 {
     bool is_pending = false;
     if (!trace_files_kernel_is_read(kernel->files, &is_pending)) {
@@ -139,10 +148,7 @@ static enum frame_outcome name_later(struct trace_kernel *kernel, struct kernel_
         kernel->has_wanted = kernel->has_wanted || is_pending;
         return FRAME_DEFINED;
     }
-    if (time_ns >= function->to_ns) {
-        return show_going(kernel, function) ? FRAME_DEFINED : FRAME_RETRY;
-    }
-    if (!show_coming(kernel, function)) {
+    if (!show(kernel, function)) {
         return FRAME_RETRY;
     }
     if (function->to_ns == TIME_OPEN_NS) {
@@ -162,31 +168,37 @@ enum frame_outcome trace_kernel_frame(struct trace_kernel *kernel, uint64_t addr
     if (file == NULL || !define_kernel(kernel)) {
         return FRAME_RETRY;
     }
-    if (function != NULL && (function->from_ns > 0 || time_ns >= function->to_ns)) {
-        return name_later(kernel, function, time_ns, ret_from_ns);
+    if (function != NULL) {
+        return name_later(kernel, function, ret_from_ns);
     }
     return trace_file_name(kernel->files, file, TRACE_OWNER_KERNEL, address) ? FRAME_DEFINED
                                                                              : FRAME_RETRY;
+}
+
+/* Whether the kernel's list may have another's name for a function that was sampled. */
+static bool is_gone_from_list(const struct kernel_function *function)
+{
+    return function->from_ns == 0 && function->shown_log == 0;
 }
 
 bool trace_kernel_poll(struct trace_kernel *kernel)
 {
     bool is_pending = false;
     bool is_read = trace_files_kernel_is_read(kernel->files, &is_pending);
-    if (!kernel->has_wanted || is_pending) {
+    uint32_t epoch = trace_kernel_epoch(kernel);
+    if (!is_read || (!kernel->has_wanted && kernel->seen_epoch == epoch)) {
+        kernel->has_wanted = kernel->has_wanted && is_pending;
         return true;
     }
     struct kernel_function *function = NULL;
     for (size_t i = 0; (function = kernel_code_at(kernel->code, i)) != NULL; i++) {
-        if (function->is_wanted && is_read) {
-            bool written = show_coming(kernel, function) &&
-                           (function->to_ns == TIME_OPEN_NS || show_going(kernel, function));
-            if (!written) {
-                return false;
-            }
+        bool is_due = function->is_wanted || is_gone_from_list(function);
+        if (is_due && !show(kernel, function)) {
+            return false;
         }
         function->is_wanted = false;
     }
     kernel->has_wanted = false;
+    kernel->seen_epoch = epoch;
     return true;
 }

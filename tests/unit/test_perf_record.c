@@ -369,6 +369,14 @@ static void check_ksymbol_came(const struct perf_record *record)
     assert_string_equal(record->ksymbol.name, "bpf_xyz");
 }
 
+/* Its ids do not lie at its end. */
+static void check_ksymbol_second(const struct perf_record *record)
+{
+    assert_int_equal(record->kind, PERF_KIND_KSYMBOL);
+    expect_usual_ids(record);
+    assert_string_equal(record->ksymbol.name, "bpf_xyz_");
+}
+
 static void check_ksymbol_went(const struct perf_record *record)
 {
     assert_int_equal(record->kind, PERF_KIND_KSYMBOL);
@@ -400,6 +408,7 @@ static const struct {
     GOOD(exit),
     GOOD(fork),
     GOOD(ksymbol_came),
+    GOOD(ksymbol_second),
     GOOD(ksymbol_went),
     GOOD(lost),
     GOOD(mmap2_build_id),
