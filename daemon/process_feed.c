@@ -302,7 +302,8 @@ static bool can_be_of(const struct process *process, const struct sample *sample
  * then on a record told of it, or a reading of /proc. */
 static bool is_known_since(const struct process *process, uint64_t lost_ns, uint64_t time_ns)
 {
-    const uint64_t anew_ns[] = {process->from_ns, process->exec_ns, process->scan_ns};
+    const uint64_t anew_ns[] = {process->from_ns, process->anew_ns, process->exec_ns,
+                                process->scan_ns};
     for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
         if (anew_ns[i] >= lost_ns && anew_ns[i] <= time_ns) {
             return true;

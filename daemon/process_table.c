@@ -290,6 +290,9 @@ static void exec_process(struct process_table *table, struct process *process, i
     process_threads_end_others(process, tid, time_ns);
     process_mappings_exec(&table->account, process, time_ns);
     process->exec_ns = time_ns;
+    if (process->anew_ns < table->account.lost_ns) {
+        process->anew_ns = time_ns;
+    }
     process->identity_ns = process->identity_asked_ns = 0; /* it may be setuid */
     process->useless_rereads = 0;
     process->scanned = true;

@@ -114,7 +114,8 @@ struct process {
     int32_t pid;
     int32_t parent_pid;
     uint64_t from_ns; /* its fork, or 0 when it was there before us */
-    uint64_t exec_ns; /* its last exec, 0 when none was seen */
+    uint64_t exec_ns; /* its last exec, 0 when none was seen, */
+    uint64_t anew_ns; /* and the first one since records were lost last */
     uint64_t to_ns;
     uint64_t generation; /* unique among all processes, and new whenever its mappings change */
     bool kernel_thread;

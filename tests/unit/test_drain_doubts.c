@@ -415,6 +415,19 @@ static void a_program_that_ends_unread_after_a_gap_has_no_name(void **state)
                             "590 [unknown] ; 650 two c+0x10 ; ");
 }
 
+static void each_program_after_a_gap_has_its_name(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(NULL, NULL);
+    drain_gap(world->drain, 0, 500, 560);
+    process_table_comm(world->processes, PID, PID, "two", true, 570);
+    map(world, "/c", PLACE, 575);
+    process_table_comm(world->processes, PID, PID, "three", true, 640);
+    map(world, "/d", PLACE, 645);
+    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
+                            "590 two c+0x10 ; 650 three d+0x10 ; ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -435,6 +448,7 @@ int main(void)
         TEST(what_is_read_to_be_as_before_a_gap_was_so_in_it),
         TEST(what_changed_in_a_gap_has_no_name_before_it_is_read),
         TEST(a_program_that_ends_unread_after_a_gap_has_no_name),
+        TEST(each_program_after_a_gap_has_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
