@@ -5,20 +5,23 @@
 # beside a program that spends its time in libc. No frame of any other file bears the forged name.
 . "${0%/*}/lib.sh"
 require_perf
+use_build release
 start_daemon
 
-run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 4 >/dev/null
+# Of the 16,000 ticks of two CPUs these two have a tenth even beside ten busy programs. The bounds only show that there
+# was something to be named.
+run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 60 >/dev/null
 sleep 1
-run_in_background "$WORKLOADS/libc_user" --seconds 3 >/dev/null
+run_in_background "$WORKLOADS/libc_user" --seconds 60 >/dev/null
 profctl record -F 4000 -d 2 -o "$WORK/forged.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl report --json -n 0 "$WORK/forged.fxt" >"$WORK/forged.json" || fail "report failed"
 
-expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'late_spin' and r['module'].endswith('libforged.so')) > 1000" \
+expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'late_spin' and r['module'].endswith('libforged.so')) > 200" \
     "the forged library's own function is not seen"
-expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['module'] and 'libc.so' in r['module']) > 500" \
+expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['module'] and 'libc.so' in r['module']) > 200" \
     "libc is hardly seen, so nothing is proved"
 expect_json "$WORK/forged.json" "not [r for r in d['rows'] if r['name'] == 'forged_name']" \
     "the forged name is on another file's frames"
-expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'rand_r' and 'libc.so' in (r['module'] or '')) > 100" \
+expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'rand_r' and 'libc.so' in (r['module'] or '')) > 20" \
     "libc's own names are missing"
 json "$WORK/forged.json" "[(r['name'], r['module'], r['self']) for r in d['rows'][:8]]"
