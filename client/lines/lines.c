@@ -9,7 +9,6 @@
 #include "cleanup.h"
 #include "lines_answer.h"
 #include "lines_search.h"
-#include "resolve.h"
 
 #include <string.h>
 
@@ -70,7 +69,7 @@ static int read_file(struct profile *profile, struct lines_readers *readers,
         lines_readers_lose(readers, found->worker, r, found->path);
     }
     if (r == 0) {
-        r = lines_answer_take(&header, body, &profile->symbols.demangler, &profile->texts,
+        r = lines_answer_take(&header, body, profile_demangler(profile), &profile->texts,
                               &profile->inlines, chains);
     }
     for (size_t i = 0; i < count && r == 0; i++) {
@@ -144,7 +143,7 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
     struct inlines *inlines = &profile->inlines;
     inlines->is_wanted = true;
     inlines->has_lines = has_lines;
-    int r = resolve_samples(profile);
+    int r = profile_resolve(profile);
     if (r == 0) {
         r = add_modules(profile, &readers, remote);
     }
@@ -155,5 +154,5 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
         inlines->frames[i].file = INTERN_NONE;
         inlines->frames[i].line = 0;
     }
-    return r < 0 ? r : resolve_samples(profile);
+    return r < 0 ? r : profile_resolve(profile);
 }

@@ -5,11 +5,10 @@
  * before it reads anything foreign, then answers questions until its socket ends. It ends at the
  * first thing that it does not understand, and a file that it cannot survive ends it.
  */
-#include "lines_reader.h"
-
 #include "cleanup.h"
 #include "confine.h"
 #include "descriptors.h"
+#include "lines.h"
 #include "lines_answer.h"
 #include "lines_dwarf.h"
 #include "lines_file.h"
@@ -148,7 +147,7 @@ static void answer_open(struct lines_file **file, bool is_alternate, int fd)
     write_whole(&about, sizeof about);
 }
 
-_Noreturn void lines_reader(void)
+static _Noreturn void lines_reader(void)
 {
     struct lines_settings settings;
     struct lines_question question;
@@ -171,4 +170,11 @@ _Noreturn void lines_reader(void)
         }
     }
     _exit(EXIT_SUCCESS);
+}
+
+void lines_reader_start(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], LINES_READER_ARGUMENT) == 0) {
+        lines_reader();
+    }
 }

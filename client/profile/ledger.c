@@ -7,9 +7,9 @@
 #include "ledger.h"
 
 #include "cleanup.h"
-#include "data_object.h"
 #include "grow.h"
 #include "json.h"
+#include "recording.h"
 
 #include <string.h>
 

@@ -1,71 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * First half of loading: takes each record into its table. Pids mean something within one segment,
- * numbers of modules and of continuations within one provider's records, so they are kept together
- * with the segment, and the provider; an Mmap means the Module that last had its number. What a
- * completion says is copied to its samples at the end, so the order of partials and completion does
- * not matter.
+ * What a profile that is loaded says, and its end. load.c fills it, resolve.c makes its chains.
  */
 #include "profile.h"
 
 #include "cleanup.h"
-#include "data_object.h"
-#include "grow.h"
 #include "json.h"
-#include "ledger.h"
-#include "resolve.h"
+#include "tables.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#define CONTINUATION_CPU_SHIFT 48
-#define QUALITY_COMPLETE       1
-#define QUALITY_DEPTH          3
-#define QUALITY_NO_RULE        4
-#define QUALITY_STITCHED       6
-#define QUALITY_UNPROVED       7
-#define MADE_CODE              "[jit]"
-#define CLOSED_LOST            1
-
-struct module_key {
-    uint64_t pid;
-    uint64_t module_id;
-    uint32_t segment;
-    uint32_t provider_id;
-};
-
-struct group_key {
-    uint64_t id;
-    uint32_t segment;
-    uint32_t provider_id;
-};
-
-/* What a module's number stands for. */
-struct told_module {
-    uint32_t module; /* of the profile */
-    uint32_t symbols;
-};
-
-struct loader {
-    struct profile *profile;
-    struct ledger ledger;
-    uint32_t segment; /* from 1 */
-    struct intern module_keys;
-    struct told_module *modules; /* owned; by item of module_keys */
-    size_t module_capacity;
-    struct intern identities; /* build-id and name of each module of the profile */
-    struct intern group_keys; /* item: of the profile's groups */
-};
-
-static void loader_done(struct loader *loader)
-{
-    ledger_done(&loader->ledger);
-    intern_done(&loader->module_keys);
-    intern_done(&loader->identities);
-    intern_done(&loader->group_keys);
-    free(loader->modules);
-}
+#define QUALITY_COMPLETE 1
+#define QUALITY_STITCHED 6
+#define QUALITY_UNPROVED 7
 
 struct profile *profile_free(struct profile *profile)
 {
@@ -76,9 +22,12 @@ struct profile *profile_free(struct profile *profile)
         intern_done(&profile->chains);
         intern_done(&profile->frames);
         free(profile->modules);
-        names_done(&profile->names);
-        mappings_done(&profile->mappings);
-        symbols_done(&profile->symbols);
+        if (profile->tables != NULL) {
+            names_done(&profile->tables->names);
+            mappings_done(&profile->tables->mappings);
+            symbols_done(&profile->tables->symbols);
+            free(profile->tables);
+        }
         inlines_done(&profile->inlines);
         free(profile->groups);
         free(profile->session_json);
@@ -91,425 +40,6 @@ struct profile *profile_free(struct profile *profile)
 void profile_freep(struct profile **profile)
 {
     *profile = profile_free(*profile);
-}
-
-static int take_name(const struct loader *loader, const struct fxt_name *record)
-{
-    struct profile *profile = loader->profile;
-    struct name name = {
-        .segment = loader->segment,
-        .pid = record->pid,
-        .tid = record->tid == 0 ? NAMES_PROCESS : record->tid,
-        .since_ns = record->since_ns,
-    };
-    int r = intern_add(&profile->texts, record->name.text, record->name.text_bytes, &name.text);
-    return r < 0 ? r : names_add(&profile->names, &name);
-}
-
-/* `build_id` as lower-case hex. */
-static void print_build_id(const struct fxt_module *record, char *into)
-{
-    for (size_t i = 0; i < record->build_id_bytes; i++) {
-        (void)sprintf(into + 2 * i, "%02x", record->build_id[i]);
-    }
-    into[2 * record->build_id_bytes] = '\0';
-}
-
-/* Code that a process made while it ran: the pid behind it is for telling modules apart only. */
-static bool is_made(const struct fxt_module *record)
-{
-    return record->name_bytes > strlen(MADE_CODE " (") &&
-           memcmp(record->name, MADE_CODE " (", strlen(MADE_CODE " (")) == 0;
-}
-
-/*
- * A module of the profile: told apart by build-id and name, whatever process has it. The functions
- * of a segment are its own: in another the name may have been another file's.
- */
-static int add_module(struct loader *loader, const struct fxt_module *record,
-                      struct told_module *ret)
-{
-    struct profile *profile = loader->profile;
-    char build_id[2 * UINT8_MAX + 1];
-    char identity[sizeof build_id + UINT8_MAX + 1];
-    print_build_id(record, build_id);
-    int identity_bytes = snprintf(identity, sizeof identity, "%s:%.*s", build_id,
-                                  (int)record->name_bytes, record->name);
-    if (symbols_module(&profile->symbols, loader->segment, identity, &ret->symbols) < 0 ||
-        intern_add(&loader->identities, identity, (size_t)identity_bytes, &ret->module) < 0) {
-        return -ENOMEM;
-    }
-    if (ret->module < profile->module_count) {
-        return 0;
-    }
-    struct profile_module module = {.debug_file = INTERN_NONE};
-    const char *slash = memrchr(record->name, '/', record->name_bytes);
-    const char *basename = slash == NULL ? record->name : slash + 1;
-    size_t basename_bytes = is_made(record)
-                                ? strlen(MADE_CODE)
-                                : (size_t)(record->name + record->name_bytes - basename);
-    if (intern_add(&profile->texts, record->name, record->name_bytes, &module.name) < 0 ||
-        intern_add(&profile->texts, basename, basename_bytes, &module.basename) < 0 ||
-        intern_add(&profile->texts, build_id, strlen(build_id), &module.build_id) < 0 ||
-        grow(profile->modules, profile->module_capacity, profile->module_count + 1) < 0) {
-        return -ENOMEM;
-    }
-    const char *name = profile_text(profile, module.name);
-    module.is_anonymous = strcmp(name, "[anon]") == 0 || is_made(record);
-    module.is_unknown = strcmp(name, "[unknown]") == 0;
-    profile->modules[profile->module_count++] = module;
-    return 0;
-}
-
-static int take_module(struct loader *loader, uint32_t provider_id, const struct fxt_module *record)
-{
-    struct module_key key = {
-        .pid = record->pid,
-        .segment = loader->segment,
-        .provider_id = provider_id,
-        .module_id = record->module_id,
-    };
-    uint32_t item = 0;
-    if (intern_add(&loader->module_keys, &key, sizeof key, &item) < 0 ||
-        grow(loader->modules, loader->module_capacity, (size_t)item + 1) < 0) {
-        return -ENOMEM;
-    }
-    return add_module(loader, record, &loader->modules[item]);
-}
-
-static int take_mmap(struct loader *loader, uint32_t provider_id, const struct fxt_mmap *record)
-{
-    struct profile *profile = loader->profile;
-    struct module_key key = {
-        .pid = record->pid,
-        .segment = loader->segment,
-        .provider_id = provider_id,
-        .module_id = record->module_id,
-    };
-    if (record->size_bytes == 0) {
-        return 0;
-    }
-    uint32_t item = intern_find(&loader->module_keys, &key, sizeof key);
-    profile->unknown_module_count += item == INTERN_NONE;
-    struct mapping mapping = {
-        .segment = loader->segment,
-        .pid = record->pid,
-        .time_ns = record->time_ns,
-        .start = record->start,
-        .vaddr = record->vaddr,
-        .module = item == INTERN_NONE ? INTERN_NONE : loader->modules[item].module,
-        .symbols = item == INTERN_NONE ? INTERN_NONE : loader->modules[item].symbols,
-    };
-    return mappings_add(&profile->mappings, &mapping, record->size_bytes);
-}
-
-static int take_stacks(struct profile *profile, const struct fxt_sample *record,
-                       uint32_t *ret_user_stack, uint32_t *ret_kernel_stack)
-{
-    int r = intern_add(&profile->stacks, record->user_stack,
-                       record->user_count * sizeof *record->user_stack, ret_user_stack);
-    return r < 0
-               ? r
-               : intern_add(&profile->stacks, record->kernel_stack,
-                            record->kernel_count * sizeof *record->kernel_stack, ret_kernel_stack);
-}
-
-/* The group of a continuation id, made when it is first met. */
-static int find_group(struct loader *loader, uint32_t provider_id, uint64_t id, uint32_t *ret_group)
-{
-    struct profile *profile = loader->profile;
-    struct group_key key = {.id = id, .segment = loader->segment, .provider_id = provider_id};
-    int r = intern_add(&loader->group_keys, &key, sizeof key, ret_group);
-    if (r < 0 || *ret_group < profile->group_count) {
-        return r;
-    }
-    if (grow(profile->groups, profile->group_capacity, profile->group_count + 1) < 0) {
-        return -ENOMEM;
-    }
-    profile->groups[profile->group_count++] = (struct profile_group){0};
-    return 0;
-}
-
-/* Records of others have no quality field: a stack without proof is not complete. Returns whether
- * there is one. */
-static bool read_quality(const struct fxt_sample *record, uint8_t *ret_quality, uint8_t *ret_closed)
-{
-    bool is_told = (record->fields & FXT_SAMPLE_QUALITY) != 0;
-    uint8_t untold = record->user_count > 0 ? QUALITY_NO_RULE : 0;
-    *ret_quality = is_told ? (uint8_t)record->quality : untold;
-    *ret_closed = is_told ? (uint8_t)(record->quality >> 8) : 0;
-    return is_told;
-}
-
-static int take_completion(struct loader *loader, uint32_t provider_id,
-                           const struct fxt_sample *record)
-{
-    uint32_t index = 0;
-    int r = find_group(loader, provider_id, record->continuation_completion, &index);
-    if (r < 0) {
-        return r;
-    }
-    struct profile_group *group = &loader->profile->groups[index];
-    if (group->is_completed) {
-        loader->profile->orphan_completion_count++;
-        return 0;
-    }
-    group->is_completed = true;
-    group->in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0;
-    (void)read_quality(record, &group->quality, &group->closed);
-    return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
-}
-
-static int take_sample(struct loader *loader, uint32_t provider_id, const struct fxt_sample *record)
-{
-    struct profile *profile = loader->profile;
-    struct profile_sample sample = {
-        .time_ns = record->boot_ts_ns,
-        .pid = record->pid,
-        .tid = record->tid,
-        .cpu = (uint32_t)record->cpu,
-        .segment = loader->segment,
-        .group = INTERN_NONE,
-        .in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0,
-    };
-    if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
-        return take_completion(loader, provider_id, record);
-    }
-    if (profile->sample_count >= INTERN_NONE ||
-        take_stacks(profile, record, &sample.user_stack, &sample.kernel_stack) < 0 ||
-        grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
-        return -ENOMEM;
-    }
-    sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
-    if ((record->fields & FXT_SAMPLE_CONTINUATION) != 0) {
-        int r = find_group(loader, provider_id, record->continuation, &sample.group);
-        if (r < 0) {
-            return r;
-        }
-        profile->groups[sample.group].member_count++;
-        if ((record->fields & FXT_SAMPLE_CPU) == 0) {
-            sample.cpu = (uint32_t)(record->continuation >> CONTINUATION_CPU_SHIFT);
-        }
-    }
-    bool is_first = profile->sample_count == 0;
-    profile->first_ns =
-        is_first || sample.time_ns < profile->first_ns ? sample.time_ns : profile->first_ns;
-    profile->last_ns = sample.time_ns > profile->last_ns ? sample.time_ns : profile->last_ns;
-    profile->samples[profile->sample_count++] = sample;
-    return 0;
-}
-
-static int take_data(struct loader *loader, const struct fxt_data *data)
-{
-    struct profile *profile = loader->profile;
-    if (data_is_named(data, DATA_NAME_SYMBOLS)) {
-        return symbols_add_lines(&profile->symbols, &profile->texts, loader->segment, data->payload,
-                                 data->payload_bytes);
-    }
-    return ledger_take(&loader->ledger, data);
-}
-
-static int on_record(const struct fxt_record *record, void *userdata)
-{
-    struct loader *loader = userdata;
-    struct profile *profile = loader->profile;
-    switch (record->kind) {
-    case FXT_RECORD_NAME:
-        return take_name(loader, &record->name);
-    case FXT_RECORD_MODULE:
-        return take_module(loader, record->provider_id, &record->module);
-    case FXT_RECORD_MMAP:
-        return take_mmap(loader, record->provider_id, &record->mmap);
-    case FXT_RECORD_SAMPLE:
-        return take_sample(loader, record->provider_id, &record->sample);
-    case FXT_RECORD_DROP_STATS:
-        profile->dropped_record_count += record->drop_stats.record_count;
-        profile->dropped_bytes += record->drop_stats.size_bytes;
-        return 0;
-    case FXT_RECORD_DATA:
-        return take_data(loader, &record->data);
-    case FXT_RECORD_MAGIC:
-        loader->segment++;
-        return ledger_end_segment(&loader->ledger);
-    case FXT_RECORD_PROVIDER:
-    case FXT_RECORD_INITIALIZATION:
-    case FXT_RECORD_STRING:
-    case FXT_RECORD_OTHER:
-        return 0;
-    }
-    return 0;
-}
-
-/* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
-static int cut_stack(struct profile *profile, uint32_t own, uint32_t rest, uint32_t *ret_stack)
-{
-    uint64_t joined[PROFILE_MERGED_MAX];
-    size_t own_bytes = 0;
-    size_t rest_bytes = 0;
-    const uint64_t *own_stack = intern_bytes(&profile->stacks, own, &own_bytes);
-    const uint64_t *rest_stack = intern_bytes(&profile->stacks, rest, &rest_bytes);
-    size_t own_taken = own_bytes < sizeof joined ? own_bytes : sizeof joined;
-    size_t room_bytes = sizeof joined - own_taken;
-    size_t rest_taken = rest_bytes < room_bytes ? rest_bytes : room_bytes;
-    memcpy(joined, own_stack, own_taken);
-    memcpy((uint8_t *)joined + own_taken, rest_stack, rest_taken);
-    return intern_add(&profile->stacks, joined, own_taken + rest_taken, ret_stack);
-}
-
-/*
- * Lets the sample's stack go on with `rest`. Where both have entries it ends at PROFILE_MERGED_MAX
- * of them, so that many samples cannot each blow up one long rest; `*ret_cut` says so.
- */
-static int join_stacks(struct profile *profile, struct profile_sample *sample, uint32_t rest,
-                       bool *ret_cut)
-{
-    size_t own_bytes = 0;
-    size_t rest_bytes = 0;
-    (void)intern_bytes(&profile->stacks, sample->user_stack, &own_bytes);
-    (void)intern_bytes(&profile->stacks, rest, &rest_bytes);
-    *ret_cut = false;
-    if (own_bytes == 0) {
-        sample->user_stack = rest;
-    } else if ((own_bytes + rest_bytes) / sizeof(uint64_t) <= PROFILE_MERGED_MAX) {
-        sample->rest_stack = rest;
-    } else if (rest_bytes > 0) {
-        *ret_cut = true;
-        return cut_stack(profile, sample->user_stack, rest, &sample->user_stack);
-    }
-    return 0;
-}
-
-static int complete_sample(struct profile *profile, struct profile_sample *sample)
-{
-    const struct profile_group *group = &profile->groups[sample->group];
-    bool is_cut = false;
-    if (!group->is_completed) {
-        profile->orphan_partial_count++;
-        sample->closed = CLOSED_LOST;
-        return 0;
-    }
-    int r = join_stacks(profile, sample, group->user_stack, &is_cut);
-    if (r < 0) {
-        return r;
-    }
-    if (!sample->has_quality) {
-        sample->quality = group->quality;
-        sample->closed = group->closed;
-    }
-    if (is_cut) {
-        sample->quality = QUALITY_DEPTH;
-    }
-    if (!sample->in_kernel) {
-        sample->in_kernel = group->in_kernel;
-        sample->kernel_stack = group->kernel_stack;
-    }
-    return 0;
-}
-
-/* Appends to each part of a group what its completion says. */
-static int complete_samples(struct profile *profile)
-{
-    int r = 0;
-    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        if (profile->samples[i].group != INTERN_NONE) {
-            r = complete_sample(profile, &profile->samples[i]);
-        }
-    }
-    for (size_t i = 0; i < profile->group_count; i++) {
-        profile->orphan_completion_count += profile->groups[i].member_count == 0;
-    }
-    return r;
-}
-
-/* Beside what the writer knew of stacks that never came, the reader knows what is not in the file.
- */
-static int tell_orphans(struct profile *profile)
-{
-    const struct {
-        const char *name;
-        uint64_t count;
-    } counts[] = {
-        {"orphan_partials", profile->orphan_partial_count},
-        {"orphan_completions", profile->orphan_completion_count},
-    };
-    if (profile->orphan_partial_count == 0 && profile->orphan_completion_count == 0) {
-        return 0;
-    }
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
-    if (!cJSON_IsObject(books)) {
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        const cJSON *told = cJSON_GetObjectItemCaseSensitive(books, counts[i].name);
-        double count = (double)counts[i].count + (cJSON_IsNumber(told) ? told->valuedouble : 0);
-        cJSON_DeleteItemFromObjectCaseSensitive(books, counts[i].name);
-        if (cJSON_AddNumberToObject(books, counts[i].name, count) == NULL) {
-            return -ENOMEM;
-        }
-    }
-    char *books_json = cJSON_PrintUnformatted(books);
-    if (books_json == NULL) {
-        return -ENOMEM;
-    }
-    free(profile->books_json);
-    profile->books_json = books_json;
-    return 0;
-}
-
-static int finish(struct loader *loader)
-{
-    struct profile *profile = loader->profile;
-    names_seal(&profile->names);
-    symbols_seal(&profile->symbols);
-    int r = complete_samples(profile);
-    if (r == 0) {
-        r = mappings_seal(&profile->mappings);
-    }
-    if (r == 0) {
-        r = ledger_close(&loader->ledger, &profile->session_json, &profile->books_json);
-    }
-    if (r == 0) {
-        r = tell_orphans(profile);
-    }
-    return r < 0 ? r : resolve_samples(profile);
-}
-
-/* From `path`, or where that is NULL from memory. */
-static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
-                struct profile **ret, struct fault *reterr)
-{
-    cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
-    cleanup_(loader_done) struct loader loader = {.profile = profile};
-    const char *name = path == NULL ? "recording" : path;
-    uint32_t empty = 0;
-    if (profile == NULL || intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
-    }
-    profile->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
-    int r = path == NULL
-                ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
-                : input_read(path, on_record, &loader, &profile->input, reterr);
-    if (r < 0) {
-        return r;
-    }
-    r = finish(&loader);
-    if (r < 0) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
-    }
-    *ret = take_ptr(profile);
-    return 0;
-}
-
-int profile_load(const char *path, enum profile_names names, struct profile **ret,
-                 struct fault *reterr)
-{
-    return load(path, NULL, 0, names, ret, reterr);
-}
-
-int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
-                        struct fault *reterr)
-{
-    return load(NULL, bytes, size_bytes, PROFILE_NAMES_READABLE, ret, reterr);
 }
 
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)
@@ -529,6 +59,17 @@ const struct profile_frame *profile_frame(const struct profile *profile, uint32_
 const char *profile_text(const struct profile *profile, uint32_t text)
 {
     return intern_text(&profile->texts, text);
+}
+
+struct demangler *profile_demangler(struct profile *profile)
+{
+    return &profile->tables->symbols.demangler;
+}
+
+uint32_t profile_thread_name(const struct profile *profile, const struct profile_sample *sample)
+{
+    return names_find(&profile->tables->names, sample->segment, sample->pid, sample->tid,
+                      sample->time_ns);
 }
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample)

@@ -12,11 +12,12 @@
  * between which no Mmap record changes it: of stacks in `chains`, of what they share in `rests`,
  * of addresses in `cache`.
  */
-#include "resolve.h"
+#include "profile.h"
 
 #include "cleanup.h"
 #include "frame_cache.h"
 #include "grow.h"
+#include "tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -176,13 +177,14 @@ static int append_address(struct resolver *resolver, const struct place *place,
     struct profile *profile = resolver->profile;
     uint64_t back = place->is_caller && place->address > 0 ? 1 : 0;
     uint64_t address = place->address - back;
-    const struct mapping *mapping = mappings_find(&profile->mappings, place->segment, place->pid,
-                                                  address, place->time_ns, validity);
+    const struct mapping *mapping = mappings_find(&profile->tables->mappings, place->segment,
+                                                  place->pid, address, place->time_ns, validity);
     if (mapping == NULL || is_unknown(profile, mapping->module)) {
         return append_named(resolver, UNKNOWN, place->is_kernel, count);
     }
     uint64_t vaddr = address - mapping->start + mapping->vaddr;
-    const struct symbol_entry *symbol = symbols_find(&profile->symbols, mapping->symbols, vaddr);
+    const struct symbol_entry *symbol =
+        symbols_find(&profile->tables->symbols, mapping->symbols, vaddr);
     struct profile_frame frame = {
         .name = symbol != NULL ? symbol->name : find_other_name(profile, mapping->module, vaddr),
         .module = mapping->module,
@@ -366,9 +368,9 @@ static int append_stacks(struct resolver *resolver, const struct profile_sample 
 static int append_marker(struct resolver *resolver, const struct chain_key *key, size_t *count)
 {
     struct profile *profile = resolver->profile;
-    bool is_kernel_thread = key->is_lost == 0 && key->pid != PROFILE_PID_OUTSIDE &&
-                            key->pid != PROFILE_PID_EXITED &&
-                            !mappings_have_process(&profile->mappings, key->segment, key->pid);
+    bool is_kernel_thread =
+        key->is_lost == 0 && key->pid != PROFILE_PID_OUTSIDE && key->pid != PROFILE_PID_EXITED &&
+        !mappings_have_process(&profile->tables->mappings, key->segment, key->pid);
     bool in_kernel = is_kernel_thread || key->in_kernel != 0;
     if (in_kernel && *count > 0) {
         return 0;
@@ -428,8 +430,8 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
 
 static int resolve_process_name(struct profile *profile, struct profile_sample *sample)
 {
-    sample->process_name =
-        names_find(&profile->names, sample->segment, sample->pid, NAMES_PROCESS, sample->time_ns);
+    sample->process_name = names_find(&profile->tables->names, sample->segment, sample->pid,
+                                      NAMES_PROCESS, sample->time_ns);
     if (sample->process_name != INTERN_NONE) {
         return 0;
     }
@@ -439,7 +441,7 @@ static int resolve_process_name(struct profile *profile, struct profile_sample *
     return intern_add(&profile->texts, name, strlen(name), &sample->process_name);
 }
 
-int resolve_samples(struct profile *profile)
+int profile_resolve(struct profile *profile)
 {
     cleanup_(resolver_done) struct resolver resolver = {.profile = profile};
     int r = 0;

@@ -12,14 +12,13 @@
  */
 #include "read.h"
 
+#include "attach.h"
 #include "books_table.h"
 #include "cleanup.h"
-#include "input.h"
 #include "json_out.h"
 #include "options.h"
 #include "output.h"
-#include "record_scan.h"
-#include "session_status.h"
+#include "recording.h"
 #include "text_out.h"
 
 #include <errno.h>

@@ -17,8 +17,8 @@
 #include "output.h"
 #include "record_child.h"
 #include "record_config.h"
-#include "record_scan.h"
 #include "record_signals.h"
+#include "recording.h"
 #include "text_out.h"
 
 #include <inttypes.h>

@@ -17,9 +17,5 @@
 int record_config_build(const char *base, const struct record_request *request, pid_t child,
                         char **ret, struct fault *reterr);
 
-/* The same, of the request's config file, with a complaint where that fails. Returns an exit
- * status. */
-int record_config_load(const struct record_request *request, pid_t child, char **ret);
-
 /* The pids that are targets of a config. Returns how many, at most `capacity`. */
 size_t record_config_pids(const char *config, int32_t *ret_pids, size_t capacity);

@@ -24,7 +24,7 @@ help_of() {
 }
 
 # A command line in a page: its program, a verb where it has one, and its options up to ` -- `.
-if [ -e client/profctl.c ]; then
+if [ -e client/verbs/profctl.c ]; then
     while IFS=: read -r page command; do
         read -r program verb _ <<<"$command"
         words=("$program")

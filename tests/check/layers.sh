@@ -5,6 +5,9 @@
 # groups of our own headers that it may include, then the groups of library headers beside libc's. A header
 # belongs to the group that set_header_group() finds; docs/architecture.md has the picture.
 #
+# A room of the client is a folder: its door (the headers in include/) is a group of its name, and what else it has is
+# its own. A line lists only rooms of lines above it, so there is no circle.
+#
 # Before it judges the sources the check judges itself: in a small tree of its own it must accept what is
 # allowed and find one forbidden include of each kind.
 . "${0%/*}/lib.sh"
@@ -34,9 +37,19 @@ daemon/elf_worker*            common daemon symbolize                 | kernel
 daemon/rights.*               common daemon                           | seccomp kernel
 daemon/*                      common config daemon symbolize          | kernel
 client/examples/*                                                     | profctl
-client/lines/*                common client fxt                       | elf kernel
-client/profile/demangle.*     common client                           | iberty
-client/*                      common json config client fxt symbolize | cjson zlib
+client/library/*              common json                             | cjson
+client/cli/*                  common json                             | cjson zlib
+client/recording/*            common json fxt                         | cjson zlib
+client/profile/demangle.*     common                                  | iberty
+client/profile/*              common json fxt recording               | cjson
+client/lines/*                common profile                          | elf kernel
+client/attach/*               common json library cli                 | cjson
+client/read/*                 common json library cli recording attach | cjson
+client/record/*               common json config library cli recording attach | cjson
+client/report/*               common json cli profile                 | cjson
+client/export/*               common cli profile                      |
+client/dump/*                 common json fxt cli                     | cjson
+client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump | cjson
 '
 
 # Both leave their answer in `group`: a subshell for each include would take seconds.
@@ -49,7 +62,15 @@ set_header_group() {
     daemon/symbolize/*) group=symbolize ;;
     daemon/config/*) group=config ;;
     daemon/*) group=daemon ;;
-    client/*) group=client ;;
+    client/include/*) group=library ;;
+    client/*/include/*)
+        group=${1#client/}
+        group=${group%%/*}
+        ;;
+    client/*)
+        group=${1#client/}
+        group=inside_${group%%/*}
+        ;;
     esac
 }
 
@@ -85,6 +106,8 @@ allowed() {
         # The pattern is one: no quotes.
         # shellcheck disable=SC2053
         if [ -n "$pattern" ] && [[ $1 == $pattern ]]; then
+            local room=${1#client/}
+            [[ $1 == client/*/* ]] && rest="inside_${room%%/*} ${room%%/*} $rest"
             echo "$rest"
             return
         fi
@@ -142,13 +165,27 @@ expect() {
     [ "$found" = "$1" ] || complain "the check itself: #include $3 in $2 was found $found, and it is $1"
 }
 
+# Each room in a line of the client has a line of its own above it.
+expect_order() {
+    local pattern rest room above=" common json fxt config "
+    while read -r pattern rest; do
+        [[ $pattern == client/* ]] || continue
+        for room in ${rest%%|*}; do
+            [[ $above == *" $room "* ]] || complain "layers: $pattern may include $room, which is not above it"
+        done
+        room=${pattern#client/}
+        above+="${room%%/*} "
+    done <<<"$layers"
+}
+
 judge_myself() {
     local trial header
     trial=$(mktemp -d)
     cd "$trial"
-    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/export client/examples tests/unit
+    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/{export,profile,verbs,report}/include client/examples tests/unit
     for header in common/{fault,json}.h daemon/{log,session,sample,perf_ring}.h daemon/fxt/fxt_reader.h \
-        daemon/symbolize/symbol_table.h daemon/config/session_config.h client/include/profctl.h; do
+        daemon/symbolize/symbol_table.h daemon/config/session_config.h client/include/profctl.h \
+        client/profile/include/profile.h client/profile/names.h client/report/include/report.h; do
         : >"$header"
     done
     while read -r verdict file include; do
@@ -190,8 +227,15 @@ bad daemon/perf_ring.c     "symbol_table.h"
 ok  daemon/trace.c         "fxt_reader.h"
 ok  daemon/control.c       <cjson/cJSON.h>
 ok  daemon/control_read.c  "log.h"
-ok  client/export/x.c      "session_config.h"
-ok  client/export/x.c      "fxt_reader.h"
+ok  client/verbs/x.c       "session_config.h"
+ok  client/verbs/x.c       "fxt_reader.h"
+ok  client/export/x.c      "profile.h"
+ok  client/profile/x.c     "names.h"
+bad client/export/x.c      "names.h"
+bad client/export/x.c      "report.h"
+bad client/profile/x.c     "report.h"
+bad client/profile/x.c     "profctl.h"
+bad client/export/x.c      "session_config.h"
 bad client/export/x.c      "sample.h"
 bad client/export/x.c      "log.h"
 bad client/export/x.c      <systemd/sd-event.h>
@@ -199,7 +243,7 @@ bad client/export/x.c      <seccomp.h>
 bad client/export/x.c      "../include/profctl.h"
 ok  client/examples/x.c    <profctl.h>
 bad client/examples/x.c    "profctl.h"
-bad client/x.c             <profctl.h>
+bad client/verbs/x.c       <profctl.h>
 ok  tests/unit/x.c         "sample.h"
 bad tests/unit/x.c         "../../daemon/sample.h"
 CASES
@@ -211,6 +255,7 @@ CASES
     rm -rf "$trial" "$trial.found"
 }
 
+expect_order
 judge_myself
 check_tree || failed=1
 exit "$failed"

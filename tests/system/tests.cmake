@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 add_executable(lines_probe system/lines_probe.c)
-target_link_libraries(lines_probe PRIVATE house lines_parse)
+target_link_libraries(lines_probe PRIVATE house client_lines_reader)
+target_sees_inside(lines_probe client_lines_reader)
 add_executable(go_names_probe system/go_names_probe.c)
 target_link_libraries(go_names_probe PRIVATE house symbolize)
 add_executable(names_probe system/names_probe.c)
-target_link_libraries(names_probe PRIVATE house modules profile)
+target_link_libraries(names_probe PRIVATE house modules client_profile)
 add_executable(recording_maker system/recording_maker.c)
 target_link_libraries(recording_maker PRIVATE house fxt)
 

@@ -4,7 +4,7 @@
 /* A recording of a process with three functions, for tests of what the client makes of it. */
 
 #include "folded.h"
-#include "recording.h"
+#include "made_recording.h"
 
 #include <stdio.h>
 

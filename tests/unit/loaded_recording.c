@@ -11,6 +11,7 @@
 #include "loaded_recording.h"
 
 #include "profile.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,7 @@ static void join_user_stack(const struct profile *profile, const struct profile_
 
 static const char *name_of(const struct profile *profile, const struct profile_sample *sample)
 {
-    uint32_t text =
-        names_find(&profile->names, sample->segment, sample->pid, sample->tid, sample->time_ns);
+    uint32_t text = profile_thread_name(profile, sample);
     return text == INTERN_NONE ? "" : profile_text(profile, text);
 }
 
@@ -55,7 +55,7 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
     }
     assert_false(profile->input.truncated);
     assert_int_equal(profile->unknown_module_count, 0);
-    assert_int_equal(profile->symbols.malformed_count, 0);
+    assert_int_equal(profile->tables->symbols.malformed_count, 0);
     *loaded = (struct loaded_recording){
         .samples = calloc(profile->sample_count + 1, sizeof *loaded->samples),
         .sample_count = profile->sample_count,

@@ -12,9 +12,8 @@
 #include <cmocka.h>
 
 #include "folded.h"
-#include "recording.h"
+#include "made_recording.h"
 #include "report.h"
-#include "resolve.h"
 
 #include <stdio.h>
 
@@ -34,7 +33,7 @@ static struct profile *load_example(void)
     add_sample(recording, 2, 7, COMPLETE, ADDRESSES(0x1030, 0x1005));
     struct profile *profile = load_recording(recording);
     profile->inlines.is_wanted = true;
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
     return profile;
 }
 
@@ -74,7 +73,7 @@ static void tell_all(struct profile *profile, const char *file)
     tell(profile, 0x12, (const char *const[]){"leaf", "middle", "work"}, 3, file);
     tell(profile, 0x30, (const char *const[]){"leaf", "nameless"}, 2, file);
     profile->inlines.has_lines = file != NULL;
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
 }
 
 static void assert_folded(struct profile *profile, const char *expected)
@@ -109,7 +108,7 @@ static void changes_nothing_where_nothing_is_known(void **state)
 {
     (void)state;
     struct profile *profile = load_example();
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
     assert_folded(profile, "app;main;app+0x30 1\napp;main;work.part.0 1\n");
 }
 
@@ -162,7 +161,7 @@ static void makes_each_line_a_row(void **state)
     tell(profile, 0x12, (const char *const[]){"f", "work"}, 2, "/src/a.c");
     tell(profile, 0x30, (const char *const[]){"f", "work"}, 2, "/src/b.c");
     profile->inlines.has_lines = true;
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
     assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, &report), 0);
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
@@ -195,9 +194,9 @@ static void does_not_let_chains_grow_without_end(void **state)
     add_sample(recording, 1, 7, COMPLETE, stack, 400);
     struct profile *profile = load_recording(recording);
     profile->inlines.is_wanted = true;
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
     tell(profile, 0x10, names, 1000, NULL);
-    assert_int_equal(resolve_samples(profile), 0);
+    assert_int_equal(profile_resolve(profile), 0);
     size_t count = 0;
     (void)profile_chain(profile, profile->samples[0].chain, &count);
     assert_in_range(count, 4096, 6000);

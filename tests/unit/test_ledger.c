@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "recording.h"
+#include "made_recording.h"
 
 #include <stdio.h>
 

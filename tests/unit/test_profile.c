@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "app_recording.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <zlib.h>
@@ -340,8 +341,8 @@ static void counts_symbols_that_cannot_be_read(void **state)
              "[]\nnonsense\n");
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
     struct profile *profile = load_recording(recording);
-    assert_int_equal(profile->symbols.malformed_count, 6);
-    assert_int_equal(profile->symbols.count, 3);
+    assert_int_equal(profile->tables->symbols.malformed_count, 6);
+    assert_int_equal(profile->tables->symbols.count, 3);
     (void)profile_free(profile);
 }
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "record.h"
 #include "record_config.h"
-#include "target_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

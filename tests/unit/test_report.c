@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "recording.h"
+#include "made_recording.h"
 #include "report.h"
 
 #include <stdio.h>

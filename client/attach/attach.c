@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The daemon refuses in few words, since it tells a client little of what is others'. Status is
+ * everybody's, so the sentence is made of that, as it is right after the refusal.
+ */
+#include "attach.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct option attach_options[] = {
+    {"json", no_argument, NULL, OPTION_OF_VERB},
+    {"socket", required_argument, NULL, OPTION_OF_VERB + 1},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+bool attach_take_options(const struct command_line *line, int argc, char **argv,
+                         struct attach_request *ret, int *ret_status)
+{
+    int option = 0;
+    while ((option = options_next(line, argc, argv)) != OPTIONS_END) {
+        switch (option) {
+        case OPTION_OF_VERB:
+            ret->is_json = true;
+            break;
+        case OPTION_OF_VERB + 1:
+            if (!options_socket(line, optarg, &ret->socket_path)) {
+                *ret_status = EXIT_WRONG_USAGE;
+                return false;
+            }
+            break;
+        default:
+            *ret_status = option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
+            return false;
+        }
+    }
+    if (optind < argc) {
+        *ret_status = options_refuse(line, "%s: %s takes no operand", argv[optind], argv[0]);
+        return false;
+    }
+    return true;
+}
+
+/* Who has the session and since when, "root (uid 0) since 14:02:11 (12 s ago)". */
+#define HOLDER_BYTES (SESSION_OWNER_BYTES + SESSION_CLOCK_BYTES + 48)
+static const char *describe_holder(const struct session_status *status, char *into)
+{
+    char owner[SESSION_OWNER_BYTES];
+    char since[SESSION_CLOCK_BYTES];
+    (void)snprintf(into, HOLDER_BYTES, "%s since %s (%" PRIu64 " s ago)",
+                   session_owner_name(status->uid, owner),
+                   session_clock(-(int64_t)status->age_s, since), status->age_s);
+    return into;
+}
+
+static int complain_attach(const struct session_status *status, const struct profctl_fault *fault)
+{
+    char holder[HOLDER_BYTES];
+    if (status->id == NULL) {
+        return complain("session: there is none; profctl start begins one");
+    }
+    if (!status->detached) {
+        return complain("session: it is of a client that is still connected, of %s; only that "
+                        "client and root can end it",
+                        describe_holder(status, holder));
+    }
+    if (fault->code == EACCES) {
+        return complain("session: it is of %s, and not yours; let its owner, or root, stop, read "
+                        "or close it",
+                        describe_holder(status, holder));
+    }
+    if (fault->code == EBADFD) {
+        return complain("session: another client of its owner, maybe a profctl read, holds it just "
+                        "now; wait for its end, or end it (%s)",
+                        fault->text);
+    }
+    return complain("session: %s", fault->text);
+}
+
+/* Root is told whose session it has, unless it is one of its own that no client was to end. */
+static void say_whose(const struct session_status *status)
+{
+    char holder[HOLDER_BYTES];
+    if (status->id == NULL || (status->detached && status->uid == 0)) {
+        return;
+    }
+    (void)complain("session %s: it is of %s%s", status->id, describe_holder(status, holder),
+                   status->detached ? "" : ", and was taken from the client that recorded it");
+}
+
+int attach_session(const char *socket_path, struct profctl **ret)
+{
+    cleanup_(connection_closep) struct profctl *conn = NULL;
+    cleanup_(session_status_done) struct session_status status = {0};
+    struct profctl_fault fault = {0};
+    struct profctl_fault status_fault = {0};
+    if (profctl_connect(socket_path, &conn, &fault) < 0) {
+        return complain("daemon: %s", fault.text);
+    }
+    /* Root may take a session from the client that holds it: whose it was must be known before. */
+    if (geteuid() == 0 && session_status_ask(conn, &status, &status_fault) < 0) {
+        return complain("session: %s", status_fault.text);
+    }
+    if (profctl_attach(conn, NULL, &fault) < 0) {
+        session_status_done(&status);
+        return session_status_ask(conn, &status, &status_fault) < 0
+                   ? complain("session: %s", fault.text)
+                   : complain_attach(&status, &fault);
+    }
+    if (geteuid() == 0) {
+        say_whose(&status);
+    }
+    *ret = take_ptr(conn);
+    return EXIT_DONE;
+}
+
+void attach_print_remarks(const struct profctl *conn)
+{
+    const struct connection_notes *notes = connection_notes(conn);
+    for (size_t i = 0; i < notes->remark_count; i++) {
+        (void)complain("note: %s", notes->remarks[i]);
+    }
+}
+
+int attach_complain_create(struct profctl *conn, const struct profctl_fault *fault)
+{
+    cleanup_(session_status_done) struct session_status status = {0};
+    struct profctl_fault status_fault = {0};
+    char holder[HOLDER_BYTES];
+    if (fault->code != EEXIST || session_status_ask(conn, &status, &status_fault) < 0 ||
+        status.id == NULL) {
+        return complain("session: %s", fault->text);
+    }
+    bool may_end = geteuid() == 0 || geteuid() == status.uid;
+    if (!status.detached) {
+        return complain("session: another client has one, that of %s; wait for its end, or %s",
+                        describe_holder(&status, holder),
+                        geteuid() == 0 ? "take it as root: profctl stop and profctl read finish "
+                                         "and fetch it, profctl close throws it away"
+                        : may_end      ? "end that client"
+                                       : "ask its owner to end it");
+    }
+    if (!may_end) {
+        return complain(
+            "session: there is one of %s; wait for its end, or ask its owner to close it",
+            describe_holder(&status, holder));
+    }
+    if (strcmp(status.state, "created") == 0) {
+        return complain("session: there is one already, of %s, which was never started; profctl "
+                        "close throws it away",
+                        describe_holder(&status, holder));
+    }
+    return complain("session: there is one already, of %s, %s; profctl stop and profctl read "
+                    "finish and fetch it, profctl close throws it away",
+                    describe_holder(&status, holder), status.state);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Adds to a profile what debugging information knows: inlined functions become frames, and
+ * functions that the recording cannot name get names. A child without rights parses the files. Says
+ * nothing itself: each module's `source` and `debug_file` tell what was found.
+ */
+
+#include "lines_remote.h"
+#include "profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Files that ended the child which read them. All zero at first. */
+struct lines_losses {
+    size_t count;
+    size_t hang_count; /* of them: it did not answer */
+    bool is_hopeless;  /* no more files were read */
+    char path[256];    /* the first such file */
+    char ending[160];  /* and what became of its child: "was ended by signal 7 (Bus error)" */
+};
+
+/*
+ * Looks all addresses of the profile's stacks up, and resolves its samples again. With `has_lines`
+ * frames have files and lines too, and are told apart by them. `remote` is asked for what this
+ * machine does not have; NULL: nobody is. Returns 0 with `*ret_losses`, or -ENOMEM.
+ */
+int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
+              struct lines_losses *ret_losses);
+
+/* Is the child that parses, and never returns, where the arguments of main() say so. */
+void lines_reader_start(int argc, char **argv);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A recording in memory, as every verb works on it: samples whose stacks are numbers, and the
+ * tables that turn a stack into names. profile_load() reads the whole file and only then resolves,
+ * since names, corrections of mappings and completions of samples come after what they are about.
+ *
+ * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
+ * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size; of
+ * samples that share one completion, at most PROFILE_MERGED_MAX entries each.
+ */
+
+#include "demangle.h"
+#include "fault.h"
+#include "fxt_format.h"
+#include "inlines.h"
+#include "intern.h"
+#include "recording.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* pids that are none (docs/trace-format.md). */
+#define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
+#define PROFILE_PID_EXITED  UINT64_MAX
+
+/* A stack of which a sample and its completion have each a part is cut at so many entries. */
+#define PROFILE_MERGED_MAX 510
+
+/* How a sample's user stack ends. */
+enum profile_rooted {
+    PROFILE_STACK_NONE,
+    PROFILE_STACK_COMPLETE,
+    PROFILE_STACK_TRUNCATED,
+    PROFILE_STACK_STITCHED, /* brought to its root from earlier ones of its thread: no proof */
+    PROFILE_STACK_UNPROVED, /* at its root, by a frame pointer that is not proved to be one */
+};
+
+struct profile_sample {
+    uint64_t time_ns;
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t cpu;
+    uint32_t segment;      /* of the file: what its pid, and its stack's addresses, belong to */
+    uint32_t user_stack;   /* of `stacks`; addresses */
+    uint32_t rest_stack;   /* of `stacks`; where it goes on, as others do */
+    uint32_t kernel_stack; /* of `stacks` */
+    uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
+    uint32_t process_name; /* of `texts`; set by resolving */
+    uint32_t group;        /* the continuation that it is a part of, or INTERN_NONE */
+    uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
+    uint8_t closed;        /* why it has no more: 0 normal */
+    bool has_quality;      /* its own record told it */
+    bool in_kernel;        /* it was in the kernel, whether or not its frames there are known */
+};
+
+struct profile_module {
+    uint32_t name;              /* of `texts` */
+    uint32_t basename;          /* of `texts` */
+    uint32_t build_id;          /* of `texts`, in lower-case hex; "" where it has none */
+    uint32_t debug_file;        /* of `texts`: with the debugging information, or INTERN_NONE */
+    enum inlines_source source; /* of it */
+    bool is_anonymous;          /* "[anon]", "[jit]": its addresses mean nothing to anybody */
+    bool is_unknown;            /* "[unknown]": what was there nobody knows */
+};
+
+/* One line of a stack. Two frames are one if all their members are equal. */
+struct profile_frame {
+    uint32_t name;   /* of `texts` */
+    uint32_t module; /* of `modules`, or INTERN_NONE */
+    uint32_t is_kernel;
+    uint32_t is_inlined; /* into the frame that follows */
+    uint32_t file;       /* of `texts`, or INTERN_NONE; where the frame was, as `line` */
+    uint32_t line;       /* 0: not known */
+};
+
+/* What completes the samples that named a continuation id. */
+struct profile_group {
+    uint32_t user_stack;
+    uint32_t kernel_stack;
+    uint32_t member_count;
+    uint8_t quality;
+    uint8_t closed;
+    bool in_kernel;
+    bool is_completed;
+};
+
+struct profile {
+    struct profile_sample *samples; /* owned; in the order of the file */
+    size_t sample_capacity;
+    size_t sample_count;
+    struct intern texts;
+    struct intern stacks;           /* arrays of uint64_t, leaf first; item 0 is the empty one */
+    struct intern chains;           /* arrays of uint32_t: items of `frames` */
+    struct intern frames;           /* struct profile_frame */
+    struct profile_module *modules; /* owned */
+    size_t module_capacity;
+    size_t module_count;
+    struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
+    struct inlines inlines;
+    struct profile_group *groups; /* owned */
+    size_t group_capacity;
+    size_t group_count;
+    char *session_json; /* owned; the last session's object, or NULL */
+    char *books_json;   /* owned; the books of all sessions as one object, or NULL */
+    uint64_t dropped_record_count;
+    uint64_t dropped_bytes;
+    uint64_t orphan_partial_count;    /* parts of samples without their completion */
+    uint64_t orphan_completion_count; /* completions of nothing */
+    uint64_t unknown_module_count;    /* Mmap records whose module was never told */
+    uint64_t first_ns;                /* of the samples; 0 when there are none */
+    uint64_t last_ns;
+    struct input_summary input;
+};
+
+/* What functions are called. */
+enum profile_names {
+    PROFILE_NAMES_READABLE,
+    PROFILE_NAMES_MANGLED, /* as compilers write them, and the file has them */
+};
+
+/*
+ * Reads a recording: "-" is standard input. Returned: profile_free(). Returns 0, or -errno with a
+ * sentence in `reterr`. A recording that ends within a record is read up to there, and
+ * input.truncated says so.
+ */
+int profile_load(const char *path, enum profile_names names, struct profile **ret,
+                 struct fault *reterr);
+/* The same, with readable names. */
+int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
+                        struct fault *reterr);
+struct profile *profile_free(struct profile *profile);
+void profile_freep(struct profile **profile);
+
+/* Gives every sample its frames anew, once `inlines` has the addresses that it asked for, or knows
+ * more of them. Returns 0, or -ENOMEM. */
+int profile_resolve(struct profile *profile);
+
+/* What makes names readable; borrowed. */
+struct demangler *profile_demangler(struct profile *profile);
+
+/* The name of a sample's thread, of `texts`; INTERN_NONE where the recording has none. */
+uint32_t profile_thread_name(const struct profile *profile, const struct profile_sample *sample);
+
+/* A sample's frames, kernel and user together, leaf first. Borrowed. */
+const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count);
+const struct profile_frame *profile_frame(const struct profile *profile, uint32_t frame);
+const char *profile_text(const struct profile *profile, uint32_t text);
+
+enum profile_rooted profile_rooted(const struct profile_sample *sample);
+
+/* The sampling period, from the books or the session; 0 when neither tells, or there are several.
+ */
+uint64_t profile_period_ns(const struct profile *profile);

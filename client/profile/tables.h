@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a recording says of its processes, their mappings and its modules' functions: filled while
+ * it is loaded, sealed then, and looked up by resolving.
+ */
+
+#include "mappings.h"
+#include "names.h"
+#include "symbols.h"
+
+struct profile_tables {
+    struct names names;
+    struct mappings mappings;
+    struct symbols symbols;
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One `profctl read`: what the detached session has recorded and nobody has read yet, into a file.
+ * verb_read.c reads the options.
+ */
+
+#include "attach.h"
+
+struct read_request {
+    struct attach_request attach;
+    const char *output_path; /* "-": standard output */
+};
+
+/* Returns an exit status. */
+int read_run(const struct read_request *request);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A window of 1 MiB. What is left of it after its whole records moves to its front, so records stay
+ * 8-byte aligned; a record that does not fit it is refused (the longest that we write has 32 KiB).
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_BYTES ((size_t)1 << 20)
+
+int feed_init(struct feed *feed)
+{
+    *feed = (struct feed){.window = malloc(WINDOW_BYTES), .reader = fxt_reader_new()};
+    return feed->window == NULL || feed->reader == NULL ? -ENOMEM : 0;
+}
+
+void feed_done(struct feed *feed)
+{
+    feed->reader = fxt_reader_free(feed->reader);
+    free(feed->window);
+    feed->window = NULL;
+}
+
+uint8_t *feed_space(struct feed *feed, size_t *ret_bytes)
+{
+    *ret_bytes = WINDOW_BYTES - feed->window_bytes;
+    return feed->window + feed->window_bytes;
+}
+
+static int refuse_record(const struct feed *feed, int error, struct fault *reterr)
+{
+    if (error == -ENOMEM) {
+        return fault_set(reterr, ENOMEM, "there is not enough memory");
+    }
+    return fault_set(reterr, EBADMSG, "%s: %s",
+                     feed->record_count == 0 ? "is not a recording" : "is damaged",
+                     fxt_reader_error(feed->reader));
+}
+
+int feed_filled(struct feed *feed, size_t bytes, feed_record_fn on_record, void *userdata,
+                struct fault *reterr)
+{
+    size_t at = 0;
+    feed->window_bytes += bytes;
+    while (true) {
+        struct fxt_record record;
+        int r = fxt_reader_next(feed->reader, feed->window + at, feed->window_bytes - at, &record);
+        if (r == 0) {
+            break;
+        }
+        if (r < 0) {
+            return refuse_record(feed, r, reterr);
+        }
+        r = on_record(&record, userdata);
+        if (r < 0) {
+            return r == -ENOMEM ? refuse_record(feed, r, reterr) : r;
+        }
+        at += record.size_bytes;
+        feed->record_count++;
+        feed->size_bytes += record.size_bytes;
+    }
+    feed->window_bytes -= at;
+    memmove(feed->window, feed->window + at, feed->window_bytes);
+    if (feed->window_bytes == WINDOW_BYTES) {
+        return fault_set(reterr, EBADMSG,
+                         "is damaged: offset %" PRIu64 ": a record has more than 1 MiB",
+                         feed->size_bytes);
+    }
+    return 0;
+}
+
+bool feed_has_rest(const struct feed *feed)
+{
+    return feed->window_bytes > 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A recording as a stream: bytes in, records out, and what can be told of them as they go by.
+ * Nothing here keeps more than the record at hand.
+ */
+
+#include "fault.h"
+#include "fxt_reader.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Bytes in, in pieces cut anywhere; records out. Holds no more than the record that is not whole
+ * yet and the piece.
+ */
+
+/* Called for each record, which lives until it returns. A negative result ends the reading. */
+typedef int (*feed_record_fn)(const struct fxt_record *record, void *userdata);
+
+struct feed {
+    uint8_t *window; /* owned; begins with the first byte that is not yet read as a record */
+    size_t window_bytes;
+    struct fxt_reader *reader; /* owned */
+    uint64_t size_bytes;       /* of the records read */
+    uint64_t record_count;
+};
+
+/* Returns 0, or -ENOMEM. Either way feed_done() releases it. */
+int feed_init(struct feed *feed);
+void feed_done(struct feed *feed);
+
+/* Where the next bytes go: `*ret_bytes` > 0 of room, borrowed until feed_filled(). */
+uint8_t *feed_space(struct feed *feed, size_t *ret_bytes);
+
+/*
+ * Reads the records that are whole now that `bytes` more have been put there. Returns 0; what
+ * `on_record` returned; -EBADMSG: not FXT, or damaged; -ENOMEM. For the last two `reterr` says it
+ * in words that go on a sentence that began with the input's name.
+ */
+int feed_filled(struct feed *feed, size_t bytes, feed_record_fn on_record, void *userdata,
+                struct fault *reterr);
+
+/* Whether bytes of a record that is not whole are left. */
+bool feed_has_rest(const struct feed *feed);
+
+/*
+ * The records of a recording, one after the other, from a file, a gzip file (told by its first
+ * bytes, not its name) or standard input. Never holds more than a piece of it.
+ */
+
+struct input_summary {
+    uint64_t size_bytes; /* of the records read, uncompressed */
+    uint64_t record_count;
+    bool truncated; /* the input ends within a record; what stood before it was read */
+};
+
+/*
+ * Reads the file at `path`, "-" for standard input. Returns 0; what `on_record` returned;
+ * -EBADMSG: not a recording, or damaged; another -errno. `reterr` says it in a sentence that begins
+ * with the input's name.
+ */
+int input_read(const char *path, feed_record_fn on_record, void *userdata,
+               struct input_summary *ret, struct fault *reterr);
+
+/* The same for bytes in memory (borrowed, any alignment, not compressed). */
+int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,
+                      void *userdata, struct input_summary *ret, struct fault *reterr);
+
+/* The Data blobs of a recording. */
+#define DATA_NAME_SESSION "cpu-profilerd.session"
+#define DATA_NAME_SYMBOLS "cpu-profilerd.symbols"
+#define DATA_NAME_BOOKS   "cpu-profilerd.books"
+
+bool data_is_named(const struct fxt_data *data, const char *name);
+
+/*
+ * Puts the last line of a blob into `*kept` (owned by the caller; free()), in place of what is
+ * there, if the line is a JSON object. Returns 0, or -ENOMEM.
+ */
+int data_take_object(const struct fxt_data *data, char **kept);
+
+/*
+ * Looks at a recording as it goes by: how many samples it has, and its books.
+ */
+
+struct record_scan {
+    struct feed feed;
+    uint64_t sample_count;
+    const int32_t *pids; /* borrowed; whose samples are looked for */
+    bool *is_pid_seen;   /* owned; of each of them */
+    size_t pid_count;
+    char *books_json;   /* owned; the last that came, or NULL */
+    struct fault fault; /* why it looks no longer; code 0: it does */
+};
+
+/* Returns 0, or -ENOMEM. Either way record_scan_done() releases it. */
+int record_scan_init(struct record_scan *scan);
+void record_scan_done(struct record_scan *scan);
+
+/* Looks out for samples of these processes (borrowed until record_scan_done()) from now on. Returns
+ * 0, or -ENOMEM. */
+int record_scan_watch(struct record_scan *scan, const int32_t *pids, size_t count);
+
+/* A feed_record_fn, for records that come another way; `userdata` is the scan. */
+int record_scan_record(const struct fxt_record *record, void *userdata);
+
+/* Bytes (borrowed) that cannot be understood end the looking, not the recording. */
+void record_scan_add(struct record_scan *scan, const void *bytes, size_t size_bytes);

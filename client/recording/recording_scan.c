@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Records through a feed, of which only samples and books are looked at.
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int record_scan_init(struct record_scan *scan)
+{
+    *scan = (struct record_scan){0};
+    return feed_init(&scan->feed);
+}
+
+void record_scan_done(struct record_scan *scan)
+{
+    feed_done(&scan->feed);
+    free(scan->books_json);
+    free(scan->is_pid_seen);
+    scan->books_json = NULL;
+    scan->is_pid_seen = NULL;
+}
+
+int record_scan_watch(struct record_scan *scan, const int32_t *pids, size_t count)
+{
+    bool *seen = calloc(count == 0 ? 1 : count, sizeof *seen);
+    if (seen == NULL) {
+        return -ENOMEM;
+    }
+    free(scan->is_pid_seen);
+    scan->is_pid_seen = seen;
+    scan->pids = pids;
+    scan->pid_count = count;
+    return 0;
+}
+
+static void see_pid(struct record_scan *scan, uint64_t pid)
+{
+    for (size_t i = 0; i < scan->pid_count; i++) {
+        if ((uint64_t)scan->pids[i] == pid) {
+            scan->is_pid_seen[i] = true;
+        }
+    }
+}
+
+int record_scan_record(const struct fxt_record *record, void *userdata)
+{
+    struct record_scan *scan = userdata;
+    if (record->kind == FXT_RECORD_SAMPLE) {
+        scan->sample_count += (record->sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) == 0;
+        if ((record->sample.fields & FXT_SAMPLE_PID) != 0) {
+            see_pid(scan, record->sample.pid);
+        }
+        return 0;
+    }
+    if (record->kind == FXT_RECORD_DATA && data_is_named(&record->data, DATA_NAME_BOOKS)) {
+        return data_take_object(&record->data, &scan->books_json);
+    }
+    return 0;
+}
+
+void record_scan_add(struct record_scan *scan, const void *bytes, size_t size_bytes)
+{
+    const uint8_t *at = bytes;
+    while (size_bytes > 0 && scan->fault.code == 0) {
+        size_t room = 0;
+        uint8_t *into = feed_space(&scan->feed, &room);
+        size_t part = size_bytes < room ? size_bytes : room;
+        memcpy(into, at, part);
+        (void)feed_filled(&scan->feed, part, record_scan_record, scan, &scan->fault);
+        at += part;
+        size_bytes -= part;
+    }
+}

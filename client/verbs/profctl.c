@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c and a line of
+ * the table below. With an argument of its own it is the child that parses debugging information,
+ * which shares nothing with profctl but the program.
+ */
+#include "lines.h"
+#include "options.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"record", "record what the CPUs do into a file", verb_record},
+    {"start", "begin a session that goes on by itself", verb_start},
+    {"stop", "end its sampling", verb_stop},
+    {"read", "fetch what it has recorded into a file", verb_read},
+    {"close", "end it", verb_close},
+    {"report", "show where the time of a recording went", verb_report},
+    {"export", "convert a recording for another program", verb_export},
+    {"dump", "print the records of a recording", verb_dump},
+    {"status", "show what the daemon is doing", verb_status},
+    {"check", "check a session config", verb_check},
+};
+
+#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+
+static const char usage[] = "profctl VERB [OPTION...] [FILE]";
+
+static int print_help(void)
+{
+    (void)printf("usage: %s\n\nRecords and reads CPU profiles, with cpu-profilerd.\n\n", usage);
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        (void)printf("  %-8s %s\n", verbs[i].name, verbs[i].summary);
+    }
+    (void)printf("\n  profctl VERB --help   explains a verb\n"
+                 "  profctl --version     prints the version\n\n"
+                 "The daemon is asked at CPU_PROFILERD_SOCKET, else at\n"
+                 "/run/cpu-profilerd/control.sock.\n"
+                 "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct command_line line = {.usage = usage};
+    if (argc < 2) {
+        return options_refuse(&line, "verb: is missing; see profctl --help");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        return print_help();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        (void)printf("profctl %s\n", CPU_PROFILERD_VERSION);
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(argv[1], verbs[i].name) == 0) {
+            return verbs[i].run(argc - 1, argv + 1);
+        }
+    }
+    return options_refuse(&line, "%s: there is no such %s; see profctl --help", argv[1],
+                          argv[1][0] == '-' ? "option" : "verb");
+}
+
+int main(int argc, char **argv)
+{
+    lines_reader_start(argc, argv);
+    int status = run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        return complain("standard output: cannot be written: %s", strerror(errno));
+    }
+    return status;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl check`: what the daemon would say to a session config, without a daemon: the same parser
+ * reads it here. What depends on the machine that a session will run on, which may be another one,
+ * is only warned of.
+ */
+#include "cleanup.h"
+#include "json.h"
+#include "json_out.h"
+#include "options.h"
+#include "read_text.h"
+#include "session_config.h"
+#include "text_out.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_OF_VERB},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl check [--json] CONFIG",
+    .help = "Checks a session config, as `profctl record --config` takes it, and shows the\n"
+            "values that a session would have. \"-\" is standard input. Needs no daemon.\n"
+            "\n"
+            "      --json   one JSON object: file, ok, and config and warnings, or error\n"
+            "  -h, --help   this text\n",
+    .short_options = ":h",
+    .long_options = long_options,
+};
+
+/* Adds a note when this machine's kernel would not do what is asked for. */
+static void warn_of_machine(const struct session_config *config, struct session_notes *notes)
+{
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    if (config->unwind != SESSION_UNWIND_FP ||
+        read_text(MAX_STACK_PATH, 64, &text, &text_bytes, NULL) < 0) {
+        return;
+    }
+    unsigned long frames = strtoul(text, NULL, 10);
+    if (config->max_stack_depth > frames) {
+        session_notes_add(notes, "max_stack_depth",
+                          "%u frames are more than this machine's kernel records with \"unwind\": "
+                          "\"fp\" (kernel.perf_event_max_stack is %lu)",
+                          config->max_stack_depth, frames);
+    }
+}
+
+/* A value that is no member is one that a config cannot spell. */
+static void print_value(const char *member, const char *value)
+{
+    text_print_member(stdout, member, value);
+}
+
+/* The values, defaults included, a line each. */
+static int print_values(const char *path, const struct session_config *config, const char *text)
+{
+    cleanup_(json_freep) cJSON *values = cJSON_Parse(text);
+    const cJSON *value = NULL;
+    if (values == NULL) {
+        return complain("%s: there is not enough memory", path);
+    }
+    text_print(stdout, path);
+    (void)fputs(": ok\n", stdout);
+    cJSON_ArrayForEach(value, values)
+    {
+        cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
+        print_value(value->string, printed == NULL ? "" : printed);
+    }
+    if (session_targets_empty(&config->targets)) {
+        print_value("targets", "everything");
+    }
+    if (config->max_duration_s == 0) {
+        print_value("max_duration_s", "none; 600 for a detached session");
+    }
+    return EXIT_DONE;
+}
+
+static void print_fault(struct json_out *out, const char *name, const char *member,
+                        const char *text)
+{
+    json_out_begin(out, name, '{');
+    json_out_string(out, "member", member);
+    json_out_string(out, "text", text);
+    json_out_end(out, '}');
+}
+
+/* `config_text` is NULL when the config is refused with `fault`; else `notes` are the warnings. */
+static void print_json(const char *path, const char *config_text, const struct fault *fault,
+                       const struct session_notes *notes)
+{
+    struct json_out out = {.file = stdout};
+    json_out_begin(&out, NULL, '{');
+    json_out_string(&out, "file", path);
+    json_out_raw(&out, "ok", config_text == NULL ? "false" : "true");
+    if (config_text == NULL) {
+        print_fault(&out, "error", fault->member, fault->text);
+    } else {
+        json_out_raw(&out, "config", config_text);
+        json_out_begin(&out, "warnings", '[');
+        for (size_t i = 0; i < notes->count; i++) {
+            print_fault(&out, NULL, notes->notes[i].member, notes->notes[i].text);
+        }
+        json_out_end(&out, ']');
+    }
+    json_out_end(&out, '}');
+    (void)fputc('\n', stdout);
+}
+
+static int refuse(const char *path, bool json, const struct fault *fault)
+{
+    if (json) {
+        print_json(path, NULL, fault, NULL);
+        return EXIT_FAILED;
+    }
+    return complain("%s: %s: %s", path, fault->member, fault->text);
+}
+
+static int accept_config(const char *path, bool json, const struct session_config *config)
+{
+    cleanup_(freep) char *text = session_config_print(config);
+    struct session_notes notes = config->notes;
+    warn_of_machine(config, &notes);
+    if (text == NULL) {
+        return complain("%s: there is not enough memory", path);
+    }
+    if (json) {
+        print_json(path, text, NULL, &notes);
+        return EXIT_DONE;
+    }
+    int status = print_values(path, config, text);
+    for (size_t i = 0; i < notes.count; i++) {
+        (void)complain("%s: %s: warning: %s", path, notes.notes[i].member, notes.notes[i].text);
+    }
+    return status;
+}
+
+int verb_check(int argc, char **argv)
+{
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    const char *path = NULL;
+    bool json = false;
+    struct session_config config;
+    struct fault fault = {0};
+    int option = 0;
+    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
+        if (option != OPTION_OF_VERB) {
+            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
+        }
+        json = true;
+    }
+    if (!options_one_operand(&line, argc, argv, "config", &path)) {
+        return EXIT_WRONG_USAGE;
+    }
+    if (read_text(path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    return session_config_parse(text, text_bytes, false, &config, &fault) < 0
+               ? refuse(path, json, &fault)
+               : accept_config(path, json, &config);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl start`: a detached session, which goes on without this program. One that cannot be
+ * started is closed again.
+ */
+#include "attach.h"
+#include "cleanup.h"
+#include "json.h"
+#include "json_out.h"
+#include "options.h"
+#include "record.h"
+#include "text_out.h"
+#include "verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct option long_options[] = {
+    {"frequency", required_argument, NULL, 'F'},
+    {"kernel", no_argument, NULL, OPTION_OF_VERB},
+    {"config", required_argument, NULL, OPTION_OF_VERB + 1},
+    {"json", no_argument, NULL, OPTION_OF_VERB + 2},
+    {"socket", required_argument, NULL, OPTION_OF_VERB + 3},
+    TARGET_LONG_OPTIONS,
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl start [-F HZ] [-p PID] [OPTION...]",
+    .help = "Begins to record what the CPUs do, and returns. The session is yours, survives\n"
+            "this program, and ends by itself after 600 s unless the config's max_duration_s\n"
+            "says otherwise. profctl stop ends it, profctl read fetches what it has recorded,\n"
+            "profctl close closes it.\n"
+            "\n"
+            "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
+            "      --kernel            stacks of the kernel too\n"
+            "      --config FILE       a session config, JSON; options go over it\n"
+            "      --json              one JSON object\n"
+            "      --socket PATH       the daemon's socket\n"
+            "  -h, --help              this text\n"
+            "\n" TARGET_OPTIONS_HELP,
+    .short_options = ":hF:" TARGET_SHORT_OPTIONS,
+    .long_options = long_options,
+};
+
+struct start_request {
+    struct attach_request attach;
+    struct record_request record; /* what record and start have in common */
+};
+
+static void print_json(const struct connection_notes *notes, const struct session_status *session)
+{
+    struct json_out out = {.file = stdout};
+    json_out_begin(&out, NULL, '{');
+    json_out_string(&out, "session", notes->session);
+    json_out_string(&out, "state", session->state);
+    json_out_i64(&out, "holds_s", notes->holds_s);
+    json_out_u64(&out, "sample_period_ns", session->period_ns);
+    json_out_u64(&out, "max_duration_s", session->max_duration_s);
+    json_out_begin(&out, "notes", '[');
+    for (size_t i = 0; i < notes->remark_count; i++) {
+        json_out_string(&out, NULL, notes->remarks[i]);
+    }
+    json_out_end(&out, ']');
+    json_out_end(&out, '}');
+    (void)fputc('\n', stdout);
+}
+
+static void print_text(const struct connection_notes *notes, const struct session_status *session)
+{
+    char end[SESSION_END_BYTES];
+    (void)fputs("session ", stdout);
+    text_print(stdout, notes->session);
+    (void)fputs(": ", stdout);
+    text_print(stdout, session->state);
+    if (session->period_ns > 0) {
+        char rate[TEXT_RATE_BYTES];
+        (void)fputs(text_rate(session->period_ns, rate), stdout);
+    }
+    (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
+                 "dropped and counted\n",
+                 notes->holds_s);
+    (void)printf("sampling ends %s; profctl stop ends it before\n", session_end(session, end));
+}
+
+static int tell(struct profctl *conn, bool is_json)
+{
+    cleanup_(session_status_done) struct session_status session = {0};
+    struct profctl_fault fault = {0};
+    const struct connection_notes *notes = connection_notes(conn);
+    if (session_status_ask(conn, &session, &fault) < 0 || session.id == NULL) {
+        return complain("session %s: runs, but the daemon does not tell more of it: %s",
+                        notes->session, fault.text);
+    }
+    if (is_json) {
+        print_json(notes, &session);
+    } else {
+        print_text(notes, &session);
+    }
+    return EXIT_DONE;
+}
+
+static int start(const struct start_request *request)
+{
+    cleanup_(connection_closep) struct profctl *conn = NULL;
+    cleanup_(freep) char *config = NULL;
+    struct profctl_fault fault = {0};
+    int status = record_config_load(&request->record, 0, &config);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    if (profctl_connect(request->attach.socket_path, &conn, &fault) < 0) {
+        return complain("daemon: %s", fault.text);
+    }
+    if (profctl_create(conn, config, true, &fault) < 0) {
+        return attach_complain_create(conn, &fault);
+    }
+    if (!request->attach.is_json) {
+        attach_print_remarks(conn);
+    }
+    if (profctl_start(conn, &fault) < 0) {
+        (void)profctl_close(conn, NULL);
+        return complain("session: %s", fault.text);
+    }
+    return tell(conn, request->attach.is_json);
+}
+
+int verb_start(int argc, char **argv)
+{
+    struct start_request request = {0};
+    cleanup_(json_freep) cJSON *targets = NULL;
+    int option = 0;
+    int status = EXIT_DONE;
+    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
+        switch (option) {
+        case 'F':
+            if (!options_frequency(&line, optarg, &request.record.frequency_hz)) {
+                return EXIT_WRONG_USAGE;
+            }
+            break;
+        case OPTION_OF_VERB:
+            request.record.kernel_stacks = true;
+            break;
+        case OPTION_OF_VERB + 1:
+            request.record.config_path = optarg;
+            break;
+        case OPTION_OF_VERB + 2:
+            request.attach.is_json = true;
+            break;
+        case OPTION_OF_VERB + 3:
+            if (!options_socket(&line, optarg, &request.attach.socket_path)) {
+                return EXIT_WRONG_USAGE;
+            }
+            break;
+        default:
+            if (!target_option_is(option)) {
+                return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
+            }
+            status = target_option_take(&line, option, optarg, &targets);
+            if (status != EXIT_DONE) {
+                return status;
+            }
+        }
+    }
+    request.record.targets = targets;
+    if (optind < argc) {
+        return options_refuse(&line, "%s: start takes no operand; to record a command, use record",
+                              argv[optind]);
+    }
+    return start(&request);
+}
