@@ -43,22 +43,39 @@ tid_of() {
     awk -v label="$1" '$1 == label { print $3 }' "$WORK/tasks"
 }
 
-# expect_in "LABEL..." OPTION...: what a recording with the options has samples of. On a busy machine it takes
-# longer until each has some.
+# cpu_ns LABEL: how long a task has run.
+cpu_ns() {
+    awk '{ print $1 }' "/proc/$(awk -v label="$1" '$1 == label { print $2 "/task/" $3 }' "$WORK/tasks")/schedstat"
+}
+
+# have_run LABEL=NS...: each has run for 0.2 s since it had run for NS: some 200 ticks, of which the test asks for 5.
+have_run() {
+    local entry
+    for entry in "$@"; do
+        [ "$(cpu_ns "${entry%=*}")" -gt $((${entry#*=} + 200000000)) ] || return 1
+    done
+}
+
+# expect_in "LABEL..." OPTION...: what a recording with the options has samples of.
 expect_in() {
-    local labels=$1 seconds status
+    local labels=$1 label since=() recorder
     shift
     echo "$*: $labels"
-    for seconds in 0.7 2 5 10; do
-        profctl record -d "$seconds" -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1 || fail "record $*: $(cat "$WORK/out")"
-        profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
-        profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
-        status=0
-        # shellcheck disable=SC2086
-        python3 "${0%/*}/filters.py" expect "$WORK/in.json" "$WORK/in.report" "$WORK/tasks" $labels || status=$?
-        [ $status -eq 3 ] || break
+    run_in_background profctl record -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
+    for label in $labels; do
+        since+=("$label=$(cpu_ns "$label")")
     done
-    [ $status -eq 0 ] || fail "record $*: not what was asked for"
+    [ -n "$labels" ] || sleep 0.7
+    wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "record $*: $(cat "$WORK/out")"
+    profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
+    profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
+    # shellcheck disable=SC2086
+    python3 "${0%/*}/filters.py" expect "$WORK/in.json" "$WORK/in.report" "$WORK/tasks" $labels ||
+        fail "record $*: not what was asked for"
 }
 
 # make_cgroup TYPE: a cgroup in the first hierarchy of that type that lets a process in. Its folder is in CGROUP.

@@ -15,6 +15,7 @@ profctl record --config "$WORK/config.json" -a -d 8 -o "$WORK/wave.fxt" >"$WORK/
     fail "record: $(cat "$WORK/record.out")"
 stop_background
 profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"
+profctl export --format folded "$WORK/cold.fxt" >"$WORK/cold" || fail "export failed"
 profctl export --format folded "$WORK/wave.fxt" >"$WORK/folded" || fail "export failed"
 profctl report --json "$WORK/wave.fxt" >"$WORK/report" || fail "report failed"
 
@@ -23,14 +24,28 @@ import json, re, sys
 
 WHOLE = r"_start;__libc_start_main[^;]*;[^;]*;main;run_wave;(?:recurse;)+odd_spin"
 folder = sys.argv[1]
-wave = {}
-for line in open(f"{folder}/folded", encoding="utf-8"):
-    stack, count = line.rstrip("\n").rsplit(" ", 1)
-    comm, _, frames = stack.partition(";")
-    if comm == "wave" and frames.endswith("odd_spin"):
-        wave[frames] = int(count)
-wrong = {frames: count for frames, count in wave.items()
-         if not frames.startswith("[truncated]") and not re.fullmatch(WHOLE, frames)}
+
+
+def stacks_of(name):
+    found = {}
+    for line in open(f"{folder}/{name}", encoding="utf-8"):
+        stack, count = line.rstrip("\n").rsplit(" ", 1)
+        comm, _, frames = stack.partition(";")
+        if comm == "wave" and frames.endswith("odd_spin"):
+            found[frames] = int(count)
+    return found
+
+
+def wrong_of(found):
+    return {frames: count for frames, count in found.items()
+            if not frames.startswith("[truncated]") and not re.fullmatch(WHOLE, frames)}
+
+
+# While the tables come, fewer stacks are whole, and none may be wrong.
+cold = stacks_of("cold")
+assert cold and not wrong_of(cold), wrong_of(cold)
+wave = stacks_of("folded")
+wrong = wrong_of(wave)
 depths = [frames.count("recurse;") for frames in wave if not frames.startswith("[truncated]")]
 
 whole = {frames: count for frames, count in wave.items() if not frames.startswith("[truncated]")}

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,9 +135,12 @@ static void a_snapshot_is_what_was_published_last(void **state)
     assert_int_equal(collector_mailbox_beat_ns(mailbox), 5);
 }
 
+static atomic_bool has_walked;
+
 static void *end_walk(void *userdata)
 {
     (void)poll(NULL, 0, 10);
+    has_walked = true;
     collector_mailbox_end_walk(userdata);
     return NULL;
 }
@@ -148,6 +152,7 @@ static void waits_for_the_walk_and_not_for_ever(void **state)
     collector_mailbox_await_walk(mailbox, 1000);
     assert_int_equal(pthread_create(&walker, NULL, end_walk, mailbox), 0);
     collector_mailbox_await_walk(mailbox, UINT64_C(1000000000000));
+    assert_true(has_walked);
     assert_int_equal(pthread_join(walker, NULL), 0);
 }
 
