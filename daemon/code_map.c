@@ -7,7 +7,8 @@
  *
  * What was found for an address is remembered in a fixed table, one place for each hash: a process
  * gets a new generation whenever its mappings change, so what is remembered under the present one
- * holds for every sample since it began. Rules are copied there; nothing in it points anywhere.
+ * holds for every sample since it began. Rules are copied there; nothing in it points anywhere. A
+ * process can execute code of 64 bits and of 32: what is remembered is for the one or the other.
  */
 #include "code_map.h"
 
@@ -33,6 +34,7 @@ struct place {
     uint64_t from_ns;
     struct cfi_rule rule;
     uint8_t code; /* enum unwind_code */
+    bool is_32bit;
 };
 
 struct code_file {
@@ -143,25 +145,32 @@ static void take_answer(struct code_file *file)
     }
 }
 
+/* For 32 bits the kernel builds most of its vdso without call frames, and without frame pointers.
+ */
+static enum unwind_code no_rule(const struct mapping *mapping)
+{
+    return mapping_is_vdso_32bit(mapping) ? UNWIND_CODE_OPAQUE : UNWIND_CODE_NO_RULE;
+}
+
 static enum unwind_code find_in_file(const struct code_file *file, const struct mapping *mapping,
-                                     uint64_t pc, struct cfi_rule *ret)
+                                     uint64_t pc, bool is_32bit, struct cfi_rule *ret)
 {
     uint64_t vaddr = 0;
-    if (file->failed ||
+    if (file->failed || file->table->is_32bit != is_32bit ||
         !cfi_table_vaddr(file->table, mapping->file_offset + (pc - mapping->start), &vaddr)) {
-        return UNWIND_CODE_NO_RULE;
+        return no_rule(mapping);
     }
     const struct cfi_rule *rule = cfi_table_find(file->table, vaddr);
     if (rule->kind == CFI_NONE || rule->kind == CFI_UNSUPPORTED) {
-        return UNWIND_CODE_NO_RULE;
+        return no_rule(mapping);
     }
     *ret = *rule;
     return UNWIND_CODE_RULE;
 }
 
 static enum unwind_code find_mapped(struct code_map *map, struct process *process,
-                                    struct mapping *mapping, uint64_t pc, uint64_t time_ns,
-                                    struct cfi_rule *ret)
+                                    struct mapping *mapping, uint64_t pc,
+                                    const struct code_moment *moment, struct cfi_rule *ret)
 {
     if (!mapping_has_module(mapping)) {
         return UNWIND_CODE_NO_RULE;
@@ -172,12 +181,12 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     }
     take_answer(file);
     if (is_decided(file)) {
-        return find_in_file(file, mapping, pc, ret);
+        return find_in_file(file, mapping, pc, moment->is_32bit, ret);
     }
-    bool due = !file->wanted || (file->ticket == NULL && file->retry_ns <= time_ns);
+    bool due = !file->wanted || (file->ticket == NULL && file->retry_ns <= moment->time_ns);
     /* What is not asked for in this round is in the next one. */
     if (due && round_share_take(&map->asks, process_account(process), 1)) {
-        file->retry_ns = time_ns + RETRY_NS;
+        file->retry_ns = moment->time_ns + RETRY_NS;
         ask(map, file, MODULE_WANTED, process, mapping);
     }
     return UNWIND_CODE_PENDING;
@@ -196,23 +205,24 @@ static struct place *find_place(struct code_map *map, uint64_t generation, uint6
 }
 
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
-                               uint64_t time_ns, bool settle, const struct cfi_rule **ret)
+                               const struct code_moment *moment, const struct cfi_rule **ret)
 {
     map->counts.find_count++;
     struct place *place = find_place(map, process->generation, pc);
-    if (place->generation == process->generation && place->pc == pc && place->from_ns <= time_ns) {
+    if (place->generation == process->generation && place->pc == pc &&
+        place->from_ns <= moment->time_ns && place->is_32bit == moment->is_32bit) {
         map->counts.hit_count++;
         *ret = &place->rule;
         return (enum unwind_code)place->code;
     }
-    struct mapping *mapping = process_find_mapping(process, pc, time_ns);
+    struct mapping *mapping = process_find_mapping(process, pc, moment->time_ns);
     if (mapping == NULL) {
         return UNWIND_CODE_NONE;
     }
     struct cfi_rule rule = {.kind = CFI_NONE};
-    enum unwind_code code = find_mapped(map, process, mapping, pc, time_ns, &rule);
+    enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &rule);
     if (code == UNWIND_CODE_PENDING) {
-        bool settled = settle || !is_asked_for(mapping);
+        bool settled = moment->settle || !is_asked_for(mapping);
         map->counts.unready_count += settled;
         return settled ? UNWIND_CODE_LATE : code;
     }
@@ -224,6 +234,7 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
         .from_ns = mapping->from_ns,
         .rule = rule,
         .code = (uint8_t)code,
+        .is_32bit = moment->is_32bit,
     };
     *ret = &place->rule;
     return code;

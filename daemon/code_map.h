@@ -13,18 +13,24 @@
 
 struct code_map;
 
+/* When an address is asked for, and for what. */
+struct code_moment {
+    uint64_t time_ns;
+    bool is_32bit; /* the task's word size: the rules of other code do not count */
+    bool settle;   /* a table that is not there yet is UNWIND_CODE_LATE, and counted */
+};
+
 /* Returned; NULL when there is no memory. `cache` is borrowed. */
 struct code_map *code_map_new(struct module_cache *cache);
 /* After the process table that its files hang on. */
 struct code_map *code_map_free(struct code_map *map);
 
 /*
- * The code at `pc`. `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. With
- * `settle` a table that is not there yet is UNWIND_CODE_LATE, never UNWIND_CODE_PENDING, and
- * counted.
+ * The code at `pc`. `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. To
+ * `settle` there is never UNWIND_CODE_PENDING.
  */
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
-                               uint64_t time_ns, bool settle, const struct cfi_rule **ret);
+                               const struct code_moment *moment, const struct cfi_rule **ret);
 
 /* Asks for the tables of everything that is mapped now, what most processes share first. */
 void code_map_prefetch(struct code_map *map, struct process_table *processes);

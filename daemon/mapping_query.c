@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The vdso of a 32-bit process is another image than ours; it lies where 32 bits reach. */
+/* The vdso of a 32-bit process is another image than that of 64 bits; it lies where 32 bits reach.
+ */
 #define COMPAT_END (UINT64_C(1) << 32)
 
 /*
@@ -36,7 +37,12 @@ bool mapping_has_module(const struct mapping *mapping)
 {
     const char *path = mapping->file->path;
     bool is_file = path[0] == '/' && path[1] != '/' && !is_shared_memory(path);
-    return is_file || (is_vdso(path) && mapping->start >= COMPAT_END);
+    return is_file || is_vdso(path);
+}
+
+bool mapping_is_vdso_32bit(const struct mapping *mapping)
+{
+    return mapping->start < COMPAT_END && is_vdso(mapping->file->path);
 }
 
 /* "[vvar]", "[vsyscall]" and the like are the kernel's. */
@@ -66,7 +72,7 @@ struct module_query mapping_query(const struct process *process, const struct ma
 struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
                                   enum module_urgency urgency, const struct module_query *query)
 {
-    return is_vdso(query->path) ? module_cache_request_vdso(cache, table)
+    return is_vdso(query->path) ? module_cache_request_vdso(cache, table, query->start < COMPAT_END)
                                 : module_cache_request(cache, table, urgency, query);
 }
 

@@ -8,9 +8,11 @@
 #include "module_cache.h"
 #include "process_table.h"
 
-/* Whether a file is behind it, or the vdso of a 64-bit process: "[heap]", "//anon" and their like
- * are nothing but names of the kernel's. */
+/* Whether a file is behind it, or the vdso: "[heap]", "//anon" and their like are nothing but names
+ * of the kernel's. */
 bool mapping_has_module(const struct mapping *mapping);
+/* Whether it is the vdso of a 32-bit process. */
+bool mapping_is_vdso_32bit(const struct mapping *mapping);
 /* Whether code in it is what the process has put there itself. */
 bool mapping_is_made_code(const struct mapping *mapping);
 

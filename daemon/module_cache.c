@@ -444,9 +444,11 @@ struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
     return submit(cache, &request, NULL);
 }
 
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit)
 {
-    const struct module_request request = {.source = MODULE_VDSO, .table = table};
+    const struct module_request request = {.source = is_32bit ? MODULE_VDSO_32BIT : MODULE_VDSO,
+                                           .table = table};
     return submit(cache, &request, NULL);
 }
 

@@ -149,10 +149,12 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
                                            const struct module_query *query);
 /* The kernel's own symbols (/proc/kallsyms), addresses as they run. As module_cache_request(). */
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache);
-/* The code that the kernel maps into every process ("[vdso]"), which is the same for all. File
- * offsets count from the mapping's start. As module_cache_request(), wanted. */
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache,
-                                                enum module_table table);
+/* The code that the kernel maps into every process ("[vdso]"), which is the same for all of 64
+ * bits, and for all of 32. File offsets count from the mapping's start. As module_cache_request(),
+ * wanted.
+ */
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit);
 
 /*
  * What a process's runtime says of the code that it has made (/tmp/perf-PID.map), addresses as they

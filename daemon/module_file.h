@@ -18,6 +18,7 @@ enum module_source {
     MODULE_FILE,
     MODULE_KERNEL,
     MODULE_VDSO,
+    MODULE_VDSO_32BIT,
     MODULE_PERF_MAP,
     MODULE_DEBUG, /* what was split off a file */
 };
@@ -65,6 +66,9 @@ enum module_failure module_file_open_kernel(struct module_file *ret);
 /* A copy of what the kernel maps as [vdso] into this process, under an identity that is no file's.
  */
 enum module_failure module_file_open_vdso(struct module_file *ret);
+/* The same of what the kernel maps into 32-bit processes. MODULE_FAILURE_NOT_FOUND: the kernel does
+ * not give it, as one without CONFIG_CHECKPOINT_RESTORE. */
+enum module_failure module_file_open_vdso_32bit(struct module_file *ret);
 
 /*
  * Opens /tmp/perf-PID.map as the process itself sees it: in its root, by its pid in its own

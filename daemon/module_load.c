@@ -65,6 +65,7 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
         return elf_worker_send_map(worker, load->file.fd, load->request.known_bytes, limit_bytes);
     case MODULE_FILE:
     case MODULE_VDSO:
+    case MODULE_VDSO_32BIT:
     case MODULE_DEBUG:
         break;
     }

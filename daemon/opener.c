@@ -93,6 +93,8 @@ static enum module_failure open_job(const struct module_guard *guard, struct job
         return module_file_open_kernel(file);
     case JOB_OPEN_VDSO:
         return module_file_open_vdso(file);
+    case JOB_OPEN_VDSO_32BIT:
+        return module_file_open_vdso_32bit(file);
     case JOB_OPEN_PERF_MAP:
         return module_file_open_perf_map(&job->query, guard, file);
     case JOB_OPEN_DEBUG:

@@ -80,6 +80,8 @@ static enum job_kind kind_of(enum module_source source)
         return JOB_OPEN_KERNEL;
     case MODULE_VDSO:
         return JOB_OPEN_VDSO;
+    case MODULE_VDSO_32BIT:
+        return JOB_OPEN_VDSO_32BIT;
     case MODULE_PERF_MAP:
         return JOB_OPEN_PERF_MAP;
     case MODULE_DEBUG:

@@ -105,7 +105,7 @@ static bool is_switch(const struct walk *walk)
 static bool keeps_frame_pointer(const struct walk *walk)
 {
     return walk->code == UNWIND_CODE_RULE
-               ? unwind_fp_is_rule(walk->rule)
+               ? unwind_fp_is_rule(&walk->memory, walk->rule)
                : walk->code == UNWIND_CODE_NO_RULE && walk->input->mode == UNWIND_AUTO;
 }
 
@@ -114,7 +114,9 @@ static uint64_t frame_pointer(const struct walk *walk)
 {
     const struct cfi_rule *rule = walk->code == UNWIND_CODE_RULE ? walk->rule : NULL;
     uint64_t bp = 0;
-    return keeps_frame_pointer(walk) && unwind_fp_value(rule, &walk->frame, &bp) ? bp : 0;
+    bool is_known =
+        keeps_frame_pointer(walk) && unwind_fp_value(&walk->memory, rule, &walk->frame, &bp);
+    return is_known ? bp : 0;
 }
 
 static bool has_chain(const struct unwind_input *input)
@@ -193,11 +195,12 @@ static bool is_on_own_stack(const struct walk *walk, const struct cfi_rule *rule
                             const struct unwind_frame *caller, const struct cfi_rule *caller_rule)
 {
     uint64_t bp = 0;
-    bool is_own =
-        rule->keeps_fp != 0 && walk->frame.registers[ARCH_DWARF_BP] ==
-                                   caller->registers[ARCH_DWARF_SP] - ARCH_FRAME_CFA_OFFSET;
+    bool is_own = rule->keeps_fp != 0 && walk->frame.registers[ARCH_DWARF_BP] ==
+                                             caller->registers[ARCH_DWARF_SP] -
+                                                 2 * unwind_memory_word_bytes(&walk->memory);
     return is_own || (caller_rule != NULL && caller_rule->keeps_fp != 0 &&
-                      unwind_fp_is_rule(caller_rule) && unwind_fp_value(caller_rule, caller, &bp) &&
+                      unwind_fp_is_rule(&walk->memory, caller_rule) &&
+                      unwind_fp_value(&walk->memory, caller_rule, caller, &bp) &&
                       bp == walk->frame.registers[ARCH_DWARF_BP]);
 }
 
@@ -297,13 +300,16 @@ static enum stack_quality step(struct walk *walk)
 void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *places,
                   struct unwind_result *ret)
 {
+    const unsigned int registers_count =
+        input->is_32bit ? ARCH_REGISTERS_COUNT_32BIT : ARCH_REGISTERS_COUNT;
     struct walk walk = {
         .input = input,
         .memory = {.start = input->registers[ARCH_DWARF_SP],
                    .bytes = input->stack,
                    .size_bytes = input->stack_bytes,
-                   .cut = input->stack_cut},
-        .frame = {.pc = input->ip, .known = (1U << ARCH_REGISTERS_COUNT) - 1},
+                   .cut = input->stack_cut,
+                   .is_32bit = input->is_32bit},
+        .frame = {.pc = input->ip, .known = (1U << registers_count) - 1},
         .frames = frames,
         .places = places,
     };

@@ -25,6 +25,7 @@ enum unwind_code {
     UNWIND_CODE_NO_RULE, /* executable, without a rule that can be followed */
     UNWIND_CODE_PENDING, /* its module's table is not there yet, */
     UNWIND_CODE_LATE,    /* and nobody waits for it any more: the stack ends there */
+    UNWIND_CODE_OPAQUE,  /* executable, without a rule or a frame pointer: the stack ends there */
 };
 
 /* Asked for each frame; `*ret` (borrowed until the next call) is set with UNWIND_CODE_RULE. */
@@ -50,6 +51,7 @@ struct unwind_input {
     size_t chain_count;
     bool chain_cut; /* it has as many entries as were asked for */
     bool in_kernel; /* the kernel was at work for the task, and may have changed some registers */
+    bool is_32bit;  /* the task's words have 4 bytes; what it has no register for is 0 */
 };
 
 struct unwind_result {

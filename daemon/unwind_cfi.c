@@ -14,7 +14,6 @@
 
 #define CFI_INDEX_BYTES 8
 #define PLT_SLOT_MASK   UINT64_C(15)
-#define PLT_PUSH_BYTES  8
 
 static uint64_t add_offset(uint64_t base, int32_t offset)
 {
@@ -50,7 +49,7 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
         break;
     case CFI_PLT:
         if ((int64_t)(frame->pc & PLT_SLOT_MASK) >= rule->cfa_addend) {
-            cfa += PLT_PUSH_BYTES;
+            cfa += unwind_memory_word_bytes(memory);
         }
         break;
     case CFI_NONE:

@@ -9,13 +9,27 @@
  */
 #include "unwind_fp.h"
 
-#define FRAME_ALIGN_MASK UINT64_C(7)
+/* From where the frame pointer points; the caller's frame pointer is there. */
+static uint64_t ra_offset(const struct unwind_memory *memory)
+{
+    return unwind_memory_word_bytes(memory);
+}
 
-static bool is_plausible(const struct unwind_frame *frame)
+static uint64_t cfa_offset(const struct unwind_memory *memory)
+{
+    return 2 * unwind_memory_word_bytes(memory);
+}
+
+static bool is_aligned(const struct unwind_memory *memory, uint64_t bp)
+{
+    return (bp & (unwind_memory_word_bytes(memory) - 1)) == 0;
+}
+
+static bool is_plausible(const struct unwind_memory *memory, const struct unwind_frame *frame)
 {
     uint64_t bp = frame->registers[ARCH_DWARF_BP];
     return unwind_frame_knows(frame, ARCH_DWARF_BP) && bp >= frame->registers[ARCH_DWARF_SP] &&
-           (bp & FRAME_ALIGN_MASK) == 0 && bp <= UINT64_MAX - ARCH_FRAME_CFA_OFFSET;
+           is_aligned(memory, bp) && bp <= UINT64_MAX - cfa_offset(memory);
 }
 
 enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame)
@@ -26,10 +40,10 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
     if (!unwind_frame_knows(frame, ARCH_DWARF_BP) || bp == 0) {
         return STACK_NO_RULE;
     }
-    if (!is_plausible(frame)) {
+    if (!is_plausible(memory, frame)) {
         return STACK_BAD_MEMORY;
     }
-    enum stack_quality quality = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &pc);
+    enum stack_quality quality = unwind_memory_read(memory, bp + ra_offset(memory), &pc);
     if (quality == STACK_NONE) {
         quality = unwind_memory_read(memory, bp + ARCH_FRAME_BP_OFFSET, &caller_bp);
     }
@@ -39,32 +53,32 @@ enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unw
     if (pc == 0) {
         return STACK_NO_RULE;
     }
-    unwind_frame_set(frame, pc, bp + ARCH_FRAME_CFA_OFFSET, caller_bp, 0, 1U << ARCH_DWARF_BP);
+    unwind_frame_set(frame, pc, bp + cfa_offset(memory), caller_bp, 0, 1U << ARCH_DWARF_BP);
     return STACK_NONE;
 }
 
-bool unwind_fp_is_rule(const struct cfi_rule *rule)
+bool unwind_fp_is_rule(const struct unwind_memory *memory, const struct cfi_rule *rule)
 {
+    const int32_t word_bytes = (int32_t)unwind_memory_word_bytes(memory);
     if (rule->keeps_fp != 0) {
         return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_SP;
     }
     return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_BP &&
-           rule->cfa_offset == ARCH_FRAME_CFA_OFFSET && rule->signal_frame == 0 &&
-           rule->ra_saved == CFI_AT_CFA &&
-           rule->ra_offset == ARCH_FRAME_RA_OFFSET - ARCH_FRAME_CFA_OFFSET &&
-           rule->bp_saved == CFI_AT_CFA &&
-           rule->bp_offset == ARCH_FRAME_BP_OFFSET - ARCH_FRAME_CFA_OFFSET;
+           rule->cfa_offset == 2 * word_bytes && rule->signal_frame == 0 &&
+           rule->ra_saved == CFI_AT_CFA && rule->ra_offset == -word_bytes &&
+           rule->bp_saved == CFI_AT_CFA && rule->bp_offset == -2 * word_bytes;
 }
 
-bool unwind_fp_value(const struct cfi_rule *rule, const struct unwind_frame *frame, uint64_t *ret)
+bool unwind_fp_value(const struct unwind_memory *memory, const struct cfi_rule *rule,
+                     const struct unwind_frame *frame, uint64_t *ret)
 {
     struct unwind_frame own = *frame;
     if (rule != NULL && rule->keeps_fp != 0) {
         own.registers[ARCH_DWARF_BP] = frame->registers[ARCH_DWARF_SP] +
-                                       (uint64_t)(int64_t)rule->cfa_offset - ARCH_FRAME_CFA_OFFSET;
+                                       (uint64_t)(int64_t)rule->cfa_offset - cfa_offset(memory);
         own.known |= 1U << ARCH_DWARF_BP;
     }
-    if (!is_plausible(&own)) {
+    if (!is_plausible(memory, &own)) {
         return false;
     }
     *ret = own.registers[ARCH_DWARF_BP];
@@ -77,7 +91,7 @@ size_t unwind_fp_find(const struct unwind_memory *memory, const uint64_t *chain,
     uint64_t bp = first;
     for (size_t next = 1; next <= count; next++) {
         uint64_t word = 0;
-        bool seen = unwind_memory_read(memory, bp + ARCH_FRAME_RA_OFFSET, &word) == STACK_NONE;
+        bool seen = unwind_memory_read(memory, bp + ra_offset(memory), &word) == STACK_NONE;
         if (seen && (next == count || word != chain[next])) {
             return 0;
         }
@@ -108,7 +122,7 @@ size_t unwind_fp_find_across(const struct unwind_memory *memory, const uint64_t 
     if (is_saved && unwind_memory_read(memory, callee + ARCH_FRAME_BP_OFFSET, &bp) != STACK_NONE) {
         return 0;
     }
-    if ((bp & FRAME_ALIGN_MASK) != 0 || is_behind(memory, frame, bp)) {
+    if (!is_aligned(memory, bp) || is_behind(memory, frame, bp)) {
         return 0;
     }
     size_t next = unwind_fp_find(memory, chain, count, first, is_saved ? callee : bp);

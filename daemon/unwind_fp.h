@@ -9,14 +9,16 @@
 /* Steps as unwind_cfi_step() does: STACK_NO_RULE where rbp is not known, or a chain ends with 0. */
 enum stack_quality unwind_fp_step(const struct unwind_memory *memory, struct unwind_frame *frame);
 
-/* Whether code with this rule keeps its frame where its frame pointer says. */
-bool unwind_fp_is_rule(const struct cfi_rule *rule);
+/* Whether code with this rule keeps its frame where its frame pointer says, on a stack of the words
+ * that `memory` has. */
+bool unwind_fp_is_rule(const struct unwind_memory *memory, const struct cfi_rule *rule);
 
 /*
  * Where the frame pointer points that code with this rule (NULL: none) keeps; false where that is
  * not known, or cannot be. It need not be known itself where the rule says by rsp where it points.
  */
-bool unwind_fp_value(const struct cfi_rule *rule, const struct unwind_frame *frame, uint64_t *ret);
+bool unwind_fp_value(const struct unwind_memory *memory, const struct cfi_rule *rule,
+                     const struct unwind_frame *frame, uint64_t *ret);
 
 /*
  * Where in the kernel's `chain` (the first entry is the sampled instruction) is the return address

@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The half of the address space that no stack of a user's is in. */
+/* Where no stack of a user's is: from half of the address space on, or beyond 32 bits. */
 #define UNWIND_KERNEL_HALF (UINT64_C(1) << 63)
+#define UNWIND_END_32BIT   (UINT64_C(1) << 32)
 
 struct unwind_memory {
     uint64_t start; /* the address of bytes[0] */
@@ -20,6 +21,7 @@ struct unwind_memory {
     size_t size_bytes;
     bool cut;       /* there may be more above them */
     bool elsewhere; /* the walk has come to another stack, of which nothing was copied */
+    bool is_32bit;  /* its words have 4 bytes, not 8 */
 };
 
 struct unwind_frame {
@@ -45,16 +47,30 @@ static inline void unwind_frame_set(struct unwind_frame *frame, uint64_t pc, uin
     frame->known = known | 1U << ARCH_DWARF_SP;
 }
 
+static inline size_t unwind_memory_word_bytes(const struct unwind_memory *memory)
+{
+    return memory->is_32bit ? ARCH_WORD_BYTES_32BIT : ARCH_WORD_BYTES;
+}
+
 /* Reads a word. Returns STACK_NONE, or what a stack that needs it ends with. */
 static inline enum stack_quality unwind_memory_read(const struct unwind_memory *memory,
                                                     uint64_t address, uint64_t *ret)
 {
-    if (address >= memory->start && memory->size_bytes >= sizeof *ret &&
-        address - memory->start <= memory->size_bytes - sizeof *ret) {
-        memcpy(ret, memory->bytes + (address - memory->start), sizeof *ret);
+    const size_t word_bytes = unwind_memory_word_bytes(memory);
+    if (address >= memory->start && memory->size_bytes >= word_bytes &&
+        address - memory->start <= memory->size_bytes - word_bytes) {
+        const uint8_t *bytes = memory->bytes + (address - memory->start);
+        uint32_t half = 0;
+        if (memory->is_32bit) {
+            memcpy(&half, bytes, sizeof half);
+            *ret = half;
+        } else {
+            memcpy(ret, bytes, sizeof *ret);
+        }
         return STACK_NONE;
     }
     bool may_be_above = memory->cut && address >= memory->start;
-    bool may_be_stack = (may_be_above || memory->elsewhere) && address < UNWIND_KERNEL_HALF;
+    bool may_be_stack = (may_be_above || memory->elsewhere) &&
+                        address < (memory->is_32bit ? UNWIND_END_32BIT : UNWIND_KERNEL_HALF);
     return may_be_stack ? STACK_SHORT_COPY : STACK_BAD_MEMORY;
 }

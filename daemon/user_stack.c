@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which of the two ways a sample's stack goes. The unwinder needs 64-bit registers, a copied stack
- * and a process whose mappings are known. Everything else has the kernel's chain.
+ * Which of the two ways a sample's stack goes. The unwinder needs registers, a copied stack and a
+ * process whose mappings are known. Everything else has the kernel's chain.
  *
  * The kernel follows rbp without knowing what rbp holds: where code keeps data in it, the word
  * behind that data is an entry of the chain. So only code passes. The first entry is the program
@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64 */
+#define REGS_ABI_32 1 /* PERF_SAMPLE_REGS_ABI_32: the task executes 32-bit code, */
+#define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64: or 64-bit code; a process may have both */
 
 /* Entries of a chain that comes later, at most: what fits a page of the kernel's. */
 #define DEFERRED_CHAIN_MAX 510
@@ -29,16 +30,14 @@ struct chain {
 struct lookup {
     struct code_map *code;
     struct process *process;
-    uint64_t time_ns;
-    bool settle;
+    struct code_moment moment;
     bool unmapped;
 };
 
 static enum unwind_code find_code(uint64_t pc, const struct cfi_rule **ret, void *userdata)
 {
     struct lookup *lookup = userdata;
-    enum unwind_code code =
-        code_map_find(lookup->code, lookup->process, pc, lookup->time_ns, lookup->settle, ret);
+    enum unwind_code code = code_map_find(lookup->code, lookup->process, pc, &lookup->moment, ret);
     lookup->unmapped = lookup->unmapped || code == UNWIND_CODE_NONE;
     return code;
 }
@@ -101,8 +100,9 @@ static bool has_no_stack(const struct perf_sample_view *view, const struct sampl
 }
 
 /* A stack that reaches its root helps those of its thread that do not. Not so where it goes over to
- * another one: who asked for what is done there is not told by where it is done. */
-static void stitch_stack(struct user_stack *stack, const struct process *process, int32_t tid,
+ * another one: who asked for what is done there is not told by where it is done. `generation` is
+ * that of the process and of the task's word size, so that stacks of both sizes never mix. */
+static void stitch_stack(struct user_stack *stack, uint64_t generation, int32_t tid,
                          struct unwind_result *result)
 {
     struct stitch_stack found = {stack->frames, stack->places, result->frame_count};
@@ -110,22 +110,40 @@ static void stitch_stack(struct user_stack *stack, const struct process *process
         return;
     }
     if (result->quality == STACK_SHORT_COPY &&
-        stitch_complete(stack->stitch, process->generation, tid, &found)) {
+        stitch_complete(stack->stitch, generation, tid, &found)) {
         result->quality = STACK_STITCHED;
         result->frame_count = found.count;
     }
     if (result->quality == STACK_COMPLETE || result->quality == STACK_UNPROVED ||
         result->quality == STACK_STITCHED) {
-        stitch_learn(stack->stitch, process->generation, tid, &found);
+        stitch_learn(stack->stitch, generation, tid, &found);
     }
+}
+
+static bool can_unwind(const struct user_stack *stack, const struct perf_sample_view *view,
+                       const struct process *process)
+{
+    return stack->unwind != SESSION_UNWIND_FP && process != NULL && view->has_user_regs &&
+           (view->user_regs_abi == REGS_ABI_64 || view->user_regs_abi == REGS_ABI_32) &&
+           view->user_regs_count == ARCH_PERF_REGS_COUNT;
+}
+
+/* The registers of the sampled instruction; a 32-bit task's are lower halves. */
+static void take_registers(const struct perf_sample_view *view, struct unwind_input *input)
+{
+    const uint64_t mask = input->is_32bit ? UINT32_MAX : UINT64_MAX;
+    const size_t count = input->is_32bit ? ARCH_REGISTERS_COUNT_32BIT : ARCH_REGISTERS_COUNT;
+    for (size_t i = 0; i < count; i++) {
+        input->registers[i] = view->user_regs[arch_perf_word[i]] & mask;
+    }
+    input->ip = view->user_regs[ARCH_PERF_IP_WORD] & mask;
 }
 
 bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *view,
                      struct process *process, bool settle, struct sample *sample,
                      bool *ret_unmapped)
 {
-    if (stack->unwind == SESSION_UNWIND_FP || process == NULL || !view->has_user_regs ||
-        view->user_regs_abi != REGS_ABI_64 || view->user_regs_count != ARCH_PERF_REGS_COUNT) {
+    if (!can_unwind(stack, view, process)) {
         const struct chain chain = {view->user_chain, view->user_count,
                                     view->user_count + view->kernel_count >= stack->chain_max};
         take_chain(stack, &chain, process, sample, ret_unmapped);
@@ -134,14 +152,15 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
     if (has_no_stack(view, sample)) {
         return true;
     }
-    struct lookup lookup = {stack->code, process, sample->time_ns, settle, false};
+    const bool is_32bit = view->user_regs_abi == REGS_ABI_32;
+    struct lookup lookup = {stack->code, process, {sample->time_ns, is_32bit, settle}, false};
     struct unwind_input input = {
         .mode = stack->unwind == SESSION_UNWIND_CFI ? UNWIND_CFI : UNWIND_AUTO,
         .max_depth = stack->max_depth,
         .in_kernel = sample->kernel_mode,
+        .is_32bit = is_32bit,
         .lookup = find_code,
         .userdata = &lookup,
-        .ip = view->user_regs[ARCH_PERF_IP_WORD],
         .stack = view->user_stack,
         .stack_bytes = view->user_stack_bytes,
         .stack_cut = view->user_stack_cut,
@@ -149,15 +168,13 @@ bool user_stack_take(struct user_stack *stack, const struct perf_sample_view *vi
         .chain_count = view->user_count,
         .chain_cut = view->user_count + view->kernel_count >= stack->chain_max,
     };
-    for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
-        input.registers[i] = view->user_regs[arch_perf_word[i]];
-    }
+    take_registers(view, &input);
     struct unwind_result result;
     unwind_stack(&input, stack->frames, stack->places, &result);
     if (result.pending) {
         return false;
     }
-    stitch_stack(stack, process, sample->tid, &result);
+    stitch_stack(stack, process->generation << 1 | is_32bit, sample->tid, &result);
     *ret_unmapped = lookup.unmapped;
     sample->quality = result.quality;
     sample->user_stack = stack->frames;

@@ -3,10 +3,14 @@
 
 /*
  * What is particular to x86-64: how DWARF (System V ABI, table 3.36) and the kernel
- * (<asm/perf_regs.h>) number the registers, and where a frame pointer's neighbours are.
+ * (<asm/perf_regs.h>) number the registers, and where a frame pointer's neighbours are. A 32-bit
+ * task has the same machine: the first eight registers by the same numbers here, and other words.
  */
 
 #include <stdint.h>
+
+#define ARCH_WORD_BYTES       8 /* of the stack: a return address, a saved register */
+#define ARCH_WORD_BYTES_32BIT 4 /* the same of a 32-bit task */
 
 #define ARCH_REGISTERS_COUNT 16 /* the general ones, by DWARF's numbers */
 #define ARCH_DWARF_AX        0
@@ -25,9 +29,18 @@ static const uint8_t arch_perf_word[ARCH_REGISTERS_COUNT] = {
     0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16,
 };
 
-/* From where the frame pointer points: the caller's frame pointer, the return address, the CFA. */
+#define ARCH_REGISTERS_COUNT_32BIT 8 /* those that a 32-bit task has, the first ones */
+
+/* The number here of a register that DWARF of 32 bits (System V ABI for Intel386, table 2.14)
+ * numbers otherwise: eax, ecx, edx, ebx, esp, ebp, esi, edi, and the return address. */
+#define ARCH_DWARF_COUNT_32BIT 9
+static const uint8_t arch_dwarf_32bit[ARCH_DWARF_COUNT_32BIT] = {
+    0, 2, 1, 3, ARCH_DWARF_SP, ARCH_DWARF_BP, 4, 5, ARCH_DWARF_RA,
+};
+
+/* From where the frame pointer points: the caller's frame pointer and, a word further on, the
+ * return address; the CFA is above both. */
 #define ARCH_FRAME_BP_OFFSET  0
-#define ARCH_FRAME_RA_OFFSET  8
 #define ARCH_FRAME_CFA_OFFSET 16
 
 /* From a struct ucontext: what a signal interrupted (<asm/ucontext.h>, <asm/sigcontext.h>). */

@@ -143,6 +143,11 @@ int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, s
     return 0;
 }
 
+void cfi_builder_32bit(struct cfi_builder *builder)
+{
+    builder->header.is_32bit = 1;
+}
+
 /* The number of a rule, a new one if it must be; RULE_UNSUPPORTED when there is no room for it. */
 static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
 {
@@ -235,6 +240,17 @@ static bool is_in_switch(const struct cfi_builder *builder, uint64_t address)
 {
     for (size_t i = 0; i < builder->switch_count; i++) {
         if (address >= builder->switches[i].start && address < builder->switches[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address)
+{
+    for (size_t i = 0; i < builder->run_count; i++) {
+        const struct run *run = &builder->runs[i];
+        if (address >= run->start && address - run->start < run->size_bytes) {
             return true;
         }
     }

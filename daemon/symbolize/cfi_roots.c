@@ -183,7 +183,8 @@ int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder)
 int cfi_roots_add_entry(const struct elf_file *file, struct cfi_builder *builder)
 {
     GElf_Ehdr header;
-    if (gelf_getehdr(file->elf, &header) == NULL || header.e_entry == 0) {
+    if (gelf_getehdr(file->elf, &header) == NULL || header.e_entry == 0 ||
+        cfi_builder_has(builder, header.e_entry)) {
         return 0;
     }
     return add_rule(file, builder, header.e_entry, ENTRY_BYTES, 0, &root_rule);

@@ -86,7 +86,7 @@ static bool is_header_valid(const struct cfi_header *header, size_t size_bytes)
            header->segment_count <= SYMBOL_TABLE_SEGMENTS_MAX &&
            header->build_id_bytes <= SYMBOL_BUILD_ID_BYTES_MAX &&
            header->rule_count <= CFI_RULE_COUNT_MAX && header->page_count <= CFI_PAGE_COUNT_MAX &&
-           header->base % CFI_PAGE_BYTES == 0 &&
+           header->base % CFI_PAGE_BYTES == 0 && header->is_32bit <= 1 &&
            header->base <= UINT64_MAX - header->page_count * CFI_PAGE_BYTES &&
            cfi_format_bytes(header) == size_bytes;
 }
@@ -108,6 +108,7 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
         .row_count = header->row_count,
         .build_id = header->build_id,
         .build_id_bytes = header->build_id_bytes,
+        .is_32bit = header->is_32bit != 0,
         .stats = {.row_count = header->row_count, .rule_count = header->rule_count},
     };
     table.rules = (const struct cfi_rule *)(table.segments + table.segment_count);

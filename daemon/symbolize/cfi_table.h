@@ -5,7 +5,8 @@
  * How to go from a frame to its caller, for every address of one module: the rows of its .eh_frame
  * as a flat table that two processes can share. The worker builds it, the daemon checks every
  * offset once and then only looks things up. Addresses are the module's own (ELF) addresses. The
- * layout is private to one build of the program; it is never stored.
+ * layout is private to one build of the program; it is never stored. Registers have the numbers of
+ * x86-64's DWARF, of 32-bit code as well (arch_x86_64.h).
  */
 
 #include "symbol_table.h"
@@ -21,10 +22,10 @@ enum cfi_kind {
     CFI_DEREF,  /* CFA = *(register + cfa_offset) + cfa_addend */
     CFI_DEREF_INDEX, /* CFA = *(register + 8 * cfa_index + cfa_offset) + cfa_addend: OpenSSL's
                         multiplications put their caller's rsp behind what they work on */
-    CFI_PLT,         /* CFA = register + cfa_offset, and 8 more where (rip & 15) >= cfa_addend */
-    CFI_SWITCH,      /* the function goes over to another stack and calls there, with rbp as it was:
-                        CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
-    CFI_FORK, /* behind the call that makes a thread: CFI_OFFSET, and CFI_ROOT where rax is 0 */
+    CFI_PLT,    /* CFA = register + cfa_offset, and a word more where (rip & 15) >= cfa_addend */
+    CFI_SWITCH, /* the function goes over to another stack and calls there, with rbp as it was:
+                   CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
+    CFI_FORK,   /* behind the call that makes a thread: CFI_OFFSET, and CFI_ROOT where rax is 0 */
 };
 
 /* Where the caller's value of a register is. */
@@ -75,6 +76,7 @@ struct cfi_table {
     size_t segment_count;
     const uint8_t *build_id;
     size_t build_id_bytes;
+    bool is_32bit; /* the module's code, and so the words of its stacks */
     struct cfi_stats stats;
 };
 
@@ -109,9 +111,13 @@ struct cfi_builder *cfi_builder_free(struct cfi_builder *builder);
 /* As symbol_builder_segment() and symbol_builder_build_id(). */
 int cfi_builder_segment(struct cfi_builder *builder, const struct symbol_segment *segment);
 int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, size_t bytes);
+/* The module's code is of 32 bits; without this call it is of 64. */
+void cfi_builder_32bit(struct cfi_builder *builder);
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);
+/* Whether a range that was added holds the address. Looks at all of them. */
+bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address);
 /*
  * What is added from here on and begins in [start, end) is of a function that goes over to another
  * stack: it becomes CFI_SWITCH. Of such functions a bounded number is known, the first ones.

@@ -363,7 +363,7 @@ int code_rows_read(int fd, struct cfi_builder *builder)
         return r;
     }
     r = eh_frame_add(&file, builder);
-    if (r == 0 && eh_frame_is_x86_64(&file)) {
+    if (r == 0 && elf_file_machine(&file) == ELF_MACHINE_X86_64) {
         r = code_rows_add(&file, builder);
     }
     elf_file_done(&file);

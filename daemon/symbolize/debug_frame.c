@@ -33,15 +33,20 @@ struct stored {
 
 static bool read_standard_header(const struct elf_file *file, struct stored *stored)
 {
-    Elf64_Chdr header;
-    if (stored->size_bytes < sizeof header ||
-        elf_file_read(file, stored->offset, &header, sizeof header) != sizeof header ||
-        header.ch_type != ELFCOMPRESS_ZLIB) {
+    union {
+        Elf64_Chdr of_64;
+        Elf32_Chdr of_32;
+    } header;
+    bool is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT;
+    size_t header_bytes = is_32bit ? sizeof header.of_32 : sizeof header.of_64;
+    if (stored->size_bytes < header_bytes ||
+        elf_file_read(file, stored->offset, &header, header_bytes) != header_bytes ||
+        (is_32bit ? header.of_32.ch_type : header.of_64.ch_type) != ELFCOMPRESS_ZLIB) {
         return false;
     }
-    stored->offset += sizeof header;
-    stored->size_bytes -= sizeof header;
-    stored->content_bytes = header.ch_size;
+    stored->offset += header_bytes;
+    stored->size_bytes -= header_bytes;
+    stored->content_bytes = is_32bit ? header.of_32.ch_size : header.of_64.ch_size;
     stored->is_compressed = true;
     return true;
 }
@@ -133,6 +138,7 @@ int debug_frame_add(const struct elf_file *file, struct cfi_builder *builder)
         .content.left = stored.is_compressed
                             ? decompress(file, &stored, content)
                             : elf_file_read(file, stored.offset, content, stored.content_bytes),
+        .content.is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
         .is_debug = true,
     };
     return dwarf_entries_read(&section, file, builder);

@@ -189,7 +189,10 @@ static int64_t scale(const struct machine *machine, int64_t units)
 
 static bool read_register(struct machine *machine, uint64_t *ret)
 {
-    return dwarf_read_uleb(&machine->program, ret);
+    uint64_t number = 0;
+    bool is_whole = dwarf_read_uleb(&machine->program, &number);
+    *ret = dwarf_register(&machine->program, number);
+    return is_whole;
 }
 
 /* An offset as it stands, or in units of the CIE's data alignment. */
@@ -419,9 +422,10 @@ static int run_change(struct machine *machine, uint8_t byte)
 {
     switch (byte & 0xc0) {
     case CFA_OFFSET:
-        return save_at_offset(machine, byte & 0x3f, false, false);
+        return save_at_offset(machine, dwarf_register(&machine->program, byte & 0x3f), false,
+                              false);
     case CFA_RESTORE:
-        restore_place(machine, byte & 0x3f);
+        restore_place(machine, dwarf_register(&machine->program, byte & 0x3f));
         return 0;
     default:
         return run_extended(machine, byte);

@@ -28,7 +28,10 @@ enum pointer_relative {
     RELATIVE_ALIGNED = 0x50, /* an absolute one, at the next multiple of its size */
 };
 
-#define POINTER_BYTES 8
+static size_t pointer_bytes(const struct dwarf_cursor *cursor)
+{
+    return cursor->is_32bit ? 4 : 8;
+}
 
 static void move(struct dwarf_cursor *cursor, size_t bytes)
 {
@@ -143,9 +146,10 @@ static bool read_format(struct dwarf_cursor *cursor, uint8_t format, uint64_t *r
 {
     switch (format) {
     case FORMAT_ABSOLUTE:
+        return dwarf_read_unsigned(cursor, pointer_bytes(cursor), ret);
     case FORMAT_U64:
     case FORMAT_S64:
-        return dwarf_read_unsigned(cursor, POINTER_BYTES, ret);
+        return dwarf_read_unsigned(cursor, 8, ret);
     case FORMAT_ULEB:
         return dwarf_read_uleb(cursor, ret);
     case FORMAT_SLEB:
@@ -186,7 +190,7 @@ bool dwarf_read_pointer(struct dwarf_cursor *cursor, uint8_t encoding, uint64_t 
         break;
     case RELATIVE_ALIGNED: {
         struct dwarf_cursor padding;
-        if (!dwarf_read_block(&ahead, -ahead.address % POINTER_BYTES, &padding)) {
+        if (!dwarf_read_block(&ahead, -ahead.address % pointer_bytes(&ahead), &padding)) {
             return false;
         }
         break;
@@ -198,7 +202,7 @@ bool dwarf_read_pointer(struct dwarf_cursor *cursor, uint8_t encoding, uint64_t 
     if (!read_format(&ahead, encoding & DWARF_POINTER_FORMAT, &value)) {
         return false;
     }
-    *ret = base + value;
+    *ret = cursor->is_32bit ? (uint32_t)(base + value) : base + value;
     *cursor = ahead;
     return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "arch_x86_64.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +15,7 @@ struct dwarf_cursor {
     const uint8_t *bytes; /* borrowed */
     size_t left;
     uint64_t address; /* of `bytes` in the module, to which pointers can be relative */
+    bool is_32bit;    /* of a module whose pointers have 4 bytes, and that ends where these do */
 };
 
 /* How a pointer is written: a format, what it is relative to, or both left out. */
@@ -31,6 +34,16 @@ bool dwarf_read_sleb(struct dwarf_cursor *cursor, int64_t *ret);
 bool dwarf_read_string(struct dwarf_cursor *cursor, const char **ret);
 /* The next bytes as a cursor of their own. */
 bool dwarf_read_block(struct dwarf_cursor *cursor, uint64_t size_bytes, struct dwarf_cursor *ret);
+
+/* The number in the table of the register that DWARF of the cursor's module numbers so; one that no
+ * register has where the module's has none. */
+static inline uint64_t dwarf_register(const struct dwarf_cursor *cursor, uint64_t number)
+{
+    if (!cursor->is_32bit) {
+        return number;
+    }
+    return number < ARCH_DWARF_COUNT_32BIT ? arch_dwarf_32bit[number] : UINT64_MAX;
+}
 
 /*
  * A pointer in an encoding (DW_EH_PE_*); `data_address` is what data-relative ones start from, 0 if

@@ -22,8 +22,9 @@
 
 #define LENGTH_IS_64_BITS UINT64_C(0xffffffff)
 
-/* Go's linker, and nobody else, writes this one for x86-64. */
+/* Go's linker writes this one. For x86-64 no other does, for 32 bits all do. */
 #define GO_DATA_ALIGN (-4)
+#define GO_NOTE       ".note.go.buildid"
 
 struct cie_entry {
     uint64_t address;
@@ -106,23 +107,34 @@ static bool read_alignment(struct dwarf_cursor *cursor, uint8_t version, const c
     uint64_t return_column = 0;
     uint64_t sizes = 0; /* of an address and of a segment selector */
     bool is_old = strcmp(letters, "eh") == 0;
-    return (!is_old || dwarf_read_unsigned(cursor, 8, &ignored)) &&
-           (version < 4 || (dwarf_read_unsigned(cursor, 2, &sizes) && sizes == 8)) &&
+    size_t address_bytes = cursor->is_32bit ? 4 : 8;
+    return (!is_old || dwarf_read_unsigned(cursor, address_bytes, &ignored)) &&
+           (version < 4 || (dwarf_read_unsigned(cursor, 2, &sizes) && sizes == address_bytes)) &&
            dwarf_read_uleb(cursor, &cie->code_align) && dwarf_read_sleb(cursor, &cie->data_align) &&
            (version == 1 ? dwarf_read_unsigned(cursor, 1, &return_column)
                          : dwarf_read_uleb(cursor, &return_column)) &&
-           return_column == ARCH_DWARF_RA && (is_old || read_augmentation(cursor, letters, cie));
+           dwarf_register(cursor, return_column) == ARCH_DWARF_RA &&
+           (is_old || read_augmentation(cursor, letters, cie));
+}
+
+static bool is_go(const struct walk *walk, const struct dwarf_cie *cie)
+{
+    const struct dwarf_section *section = walk->section;
+    GElf_Shdr note;
+    return section->is_debug && cie->data_align == GO_DATA_ALIGN &&
+           (!section->content.is_32bit || elf_file_section(walk->file, GO_NOTE, &note));
 }
 
 /*
  * Go's functions keep no register for their caller but rbp, which they save where no instruction
  * says. Where silence otherwise means that a register has its value still, here it means nothing.
+ * For 32 bits they have no frame pointer either.
  */
-static void follow_go(struct dwarf_cie *cie)
+static void follow_go(struct dwarf_cie *cie, bool is_32bit)
 {
     cie->initial.bp_saved = CFI_LOST;
     cie->initial.bx_saved = CFI_LOST;
-    cie->keeps_fp = true;
+    cie->keeps_fp = !is_32bit;
 }
 
 static int add_cie(struct walk *walk, struct dwarf_cursor body, uint64_t address)
@@ -145,8 +157,8 @@ static int add_cie(struct walk *walk, struct dwarf_cursor body, uint64_t address
                               dwarf_read_string(&body, &letters) &&
                               read_alignment(&body, version, letters, &entry->cie) &&
                               dwarf_cfa_begin(&entry->cie, body) == 0;
-    if (walk->section->is_debug && entry->cie.data_align == GO_DATA_ALIGN) {
-        follow_go(&entry->cie);
+    if (is_go(walk, &entry->cie)) {
+        follow_go(&entry->cie, body.is_32bit);
     }
     return 0;
 }

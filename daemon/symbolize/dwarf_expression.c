@@ -57,6 +57,7 @@ static bool read_register(struct dwarf_cursor *cursor, uint64_t *ret_register, i
     } else if (operation != OP_BREGX || !dwarf_read_uleb(cursor, ret_register)) {
         return false;
     }
+    *ret_register = dwarf_register(cursor, *ret_register);
     return dwarf_read_sleb(cursor, ret_offset) && *ret_register < ARCH_REGISTERS_COUNT;
 }
 
@@ -160,19 +161,29 @@ static bool read_location(struct dwarf_cursor cursor, struct location *ret)
     return true;
 }
 
-/* rsp + 8 + ((rip & 15) >= N) * 8, where N is how far into its entry a PLT pushes. */
+/* rsp + 8 + ((rip & 15) >= N) * 8, where N is how far into its entry a PLT pushes; of 32 bits the
+ * same with its registers and 4. */
+#define PLT_BEFORE_BYTES 6
+#define PLT_AFTER_BYTES  4
+
 static bool read_plt(struct dwarf_cursor cursor, struct cfi_rule *rule)
 {
-    static const uint8_t before[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a};
-    static const uint8_t after[] = {0x2a, 0x33, 0x24, 0x22};
-    uint8_t pushed = cursor.left == sizeof before + 1 + sizeof after ? cursor.bytes[6] : 0;
-    if (pushed < OP_LIT0 || pushed > OP_LIT31 || memcmp(cursor.bytes, before, sizeof before) != 0 ||
-        memcmp(cursor.bytes + sizeof before + 1, after, sizeof after) != 0) {
+    static const uint8_t befores[2][PLT_BEFORE_BYTES] = {{0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a},
+                                                         {0x74, 0x04, 0x78, 0x00, 0x3f, 0x1a}};
+    static const uint8_t afters[2][PLT_AFTER_BYTES] = {{0x2a, 0x33, 0x24, 0x22},
+                                                       {0x2a, 0x32, 0x24, 0x22}};
+    const uint8_t *before = befores[cursor.is_32bit];
+    const uint8_t *after = afters[cursor.is_32bit];
+    bool is_so_long = cursor.left == PLT_BEFORE_BYTES + 1 + PLT_AFTER_BYTES;
+    uint8_t pushed = is_so_long ? cursor.bytes[PLT_BEFORE_BYTES] : 0;
+    if (pushed < OP_LIT0 || pushed > OP_LIT31 ||
+        memcmp(cursor.bytes, before, PLT_BEFORE_BYTES) != 0 ||
+        memcmp(cursor.bytes + PLT_BEFORE_BYTES + 1, after, PLT_AFTER_BYTES) != 0) {
         return false;
     }
     rule->kind = CFI_PLT;
     rule->cfa_register = ARCH_DWARF_SP;
-    rule->cfa_offset = 8;
+    rule->cfa_offset = cursor.bytes[1];
     rule->cfa_addend = pushed - OP_LIT0;
     rule->cfa_index = 0;
     return true;

@@ -3,12 +3,14 @@
 /*
  * Finds .eh_frame, by its name or through the program headers, and brings together all that a file
  * says of its frames. Where several have something to say of the same code the first is kept, so
- * their order is their rank: names that stand above it, .eh_frame, .debug_frame, other names.
+ * their order is their rank: names that stand above it, .eh_frame, .debug_frame, other names, and
+ * of 32 bits the thunks of position-independent code.
  */
 #include "eh_frame.h"
 
 #include "cfi_roots.h"
 #include "cleanup.h"
+#include "code_thunks.h"
 #include "debug_frame.h"
 #include "dwarf_entries.h"
 #include "elf_file.h"
@@ -84,6 +86,7 @@ static bool find_by_header(const struct elf_file *file, struct extent *ret)
         .bytes = bytes,
         .left = elf_file_read(file, header.p_offset, bytes, sizeof bytes),
         .address = header.p_vaddr,
+        .is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
     };
     if (!dwarf_read_u8(&cursor, &version) || version != 1 || !dwarf_read_u8(&cursor, &encoding) ||
         !dwarf_read_unsigned(&cursor, 2, &other_encodings) ||
@@ -122,17 +125,11 @@ static int read_section(const struct elf_file *file, const struct extent *extent
         .content.bytes = content,
         .content.left = elf_file_read(file, extent->offset, content, bytes),
         .content.address = extent->address,
+        .content.is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
         .data_address = extent->data_address,
         .ends_with_nothing = extent->ends_with_nothing,
     };
     return dwarf_entries_read(&section, file, builder);
-}
-
-bool eh_frame_is_x86_64(const struct elf_file *file)
-{
-    GElf_Ehdr header;
-    return gelf_getehdr(file->elf, &header) != NULL && header.e_machine == EM_X86_64 &&
-           header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
 int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
@@ -141,8 +138,12 @@ int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
     for (size_t i = 0; r == 0 && i < file->segment_count; i++) {
         r = cfi_builder_segment(builder, &file->segments[i]);
     }
-    if (r < 0 || !eh_frame_is_x86_64(file)) {
+    enum elf_machine machine = elf_file_machine(file);
+    if (r < 0 || machine == ELF_MACHINE_OTHER) {
         return r;
+    }
+    if (machine == ELF_MACHINE_X86_32BIT) {
+        cfi_builder_32bit(builder);
     }
     struct extent extent = {0};
     bool has_frames = find_by_section(file, &extent) || find_by_header(file, &extent);
@@ -158,6 +159,9 @@ int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
     }
     if (r == 0 && has_frames) {
         r = cfi_roots_add_entry(file, builder);
+    }
+    if (r == 0 && machine == ELF_MACHINE_X86_32BIT) {
+        r = code_thunks_add(file, builder);
     }
     return r;
 }

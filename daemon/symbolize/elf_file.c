@@ -35,6 +35,20 @@ struct symbol_section {
     size_t names_bytes;
 };
 
+enum elf_machine elf_file_machine(const struct elf_file *file)
+{
+    GElf_Ehdr header;
+    if (gelf_getehdr(file->elf, &header) == NULL || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+        return ELF_MACHINE_OTHER;
+    }
+    int class = header.e_ident[EI_CLASS];
+    if (header.e_machine == EM_X86_64 && class == ELFCLASS64) {
+        return ELF_MACHINE_X86_64;
+    }
+    return header.e_machine == EM_386 && class == ELFCLASS32 ? ELF_MACHINE_X86_32BIT
+                                                             : ELF_MACHINE_OTHER;
+}
+
 bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes)
 {
     return offset <= file->file_bytes && bytes <= file->file_bytes - offset;

@@ -27,6 +27,14 @@ struct elf_file {
 int elf_file_init(struct elf_file *ret, int fd);
 void elf_file_done(struct elf_file *file);
 
+/* What the file's code is for. */
+enum elf_machine {
+    ELF_MACHINE_OTHER,
+    ELF_MACHINE_X86_64,
+    ELF_MACHINE_X86_32BIT, /* what x86-64's kernels run as 32-bit tasks */
+};
+enum elf_machine elf_file_machine(const struct elf_file *file);
+
 bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
 
 /* Fills `buffer` from the file; less when it has shrunk. */

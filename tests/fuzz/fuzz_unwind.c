@@ -72,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         .chain = code.chain,
         .chain_count = code.chain_count % (CHAIN_MAX + 1),
         .chain_cut = (code.cuts & 2) != 0,
+        .is_32bit = (code.cuts & 4) != 0,
     };
     memcpy(input.registers, code.registers, sizeof input.registers);
     struct unwind_result result;

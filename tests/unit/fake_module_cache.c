@@ -84,8 +84,10 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return request(cache, table, urgency, query->inode);
 }
 
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit)
 {
+    (void)is_32bit;
     return request(cache, table, MODULE_WANTED, 0);
 }
 

@@ -69,7 +69,8 @@ static enum unwind_code find_with(struct world *world, int32_t pid, uint64_t pc,
     const struct cfi_rule *rule = NULL;
     struct process *process = process_table_find(world->processes, pid, time_ns);
     assert_non_null(process);
-    enum unwind_code code = code_map_find(world->map, process, pc, time_ns, settle, &rule);
+    enum unwind_code code = code_map_find(world->map, process, pc,
+                                          &(struct code_moment){time_ns, false, settle}, &rule);
     if (code == UNWIND_CODE_RULE) {
         assert_int_equal(rule->cfa_offset, 16);
     }

@@ -184,18 +184,41 @@ static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
 static void knows_the_code_that_the_kernel_maps(void **state)
 {
     struct fixture *fixture = *state;
-    struct module_ticket *symbols = module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS);
-    struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    struct module_ticket *symbols =
+        module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS, false);
+    struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI, false);
     assert_int_equal(wait_for(fixture->cache, symbols), MODULE_READY);
     assert_int_equal(wait_for(fixture->cache, cfi), MODULE_READY);
     assert_true(has_symbol(module_ticket_module(symbols), "__vdso_clock_gettime"));
     assert_true(module_ticket_module(cfi)->cfi.row_count > 10);
-    struct module_ticket *again = module_cache_request_vdso(fixture->cache, MODULE_CFI);
+    struct module_ticket *again = module_cache_request_vdso(fixture->cache, MODULE_CFI, false);
     assert_int_equal(wait_for(fixture->cache, again), MODULE_READY);
     assert_ptr_equal(module_ticket_module(again), module_ticket_module(cfi));
     module_ticket_release(symbols);
     module_ticket_release(cfi);
     module_ticket_release(again);
+}
+
+static void knows_the_code_that_the_kernel_maps_for_32_bits(void **state)
+{
+    struct fixture *fixture = *state;
+    struct module_ticket *symbols = module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS, true);
+    struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI, true);
+    if (wait_for(fixture->cache, symbols) == MODULE_FAILED) {
+        assert_int_equal(module_ticket_failure(symbols), MODULE_FAILURE_NOT_FOUND);
+        module_ticket_release(symbols);
+        module_ticket_release(cfi);
+        skip(); /* a kernel that does not give it */
+    }
+    assert_int_equal(wait_for(fixture->cache, cfi), MODULE_READY);
+    assert_true(has_symbol(module_ticket_module(symbols), "__kernel_vsyscall"));
+    assert_true(module_ticket_module(cfi)->cfi.is_32bit);
+    assert_true(module_ticket_module(cfi)->cfi.row_count > 5);
+    module_ticket_release(symbols);
+    module_ticket_release(cfi);
+    /* This process has its own vdso as before. */
+    struct timespec now;
+    assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
 }
 
 /* A sample that comes to wait for a file which is asked for already. */
@@ -237,6 +260,7 @@ int main(int argc, char **argv)
         CACHE_TEST(forgives_tickets_that_nobody_waits_for),
         CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart),
         CACHE_TEST(knows_the_code_that_the_kernel_maps),
+        CACHE_TEST(knows_the_code_that_the_kernel_maps_for_32_bits),
         CACHE_TEST(moves_up_what_becomes_wanted),
         CACHE_TEST(names_the_kernel_or_says_why_not),
     };

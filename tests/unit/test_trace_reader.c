@@ -71,8 +71,10 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return &tickets[ticket_count++];
 }
 
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit)
 {
+    (void)is_32bit;
     (void)cache;
     (void)table;
     return NULL;

@@ -302,10 +302,11 @@ static void says_how_the_chain_ended(void **state)
 static void knows_a_frame_pointer_by_all_of_its_rule(void **state)
 {
     (void)state;
+    const struct unwind_memory memory = {.start = 0};
     struct cfi_rule rule = code_rules[CODE_FRAME];
-    assert_true(unwind_fp_is_rule(&rule));
+    assert_true(unwind_fp_is_rule(&memory, &rule));
     rule.bx_saved = CFI_LOST;
-    assert_true(unwind_fp_is_rule(&rule));
+    assert_true(unwind_fp_is_rule(&memory, &rule));
     static const struct cfi_rule others[] = {
         {CFA_AT(SP, 16), AT_CFA(ra, -8), AT_CFA(bp, -16)},
         {CFA_AT(BP, 24), AT_CFA(ra, -8), AT_CFA(bp, -16)},
@@ -322,7 +323,7 @@ static void knows_a_frame_pointer_by_all_of_its_rule(void **state)
          AT_CFA(bp, -16)},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_false(unwind_fp_is_rule(&others[i]));
+        assert_false(unwind_fp_is_rule(&memory, &others[i]));
     }
 }
 

@@ -407,7 +407,8 @@ static void has_no_rule_without_a_return_address(void **state)
 {
     (void)state;
     const uint64_t words[] = {0, 0, CODE(CODE_ROOT)};
-    const struct unwind_memory memory = {AT(0), (const uint8_t *)words, sizeof words, false, false};
+    const struct unwind_memory memory = {AT(0), (const uint8_t *)words, sizeof words, false, false,
+                                         false};
     const struct cfi_rule rule = {
         .kind = CFI_SWITCH, .cfa_register = ARCH_DWARF_BX, .cfa_offset = 8, .ra_saved = CFI_LOST};
     struct unwind_frame frame = {.pc = CODE(CODE_SWITCH),

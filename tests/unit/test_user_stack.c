@@ -63,7 +63,8 @@ static int set_up(void **state)
     assert_non_null(world->stack.stitch);
     process_table_mmap(world->processes, PID, &description, MAPPED_NS);
     struct process *process = process_table_find(world->processes, PID, 20);
-    (void)code_map_find(world->stack.code, process, LEAF, 20, false, &rule);
+    (void)code_map_find(world->stack.code, process, LEAF, &(struct code_moment){.time_ns = 20},
+                        &rule);
     fake_module_ready(&world->cache, 1, fake_module_table());
     assert_true(code_map_poll(world->stack.code));
     *state = world;
@@ -131,10 +132,47 @@ static void completes_nothing_across_a_switch(void **state)
     assert_int_equal(sample.user_count, 4);
 }
 
+/* The table here is of 64-bit code: a 32-bit task that executes it has no rule, and only the
+ * stack's halves of words. What is remembered of the one stack does not complete the other. */
+static void a_task_of_32_bits_has_words_and_rules_of_its_own(void **state)
+{
+    const uint32_t words[] = {
+        (uint32_t)OTHER, (uint32_t)STACK + 16, (uint32_t)ROOT, 0, 0, (uint32_t)LEAF, 0, 0};
+    struct world *world = *state;
+    struct sample sample;
+    assert_int_equal(take(world, ROOT, WORD_COUNT, NULL, 0, &sample), STACK_COMPLETE);
+    /* Upper halves of registers are no part of a 32-bit task's. */
+    uint64_t registers[ARCH_PERF_REGS_COUNT] = {[ARCH_PERF_IP_WORD] = DATA << 32 | LEAF,
+                                                [SP_WORD] = DATA << 32 | STACK,
+                                                [BP_WORD] = DATA << 32 | (STACK + 4)};
+    const struct perf_sample_view view = {
+        .has_user_regs = true,
+        .user_regs_abi = REGS_ABI_32,
+        .user_regs = registers,
+        .user_regs_count = ARCH_PERF_REGS_COUNT,
+        .user_stack = (const uint8_t *)words,
+        .user_stack_bytes = sizeof words,
+        .user_stack_cut = true,
+    };
+    bool unmapped = true;
+    struct process *process = process_table_find(world->processes, PID, 20);
+    sample = (struct sample){.tid = PID, .time_ns = 20};
+    assert_true(user_stack_take(&world->stack, &view, process, false, &sample, &unmapped));
+    assert_false(unmapped);
+    /* By frame pointers, each a word of 4 bytes; a root of 64-bit code is none here. */
+    assert_int_equal(sample.user_count, 3);
+    assert_int_equal(sample.user_stack[0], LEAF);
+    assert_int_equal(sample.user_stack[1], ROOT);
+    assert_int_equal(sample.user_stack[2], LEAF);
+    assert_int_equal(sample.fp_frame_count, 2);
+    assert_int_equal(sample.cfi_frame_count, 0);
+    assert_int_equal(sample.quality, STACK_NO_RULE);
+}
+
 /* The ways of a chain that the unwinder does not have. */
 enum chain_way {
     WAY_FP,
-    WAY_32_BITS,
+    WAY_FP_32_BITS,
     WAY_NO_REGISTERS,
     WAY_DEFERRED,
     WAY_COUNT
@@ -172,7 +210,8 @@ static void take_chain(struct world *world, enum chain_way way, struct process *
         view.user_stack = (const uint8_t *)words;
         view.user_stack_bytes = sizeof words;
     }
-    world->stack.unwind = way == WAY_FP ? SESSION_UNWIND_FP : SESSION_UNWIND_AUTO;
+    world->stack.unwind =
+        way == WAY_FP || way == WAY_FP_32_BITS ? SESSION_UNWIND_FP : SESSION_UNWIND_AUTO;
     *ret_unmapped = false;
     assert_true(user_stack_take(&world->stack, &view, process, false, ret, ret_unmapped));
 }
@@ -252,6 +291,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(completes_what_the_copy_cuts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(completes_nothing_across_a_switch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_task_of_32_bits_has_words_and_rules_of_its_own, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_chain_ends_before_what_is_no_code, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_chain_beyond_the_depth_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(of_an_unknown_process_only_the_program_counter_stays,

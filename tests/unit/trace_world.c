@@ -51,8 +51,10 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return refuses_requests ? NULL : make_ticket(query->path);
 }
 
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table)
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit)
 {
+    (void)is_32bit;
     (void)cache;
     (void)table;
     return NULL;
