@@ -30,6 +30,7 @@ test_packages=(
     elfutils                           # independent readers of symbols, call frames and lines
     debuginfod                         # a server of debug files
     g++ libc6-dbg                      # debugging information to read
+    gcc-multilib                       # 32-bit programs
     lld mold musl-tools                # programs that other linkers and another C library make
     llvm                               # another reader of lines
     groff-base                         # the manual pages

@@ -23,11 +23,14 @@ a `>` may follow any of these, whole or in part: `a/b>*;h` allows a, a;*, a;*;h,
 """
 import re
 
-LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\]"
+LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-linux\.so\.2|ld-musl-x86_64\.so\.1|\[vdso\]"
                           r"|libstdc\+\+\.so\.6[.0-9]*|libgcc_s\.so\.1)$")
 # Functions of a static glibc or musl around the calls of a program.
 LIBC_NAMES = ("__libc_start_main __libc_start_call_main __libc_start_main_impl __restore_rt __restore "
-              "_start_c libc_start_main_stage2 __start_context clone __clone clone3 __clone3 start_thread start").split()
+              "_start_c libc_start_main_stage2 __start_context clone __clone clone3 __clone3 start_thread start "
+              # What the compiler calls in 32-bit code: divisions, and thunks that return their own address.
+              "__udivdi3 __umoddi3 __x86.get_pc_thunk.ax __x86.get_pc_thunk.bx __x86.get_pc_thunk.cx "
+              "__x86.get_pc_thunk.dx __x86.get_pc_thunk.si __x86.get_pc_thunk.di __x86.get_pc_thunk.bp").split()
 TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
 
 

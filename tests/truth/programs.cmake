@@ -182,8 +182,52 @@ truth_program(no_libc no_libc.c no_libc.truth OPTIONS ${plain} -ffreestanding -f
 truth_program(no_libc_fp no_libc.c no_libc.truth
     OPTIONS -O2 -fno-omit-frame-pointer -ffreestanding -fno-pie -nostdlib -static)
 truth_program(i386 no_libc.c no_libc.truth OPTIONS ${plain} -m32 -ffreestanding -fno-pie -nostdlib -static)
-truth_program(i386_fp no_libc.c i386_fp.truth
+truth_program(i386_fp no_libc.c no_libc.truth
     OPTIONS -O2 -fno-omit-frame-pointer -m32 -ffreestanding -fno-pie -nostdlib -static)
+
+# 32 bits with the C library. main() keeps its stack pointer in ecx while it aligns the stack, and what is
+# position-independent calls a thunk for its own address. Handlers return through the kernel's [vdso].
+execute_process(COMMAND ${CMAKE_C_COMPILER} -m32 -print-file-name=crt1.o OUTPUT_VARIABLE truth_crt32
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(IS_ABSOLUTE "${truth_crt32}")
+    set(plain32 ${plain} -m32)
+    ladder(x_O0 -O0 -m32)
+    ladder(x_O2 ${plain32})
+    ladder(x_fp -O2 -fno-omit-frame-pointer -m32)
+    ladder(x_O2_st ${plain32} -DTRUTH_STEP)
+    ladder(x_fp_st -O2 -fno-omit-frame-pointer -m32 -DTRUTH_STEP)
+    ladder(x_no_pie ${plain32} -no-pie -fno-pie)
+    ladder(x_static ${plain32} -static)
+    foreach(level 0 2 s)
+        truth_program(x_tiny_O${level}_st tiny.c tiny.truth OPTIONS -O${level} -m32 -DTRUTH_STEP)
+    endforeach()
+    truth_program(x_tail_st tail.c tail.truth OPTIONS ${plain32} -DTRUTH_STEP)
+    set(frame_number 0)
+    foreach(frame alloca vla drap aligned large jumps deep cold nested qsort)
+        math(EXPR frame_number "${frame_number} + 1")
+        if(frame MATCHES "^(alloca|drap|aligned|qsort)$")
+            set(declaration frames.truth)
+            if(frame STREQUAL qsort)
+                set(declaration qsort.truth)
+            endif()
+            set(options ${plain32} -DTRUTH_FRAME=${frame_number})
+            truth_program(x_${frame} frames.c ${declaration} OPTIONS ${options})
+            truth_program(x_${frame}_st frames.c ${declaration} OPTIONS ${options} -DTRUTH_STEP)
+        endif()
+    endforeach()
+    set(signal_number 0)
+    foreach(signal timer nested altstack first jumped)
+        math(EXPR signal_number "${signal_number} + 1")
+        truth_program(x_${signal} signals.c ${signal}.truth OPTIONS ${plain32} -DTRUTH_SIGNAL=${signal_number})
+    endforeach()
+    truth_program(x_kernel library.c library.truth OPTIONS ${plain32} -fno-plt -DTRUTH_LIBRARY=5)
+    truth_program(x_vdso library.c library.truth OPTIONS ${plain32} -fno-plt -DTRUTH_LIBRARY=4)
+    truth_program(x_text library.c library.truth OPTIONS ${plain32} -fno-plt -DTRUTH_LIBRARY=2)
+    ladder(x_debug ${plain32} -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -g)
+    ladder(x_debug_z ${plain32} -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -g -gz)
+else()
+    truth_missing(x "no C library for 32 bits here")
+endif()
 
 truth_program(thunks_st tail.c thunks.truth
     OPTIONS ${plain} -mindirect-branch=thunk -mfunction-return=thunk -fcf-protection=none -DTRUTH_STEP)

@@ -19,6 +19,18 @@
 
 #define SPIN 30000
 
+#ifdef __i386__
+#define PC_REGISTER    REG_EIP
+#define STACK_REGISTER REG_ESP
+#define STACK          "%esp"
+#define CFA_OFFSET     "28"
+#else
+#define PC_REGISTER    REG_RIP
+#define STACK_REGISTER REG_RSP
+#define STACK          "%rsp"
+#define CFA_OFFSET     "32"
+#endif
+
 TRUTH_FUNCTION void spin(void);
 TRUTH_FUNCTION void spin(void)
 {
@@ -37,17 +49,18 @@ TRUTH_CALLER(pushing, tiny)
 
 /* Traps at its first instruction; the handler goes on behind it. */
 void trapped(void);
-__asm__(
-    ".text\n"
-    ".type before_trapped, @function\n"
-    "before_trapped:\n .cfi_startproc\n sub $24, %rsp\n .cfi_def_cfa_offset 32\n add $24, %rsp\n ret\n"
-    " .cfi_endproc\n.size before_trapped, . - before_trapped\n"
-    ".globl trapped\n.type trapped, @function\n"
-    "trapped:\n .cfi_startproc\n ud2\n ret\n .cfi_endproc\n.size trapped, . - trapped\n");
+__asm__(".text\n"
+        ".type before_trapped, @function\n"
+        "before_trapped:\n .cfi_startproc\n sub $24, " STACK "\n .cfi_def_cfa_offset " CFA_OFFSET
+        "\n"
+        " add $24, " STACK "\n ret\n"
+        " .cfi_endproc\n.size before_trapped, . - before_trapped\n"
+        ".globl trapped\n.type trapped, @function\n"
+        "trapped:\n .cfi_startproc\n ud2\n ret\n .cfi_endproc\n.size trapped, . - trapped\n");
 
 static void skip(void *context, long long bytes)
 {
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += bytes;
+    ((ucontext_t *)context)->uc_mcontext.gregs[PC_REGISTER] += (greg_t)bytes;
 }
 
 static void handle(int number, void (*handler)(int, siginfo_t *, void *), int flags)
@@ -103,8 +116,8 @@ TRUTH_FUNCTION void on_null(int number, siginfo_t *info, void *context)
     (void)number;
     (void)info;
     spin();
-    registers[REG_RIP] = *(greg_t *)(uintptr_t)registers[REG_RSP];
-    registers[REG_RSP] += 8;
+    registers[PC_REGISTER] = *(greg_t *)(uintptr_t)registers[STACK_REGISTER];
+    registers[STACK_REGISTER] += (greg_t)sizeof(greg_t);
 }
 
 static void (*volatile nowhere)(void);

@@ -33,10 +33,14 @@ static inline void truth_step_prepare(void)
 
 __attribute__((always_inline)) static inline void truth_step(void)
 {
+#ifdef __i386__
+    __asm__ volatile("pushf\n\torl $0x100, (%%esp)\n\tpopf" ::: "cc", "memory");
+#else
     /* Below the red zone of the function that this stands in. */
     __asm__ volatile(
         "sub $128, %%rsp\n\tpushf\n\torl $0x100, (%%rsp)\n\tpopf\n\tlea 128(%%rsp), %%rsp" ::
             : "cc", "memory");
+#endif
 }
 #define TRUTH_COUNT(spinning) 1
 #else

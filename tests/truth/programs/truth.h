@@ -12,7 +12,11 @@
 #include <stdint.h>
 
 #define TRUTH_PR_SET_NAME 15
-#define TRUTH_SYS_PRCTL   157
+#ifdef __i386__
+#define TRUTH_SYS_PRCTL 172
+#else
+#define TRUTH_SYS_PRCTL 157
+#endif
 
 /* A function that the compiler neither inlines, clones nor adapts to its callers. */
 #ifdef __clang__
@@ -28,10 +32,17 @@
 __attribute__((always_inline)) static inline void truth_name(const char *name)
 {
     long result = TRUTH_SYS_PRCTL;
+#ifdef __i386__
+    __asm__ volatile("int $0x80"
+                     : "+a"(result)
+                     : "b"(TRUTH_PR_SET_NAME), "c"(name), "d"(0)
+                     : "memory");
+#else
     __asm__ volatile("syscall"
                      : "+a"(result)
                      : "D"(TRUTH_PR_SET_NAME), "S"(name), "d"(0)
                      : "rcx", "r11", "memory");
+#endif
 }
 
 /* No other program is called so. */
