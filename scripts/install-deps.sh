@@ -40,6 +40,7 @@ test_packages=(
 bench_packages=(
     apache2-utils default-jdk-headless golang-go nginx nodejs
     postgresql postgresql-contrib redis-server redis-tools rustc sqlite3 xz-utils zstd
+    dav1d ffmpeg gnupg gnutls-bin libjpeg-turbo-progs openssl svt-av1 x265 # code without call frames
 )
 
 vm_packages=(
