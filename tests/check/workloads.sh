@@ -28,7 +28,7 @@ tells() {
 tells "$bin/threads" --seconds 0.3 : alpha_spin bravo_spin charlie_spin
 tells "$bin/forker" --seconds 0.3 : forked_spin brief_spin
 tells "$bin/brief" : brief_spin
-tells "$bin/in_step" 1000 --seconds 0.3 : handler_of_the_tick rest_of_the_tick
+tells "$bin/in_step" 1000 --seconds 0.3 : work_0 work_1
 tells "$bin/napper" 3000 3000 --seconds 0.3 : nap_spin nap_sleep
 tells "$bin/dlopener" --seconds 0.7 : early_spin late_spin
 tells env LIBRARY="$bin/libforged.so" "$bin/dlopener" --seconds 0.7 : early_spin late_spin

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Work in step with a tick: `in_step TICK_US [--seconds S] [--cpu N]` is busy all the time. In each
- * tick, whose starts are the multiples of TICK_US of CLOCK_MONOTONIC as the kernel's are, the first
- * 2.6 % belong to handler_of_the_tick(), the rest to rest_of_the_tick().
+ * Work in step with ticks: `in_step TICK_US[,TICK_US...] [--seconds S] [--cpu N]` is busy all the time.
+ * The starts of a tick are the multiples of its length on CLOCK_MONOTONIC, as the kernel's are; its
+ * first 2.6 % are its handler's. With several ticks, at most three, the rhythms run in one thread at
+ * the same time: it is in work_N(), where bit i of N says whether the handler of the tick i has its
+ * turn. The share of that handler is the sum of the work_N() with that bit.
  *
- * A profiler must find both with the share that they had, whatever its rate: one that samples in
- * step finds the handler never, or too often. At the end the CPU time of both is told, as it was
- * measured where they take turns. Both wait for a time by the time stamp counter, which takes no
- * call, so that all samples are in one of the two.
+ * A profiler must find each handler with the share that it had, whatever its rate: one that samples
+ * in step finds it never, or too often. At the end the program prints the CPU time of each work_N(),
+ * measured where they take turns. They wait for a time by the time stamp counter, which takes no
+ * call, so that all samples of a turn are in its function.
  */
 #include "workload.h"
 
@@ -19,6 +21,7 @@
 #define SPIN_TURNS        20
 #define TICK_US_MAX       1000000
 #define ARGUMENTS_SKIPPED 1
+#define TICKS_MAX         3
 
 struct counter {
     uint64_t base_ns; /* CLOCK_MONOTONIC, and the time stamp counter at the same moment */
@@ -26,19 +29,30 @@ struct counter {
     double tsc_per_ns;
 };
 
-static WORKLOAD_NOINLINE void handler_of_the_tick(uint64_t until_tsc)
-{
-    while (__rdtsc() < until_tsc) {
-        (void)workload_spin(SPIN_TURNS);
+/* The functions differ in what they spin, so that no compiler makes one of them. */
+#define WORK(number)                                                                               \
+    static WORKLOAD_NOINLINE void work_##number(uint64_t until_tsc)                                \
+    {                                                                                              \
+        while (__rdtsc() < until_tsc) {                                                            \
+            (void)workload_spin(SPIN_TURNS + (number));                                            \
+        }                                                                                          \
     }
-}
+WORK(0)
+WORK(1)
+WORK(2)
+WORK(3)
+WORK(4)
+WORK(5)
+WORK(6)
+WORK(7)
 
-static WORKLOAD_NOINLINE void rest_of_the_tick(uint64_t until_tsc)
-{
-    while (__rdtsc() < until_tsc) {
-        (void)workload_spin(SPIN_TURNS);
-    }
-}
+static const struct {
+    const char *name;
+    void (*work)(uint64_t until_tsc);
+} turns[1 << TICKS_MAX] = {
+    {"work_0", work_0}, {"work_1", work_1}, {"work_2", work_2}, {"work_3", work_3},
+    {"work_4", work_4}, {"work_5", work_5}, {"work_6", work_6}, {"work_7", work_7},
+};
 
 static struct counter calibrate(void)
 {
@@ -69,29 +83,67 @@ static uint64_t spend(void (*work)(uint64_t), uint64_t until_tsc)
     return workload_cpu_ns() - before_ns;
 }
 
+/* Of "1000,4000,10000"; returns how many there are, 0 for what is no such list. */
+static size_t parse_ticks(const char *text, uint64_t ticks_ns[TICKS_MAX])
+{
+    size_t count = 0;
+    char *end = NULL;
+    for (const char *at = text; count < TICKS_MAX; at = end + 1) {
+        uint64_t tick_us = strtoull(at, &end, 10);
+        if (tick_us == 0 || tick_us > TICK_US_MAX || (*end != ',' && *end != '\0')) {
+            return 0;
+        }
+        ticks_ns[count++] = tick_us * 1000;
+        if (*end == '\0') {
+            return count;
+        }
+    }
+    return 0;
+}
+
+/* Whose turn it is now, as the number of its work_N(), and until when. */
+static unsigned find_turn(const uint64_t *ticks_ns, size_t count, uint64_t now_ns,
+                          uint64_t *ret_until_ns)
+{
+    unsigned number = 0;
+    uint64_t until_ns = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start_ns = now_ns / ticks_ns[i] * ticks_ns[i];
+        uint64_t next_ns = start_ns + ticks_ns[i] / 1000 * HANDLER_PERMILLE;
+        if (now_ns < next_ns) {
+            number |= 1U << i;
+        } else {
+            next_ns = start_ns + ticks_ns[i];
+        }
+        until_ns = next_ns < until_ns ? next_ns : until_ns;
+    }
+    *ret_until_ns = until_ns;
+    return number;
+}
+
 int main(int argc, char **argv)
 {
-    uint64_t tick_ns = argc < 2 ? 0 : strtoull(argv[1], NULL, 10) * 1000;
-    if (tick_ns == 0 || tick_ns > TICK_US_MAX * UINT64_C(1000)) {
-        (void)fprintf(stderr, "usage: %s TICK_US [--seconds S] [--cpu N]\n", argv[0]);
+    uint64_t ticks_ns[TICKS_MAX] = {0};
+    size_t count = argc < 2 ? 0 : parse_ticks(argv[1], ticks_ns);
+    if (count == 0) {
+        (void)fprintf(stderr, "usage: %s TICK_US[,TICK_US...] [--seconds S] [--cpu N]\n", argv[0]);
         return 2;
     }
     struct workload_options options =
         workload_options(argc - ARGUMENTS_SKIPPED, argv + ARGUMENTS_SKIPPED, 2);
     struct counter counter = calibrate();
     uint64_t deadline_ns = workload_deadline_ns(options.seconds);
-    uint64_t handler_ns = 0;
-    uint64_t rest_ns = 0;
-    uint64_t start_ns = (workload_clock_ns(CLOCK_MONOTONIC) / tick_ns + 1) * tick_ns;
-    rest_of_the_tick(tsc_at(&counter, start_ns));
-    while (start_ns < deadline_ns) {
-        handler_ns += spend(handler_of_the_tick,
-                            tsc_at(&counter, start_ns + tick_ns / 1000 * HANDLER_PERMILLE));
-        /* A tick that passed while something else ran is left out. */
-        start_ns = (workload_clock_ns(CLOCK_MONOTONIC) / tick_ns + 1) * tick_ns;
-        rest_ns += spend(rest_of_the_tick, tsc_at(&counter, start_ns));
+    uint64_t spent_ns[1 << TICKS_MAX] = {0};
+    uint64_t now_ns = workload_clock_ns(CLOCK_MONOTONIC);
+    while (now_ns < deadline_ns) {
+        uint64_t until_ns = 0;
+        unsigned number = find_turn(ticks_ns, count, now_ns, &until_ns);
+        spent_ns[number] += spend(turns[number].work, tsc_at(&counter, until_ns));
+        /* A turn that passed while something else ran is left out. */
+        now_ns = workload_clock_ns(CLOCK_MONOTONIC);
     }
-    workload_tell("handler_of_the_tick", handler_ns);
-    workload_tell("rest_of_the_tick", rest_ns);
+    for (size_t number = 0; number < (size_t)1 << count; number++) {
+        workload_tell(turns[number].name, spent_ns[number]);
+    }
     return 0;
 }
