@@ -190,6 +190,7 @@ class Walk:
         self.world = world
         self.seen = set()  # (elf, address of an instruction)
         self.weak = False  # a jump met leads to where nothing tells
+        self.touched = set()  # (elf, (start, end) of a function), of what was seen
         self.entered = []  # (elf, address): the start, and where a linkage slot led to
 
     def go(self, elf, address):
@@ -199,6 +200,7 @@ class Walk:
             elf, address = work.pop()
             while address is not None and (elf, address) not in self.seen:
                 address = self.step(elf, address, work)
+        self.touched = {(file, file.function_of(place)) for file, place in self.seen}
 
     def step(self, elf, address, work):
         """Adds to `work` where the instruction jumps; returns the one behind it, or None where it does not go on."""
@@ -231,7 +233,7 @@ class Walk:
     def reaches(self, elf, address, is_leaf):
         if is_leaf:
             return (elf, address) in self.seen
-        starts = [start for file, start in self.seen if file is elf and address - 16 < start < address]
+        starts = [address - back for back in range(1, 16) if (elf, address - back) in self.seen]
         return any(elf.at(start).end == address for start in starts)
 
 
@@ -353,16 +355,19 @@ def reach(world, elf, call, place):
         if walk.reaches(other, callee, is_leaf):
             return "walked"
         # A tail call of a function with a switch: nothing but its range tells that it goes on to the callee.
-        if any(file is other and same_function(other, address, inside) for file, address in walk.seen):
+        if any(file is other and function and function[0] <= inside < function[1] for file, function in walk.touched):
             return "walked"
         weak |= walk.weak
     return "weak" if weak or lazy(other, inside) else None
 
 
 def lazy(elf, address):
-    """The loader's own way from a linkage table, at a function's first call."""
+    """The loader's own way from a linkage table, at a function's first call: code that saves all registers, and ends in a
+    jump to what it found. The loader of Debian has no name for it."""
     function = elf.function_of(address)
-    return function is not None and elf.labels.get(function[0], "").startswith("_dl_runtime_resolve")
+    code = list(elf.sweep(*function)) if function and "/ld-linux" in elf.path else []
+    return (any(instruction.name.startswith(("xsave", "fxsave")) for instruction in code)
+            and any(instruction.name.endswith("jmp") and instruction.operands == "*%r11" for instruction in code))
 
 
 class Recording:

@@ -40,7 +40,6 @@ foreach(name profctl_usage lines_oracle lines_hostile lines_paths lines_reader g
 endforeach()
 
 system_test(cpus)
-system_test(many_cpus)
 system_test(processes)
 system_test(compat_vdso)
 system_test(namespaces)

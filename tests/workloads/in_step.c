@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Work in step with ticks: `in_step TICK_US[,TICK_US...] [--seconds S] [--cpu N]` is busy all the time.
- * The starts of a tick are the multiples of its length on CLOCK_MONOTONIC, as the kernel's are; its
- * first 2.6 % are its handler's. With several ticks, at most three, the rhythms run in one thread at
- * the same time: it is in work_N(), where bit i of N says whether the handler of the tick i has its
- * turn. The share of that handler is the sum of the work_N() with that bit.
+ * Work in step with ticks: `in_step TICK_US[,TICK_US...] [--seconds S] [--cpu N]` is busy all the
+ * time. The starts of a tick are the multiples of its length on CLOCK_MONOTONIC, as the kernel's
+ * are; its first 2.6 % are its handler's. With several ticks, at most three, the rhythms run in one
+ * thread at the same time: it is in work_N(), where bit i of N says whether the handler of the tick
+ * i has its turn. The share of that handler is the sum of the work_N() with that bit.
  *
  * A profiler must find each handler with the share that it had, whatever its rate: one that samples
- * in step finds it never, or too often. At the end the program prints the CPU time of each work_N(),
- * measured where they take turns. They wait for a time by the time stamp counter, which takes no
- * call, so that all samples of a turn are in its function.
+ * in step finds it never, or too often. At the end the program prints the CPU time of each
+ * work_N(), measured where they take turns. They wait for a time by the time stamp counter, which
+ * takes no call, so that all samples of a turn are in its function.
  */
 #include "workload.h"
 
