@@ -55,6 +55,7 @@ static enum stack_quality find_cfa(const struct cfi_rule *rule, const struct unw
     case CFI_NONE:
     case CFI_UNSUPPORTED:
     case CFI_ROOT:
+    case CFI_END:
         return STACK_NO_RULE;
     }
     if (quality != STACK_NONE) {

@@ -14,6 +14,7 @@
 
 #define ARCH_REGISTERS_COUNT 16 /* the general ones, by DWARF's numbers */
 #define ARCH_DWARF_AX        0
+#define ARCH_DWARF_DX        1
 #define ARCH_DWARF_BX        3
 #define ARCH_DWARF_BP        6
 #define ARCH_DWARF_SP        7

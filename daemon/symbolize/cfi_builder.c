@@ -36,7 +36,8 @@
 #define SLOT_STEPS_MAX 256
 
 /* A program has a handful of them, each once. */
-#define SWITCH_COUNT_MAX 32
+#define SWITCH_COUNT_MAX  32
+#define RESUMER_COUNT_MAX 32
 
 struct piece {
     uint32_t size_bytes;
@@ -57,6 +58,8 @@ struct cfi_builder {
     struct cfi_header header;
     struct function switches[SWITCH_COUNT_MAX];
     size_t switch_count;
+    struct function resumers[RESUMER_COUNT_MAX];
+    size_t resumer_count;
     size_t preferred_piece; /* runs that begin with this one or a later are the best */
     bool is_apart;          /* the next range begins a run, come what may */
     struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
@@ -188,7 +191,8 @@ static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, u
         *ret = RULE_UNSUPPORTED;
         return 0;
     case CFI_ROOT:
-        return intern_rule(builder, &(struct cfi_rule){.kind = CFI_ROOT}, ret);
+    case CFI_END:
+        return intern_rule(builder, &(struct cfi_rule){.kind = rule->kind}, ret);
     case CFI_OFFSET:
     case CFI_DEREF:
     case CFI_DEREF_INDEX:
@@ -234,6 +238,24 @@ void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t en
     if (builder->switch_count < SWITCH_COUNT_MAX) {
         builder->switches[builder->switch_count++] = (struct function){start, end};
     }
+}
+
+void cfi_builder_resumer(struct cfi_builder *builder, uint64_t start, uint64_t end)
+{
+    if (builder->resumer_count < RESUMER_COUNT_MAX) {
+        builder->resumers[builder->resumer_count++] = (struct function){start, end};
+    }
+}
+
+bool cfi_builder_find_resumer(const struct cfi_builder *builder, size_t number, uint64_t *ret_start,
+                              uint64_t *ret_end)
+{
+    if (number >= builder->resumer_count) {
+        return false;
+    }
+    *ret_start = builder->resumers[number].start;
+    *ret_end = builder->resumers[number].end;
+    return true;
 }
 
 static bool is_in_switch(const struct cfi_builder *builder, uint64_t address)

@@ -26,7 +26,7 @@ static bool has_caller(const struct cfi_rule *rule)
 /* An unwinder that follows the rule finds a meaning in every member that it looks at. */
 static bool is_rule_valid(const struct cfi_rule *rule)
 {
-    return rule->kind <= CFI_FORK && rule->cfa_register < ARCH_REGISTERS_COUNT &&
+    return rule->kind <= CFI_END && rule->cfa_register < ARCH_REGISTERS_COUNT &&
            rule->cfa_index < ARCH_REGISTERS_COUNT && rule->signal_frame <= 1 &&
            rule->keeps_fp <= 1 && rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST &&
            rule->bx_saved <= CFI_LOST &&
@@ -45,7 +45,7 @@ static bool are_rules_valid(const struct cfi_table *table)
 
 static void count_bytes(struct cfi_stats *stats, const struct cfi_rule *rule, uint64_t bytes)
 {
-    bool is_end = rule->kind == CFI_ROOT || rule->kind == CFI_SWITCH;
+    bool is_end = rule->kind == CFI_ROOT || rule->kind == CFI_SWITCH || rule->kind == CFI_END;
     stats->covered_bytes += has_caller(rule) || is_end ? bytes : 0;
     stats->unsupported_bytes += rule->kind == CFI_UNSUPPORTED ? bytes : 0;
 }

@@ -26,6 +26,7 @@ enum cfi_kind {
     CFI_SWITCH, /* the function goes over to another stack and calls there, with rbp as it was:
                    CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
     CFI_FORK,   /* behind the call that makes a thread: CFI_OFFSET, and CFI_ROOT where rax is 0 */
+    CFI_END,    /* nothing tells the caller here, not even the frame pointer: the stack ends */
 };
 
 /* Where the caller's value of a register is. */
@@ -123,6 +124,14 @@ bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address);
  * stack: it becomes CFI_SWITCH. Of such functions a bounded number is known, the first ones.
  */
 void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end);
+/*
+ * [start, end) is a function that may go on in another frame than its caller's (code_resumers.h). A
+ * bounded number of them is known, the first ones.
+ */
+void cfi_builder_resumer(struct cfi_builder *builder, uint64_t start, uint64_t end);
+/* Those that are known, by a number from 0 on; false: there are no more. */
+bool cfi_builder_find_resumer(const struct cfi_builder *builder, size_t number, uint64_t *ret_start,
+                              uint64_t *ret_end);
 /* What is added from here on comes before all that was added so far. To be called once at most. */
 void cfi_builder_prefer(struct cfi_builder *builder);
 /* Returned bytes: release with free(). More may be added after it, and all be finished again. */

@@ -101,11 +101,6 @@ static void load(struct code_backward *state, unsigned int to, unsigned int from
     }
 }
 
-static bool overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t b_bytes)
-{
-    return a < b + b_bytes && b < a + a_bytes;
-}
-
 /* Behind it, *(to + offset) was `from`. */
 static void store(struct code_backward *state, unsigned int to, int32_t offset, unsigned int from,
                   int32_t bytes)
@@ -114,7 +109,7 @@ static void store(struct code_backward *state, unsigned int to, int32_t offset, 
     for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
         struct code_place *place = &state->kept[i];
         if (place->kind != CODE_PLACE_STACK || place->base != to ||
-            !overlaps(offset, bytes, place->offset, CODE_WORD_BYTES)) {
+            !code_overlaps(offset, bytes, place->offset, CODE_WORD_BYTES)) {
             continue;
         }
         bool is_own = is_word && place->offset == offset && from == code_kept_register(i);
@@ -124,9 +119,9 @@ static void store(struct code_backward *state, unsigned int to, int32_t offset, 
         return;
     }
     bool is_return = state->expression == CODE_OFFSET &&
-                     overlaps(offset, bytes, state->offset - CODE_WORD_BYTES, CODE_WORD_BYTES);
-    bool is_slot =
-        state->expression == CODE_DEREF && overlaps(offset, bytes, state->offset, CODE_WORD_BYTES);
+                     code_overlaps(offset, bytes, state->offset - CODE_WORD_BYTES, CODE_WORD_BYTES);
+    bool is_slot = state->expression == CODE_DEREF &&
+                   code_overlaps(offset, bytes, state->offset, CODE_WORD_BYTES);
     if (is_slot && is_word && state->offset == offset) {
         state->expression = CODE_OFFSET;
         state->base = (uint8_t)from;

@@ -60,6 +60,12 @@ struct code_effect {
 /* The registers that a callee may change (psABI, figure 3.4): all but rbx, rbp, rsp, r12 to r15. */
 #define CODE_CALLER_SAVED UINT16_C(0x0f37)
 
+/* Whether two stretches of memory, by offsets from one address, have a byte in common. */
+static inline bool code_overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
 /* Decodes the instruction at the beginning of `code`, whose address is `address`. Bytes that are no
  * instruction are one of a byte, CODE_END. */
 struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address);

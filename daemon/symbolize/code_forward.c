@@ -25,11 +25,6 @@ static int32_t add_value(int32_t value, int32_t offset)
     return sum > VALUE_MAX || sum < -VALUE_MAX ? CODE_UNKNOWN : (int32_t)sum;
 }
 
-static bool overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t b_bytes)
-{
-    return a < b + b_bytes && b < a + a_bytes;
-}
-
 static void forget_slot(struct code_forward *state)
 {
     state->slot_offset = CODE_UNKNOWN;
@@ -106,7 +101,7 @@ static void store(struct code_forward *state, unsigned int to, int32_t offset, u
 {
     int32_t at = add_value(state->values[to], offset);
     bool is_word = from != CODE_REGISTER_NONE && bytes == CODE_WORD_BYTES;
-    if (at != CODE_UNKNOWN && overlaps(at, bytes, -CODE_WORD_BYTES, CODE_WORD_BYTES)) {
+    if (at != CODE_UNKNOWN && code_overlaps(at, bytes, -CODE_WORD_BYTES, CODE_WORD_BYTES)) {
         state->broken = 1;
         forget_all(state);
         return;
@@ -116,7 +111,7 @@ static void store(struct code_forward *state, unsigned int to, int32_t offset, u
         if (is_save && state->saved[i] == CODE_UNKNOWN) {
             state->saved[i] = at;
         } else if (!is_save && state->saved[i] != CODE_UNKNOWN &&
-                   overlaps(at, bytes, state->saved[i], CODE_WORD_BYTES)) {
+                   code_overlaps(at, bytes, state->saved[i], CODE_WORD_BYTES)) {
             state->saved[i] = CODE_UNKNOWN;
         }
     }
@@ -124,7 +119,7 @@ static void store(struct code_forward *state, unsigned int to, int32_t offset, u
         return;
     }
     if (state->slot_offset != CODE_UNKNOWN &&
-        overlaps(offset, bytes, state->slot_offset, CODE_WORD_BYTES)) {
+        code_overlaps(offset, bytes, state->slot_offset, CODE_WORD_BYTES)) {
         forget_slot(state);
     }
     if (is_word && state->values[from] != CODE_UNKNOWN && from != ARCH_DWARF_SP) {

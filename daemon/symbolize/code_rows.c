@@ -18,6 +18,7 @@
 #include "code_forks.h"
 #include "code_forward.h"
 #include "code_region.h"
+#include "code_resumers.h"
 #include "code_starts.h"
 #include "eh_frame.h"
 
@@ -309,6 +310,38 @@ static void find_parts(struct code_rows *rows)
     }
 }
 
+/* The part of the file's code that a function lies in, or NULL. */
+static const struct code_part *find_part(const struct code_rows *rows, uint64_t start, uint64_t end)
+{
+    for (size_t i = 0; i < rows->part_count; i++) {
+        if (start >= rows->parts[i].start && end <= rows->parts[i].end) {
+            return &rows->parts[i];
+        }
+    }
+    return NULL;
+}
+
+/* The functions of which the file's own rows do not tell all. */
+static int add_resumers(struct code_rows *rows)
+{
+    uint64_t start = 0;
+    uint64_t end = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && cfi_builder_find_resumer(rows->builder, i, &start, &end); i++) {
+        const struct code_part *part = find_part(rows, start, end);
+        size_t bytes = end - start;
+        if (part == NULL || bytes > CODE_REGION_BYTES_MAX ||
+            bytes * CODE_DECODE_VISITS > rows->left_visits) {
+            continue;
+        }
+        rows->left_visits -= bytes * CODE_DECODE_VISITS;
+        rows->window_bytes = 0;
+        const uint8_t *code = read_code(rows, part, start, &bytes);
+        r = code_resumers_add(code, bytes, start, rows->builder);
+    }
+    return r;
+}
+
 static int add_all(struct code_rows *rows)
 {
     find_parts(rows);
@@ -321,6 +354,9 @@ static int add_all(struct code_rows *rows)
         r = code_starts_sort(rows->starts);
     }
     cfi_builder_prefer(rows->builder);
+    if (r == 0) {
+        r = add_resumers(rows);
+    }
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part(rows, &rows->parts[i]);

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define STARTS_MAX       ((size_t)4 << 20)
-#define PLT_BYTES_MAX    ((uint64_t)16 << 20)
 #define PLT_ENTRY_BYTES  16
 #define PLT_ENTRY_SMALL  8
 #define PLT_JUMP_BYTES   6 /* jmp *DISTANCE(%rip) */
@@ -137,19 +136,14 @@ static size_t lazy_half(const uint8_t *entry, size_t bytes)
 static int add_linkage(const struct reading *reading, const struct elf_file *file, const char *name)
 {
     GElf_Shdr section;
-    if (!elf_file_section(file, name, &section) || section.sh_type != SHT_PROGBITS ||
-        (section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_size > PLT_BYTES_MAX ||
-        !elf_file_has(file, section.sh_offset, section.sh_size)) {
-        return 0;
-    }
-    cleanup_(freep) uint8_t *code = malloc(section.sh_size + 1);
+    cleanup_(freep) uint8_t *code = NULL;
+    size_t bytes = 0;
+    int r = elf_file_code(file, name, &section, &code, &bytes);
     if (code == NULL) {
-        return -ENOMEM;
+        return r;
     }
-    size_t bytes = elf_file_read(file, section.sh_offset, code, section.sh_size);
     size_t step = section.sh_entsize == PLT_ENTRY_SMALL ? PLT_ENTRY_SMALL : PLT_ENTRY_BYTES;
     bool common = has_common_entry(code, bytes);
-    int r = 0;
     for (size_t at = common ? step : 0; r == 0 && at + step <= bytes; at += step) {
         size_t lazy = lazy_half(code + at, step);
         r = add_uncovered(reading, section.sh_addr + at, 0, CODE_START_FUNCTION);

@@ -64,6 +64,7 @@ struct machine {
     uint64_t row_start; /* the state holds from here to the location */
     uint64_t location;
     uint64_t end;
+    bool saves_result[2]; /* rax and rdx, which no caller expects to be kept */
 };
 
 /* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
@@ -290,6 +291,8 @@ static int save_at_offset(struct machine *machine, uint64_t column, bool is_sign
         offset = offset == INT64_MIN ? INT64_MAX : -offset;
     }
     set_place(&machine->state, column, CFI_AT_CFA, offset);
+    machine->saves_result[0] |= column == ARCH_DWARF_AX;
+    machine->saves_result[1] |= column == ARCH_DWARF_DX;
     return 0;
 }
 
@@ -478,6 +481,8 @@ int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint
     machine.row_start = start;
     machine.location = start;
     machine.end = end;
+    machine.saves_result[0] = false;
+    machine.saves_result[1] = false;
     int r = cie->is_supported ? run_program(&machine) : -EBADMSG;
     if (r < 0 && r != -EBADMSG) {
         return r;
@@ -485,6 +490,11 @@ int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint
     bool is_whole = r == 0;
     if (is_whole) {
         machine.location = end;
+    }
+    /* They are saved for the handler that the function may go on in, which gets its arguments so.
+     */
+    if (machine.saves_result[0] && machine.saves_result[1] && cie->initial.signal_frame == 0) {
+        cfi_builder_resumer(builder, start, end);
     }
     r = add_row(&machine);
     if (r == 0 && !is_whole) {

@@ -21,7 +21,8 @@ struct dwarf_cie {
 int dwarf_cfa_begin(struct dwarf_cie *cie, struct dwarf_cursor program);
 
 /*
- * Runs a function's instructions and adds its rows, which together cover [start, end). From an
+ * Runs a function's instructions and adds its rows, which together cover [start, end), and notes
+ * whether it may go on in another frame. From an
  * instruction on that cannot be followed they are CFI_UNSUPPORTED. Returns what cfi_builder_add()
  * does.
  */

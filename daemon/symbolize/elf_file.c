@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #define NOTES_BYTES_MAX ((uint64_t)65536)
+#define CODE_BYTES_MAX  ((uint64_t)16 << 20)
 
 /* Of a table of symbols and of their names: a file with more than five million symbols would keep
  * the others waiting, and can be all holes. */
@@ -246,6 +247,24 @@ bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *
         }
     }
     return false;
+}
+
+int elf_file_code(const struct elf_file *file, const char *name, GElf_Shdr *ret, uint8_t **ret_code,
+                  size_t *ret_bytes)
+{
+    *ret_code = NULL;
+    *ret_bytes = 0;
+    if (!elf_file_section(file, name, ret) || ret->sh_type != SHT_PROGBITS ||
+        (ret->sh_flags & SHF_EXECINSTR) == 0 || ret->sh_size > CODE_BYTES_MAX ||
+        !elf_file_has(file, ret->sh_offset, ret->sh_size)) {
+        return 0;
+    }
+    *ret_code = malloc(ret->sh_size + 1);
+    if (*ret_code == NULL) {
+        return -ENOMEM;
+    }
+    *ret_bytes = elf_file_read(file, ret->sh_offset, *ret_code, ret->sh_size);
+    return 0;
 }
 
 int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)

@@ -43,6 +43,14 @@ size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer,
 /* The first section of that name; false: there is none. */
 bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
 
+/*
+ * The bytes of the first section of that name, if it has code, and less than 16 MiB of it:
+ * `*ret_code` (returned, release with free()), `*ret_bytes` of them, less when the file has shrunk,
+ * and its header. NULL: there is none. Returns 0 or -ENOMEM.
+ */
+int elf_file_code(const struct elf_file *file, const char *name, GElf_Shdr *ret, uint8_t **ret_code,
+                  size_t *ret_bytes);
+
 /* The bytes of a section (borrowed from libelf) that lies in the file as it is, or NULL. */
 Elf_Data *elf_file_data(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header);
 

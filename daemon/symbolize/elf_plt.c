@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define SLOTS_MAX         ((size_t)1 << 20)
-#define CODE_BYTES_MAX    ((uint64_t)16 << 20)
 #define ENTRY_BYTES_SMALL 8
 #define ENTRY_BYTES       16
 #define RANK              2 /* whatever else is there has the better name */
@@ -149,18 +148,13 @@ static int add_section(const struct elf_file *file, const char *name, const stru
                        struct symbol_builder *builder)
 {
     GElf_Shdr section;
-    if (!elf_file_section(file, name, &section) || section.sh_type != SHT_PROGBITS ||
-        (section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_size > CODE_BYTES_MAX ||
-        !elf_file_has(file, section.sh_offset, section.sh_size)) {
-        return 0;
-    }
-    cleanup_(freep) uint8_t *code = malloc(section.sh_size + 1);
+    cleanup_(freep) uint8_t *code = NULL;
+    size_t bytes = 0;
+    int r = elf_file_code(file, name, &section, &code, &bytes);
     if (code == NULL) {
-        return -ENOMEM;
+        return r;
     }
-    size_t bytes = elf_file_read(file, section.sh_offset, code, section.sh_size);
     size_t entry_bytes = section.sh_entsize == ENTRY_BYTES_SMALL ? ENTRY_BYTES_SMALL : ENTRY_BYTES;
-    int r = 0;
     for (size_t at = 0; r == 0 && at + entry_bytes <= bytes; at += entry_bytes) {
         uint64_t slot = jump_slot(code + at, entry_bytes, section.sh_addr + at);
         const char *target = slot == 0 ? NULL : slot_name(slots, slot);

@@ -23,7 +23,7 @@ struct code {
 /* Rules become such as cfi_table_open() lets through. */
 static void make_valid(struct cfi_rule *rule)
 {
-    rule->kind = (uint8_t)(CFI_ROOT + rule->kind % (CFI_FORK - CFI_ROOT + 1));
+    rule->kind = (uint8_t)(CFI_ROOT + rule->kind % (CFI_END - CFI_ROOT + 1));
     rule->cfa_register %= ARCH_REGISTERS_COUNT;
     rule->cfa_index %= ARCH_REGISTERS_COUNT;
     rule->ra_saved = rule->ra_saved % 2 != 0 ? CFI_AT_SP : CFI_AT_CFA;

@@ -30,6 +30,7 @@ static inline void cfi_cfa_words(const struct cfi_rule *rule, char words[64])
     case CFI_NONE:
     case CFI_UNSUPPORTED:
     case CFI_ROOT:
+    case CFI_END:
         break;
     case CFI_OFFSET:
         (void)snprintf(words, 64, "r%u%+d", rule->cfa_register, rule->cfa_offset);
@@ -62,8 +63,9 @@ static inline const char *cfi_words(const struct cfi_rule *rule, char words[CFI_
     char ra[24];
     char bp[24];
     char bx[24];
-    if (rule->kind <= CFI_ROOT) {
-        (void)snprintf(words, CFI_WORDS_BYTES, "%s", plain[rule->kind]);
+    if (rule->kind <= CFI_ROOT || rule->kind == CFI_END) {
+        (void)snprintf(words, CFI_WORDS_BYTES, "%s",
+                       rule->kind == CFI_END ? "end" : plain[rule->kind]);
         return words;
     }
     cfi_cfa_words(rule, cfa);

@@ -326,6 +326,7 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
         answer.outcome = OUTCOME_NONE;
         return answer;
     case CFI_UNSUPPORTED:
+    case CFI_END:
         answer.outcome = OUTCOME_CANNOT;
         return answer;
     case CFI_ROOT:

@@ -330,7 +330,7 @@ static void refuses_every_damage_that_a_lookup_would_meet(void **state)
         {"a segment around the end", OF_SEGMENT(vaddr), 8, UINT64_MAX},
         {"a segment around the end of files", OF_SEGMENT(offset), 8, UINT64_MAX},
         {"a first rule that is one", RULE(0), 1, CFI_ROOT},
-        {"no such kind", OF_RULE(kind), 1, CFI_FORK + 1},
+        {"no such kind", OF_RULE(kind), 1, CFI_END + 1},
         {"no such register", OF_RULE(cfa_register), 1, 16},
         {"no such index", OF_RULE(cfa_index), 1, 16},
         {"half a signal", OF_RULE(signal_frame), 1, 2},

@@ -28,6 +28,7 @@
 #define AX(n)            "3, 0, " #n ", 0"
 #define AT_SP(n, addend) "4, 7, " #n ", " #addend
 #define FORK(n)          "8, 7, " #n ", 0"
+#define ENDS             "9, 0, 0, 0"
 #define LOST             "1"
 #define SAME             "0"
 #define BELOW(n)         "-" #n
@@ -136,6 +137,27 @@ __asm__(
                                                                                                            SP(8),
                                                                                                            SAME,
                                                                                                            SAME) "ret\n" END(new_thread));
+
+/* The end of a function of libgcc's, which goes on in another frame and says so in no row. */
+__asm__(FUNCTION(
+    resumer) ".cfi_startproc\n push %rbp\n .cfi_def_cfa_offset 16\n"
+             ".cfi_offset 6, -16\n mov %rsp, %rbp\n .cfi_def_cfa_register 6\n"
+             "push %rbx\n .cfi_offset 3, -24\n push %rdx\n push %rax\n"
+             ".cfi_offset 1, -32\n .cfi_offset 0, -40\n call pushes\n" MARK(BP(16), BELOW(16), BELOW(24)) "mov %rsp, %rdi\n" MARK(ENDS, SAME, SAME) "call pushes\n mov %rax, %rdx\n call pushes\n" MARK(
+                 ENDS, SAME,
+                 SAME) "mov %rsi, 8(%rbp, %rdx)\n lea 8(%rbp, %rdx), %rcx\n"
+                       "mov -8(%rbp), %rbx\n mov (%rbp), %rbp\n .cfi_restore 6\n .cfi_def_cfa 2, 8\n" MARK(ENDS, SAME, SAME) "mov %rcx, %rsp\n .cfi_def_cfa_register 7\n" MARK(
+                           ENDS, SAME,
+                           SAME) "pop %rcx\n .cfi_def_cfa_offset 0\n .cfi_register 16, 2\n" MARK(ENDS,
+                                                                                                 SAME,
+                                                                                                 SAME) "jmp *%rcx\n .cfi_endproc\n" END(resumer));
+
+/* The same instructions, but one that saves no result: it is like setjmp()'s other half. */
+__asm__(
+    FUNCTION(jumper) ".cfi_startproc\n push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset 6, -16\n"
+                     "call pushes\n" MARK(SP(16), BELOW(16), SAME) "mov %rsi, %rcx\n" MARK(
+                         SP(16), BELOW(16), SAME) "mov %rcx, %rsp\n ret\n"
+                                                  ".cfi_endproc\n" END(jumper));
 
 __asm__(".pushsection .rodata.marks, \"a\"\n.globl marks_end\nmarks_end:\n.popsection\n");
 

@@ -304,12 +304,40 @@ static void survives_alignments_and_advances_of_any_size(void **state)
     assert_int_equal(table.row_count, 3);
 }
 
+static bool is_resumer(const struct dwarf_cie *cie, const uint8_t *program, size_t size_bytes)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    uint64_t start = 0;
+    uint64_t end = 0;
+    assert_non_null(builder);
+    assert_int_equal(dwarf_cfa_run(cie, cursor_over(program, size_bytes), START, END, builder), 0);
+    bool is_found = cfi_builder_find_resumer(builder, 0, &start, &end);
+    assert_true(!is_found || (start == START && end == END));
+    assert_false(cfi_builder_find_resumer(builder, 1, &start, &end));
+    cfi_builder_free(builder);
+    return is_found;
+}
+
+static void notes_what_saves_the_registers_of_results(void **state)
+{
+    (void)state;
+    static const uint8_t both[] = {0x41, 0x80, 9, 0x81, 8};
+    static const uint8_t one[] = {0x41, 0x80, 9, 0x80, 8};
+    struct dwarf_cie cie = make_cie(common, sizeof common);
+    assert_true(is_resumer(&cie, both, sizeof both));
+    assert_false(is_resumer(&cie, one, sizeof one));
+    /* What a signal interrupted has all of them saved. */
+    cie.initial.signal_frame = 1;
+    assert_false(is_resumer(&cie, both, sizeof both));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_every_instruction),
         cmocka_unit_test(covers_all_of_a_function_wherever_its_program_breaks_off),
         cmocka_unit_test(bounds_what_is_remembered),
+        cmocka_unit_test(notes_what_saves_the_registers_of_results),
         cmocka_unit_test(refuses_a_cie_whose_program_is_not_one),
         cmocka_unit_test(says_of_signal_frames_that_they_are),
         cmocka_unit_test(says_nothing_without_a_cfa),

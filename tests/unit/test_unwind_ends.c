@@ -61,6 +61,31 @@ static void ends_where_a_table_came_too_late(void **state)
     CHECK(stories);
 }
 
+static void ends_where_nothing_tells_the_caller(void **state)
+{
+    (void)state;
+    /* Frame pointers would lead to the root here, too. */
+    static const struct story stories[] = {
+        {.name = "of the leaf",
+         .ip = CODE(CODE_LEAVING),
+         .bp = AT(0),
+         .words = {0, CODE(CODE_ROOT)},
+         .word_count = 2,
+         .chain = {CODE(CODE_LEAVING), CODE(CODE_ROOT)},
+         .chain_count = 2,
+         .quality = STACK_NO_RULE},
+        {.name = "of a caller",
+         .ip = CODE(CODE_LEAF),
+         .bp = AT(1),
+         .words = {CODE(CODE_LEAVING), 0, CODE(CODE_ROOT)},
+         .word_count = 3,
+         .callers = {CODE(CODE_LEAVING)},
+         .quality = STACK_NO_RULE,
+         .cfi_count = 1},
+    };
+    CHECK(stories);
+}
+
 static void knows_a_new_thread_by_its_result(void **state)
 {
     (void)state;
@@ -127,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_again_where_a_table_is_not_there),
         cmocka_unit_test(ends_where_a_table_came_too_late),
+        cmocka_unit_test(ends_where_nothing_tells_the_caller),
         cmocka_unit_test(knows_a_new_thread_by_its_result),
         cmocka_unit_test(sees_a_signal_that_is_on_its_way),
     };

@@ -36,6 +36,7 @@ enum code_function {
     CODE_SWITCH_FRAME, /* or as CODE_GO */
     CODE_FORK,         /* CFA = rsp + 8, and a root where rax is 0 */
     CODE_LATE,         /* its table has not come in time */
+    CODE_LEAVING,      /* nothing tells its caller */
     CODE_END,
 };
 
@@ -115,6 +116,7 @@ static const struct cfi_rule code_rules[CODE_END] = {
                    .cfa_register = ARCH_DWARF_SP,
                    .cfa_offset = 8,
                    AT_CFA(ra, -8)},
+    [CODE_LEAVING] = {.kind = CFI_END},
 };
 
 static inline enum unwind_code code_lookup(uint64_t pc, const struct cfi_rule **ret, void *userdata)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * libgcc's unwinder makes two calls before it leaves. The first puts the registers of the frame
+ * that it goes to where this one has saved its caller's, the return address among them; the second
+ * does nothing, for debuggers. Behind it the handler's address is written where the new frame's
+ * stack begins, and the stack pointer is set. From the first call on nothing tells the caller.
+ *
+ * Where a compiler has inlined one of the two, the stretch begins one call earlier: then less is
+ * told than could be, and nothing that is wrong.
+ */
+#include "code_resumers.h"
+
+#include "arch_x86_64.h"
+#include "code_effect.h"
+
+#include <stdbool.h>
+
+/* Whether an instruction sets the stack pointer to what was computed. */
+static bool sets_stack(const struct code_effect *effect)
+{
+    return effect->action == CODE_COPY && effect->to == ARCH_DWARF_SP && effect->offset == 0 &&
+           effect->from != ARCH_DWARF_SP && effect->from != ARCH_DWARF_BP;
+}
+
+/* The bytes of a return, or of a pop and a jump that are one, at the beginning of `code`; or 0. */
+static size_t return_bytes(const uint8_t *code, size_t bytes, uint64_t address)
+{
+    if (bytes == 0) {
+        return 0;
+    }
+    struct code_effect first = code_effect_decode(code, bytes, address);
+    if (first.flow == CODE_RETURN) {
+        return first.bytes;
+    }
+    if (first.action != CODE_POP || first.bytes >= bytes) {
+        return 0;
+    }
+    struct code_effect second =
+        code_effect_decode(code + first.bytes, bytes - first.bytes, address + first.bytes);
+    return second.flow == CODE_END && second.bytes > 1 ? (size_t)first.bytes + second.bytes : 0;
+}
+
+int code_resumers_add(const uint8_t *code, size_t bytes, uint64_t start,
+                      struct cfi_builder *builder)
+{
+    static const struct cfi_rule rule = {.kind = CFI_END};
+    uint64_t last_call = start;
+    uint64_t call_before = start;
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < bytes;) {
+        uint64_t address = start + at;
+        struct code_effect effect = code_effect_decode(code + at, bytes - at, address);
+        at += effect.bytes;
+        if (effect.flow == CODE_CALL) {
+            call_before = last_call;
+            last_call = address;
+        }
+        size_t leaves = sets_stack(&effect) ? return_bytes(code + at, bytes - at, start + at) : 0;
+        if (leaves > 0) {
+            r = cfi_builder_add(builder, call_before, start + at + leaves, &rule);
+        }
+    }
+    return r;
+}
