@@ -19,7 +19,6 @@ struct walk {
     enum unwind_code code;       /* of the last frame that was added, */
     const struct cfi_rule *rule; /* and its rule if it has one; */
     uint64_t callee_bp; /* where the frame pointer of the one before it points, 0: nobody knows */
-    bool began_again;   /* as begin_again() does, which so comes to an end */
     uint64_t *frames;
     uint64_t *places;
     struct unwind_result result;
@@ -76,7 +75,7 @@ static enum stack_quality add_frame(struct walk *walk, uint64_t pc, enum arrival
 static enum stack_quality add_leaf(struct walk *walk)
 {
     const uint64_t ip = walk->input->ip;
-    walk->places[0] = walk->memory.start;
+    walk->places[0] = walk->frame.registers[ARCH_DWARF_SP];
     walk->frames[0] = ip;
     walk->code = walk->input->lookup(ip, &walk->rule, walk->input->userdata);
     walk->result.frame_count = walk->code == UNWIND_CODE_PENDING ? 0 : 1;
@@ -89,7 +88,8 @@ static enum stack_quality add_leaf(struct walk *walk)
 static bool is_child(const struct walk *walk)
 {
     return walk->rule->kind == CFI_FORK && walk->result.frame_count == 1 &&
-           walk->input->registers[ARCH_DWARF_AX] == 0;
+           unwind_frame_knows(&walk->frame, ARCH_DWARF_AX) &&
+           walk->frame.registers[ARCH_DWARF_AX] == 0;
 }
 
 static bool is_root(const struct walk *walk)
@@ -236,24 +236,32 @@ static bool is_elsewhere(const struct unwind_memory *memory, uint64_t sp)
 
 /*
  * While the kernel makes the frame of a signal, the stack pointer is the handler's already, and the
- * program counter is still that of what the signal interrupts: which then seems to be the handler.
+ * program counter is still that of what the signal interrupts. The frame is on top of the stack
+ * then, and names the same program counter: the stack begins where that was interrupted. Some
+ * registers are the handler's by then. As add_leaf().
  */
-static bool is_signal_on_its_way(const struct walk *walk)
+static enum stack_quality begin(struct walk *walk)
 {
-    return walk->input->in_kernel && !walk->began_again && walk->result.frame_count == 2 &&
-           walk->frame.pc == walk->input->ip;
-}
-
-/* What the signal interrupts is the sampled instruction. */
-static enum stack_quality begin_again(struct walk *walk)
-{
-    walk->began_again = true;
-    walk->places[0] = walk->frame.registers[ARCH_DWARF_SP];
-    walk->code = walk->input->lookup(walk->input->ip, &walk->rule, walk->input->userdata);
-    walk->result.frame_count = 1;
-    walk->result.cfi_frame_count = 0;
-    walk->result.fp_frame_count = 0;
-    return STACK_NONE;
+    const struct unwind_input *input = walk->input;
+    struct unwind_frame frame = walk->frame;
+    uint64_t back = 0;
+    if (!input->in_kernel ||
+        unwind_memory_read(&walk->memory, walk->memory.start, &back) != STACK_NONE) {
+        return add_leaf(walk);
+    }
+    walk->code = input->lookup(back - 1, &walk->rule, input->userdata);
+    if (walk->code == UNWIND_CODE_PENDING) {
+        return STACK_BAD_MEMORY;
+    }
+    frame.registers[ARCH_DWARF_SP] += sizeof back;
+    if (walk->code == UNWIND_CODE_RULE && walk->rule->signal_frame != 0 &&
+        unwind_cfi_step(walk->rule, &walk->memory, &frame) == STACK_NONE && frame.pc == input->ip) {
+        uint64_t sp = frame.registers[ARCH_DWARF_SP];
+        walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);
+        walk->frame.registers[ARCH_DWARF_SP] = sp;
+        walk->frame.known &= ~ARCH_HANDLER_REGISTERS;
+    }
+    return add_leaf(walk);
 }
 
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
@@ -284,9 +292,6 @@ static enum stack_quality step(struct walk *walk)
     uint64_t sp = walk->frame.registers[ARCH_DWARF_SP];
     if (interrupted) {
         walk->memory.elsewhere = is_elsewhere(&walk->memory, sp);
-        if (is_signal_on_its_way(walk)) {
-            return begin_again(walk);
-        }
     }
     quality = add_frame(walk, walk->frame.pc, interrupted ? ARRIVAL_SIGNAL : ARRIVAL_CALL, sp);
     if (quality == STACK_NONE && by_rule) {
@@ -314,7 +319,7 @@ void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *
         .places = places,
     };
     memcpy(walk.frame.registers, input->registers, sizeof walk.frame.registers);
-    enum stack_quality quality = add_leaf(&walk);
+    enum stack_quality quality = begin(&walk);
     while (quality == STACK_NONE) {
         quality = step(&walk);
     }

@@ -20,6 +20,9 @@
 #define ARCH_DWARF_SP        7
 #define ARCH_DWARF_RA        16 /* the column of the return address */
 
+/* A bit for each register that the kernel sets for a signal's handler: rax, rdx, rsi, rdi. */
+#define ARCH_HANDLER_REGISTERS UINT32_C(0x33)
+
 /* attr.sample_regs_user: AX to IP, and R8 to R15. The words come in the order of the bits. */
 #define ARCH_PERF_REGS_MASK  (UINT64_C(0x1ff) | UINT64_C(0xff) << 16)
 #define ARCH_PERF_REGS_COUNT 17

@@ -9,7 +9,6 @@ A declaration has one statement a line; # begins a comment:
   let WORD = CHAIN     WORD stands for these frames in later chains; in capitals, as no function is
   chain CHAIN          frames root first, with `;` between them
   process NAME         later chains are of the process with this name, instead of the program's own
-  known WHY            of this program some stacks are known not to be true yet: they are shown, and do not fail
   symbols              the program's unstripped twin (NAME.unstripped) names frames without a name
 
 A frame of a chain is a function's name, or `a|b` for one of several, or
@@ -44,7 +43,6 @@ class Declaration:
         self.file = program + ".truth"
         self.words = {}
         self.twin = False
-        self.known = ""
         self.chains = {}
         self.process = process
         for number, line in enumerate(lines, 1):
@@ -77,8 +75,6 @@ class Declaration:
             self.process = rest
         elif verb == "symbols":
             self.twin = True
-        elif verb == "known":
-            self.known = rest
         else:
             raise ValueError(f"{where}: no statement '{verb}'")
 
