@@ -126,7 +126,7 @@ static void sees_a_signal_that_is_on_its_way(void **state)
          .cfi_count = 1},
         {.name = "what it interrupts has a frame",
          .ip = CODE(CODE_WIDE),
-         .words = {CODE(CODE_RESTORER), 0, CODE(CODE_ROOT), [1 + CODE_SIGNAL_SP / 8] = AT(24),
+         .words = {CODE(CODE_RESTORER), 0, CODE(CODE_LEAF), [1 + CODE_SIGNAL_SP / 8] = AT(24),
                    [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_WIDE), [26] = CODE(CODE_ROOT)},
          .word_count = 27,
          .in_kernel = true,
