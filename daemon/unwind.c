@@ -253,7 +253,7 @@ static enum stack_quality begin(struct walk *walk)
     if (walk->code == UNWIND_CODE_PENDING) {
         return STACK_BAD_MEMORY;
     }
-    frame.registers[ARCH_DWARF_SP] += sizeof back;
+    frame.registers[ARCH_DWARF_SP] += unwind_memory_word_bytes(&walk->memory);
     if (walk->code == UNWIND_CODE_RULE && walk->rule->signal_frame != 0 &&
         unwind_cfi_step(walk->rule, &walk->memory, &frame) == STACK_NONE && frame.pc == input->ip) {
         uint64_t sp = frame.registers[ARCH_DWARF_SP];
