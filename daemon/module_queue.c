@@ -214,42 +214,55 @@ int module_queue_add(struct module_queue *queue, struct module_load *load)
     return waits ? 0 : -ENOMEM;
 }
 
-static bool is_barred(const struct module_turn *turn, uid_t uid)
+static bool is_busy(const struct module_turn *turn, uid_t uid)
 {
-    bool is_barred = false;
-    for (size_t i = 0; i < turn->barred_count; i++) {
-        is_barred = is_barred || turn->barred[i] == uid;
+    bool is_busy = false;
+    for (size_t i = 0; i < turn->busy_count; i++) {
+        is_busy = is_busy || turn->busy[i] == uid;
     }
-    return is_barred;
+    return is_busy;
 }
 
 /* The first of a user's loads that may be begun, or NULL. */
 static struct module_load *first_of(const struct user *user, size_t urgency,
                                     const struct module_turn *turn)
 {
-    const struct module_claim *claim = is_barred(turn, user->uid) ? NULL : user->claims[urgency];
+    const struct module_claim *claim = user->claims[urgency];
     while (claim != NULL && turn->is_for_second && claim->load->is_for_first) {
         claim = claim->next;
     }
     return claim == NULL ? NULL : claim->load;
 }
 
+/* Of the accounts that are busy, or of the others. */
+static struct module_load *first_among(const struct module_queue *queue, size_t urgency,
+                                       const struct module_turn *turn, bool busy, uid_t *ret_uid)
+{
+    struct module_load *first = NULL;
+    uint64_t first_ns = 0;
+    for (const struct user *user = queue->users; user != NULL; user = user->next) {
+        struct module_load *load =
+            is_busy(turn, user->uid) == busy ? first_of(user, urgency, turn) : NULL;
+        uint64_t clock_ns = load == NULL ? 0 : user->clock_ns + load->expected_ns;
+        if (load != NULL && (first == NULL || clock_ns < first_ns ||
+                             (clock_ns == first_ns && due_ns(load) < due_ns(first)))) {
+            first = load;
+            first_ns = clock_ns;
+            *ret_uid = user->uid;
+        }
+    }
+    return first;
+}
+
 struct module_load *module_queue_first(struct module_queue *queue, const struct module_turn *turn,
                                        uid_t *ret_uid)
 {
     struct module_load *first = NULL;
-    uint64_t first_ns = 0;
     uid_t uid = 0;
     for (size_t i = 0; i < MODULE_URGENCIES && first == NULL; i++) {
-        for (const struct user *user = queue->users; user != NULL; user = user->next) {
-            struct module_load *load = first_of(user, i, turn);
-            uint64_t clock_ns = load == NULL ? 0 : user->clock_ns + load->expected_ns;
-            if (load != NULL && (first == NULL || clock_ns < first_ns ||
-                                 (clock_ns == first_ns && due_ns(load) < due_ns(first)))) {
-                first = load;
-                first_ns = clock_ns;
-                uid = user->uid;
-            }
+        first = first_among(queue, i, turn, false, &uid);
+        if (first == NULL && i == MODULE_WANTED) {
+            first = first_among(queue, i, turn, true, &uid);
         }
     }
     if (first != NULL && ret_uid != NULL) {

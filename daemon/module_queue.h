@@ -37,8 +37,9 @@ struct module_load {
 /* What may be begun now. */
 struct module_turn {
     bool is_for_second; /* without what is for the first worker only */
-    size_t barred_count;
-    uid_t barred[2]; /* accounts of which nothing may be begun */
+    size_t busy_count;
+    uid_t busy[2]; /* accounts with a file at a worker: of theirs only what a sample waits for, and
+                      after what samples of the others wait for */
 };
 
 struct module_queue;

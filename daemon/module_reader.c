@@ -66,7 +66,7 @@ void module_reader_stop(struct module_reader *reader)
 
 struct module_load *module_reader_drain(struct module_reader *reader)
 {
-    static const struct module_turn any = {.barred_count = 0};
+    static const struct module_turn any = {.busy_count = 0};
     for (size_t i = 0; i < MODULE_WORKERS; i++) {
         if (reader->workers.workers[i].load != NULL) {
             return take_ptr(reader->workers.workers[i].load);

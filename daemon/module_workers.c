@@ -32,10 +32,10 @@ bool module_worker_is_slow(const struct module_worker *worker, uint64_t now_ns)
     return worker->load != NULL && now_ns - worker->since_ns >= MODULE_SLOW_NS;
 }
 
-static void bar(struct module_turn *turn, const struct module_worker *worker)
+static void note_busy(struct module_turn *turn, const struct module_worker *worker)
 {
     if (worker->load != NULL) {
-        turn->barred[turn->barred_count++] = worker->uid;
+        turn->busy[turn->busy_count++] = worker->uid;
     }
 }
 
@@ -50,7 +50,7 @@ bool module_workers_turn(const struct module_workers *workers, enum module_worke
         (is_second && !module_worker_is_slow(first, now_ns))) {
         return false;
     }
-    bar(&turn, is_second ? first : second);
+    note_busy(&turn, is_second ? first : second);
     *ret = turn;
     return true;
 }
@@ -64,8 +64,8 @@ bool module_workers_is_in_the_way(const struct module_workers *workers, struct m
     if (!module_worker_is_slow(first, now_ns) || !module_worker_is_slow(second, now_ns)) {
         return false;
     }
-    bar(&turn, first);
-    bar(&turn, second);
+    note_busy(&turn, first);
+    note_busy(&turn, second);
     const struct module_load *load = module_queue_first(queue, &turn, NULL);
     return load != NULL && load->request.urgency <= second->load->request.urgency;
 }

@@ -6,11 +6,11 @@
  * file. The second reads beside it once the first has been at one file for MODULE_SLOW_NS, is
  * started for that, and ends when nothing has come for MODULE_SECOND_IDLE_NS.
  *
- * An account has one file at a worker at a time, so a slow one at the first leaves the second to
- * the others. What several accounts can do together is bounded by time: while the first is slow, a
- * file that has been at the second for MODULE_SLOW_NS is put back when that of a third account
- * waits, and is then for the first alone. So is a file that the second cannot read, since it may
- * use less memory.
+ * An account with a file at a worker comes after the others, and with no more than what a sample
+ * waits for, so a slow file at the first leaves the second to them. What slow files can do together
+ * is bounded by time: while the first is slow, a file that has been at the second for
+ * MODULE_SLOW_NS is put back when another one waits as urgently, and is then for the first alone.
+ * So is a file that the second cannot read, since it may use less memory.
  *
  * Which file a worker may begin, and when to look again, follows from what both read and from the
  * queue alone. Belongs to the main thread.

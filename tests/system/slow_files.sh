@@ -3,8 +3,8 @@
 #
 # Users without any right run programs whose files keep a worker busy for ten seconds each, again and again other
 # files: first one user, who also runs each of the victim's programs before the victim does, so that its files are
-# asked for on that user's account; then three users at once. Programs of uid 4712 that start meanwhile, with libraries
-# that were never read before, have whole stacks.
+# asked for on that user's account; then three users at once; then the victim itself, as the user of a large library
+# does. Programs of uid 4712 that start meanwhile, with libraries that were never read before, have whole stacks.
 #
 # The bounds: a sample waits 2 s for its tables. A victim's file waits for 0.3 s until the first worker counts as slow,
 # for 0.3 s of each attacker whose file the second worker tries first (0.9 s), and for what starts a process, so no
@@ -100,3 +100,4 @@ PYTHON
 
 attack one 4711
 attack three 4711 4713 4714
+attack own 4712

@@ -13,7 +13,7 @@
 
 #define LOADS 4096
 
-static const struct module_turn any = {.barred_count = 0};
+static const struct module_turn any = {.busy_count = 0};
 static struct module_load loads[LOADS];
 static size_t load_count;
 
@@ -196,14 +196,36 @@ static void begins_what_the_turn_allows(void **state)
 {
     (void)state;
     struct module_queue *queue = module_queue_new();
-    const struct module_turn second = {.is_for_second = true, .barred_count = 1, .barred = {1}};
-    const struct module_turn none = {.is_for_second = true, .barred_count = 2, .barred = {1, 2}};
-    add_expected(queue, 1, 0, 0);
+    const struct module_turn second = {.is_for_second = true};
     struct module_load *large = add_expected(queue, 101, 0, 0);
     struct module_load *other = add_expected(queue, 2, 10, 10);
     assert_true(large->is_for_first);
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), large);
     assert_ptr_equal(module_queue_first(queue, &second, NULL), other);
-    assert_null(module_queue_first(queue, &none, NULL));
+    drain(queue);
+}
+
+/* An account that a worker reads for: what samples of others wait for is first, its own is next,
+ * and what no sample waits for stays. */
+static void begins_little_of_a_busy_account(void **state)
+{
+    (void)state;
+    struct module_queue *queue = module_queue_new();
+    const struct module_turn turn = {.busy_count = 1, .busy = {1}};
+    uid_t uid = 0;
+    struct module_load *ahead = add(queue, 1, MODULE_PREFETCH);
+    assert_null(module_queue_first(queue, &turn, &uid));
+    struct module_load *others_ahead = add(queue, 2, MODULE_PREFETCH);
+    assert_ptr_equal(module_queue_first(queue, &turn, &uid), others_ahead);
+    struct module_load *wanted = add(queue, 1, MODULE_WANTED);
+    module_queue_charge(queue, 2, 1000);
+    assert_ptr_equal(module_queue_first(queue, &turn, &uid), wanted);
+    assert_int_equal(uid, 1);
+    struct module_load *others = add(queue, 2, MODULE_WANTED);
+    assert_ptr_equal(module_queue_first(queue, &turn, &uid), others);
+    assert_int_equal(uid, 2);
+    assert_ptr_equal(module_queue_first(queue, &any, &uid), wanted);
+    assert_int_equal(ahead->request.urgency, MODULE_PREFETCH);
     drain(queue);
 }
 
@@ -212,7 +234,7 @@ static void serves_a_file_by_the_earliest_turn_of_all_who_want_it(void **state)
 {
     (void)state;
     struct module_queue *queue = module_queue_new();
-    const struct module_turn turn = {.barred_count = 1, .barred = {1}};
+    const struct module_turn turn = {.busy_count = 1, .busy = {1}};
     uid_t uid = 0;
     struct module_load *load = add(queue, 1, MODULE_PREFETCH);
     assert_null(module_queue_first(queue, &turn, &uid));
@@ -284,6 +306,7 @@ int main(void)
         cmocka_unit_test(lets_quick_files_pass_for_a_while),
         cmocka_unit_test(serves_the_quicker_of_two_accounts),
         cmocka_unit_test(begins_what_the_turn_allows),
+        cmocka_unit_test(begins_little_of_a_busy_account),
         cmocka_unit_test(serves_a_file_by_the_earliest_turn_of_all_who_want_it),
         cmocka_unit_test(charges_a_user_who_was_forgotten_meanwhile),
         cmocka_unit_test(remembers_a_bounded_number_of_users),
