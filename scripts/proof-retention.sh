@@ -23,10 +23,10 @@ need_built "$bin/cpu-profilerd" "$bin/profctl"
 # preprocess: some of our own sources, the larger ones.
 preprocess() {
     local source folder include=()
-    for folder in common daemon/config daemon daemon/fxt daemon/symbolize; do
-        include+=(-I "$source_dir/$folder")
+    for folder in "$source_dir"/{common,daemon/*,daemon/*/include}/; do
+        include+=(-I "$folder")
     done
-    for source in "$source_dir"/daemon/{process_mappings,proc_scan,session,perf_source,module_cache}.c; do
+    for source in "$source_dir"/daemon/{process/process_mappings,process/proc_scan,session/session,perf/perf_source,modules/module_cache}.c; do
         gcc -std=gnu17 -D_GNU_SOURCE -DCPU_PROFILERD_VERSION='"proof"' "${include[@]}" \
             -E "$source" -o "$work/$(basename "$source" .c).i" || die "cannot preprocess $source"
     done

@@ -5,8 +5,8 @@
 # groups of our own headers that it may include, then the groups of library headers beside libc's. A header
 # belongs to the group that set_header_group() finds; docs/architecture.md has the picture.
 #
-# A room of the client is a folder: its door (the headers in include/) is a group of its name, and what else it has is
-# its own. A line lists only rooms of lines above it, so there is no circle.
+# A room is a folder of the daemon or of the client: its door (the headers in include/) is a group of its name, and what
+# else it has is its own. A line lists only rooms of lines above it, so there is no circle.
 #
 # Before it judges the sources the check judges itself: in a small tree of its own it must accept what is
 # allowed and find one forbidden include of each kind.
@@ -16,26 +16,25 @@ layers='
 common/json.*                 common json                             | cjson
 common/confine.*              common                                  | seccomp kernel
 common/*                      common                                  |
-daemon/fxt/*                  fxt                                     |
-daemon/symbolize/debug_frame.* common symbolize                        | elf zlib
-daemon/symbolize/mini_debug.*  common symbolize                        | elf lzma
-daemon/symbolize/code_effect.* common symbolize                        | zydis
-daemon/symbolize/*            common symbolize                        | elf
-daemon/config/*               common json config                      | cjson
-daemon/main.*                 common config daemon log                | systemd kernel
-daemon/daemon.*               common config daemon log                | systemd kernel
-daemon/control*               common config daemon json log           | systemd cjson
-daemon/log_quota.*            log                                     |
-daemon/session.*              common config daemon log                | systemd
-daemon/session_cpus.*         common config daemon log                | systemd
-daemon/log.*                  common log                              | systemd
-daemon/perf_source.*          common daemon symbolize                 | perf_event kernel
-daemon/perf_open.*            common daemon symbolize                 | perf_event kernel
-daemon/perf_*                 common daemon                           | perf_event kernel
-daemon/trace*                 common config daemon fxt symbolize      |
-daemon/elf_worker*            common daemon symbolize                 | kernel
-daemon/rights.*               common daemon                           | seccomp kernel
-daemon/*                      common config daemon symbolize          | kernel
+daemon/fxt/*                                                          |
+daemon/log/*                  common                                  | systemd
+daemon/sample/*                                                       |
+daemon/config/*               common json                             | cjson
+daemon/symbolize/debug_frame.* common                                 | elf zlib
+daemon/symbolize/mini_debug.*  common                                 | elf lzma
+daemon/symbolize/code_effect.* common                                 | zydis
+daemon/symbolize/*            common                                  | elf
+daemon/perf/*                 common                                  | perf_event
+daemon/books/*                common perf                             |
+daemon/process/*              common config                           |
+daemon/modules/*              common symbolize process                | kernel
+daemon/trace/*                common fxt sample symbolize process modules |
+daemon/stack/*                common sample config symbolize perf process modules |
+daemon/sampler/*              common sample config perf books process trace stack | kernel
+daemon/session/*              common log config perf books modules trace sampler | systemd
+daemon/control/*              common json log config perf process modules session | systemd cjson
+daemon/rights.*               common main                             | seccomp kernel
+daemon/*                      common log config process modules session control main | systemd kernel
 client/examples/*                                                     | profctl
 client/library/*              common json                             | cjson
 client/cli/*                  common json                             | cjson zlib
@@ -57,20 +56,16 @@ set_header_group() {
     case $1 in
     common/json.h) group=json ;;
     common/*) group=common ;;
-    daemon/log.h | daemon/log_quota.h) group=log ;;
-    daemon/fxt/*) group=fxt ;;
-    daemon/symbolize/*) group=symbolize ;;
-    daemon/config/*) group=config ;;
-    daemon/*) group=daemon ;;
     client/include/*) group=library ;;
-    client/*/include/*)
-        group=${1#client/}
+    daemon/*/include/* | client/*/include/*)
+        group=${1#*/}
         group=${group%%/*}
         ;;
-    client/*)
-        group=${1#client/}
+    daemon/*/* | client/*)
+        group=${1#*/}
         group=inside_${group%%/*}
         ;;
+    daemon/*) group=main ;;
     esac
 }
 
@@ -106,8 +101,8 @@ allowed() {
         # The pattern is one: no quotes.
         # shellcheck disable=SC2053
         if [ -n "$pattern" ] && [[ $1 == $pattern ]]; then
-            local room=${1#client/}
-            [[ $1 == client/*/* ]] && rest="inside_${room%%/*} ${room%%/*} $rest"
+            local room=${1#*/}
+            [[ $1 == daemon/*/* || $1 == client/*/* ]] && rest="inside_${room%%/*} ${room%%/*} $rest"
             echo "$rest"
             return
         fi
@@ -165,15 +160,15 @@ expect() {
     [ "$found" = "$1" ] || complain "the check itself: #include $3 in $2 was found $found, and it is $1"
 }
 
-# Each room in a line of the client has a line of its own above it.
+# Each room in a line has a line of its own above it.
 expect_order() {
-    local pattern rest room above=" common json fxt config "
+    local pattern rest room above=" common json main "
     while read -r pattern rest; do
-        [[ $pattern == client/* ]] || continue
+        [[ $pattern == daemon/* || $pattern == client/* ]] || continue
         for room in ${rest%%|*}; do
             [[ $above == *" $room "* ]] || complain "layers: $pattern may include $room, which is not above it"
         done
-        room=${pattern#client/}
+        room=${pattern#*/}
         above+="${room%%/*} "
     done <<<"$layers"
 }
@@ -182,10 +177,12 @@ judge_myself() {
     local trial header
     trial=$(mktemp -d)
     cd "$trial"
-    mkdir -p common daemon/fxt daemon/symbolize daemon/config client/include client/{export,profile,verbs,report}/include client/examples tests/unit
-    for header in common/{fault,json}.h daemon/{log,session,sample,perf_ring}.h daemon/fxt/fxt_reader.h \
-        daemon/symbolize/symbol_table.h daemon/config/session_config.h client/include/profctl.h \
-        client/profile/include/profile.h client/profile/names.h client/report/include/report.h; do
+    mkdir -p common daemon/{fxt,symbolize,config,log,session,sample,perf,sampler,trace,control,modules}/include \
+        client/include client/{export,profile,verbs,report}/include client/examples tests/unit
+    for header in common/{fault,json}.h daemon/daemon.h daemon/log/include/log.h daemon/session/include/session.h \
+        daemon/sample/include/sample.h daemon/perf/perf_cpu.h daemon/perf/include/perf_ring.h daemon/fxt/include/fxt_reader.h \
+        daemon/symbolize/include/symbol_table.h daemon/symbolize/eh_frame.h daemon/config/include/session_config.h \
+        client/include/profctl.h client/profile/include/profile.h client/profile/names.h client/report/include/report.h; do
         : >"$header"
     done
     while read -r verdict file include; do
@@ -196,7 +193,7 @@ ok  common/x.c             <errno.h>
 bad common/x.c             "json.h"
 ok  common/confine.c       <seccomp.h>
 bad common/x.c             <seccomp.h>
-bad daemon/elf_worker_x.c  <seccomp.h>
+bad daemon/modules/x.c     <seccomp.h>
 bad common/x.c             <cjson/cJSON.h>
 bad common/x.c             "sample.h"
 bad common/x.c             <sqlite3.h>
@@ -207,26 +204,35 @@ bad daemon/fxt/x.c         "sample.h"
 bad daemon/fxt/x.c         <linux/types.h>
 ok  daemon/symbolize/x.c   <gelf.h>
 ok  daemon/symbolize/x.c   "fault.h"
+ok  daemon/symbolize/x.c   "eh_frame.h"
 bad daemon/symbolize/x.c   "fxt_reader.h"
 bad daemon/symbolize/x.c   <systemd/sd-event.h>
+bad daemon/modules/x.c     "eh_frame.h"
 ok  daemon/config/x.c      <cjson/cJSON.h>
 bad daemon/config/x.c      "session.h"
-ok  daemon/session.c       <systemd/sd-event.h>
-ok  daemon/session.c       "log.h"
-bad daemon/session_x.c     <systemd/sd-event.h>
-bad daemon/collector.c     "log.h"
-bad daemon/collector.c     <systemd/sd-event.h>
-bad daemon/collector.c     <linux/perf_event.h>
-bad daemon/collector.c     "fxt_reader.h"
-bad daemon/collector.c     <gelf.h>
-bad daemon/collector.c     <cjson/cJSON.h>
-bad daemon/collector.c     "profctl.h"
-ok  daemon/perf_source.c   <linux/perf_event.h>
-ok  daemon/perf_source.c   "symbol_table.h"
-bad daemon/perf_ring.c     "symbol_table.h"
-ok  daemon/trace.c         "fxt_reader.h"
-ok  daemon/control.c       <cjson/cJSON.h>
-ok  daemon/control_read.c  "log.h"
+ok  daemon/session/x.c     <systemd/sd-event.h>
+ok  daemon/session/x.c     "log.h"
+bad daemon/session/x.c     "daemon.h"
+bad daemon/session/x.c     "fxt_reader.h"
+ok  daemon/sampler/x.c     "perf_ring.h"
+bad daemon/sampler/x.c     "perf_cpu.h"
+bad daemon/sampler/x.c     "log.h"
+bad daemon/sampler/x.c     "session.h"
+bad daemon/sampler/x.c     <systemd/sd-event.h>
+bad daemon/sampler/x.c     <linux/perf_event.h>
+bad daemon/sampler/x.c     "fxt_reader.h"
+bad daemon/sampler/x.c     <gelf.h>
+bad daemon/sampler/x.c     <cjson/cJSON.h>
+bad daemon/sampler/x.c     "profctl.h"
+ok  daemon/perf/x.c        <linux/perf_event.h>
+bad daemon/perf/x.c        "symbol_table.h"
+ok  daemon/trace/x.c       "fxt_reader.h"
+bad daemon/trace/x.c       "perf_ring.h"
+ok  daemon/control/x.c     <cjson/cJSON.h>
+ok  daemon/control/x.c     "log.h"
+ok  daemon/x.c             "daemon.h"
+ok  daemon/x.c             "session.h"
+bad daemon/x.c             "sample.h"
 ok  client/verbs/x.c       "session_config.h"
 ok  client/verbs/x.c       "fxt_reader.h"
 ok  client/export/x.c      "profile.h"

@@ -43,7 +43,7 @@ built() {
 
 programs=tests/oracle/programs
 c_sources=(daemon/fxt/*.c)
-c_flags=(-D_GNU_SOURCE -std=gnu17 -O2 -g -fPIC -shared -Icommon -Idaemon/fxt -Idaemon/symbolize)
+c_flags=(-D_GNU_SOURCE -std=gnu17 -O2 -g -fPIC -shared -Icommon -Idaemon/fxt -Idaemon/fxt/include -Idaemon/symbolize -Idaemon/symbolize/include)
 address_count=1500
 libraries=(libc.so.6 libm.so.6 ld-linux-x86-64.so.2)
 is_long=false

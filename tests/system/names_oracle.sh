@@ -53,7 +53,7 @@ build() {
     fi
 }
 
-build symtab gcc -O2 -D_GNU_SOURCE -std=gnu17 -fPIC -shared -Icommon -Idaemon/fxt daemon/fxt/*.c
+build symtab gcc -O2 -D_GNU_SOURCE -std=gnu17 -fPIC -shared -Icommon -Idaemon/fxt -Idaemon/fxt/include daemon/fxt/*.c
 build plain_cxx g++ -O2 "$programs/templates.cc"
 build static_pie g++ -O2 -static-pie "$programs/exceptions.cc"
 # A library without .symtab, one whose symbols are packed into it, and one that has them in another file.

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "cfi_table.h"
-#include "elf_file.h"
+
+struct elf_file;
 
 /* How often instructions of a file are looked at: some 20 ns each. What is left then has no rows.
  */
