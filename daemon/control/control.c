@@ -24,7 +24,7 @@
 static int admit(struct control *control, int fd, const struct ucred *cred)
 {
     int r = control_make_place(control, cred->uid);
-    return r < 0 ? r : peer_new(control, fd, cred);
+    return r < 0 ? r : peer_new(control, fd, cred, control_admits(control, fd, cred));
 }
 
 static void serve(struct control *control, int fd)
@@ -140,6 +140,7 @@ int control_new(int listen_fd, const struct control_params *params, struct contr
         return -ENOMEM;
     }
     control->params = *params;
+    control->on_call = varlink_call;
     control->listen_fd = -1; /* not taken yet */
     control->started_ns = clock_ns(CLOCK_BOOTTIME);
     control_init_quotas(control);

@@ -201,7 +201,7 @@ static int take_calls(struct peer *peer)
             return r;
         }
         peer->called_ns = clock_ns(CLOCK_MONOTONIC);
-        r = varlink_call(peer, text, text_bytes);
+        r = peer->control->on_call(peer, text, text_bytes);
         if (r < 0) {
             return r;
         }
@@ -322,7 +322,7 @@ static int watch_peer(struct peer *peer)
     return r < 0 ? r : sd_event_source_set_description(peer->resume_source, "control-resume");
 }
 
-int peer_new(struct control *control, int fd, const struct ucred *cred)
+int peer_new(struct control *control, int fd, const struct ucred *cred, bool is_admitted)
 {
     struct peer *peer = calloc(1, sizeof *peer);
     if (peer == NULL) {
@@ -333,7 +333,7 @@ int peer_new(struct control *control, int fd, const struct ucred *cred)
                           .fd = fd,
                           .cred = *cred,
                           .called_ns = clock_ns(CLOCK_MONOTONIC),
-                          .is_admitted = control_admits(control, fd, cred),
+                          .is_admitted = is_admitted,
                           .input_starved = true,
                           .replies_end = &peer->replies};
     if (control->peers != NULL) {

@@ -55,8 +55,12 @@ struct lingering {
     pthread_t thread;
 };
 
+/* Handles one message of a peer: varlink_call(). */
+typedef int (*peer_call_fn)(struct peer *peer, const char *text, size_t text_bytes);
+
 struct control {
     struct control_params params;
+    peer_call_fn on_call;
     int listen_fd; /* owned */
     sd_event_source *listen_source;
     struct peer *peers;
@@ -134,8 +138,8 @@ struct peer {
     int error; /* what ended it while its callbacks could not */
 };
 
-/* A connection of `cred` (`fd` taken). Returns 0 or -errno. */
-int peer_new(struct control *control, int fd, const struct ucred *cred);
+/* A connection of `cred` (`fd` taken), which may use the sampler or not. Returns 0 or -errno. */
+int peer_new(struct control *control, int fd, const struct ucred *cred, bool is_admitted);
 /* Ends the connection, and with it its session, unless that is a detached one. */
 struct peer *peer_free(struct peer *peer);
 /* The same, not from its own callbacks: sends it the reason as a reply, an error, before that, as

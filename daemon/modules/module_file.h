@@ -7,7 +7,7 @@
  * opener threads only.
  */
 
-#include "module_cache.h"
+#include "module.h"
 #include "module_path.h"
 
 #include <sys/types.h>

@@ -13,6 +13,7 @@
  * account that wants everybody's libraries first delays nobody. Belongs to the main thread.
  */
 
+#include "elf_worker.h"
 #include "module_file.h"
 
 #define MODULE_QUEUE_USERS_MAX 1024 /* who are remembered although nothing of theirs waits */

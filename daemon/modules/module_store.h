@@ -6,6 +6,7 @@
  * belongs to the main thread but for module_entry_release().
  */
 
+#include "elf_worker.h"
 #include "module_file.h"
 
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
  * again. The oldest is forgotten first. Begins as zero bytes; belongs to the main thread.
  */
 
-#include "module_cache.h"
+#include "module.h"
 
 #define SLOW_FILES_MAX 256
 

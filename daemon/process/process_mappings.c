@@ -65,17 +65,6 @@ static void drop_file(struct process_account *account, struct mapped_file *file)
     free(file);
 }
 
-/* What of a process's weight is not in the room reserved for it. */
-static size_t unreserved(size_t weight)
-{
-    return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
-}
-
-size_t process_mappings_unreserved(const struct process *process)
-{
-    return unreserved(process->mapping_weight);
-}
-
 /* What finds no place leaves a time in which nobody knows what was there. */
 static void refuse(struct process_account *account, struct process *process, size_t count)
 {
@@ -89,8 +78,8 @@ static bool has_place(struct process_account *account, struct process *process,
     static const size_t max =
         PROCESS_TABLE_MAPPINGS_MAX - PROCESS_MAPPINGS_RESERVED * PROCESS_TABLE_PROCESSES_MAX;
     size_t weight = process->mapping_weight + file->weight;
-    size_t own = unreserved(process->mapping_weight);
-    size_t more = unreserved(weight) - own;
+    size_t own = process_unreserved_weight(process->mapping_weight);
+    size_t more = process_unreserved_weight(weight) - own;
     if (weight <= PROCESS_MAPPINGS_MAX &&
         (more == 0 ||
          (fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more) &&
@@ -104,9 +93,9 @@ static bool has_place(struct process_account *account, struct process *process,
 
 static void set_weight(struct process_account *account, struct process *process, size_t weight)
 {
-    size_t before = process_mappings_unreserved(process);
+    size_t before = process_unreserved_weight(process->mapping_weight);
     process->mapping_weight = weight;
-    size_t after = process_mappings_unreserved(process);
+    size_t after = process_unreserved_weight(process->mapping_weight);
     account->unreserved_weight += after - before;
     process->share->unreserved_weight += after - before;
 }

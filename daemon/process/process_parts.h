@@ -36,6 +36,12 @@ struct process_account {
     bool root_refused; /* something of root's found no place */
 };
 
+/* What of a process's weight is not in the room that each process has reserved. */
+static inline size_t process_unreserved_weight(size_t weight)
+{
+    return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
+}
+
 /* The share of an account, made when it has none. NULL when there is no memory. */
 struct process_share *process_share_get(struct process_account *table, uint32_t account);
 /* Frees a share to which no process is charged. */
@@ -89,6 +95,4 @@ void process_mappings_scan(struct process_account *account, struct process *proc
 /* Returns whether history is left. */
 bool process_mappings_prune(struct process_account *account, struct process *process,
                             uint64_t horizon_ns);
-/* The weight of a process's mappings beyond what each process has reserved. */
-size_t process_mappings_unreserved(const struct process *process);
 void process_mappings_done(struct process_account *account, struct process *process);

@@ -65,7 +65,7 @@ void process_share_move(struct process_account *table, struct process *process, 
 {
     struct process_share *from = process->share;
     struct process_share *to = process_share_get(table, account);
-    size_t unreserved_weight = process_mappings_unreserved(process);
+    size_t unreserved_weight = process_unreserved_weight(process->mapping_weight);
     if (to == NULL) {
         return;
     }

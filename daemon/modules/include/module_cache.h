@@ -8,96 +8,17 @@
  * with a table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed
  * when nobody needs a table for 60 s.
  *
- * Threads: module_cache_request() and the module_ticket_*() functions may be called from the
- * collector; everything else belongs to the main thread.
+ * Threads: module_cache_request() may be called from the collector; everything else belongs to the
+ * main thread.
  */
 
-#include "cfi_table.h"
 #include "elf_worker.h"
-#include "symbol_table.h"
+#include "module.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct module_cache;
-struct module_ticket;
-
-enum module_state {
-    MODULE_PENDING,
-    MODULE_READY,
-    MODULE_FAILED,
-};
-
-enum module_failure {
-    MODULE_FAILURE_NONE,
-    MODULE_FAILURE_NOT_FOUND,  /* gone, or not to be opened with the daemon's rights */
-    MODULE_FAILURE_NOT_FILE,   /* not a regular file */
-    MODULE_FAILURE_IDENTITY,   /* what is at the path now is not what was mapped */
-    MODULE_FAILURE_UNREADABLE, /* not ELF, or too broken or too large for the worker */
-    MODULE_FAILURE_WORKER,     /* the worker died over it */
-    MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
-};
-
-/* What is made of a file; each by itself. */
-enum module_table {
-    MODULE_SYMBOLS,
-    MODULE_CFI,
-    MODULE_TABLES,
-};
-
-/* The more urgent one first. */
-enum module_urgency {
-    MODULE_WANTED,   /* a sample waits for it */
-    MODULE_PREFETCH, /* it is likely to be needed */
-    MODULE_URGENCIES,
-};
-
-/* What the cache knows a file by. Equal identity, equal contents. */
-struct file_identity {
-    uint64_t device;
-    uint64_t inode;
-    uint64_t size_bytes;
-    int64_t changed_s; /* st_ctim */
-    int64_t changed_ns;
-    uint32_t generation; /* of the inode; 0 where the filesystem tells none */
-};
-
-static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
-           a->generation == b->generation;
-}
-
-/* One table of one file: shared by all tickets that turned out to name it. Alive while a ticket
- * that shows it is. */
-struct module {
-    struct file_identity identity; /* all zero: the kernel */
-    enum module_table table;       /* which of the two is there */
-    struct symbol_table symbols;
-    struct cfi_table cfi;
-};
-
-/*
- * What is known of a mapping whose file is wanted. Copied by the request. Device and inode are what
- * the record of the mapping, or /proc, said, and only a file that is this one counts: relatives
- * share what was known of a mapping before they parted, so the answer for one names the frames of
- * all, whatever that one has done to its memory and its mounts since.
- */
-struct module_query {
-    int32_t pid;            /* that maps it, possibly gone by now */
-    int32_t parent_pid;     /* under whose root the path is tried when the pid is gone */
-    uint64_t start_time_ns; /* of the process, CLOCK_BOOTTIME to 10 ms; 0, UINT64_MAX: unknown */
-    uint64_t start;
-    uint64_t end;
-    uint64_t file_offset;
-    const char *path; /* as mapped, absolute */
-    uint32_t device_major;
-    uint32_t device_minor;
-    uint64_t inode;
-    uint64_t inode_generation; /* 0: unknown */
-    uint64_t map_device;       /* of a perf map that was read before: as its module has it */
-};
 
 struct module_table_counts {
     uint64_t ready_count; /* tickets */
@@ -166,9 +87,3 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
                                                     const struct module_query *query,
                                                     uint32_t known_bytes);
-
-enum module_state module_ticket_state(const struct module_ticket *ticket);
-enum module_failure module_ticket_failure(const struct module_ticket *ticket);
-/* Once ready: borrowed for as long as the ticket is held. Equal files give equal pointers. */
-const struct module *module_ticket_module(const struct module_ticket *ticket);
-void module_ticket_release(struct module_ticket *ticket);
