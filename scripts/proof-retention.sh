@@ -26,7 +26,7 @@ preprocess() {
     for folder in "$source_dir"/{common,daemon/*,daemon/*/include}/; do
         include+=(-I "$folder")
     done
-    for source in "$source_dir"/daemon/{process/process_mappings,process/proc_scan,session/session,perf/perf_source,modules/module_cache}.c; do
+    for source in "$source_dir"/daemon/{process/process_mappings,process/proc_read,session/session,perf/perf_source,modules/module_cache}.c; do
         gcc -std=gnu17 -D_GNU_SOURCE -DCPU_PROFILERD_VERSION='"proof"' "${include[@]}" \
             -E "$source" -o "$work/$(basename "$source" .c).i" || die "cannot preprocess $source"
     done

@@ -12,7 +12,7 @@
 #include "cleanup.h"
 #include "grow.h"
 #include "json.h"
-#include "ledger.h"
+#include "recorded_books.h"
 #include "recording.h"
 #include "tables.h"
 
@@ -46,7 +46,7 @@ struct told_module {
 
 struct loader {
     struct profile *profile;
-    struct ledger ledger;
+    struct recorded_books books;
     uint32_t segment; /* from 1 */
     struct intern module_keys;
     struct told_module *modules; /* owned; by item of module_keys */
@@ -57,7 +57,7 @@ struct loader {
 
 static void loader_done(struct loader *loader)
 {
-    ledger_done(&loader->ledger);
+    recorded_books_done(&loader->books);
     intern_done(&loader->module_keys);
     intern_done(&loader->identities);
     intern_done(&loader->group_keys);
@@ -277,7 +277,7 @@ static int take_data(struct loader *loader, const struct fxt_data *data)
         return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment,
                                  data->payload, data->payload_bytes);
     }
-    return ledger_take(&loader->ledger, data);
+    return recorded_books_take(&loader->books, data);
 }
 
 static int on_record(const struct fxt_record *record, void *userdata)
@@ -301,7 +301,7 @@ static int on_record(const struct fxt_record *record, void *userdata)
         return take_data(loader, &record->data);
     case FXT_RECORD_MAGIC:
         loader->segment++;
-        return ledger_end_segment(&loader->ledger);
+        return recorded_books_end_segment(&loader->books);
     case FXT_RECORD_PROVIDER:
     case FXT_RECORD_INITIALIZATION:
     case FXT_RECORD_STRING:
@@ -437,7 +437,7 @@ static int finish(struct loader *loader)
         r = mappings_seal(&profile->tables->mappings);
     }
     if (r == 0) {
-        r = ledger_close(&loader->ledger, &profile->session_json, &profile->books_json);
+        r = recorded_books_close(&loader->books, &profile->session_json, &profile->books_json);
     }
     if (r == 0) {
         r = tell_orphans(profile);

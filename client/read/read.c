@@ -13,7 +13,7 @@
 #include "read.h"
 
 #include "attach.h"
-#include "books_table.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "json_out.h"
 #include "options.h"
@@ -213,7 +213,7 @@ static void print_summary(FILE *to, const struct reading *reading)
     }
     (void)fputs("\n\n", to);
     if (reading->has_ended) {
-        books_table_print(to, reading->scan.books_json);
+        books_print_print(to, reading->scan.books_json);
         (void)fputs("\nnothing is left to be read; profctl close ends the session\n", to);
     } else {
         (void)fputs("the session goes on, and another profctl read gives what follows\n", to);

@@ -9,7 +9,7 @@
 #include "record.h"
 
 #include "attach.h"
-#include "books_table.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "connection.h"
@@ -328,7 +328,7 @@ static void summarise(struct recording *recording)
     char rate[TEXT_RATE_BYTES];
     (void)fprintf(to, "%" PRIu64 " samples in %.3f s%s, %s", recording->scan.sample_count,
                   (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S,
-                  text_rate(books_table_period_ns(recording->scan.books_json), rate),
+                  text_rate(books_print_period_ns(recording->scan.books_json), rate),
                   text_size(output_size_bytes(recording->output), size));
     if (is_file) {
         (void)fputs(" in ", to);
@@ -341,7 +341,7 @@ static void summarise(struct recording *recording)
     }
     tell_early_end(recording);
     tell_unseen_targets(recording->request, &recording->scan);
-    books_table_print(to, recording->scan.books_json);
+    books_print_print(to, recording->scan.books_json);
     if (is_file) {
         (void)fputs("\nprofctl report ", to);
         text_print_argument(to, path);

@@ -4,7 +4,7 @@
  * A report for a person, as columns, and for a program, as one JSON object. Names are never cut:
  * one that is too long for its column pushes the rest of its line to the right.
  */
-#include "books_table.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "json_out.h"
 #include "report.h"
@@ -169,7 +169,7 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
     if (profile->inlines.is_wanted) {
         print_sources(file, profile);
     }
-    books_table_print(file, profile->books_json);
+    books_print_print(file, profile->books_json);
     if (profile->dropped_record_count > 0) {
         (void)fprintf(file, "%" PRIu64 " records were dropped, since the buffers were full\n",
                       profile->dropped_record_count);

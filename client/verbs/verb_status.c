@@ -4,7 +4,7 @@
  * `profctl status`: what the daemon says about itself, its kernel and its session.
  */
 #include "attach.h"
-#include "books_table.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "json_out.h"
 #include "options.h"
@@ -111,7 +111,7 @@ static int print_status(const struct session_status *session)
     print_session(session);
     print_members(cJSON_GetObjectItemCaseSensitive(session->tree, "session"));
     (void)fputc('\n', stdout);
-    books_table_print(stdout, books);
+    books_print_print(stdout, books);
     return EXIT_DONE;
 }
 

@@ -4,7 +4,7 @@
  * `profctl stop`: ends the sampling of the detached session; what it holds stays to be read.
  */
 #include "attach.h"
-#include "books_table.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "json.h"
 #include "json_out.h"
@@ -61,7 +61,7 @@ static void print_text(const struct connection_notes *notes, const struct sessio
         text_print(stdout, notes->stopped_by);
         (void)fputs("\n\n", stdout);
     }
-    books_table_print(stdout, books);
+    books_print_print(stdout, books);
     (void)printf("\n%s wait for profctl read -o FILE, until %s at least\n",
                  text_size(session->buffer_used_bytes, size),
                  session_clock(SESSION_UNREAD_S, closing));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The ledger wants its events in the order of their time, and those of a CPU come from two rings:
+ * The ticks wants its events in the order of their time, and those of a CPU come from two rings:
  * so one record is always taken ahead, and kept until its time has come. A loss is told as soon as
  * it is seen, without waiting for its time, since the time that it concerns begins with the record
  * before it. A ring that is full may have lost what no record tells of yet: that counts as a loss
@@ -18,9 +18,9 @@
 #define RATE_SPAN_NS UINT64_C(100000000)
 
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
-                      const struct perf_record_layout *layout, struct tick_ledger *ledger)
+                      const struct perf_record_layout *layout, struct cpu_ticks *ticks)
 {
-    *feed = (struct switch_feed){.ring = ring, .layout = layout, .ledger = ledger};
+    *feed = (struct switch_feed){.ring = ring, .layout = layout, .ticks = ticks};
 }
 
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns)
@@ -41,7 +41,7 @@ void switch_feed_refresh(struct switch_feed *feed)
 static void take_record(struct switch_feed *feed, const struct perf_record *record)
 {
     if (record->kind == PERF_KIND_LOST) {
-        tick_ledger_switches_lost(feed->ledger);
+        cpu_ticks_switches_lost(feed->ticks);
         feed->rate_count += record->lost.count;
     } else if (record->kind == PERF_KIND_SWITCH) {
         bool out = record->context_switch.out;
@@ -68,7 +68,7 @@ static void take_ahead(struct switch_feed *feed)
         struct perf_record record;
         if (r < 0 || perf_record_parse(feed->layout, bytes, size_bytes, &record) < 0) {
             feed->bad_count++;
-            tick_ledger_switches_lost(feed->ledger);
+            cpu_ticks_switches_lost(feed->ticks);
         } else {
             take_record(feed, &record);
         }
@@ -77,7 +77,7 @@ static void take_ahead(struct switch_feed *feed)
         }
     }
     if (!feed->has_next && feed->full) {
-        tick_ledger_switches_lost(feed->ledger);
+        cpu_ticks_switches_lost(feed->ticks);
         feed->full = false;
     }
 }
@@ -89,8 +89,7 @@ void switch_feed_until(struct switch_feed *feed, uint64_t time_ns)
     }
     take_ahead(feed);
     while (feed->has_next && feed->next.time_ns <= time_ns) {
-        tick_ledger_switch(feed->ledger, feed->next.time_ns, feed->next.was_idle,
-                           feed->next.is_idle);
+        cpu_ticks_switch(feed->ticks, feed->next.time_ns, feed->next.was_idle, feed->next.is_idle);
         feed->has_next = false;
         take_ahead(feed);
     }
@@ -121,12 +120,12 @@ enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
     if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / NS_PER_S) {
         feed->off = true;
         feed->retry_ns = time_ns + SWITCH_FEED_RETRY_NS;
-        tick_ledger_use_switches(feed->ledger, time_ns, false);
+        cpu_ticks_use_switches(feed->ticks, time_ns, false);
         return SWITCH_DISABLE;
     }
     if (feed->off && time_ns >= feed->retry_ns) {
         feed->off = false;
-        tick_ledger_use_switches(feed->ledger, time_ns, true);
+        cpu_ticks_use_switches(feed->ticks, time_ns, true);
         return SWITCH_ENABLE;
     }
     return SWITCH_KEEP;

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The listening side of the control socket. A connection gets a place (control_places.c) or is
- * closed at once. What a connection says is control_peer.c's (bytes and replies),
- * control_service.c's (calls) and control_methods.c's (what they do). The one session and the peer
- * that holds it are control_session.c's.
+ * The listening side of the control socket, and who may use the sampler. The socket's mode comes
+ * first: a client that cannot connect is not heard at all. Beyond that the administrator may have a
+ * list, which is asked once, when a connection is made, with what the kernel noted of the client
+ * then: whatever it becomes later, a connection stays what it was. A peer that is not on the list
+ * gets org.varlink.service, and a sentence.
+ *
+ * A connection gets a place (control_places.c) or is closed at once. What a connection says is
+ * control_peer.c's (bytes and replies), control_dispatch.c's (calls) and control_methods.c's (what
+ * they do). The one session and the peer that holds it are control_session.c's.
  */
 #include "cleanup.h"
 #include "clock.h"
 #include "control_peer.h"
+#include "json.h"
 #include "log.h"
+#include "sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +24,69 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#define GROUPS_AT_FIRST     32
+#define GROUPS_MAX          65536 /* the kernel's own limit */
 #define ACCEPTS_PER_EVENT   32
 #define ACCEPT_EVENTS_PER_S 1000 /* so that a failing accept() cannot take the CPU */
+
+/* The supplementary groups. Returned: free(). Returns 0 or -errno. */
+static int read_groups(int fd, gid_t **ret_gids, size_t *ret_count)
+{
+    for (size_t room = GROUPS_AT_FIRST; room <= GROUPS_MAX; room = GROUPS_MAX) {
+        cleanup_(freep) gid_t *gids = calloc(room, sizeof *gids);
+        socklen_t bytes = (socklen_t)(room * sizeof *gids);
+        if (gids == NULL) {
+            return -ENOMEM;
+        }
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &bytes) == 0) {
+            *ret_count = bytes / sizeof *gids;
+            *ret_gids = take_ptr(gids);
+            return 0;
+        }
+        if (errno != ERANGE || room == GROUPS_MAX) {
+            return -errno;
+        }
+    }
+    return -ERANGE;
+}
+
+/* Whether the administrator lets the user that was at the other end of `fd` when it connected, or
+ * one of its groups, use the sampler. What cannot be found out is a no. */
+static bool admits(const struct control *control, int fd, const struct ucred *cred)
+{
+    const struct daemon_config *config = control->params.config;
+    cleanup_(freep) gid_t *gids = NULL;
+    size_t count = 0;
+    if (daemon_config_admits(config, cred->uid, &cred->gid, 1)) {
+        return true;
+    }
+    int r = read_groups(fd, &gids, &count);
+    if (r < 0) {
+        (void)log_warning(r, "peer pid %d uid %u: its groups are not known, so none is allowed",
+                          (int)cred->pid, cred->uid);
+    }
+    return daemon_config_admits(config, cred->uid, gids, count);
+}
+
+int control_reply_not_admitted(struct peer *peer)
+{
+    struct fault fault = {0};
+    cleanup_(json_freep) cJSON *parameters = cJSON_CreateObject();
+    (void)fault_set(&fault, EACCES,
+                    "uid %u is not in allowed_uids, and none of its groups in allowed_gids, of "
+                    "%.120s; the administrator can put it there",
+                    peer->cred.uid, peer->control->params.config->limits.path);
+    if (cJSON_AddStringToObject(parameters, "text", fault.text) == NULL) {
+        return -ENOMEM;
+    }
+    return peer_reply_error(peer, SAMPLER_INTERFACE ".PermissionDenied", take_ptr(parameters));
+}
 
 /* Returns 0, and `fd` is taken; or -errno. */
 static int admit(struct control *control, int fd, const struct ucred *cred)
 {
     int r = control_make_place(control, cred->uid);
-    return r < 0 ? r : peer_new(control, fd, cred, control_admits(control, fd, cred));
+    return r < 0 ? r : peer_new(control, fd, cred, admits(control, fd, cred));
 }
 
 static void serve(struct control *control, int fd)

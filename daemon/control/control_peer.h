@@ -208,12 +208,7 @@ void control_release_session(struct peer *peer);
 /* Frees the session, if there is one. `why` goes to the log. */
 void control_close_session(struct control *control, const char *why);
 
-/*
- * Who may (control_access.c). control_admits() asks the kernel who was at the other end of `fd`
- * when it connected: whether the administrator lets that user, or one of its groups, use the
- * sampler. What cannot be found out is a no.
- */
-bool control_admits(const struct control *control, int fd, const struct ucred *cred);
+/* What a peer that the administrator's list does not have is answered. */
 int control_reply_not_admitted(struct peer *peer);
 
 /*

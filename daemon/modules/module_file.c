@@ -23,7 +23,7 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "mount_table.h"
-#include "proc_text.h"
+#include "proc_parse.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static bool find_maps_line(int process_fd, uint64_t address, struct mapping_desc
     for (size_t i = 0; !found && i < MAPS_LINES_MAX && getline(&text, &capacity, maps) > 0; i++) {
         struct mapping_description line;
         text[strcspn(text, "\n")] = '\0';
-        if (proc_text_maps_line(text, &line) < 0 || line.start > address) {
+        if (proc_parse_maps_line(text, &line) < 0 || line.start > address) {
             break;
         }
         if (address < line.end) {
@@ -333,7 +333,7 @@ static bool read_stat(int process_fd, struct proc_stat *ret)
     cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     text[bytes > 0 ? bytes : 0] = '\0';
-    return proc_text_stat(text, ret) == 0;
+    return proc_parse_stat(text, ret) == 0;
 }
 
 /* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
@@ -341,7 +341,7 @@ static uint64_t start_time_ns(int process_fd)
 {
     struct proc_stat stat;
     uint64_t start_ns = 0;
-    bool known = read_stat(process_fd, &stat) && proc_text_start_time(&stat, &start_ns) == 0;
+    bool known = read_stat(process_fd, &stat) && proc_parse_start_time(&stat, &start_ns) == 0;
     return known ? start_ns : 0;
 }
 
@@ -360,7 +360,7 @@ static int open_other_thread(int process_fd)
     for (size_t i = 0; found < 0 && i < THREADS_TRIED_MAX && (entry = readdir(threads)) != NULL;
          i++) {
         struct proc_stat stat;
-        cleanup_(closep) int thread_fd = open_process(proc_text_id(entry->d_name));
+        cleanup_(closep) int thread_fd = open_process(proc_parse_id(entry->d_name));
         if (thread_fd >= 0 && read_stat(thread_fd, &stat) && stat.state != 'Z') {
             found = take_fd(thread_fd);
         }
@@ -375,7 +375,7 @@ int module_search_process(const struct module_query *query)
     cleanup_(closep) int fd = open_process(query->pid);
     struct proc_stat stat;
     uint64_t began_ns = 0;
-    if (fd < 0 || !read_stat(fd, &stat) || proc_text_start_time(&stat, &began_ns) < 0) {
+    if (fd < 0 || !read_stat(fd, &stat) || proc_parse_start_time(&stat, &began_ns) < 0) {
         return -1;
     }
     bool known = query->start_time_ns != 0 && query->start_time_ns != UINT64_MAX;

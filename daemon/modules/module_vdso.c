@@ -10,7 +10,7 @@
 #include "module_file.h"
 
 #include "cleanup.h"
-#include "proc_text.h"
+#include "proc_parse.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool find_own_ranges(struct own_ranges *ret)
         const char *name = strrchr(text, ' ');
         bool is_own =
             name != NULL && (strncmp(name, " [vdso]", 7) == 0 || strncmp(name, " [vvar", 6) == 0);
-        if (is_own && ret->count < OWN_RANGES_MAX && proc_text_maps_line(text, &line) >= 0) {
+        if (is_own && ret->count < OWN_RANGES_MAX && proc_parse_maps_line(text, &line) >= 0) {
             ret->ranges[ret->count++] =
                 (struct range){(void *)(uintptr_t)line.start, (size_t)(line.end - line.start)};
         }

@@ -9,7 +9,7 @@
 
 #include "account.h"
 #include "cleanup.h"
-#include "proc_text.h"
+#include "proc_parse.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static uint32_t read_real_uid(int32_t pid)
         return PROCESS_OWNER_UNKNOWN;
     }
     text[bytes] = '\0';
-    return proc_text_real_uid(text, &uid) < 0 ? PROCESS_OWNER_UNKNOWN : uid;
+    return proc_parse_real_uid(text, &uid) < 0 ? PROCESS_OWNER_UNKNOWN : uid;
 }
 
 uint32_t process_owner(int32_t pid)

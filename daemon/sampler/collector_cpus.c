@@ -3,12 +3,12 @@
 /*
  * Readings of small files and of event counts, in the collector's own time: every drain of samples
  * for the counts, every second for idleness. The judging is done by others (cpu_presence,
- * tick_ledger).
+ * cpu_ticks).
  */
 #include "collector_cpus.h"
 
 #include "clock.h"
-#include "cpu_idle.h"
+#include "cpu_time.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,11 +16,11 @@
 
 #include "capacity.h"
 #include "cleanup.h"
-#include "held_samples.h"
-#include "late_stacks.h"
-#include "process_feed.h"
-#include "tick_accounts.h"
+#include "deferred_write.h"
+#include "sideband_feed.h"
+#include "ticks.h"
 #include "user_stack.h"
+#include "waiting_samples.h"
 
 #include <string.h>
 
@@ -49,14 +49,14 @@ struct drain {
     struct drain_counts counts;
     uint64_t bad_records;          /* of the rings of samples */
     struct drain_cpu_counts *cpus; /* cpu_count of them */
-    struct tick_accounts *accounts;
-    struct process_feed *feed;
+    struct ticks *accounts;
+    struct sideband_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
     bool sampling;      /* else there are no samples that sideband could get ahead of */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
-    struct held_samples *held;
-    struct late_stacks *late; /* NULL where no chains come later */
+    struct waiting_samples *held;
+    struct deferred_write *late; /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
@@ -72,19 +72,19 @@ struct drain *drain_new(const struct drain_config *config)
     }
     drain->config = *config;
     drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
-    drain->accounts = tick_accounts_new(config->source);
+    drain->accounts = ticks_new(config->source);
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
         .max_depth = config->max_stack_depth,
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = held_samples_new(HELD_BYTES);
+    drain->held = waiting_samples_new(HELD_BYTES);
     if (config->code != NULL) {
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
     if (config->source->deferring) {
-        drain->late = late_stacks_new(&(struct late_stacks_config){
+        drain->late = deferred_write_new(&(struct deferred_write_config){
             .processes = config->processes,
             .trace = config->trace,
             .stack = &drain->stack,
@@ -92,7 +92,7 @@ struct drain *drain_new(const struct drain_config *config)
             .cpu_count = config->source->cpu_count,
         });
     }
-    drain->feed = process_feed_new(&(struct process_feed_config){
+    drain->feed = sideband_feed_new(&(struct sideband_feed_config){
         .source = config->source,
         .processes = config->processes,
         .filter = config->filter,
@@ -110,12 +110,12 @@ struct drain *drain_new(const struct drain_config *config)
 struct drain *drain_free(struct drain *drain)
 {
     if (drain != NULL) {
-        (void)process_feed_free(drain->feed);
-        (void)held_samples_free(drain->held);
-        (void)late_stacks_free(drain->late);
+        (void)sideband_feed_free(drain->feed);
+        (void)waiting_samples_free(drain->held);
+        (void)deferred_write_free(drain->late);
         (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
-        (void)tick_accounts_free(drain->accounts);
+        (void)ticks_free(drain->accounts);
         free(drain);
     }
     return NULL;
@@ -123,17 +123,17 @@ struct drain *drain_free(struct drain *drain)
 
 void drain_sideband(struct drain *drain, uint64_t horizon_ns)
 {
-    drain->quiet = !process_feed_queue(drain->feed);
+    drain->quiet = !sideband_feed_queue(drain->feed);
     size_t room = drain->ahead_count < MERGED_MAX ? MERGED_MAX - drain->ahead_count : 0;
     if (!drain->sampling) {
         room = SIZE_MAX;
     }
-    (void)process_feed_apply(drain->feed, horizon_ns, room, &drain->ahead_count);
+    (void)sideband_feed_apply(drain->feed, horizon_ns, room, &drain->ahead_count);
 }
 
 bool drain_is_pressed(const struct drain *drain)
 {
-    return process_feed_waiting(drain->feed) > WAITING_MAX;
+    return sideband_feed_waiting(drain->feed) > WAITING_MAX;
 }
 
 bool drain_is_quiet(const struct drain *drain)
@@ -156,9 +156,10 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     bool uncertain = false;
     uint64_t unready_before = unready_count(drain);
     /* What has no name has no frames either: they would be those of the program that had it. */
-    bool disowned = process_feed_disown(drain->feed, process, sample);
+    bool disowned = sideband_feed_disown(drain->feed, process, sample);
     if (!disowned && drain->late != NULL && record->sample.deferred) {
-        unmapped = late_stacks_sample(drain->late, cpu_index, record, sample, process, &uncertain);
+        unmapped =
+            deferred_write_sample(drain->late, cpu_index, record, sample, process, &uncertain);
     } else if (disowned || user_stack_take(&drain->stack, &record->sample, process, settle, sample,
                                            &unmapped)) {
         trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
@@ -171,12 +172,12 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     drain->counts.cold_stacks += unready_count(drain) > unready_before;
     drain->counts.mapping_uncertain +=
         uncertain ||
-        (process != NULL && process_feed_is_doubtful(drain->feed, process, sample->time_ns));
+        (process != NULL && sideband_feed_is_doubtful(drain->feed, process, sample->time_ns));
     drain->counts.stitched_stacks += sample->quality == STACK_STITCHED;
     drain->counts.unproved_stacks += sample->quality == STACK_UNPROVED;
     drain->counts.truncated_stacks += stack_is_truncated(sample->quality);
     if ((uncertain || unmapped) && process != NULL) {
-        process_feed_reread(drain->feed, process, sample->time_ns);
+        sideband_feed_reread(drain->feed, process, sample->time_ns);
     }
     return true;
 }
@@ -208,7 +209,7 @@ enum outcome {
 static bool is_wanted(struct drain *drain, const struct sample *sample, struct process *process,
                       bool settle, bool *ret_awaited)
 {
-    if (process != NULL && process_feed_identify(drain->feed, process, sample->time_ns)) {
+    if (process != NULL && sideband_feed_identify(drain->feed, process, sample->time_ns)) {
         *ret_awaited = !settle;
     }
     return filter_matches(drain->config.filter, process, sample->pid, sample->tid, sample->time_ns);
@@ -224,7 +225,7 @@ static enum outcome take_sample(struct drain *drain, size_t cpu_index,
     /* The chain that comes later is not kept for as long as a reading may take. */
     bool patient = !settle && !record->sample.deferred;
     bool awaited = false;
-    struct process *process = process_feed_find(drain->feed, &sample, !patient, &awaited);
+    struct process *process = sideband_feed_find(drain->feed, &sample, !patient, &awaited);
     if (!awaited && !wanted) {
         wanted = is_wanted(drain, &sample, process, !patient, &awaited);
     }
@@ -247,7 +248,7 @@ static void handle_sample(struct drain *drain, size_t cpu_index, const struct pe
 {
     enum outcome outcome = take_sample(drain, cpu_index, record, false, false);
     bool wanted = outcome == OUTCOME_COLD;
-    if (outcome != OUTCOME_TAKEN && !held_samples_add(drain->held, cpu_index, record, wanted)) {
+    if (outcome != OUTCOME_TAKEN && !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
         (void)take_sample(drain, cpu_index, record, wanted, true);
     }
 }
@@ -262,15 +263,15 @@ void drain_prefetch(struct drain *drain)
 /* Takes the oldest ones that have waited for long enough, whatever is known by now. */
 static void settle_expired(struct drain *drain, uint64_t time_ns)
 {
-    const struct held_sample *held = held_samples_first(drain->held);
+    const struct held_sample *held = waiting_samples_first(drain->held);
     for (size_t i = 0;
          i < EXPIRED_MAX && held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns; i++) {
-        const struct held_sample *next = held_samples_next(drain->held, held);
+        const struct held_sample *next = waiting_samples_next(drain->held, held);
         if (drain->next_retry == held) {
             drain->next_retry = next;
         }
         (void)take_sample(drain, held->cpu_index, &held->record, held->wanted, true);
-        held_samples_release(drain->held, held);
+        waiting_samples_release(drain->held, held);
         held = next;
     }
 }
@@ -285,7 +286,7 @@ static void retry_held(struct drain *drain)
 {
     size_t retry_count = 0;
     if (drain->next_retry == NULL && (drain->came.tables || drain->came.readings)) {
-        drain->next_retry = held_samples_first(drain->held);
+        drain->next_retry = waiting_samples_first(drain->held);
         drain->retried = drain->came;
         drain->came = (struct news){0};
     }
@@ -294,17 +295,17 @@ static void retry_held(struct drain *drain)
                        frame_count(drain) < frames_limit && drain->next_retry != NULL;
          i++) {
         const struct held_sample *held = drain->next_retry;
-        drain->next_retry = held_samples_next(drain->held, held);
+        drain->next_retry = waiting_samples_next(drain->held, held);
         if (held->wanted ? !drain->retried.tables : !drain->retried.readings) {
             continue;
         }
         retry_count++;
         switch (take_sample(drain, held->cpu_index, &held->record, held->wanted, false)) {
         case OUTCOME_TAKEN:
-            held_samples_release(drain->held, held);
+            waiting_samples_release(drain->held, held);
             break;
         case OUTCOME_COLD:
-            held_samples_mark_wanted(drain->held, held);
+            waiting_samples_mark_wanted(drain->held, held);
             break;
         case OUTCOME_EARLY:
             break;
@@ -315,14 +316,14 @@ static void retry_held(struct drain *drain)
 size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
     struct code_map *code = drain->config.code;
-    drain->came.readings = process_feed_take_news(drain->feed) || drain->came.readings;
+    drain->came.readings = sideband_feed_take_news(drain->feed) || drain->came.readings;
     drain->came.tables = (code != NULL && code_map_poll(code)) || drain->came.tables;
     settle_expired(drain, time_ns);
     retry_held(drain);
     if (code != NULL) {
         drain->counts.code = code_map_counts(code);
     }
-    return held_samples_count(drain->held);
+    return waiting_samples_count(drain->held);
 }
 
 /*
@@ -358,7 +359,7 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
-            tick_accounts_take(drain->accounts, cpu_index, &record);
+            ticks_take(drain->accounts, cpu_index, &record);
             if (record.kind == PERF_KIND_SAMPLE) {
                 handle_sample(drain, cpu_index, &record);
             }
@@ -379,51 +380,51 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     for (size_t i = 0; i < source->cpu_count; i++) {
         perf_ring_refresh(&source->cpus[i].sample_ring);
     }
-    tick_accounts_refresh(drain->accounts);
-    drain->quiet = !process_feed_queue(drain->feed);
+    ticks_refresh(drain->accounts);
+    drain->quiet = !sideband_feed_queue(drain->feed);
     uint64_t reached_ns = 0;
     do {
-        reached_ns = process_feed_apply(drain->feed, horizon_ns, MERGED_MAX, &drain->ahead_count);
+        reached_ns = sideband_feed_apply(drain->feed, horizon_ns, MERGED_MAX, &drain->ahead_count);
         for (size_t i = 0; i < source->cpu_count; i++) {
             drain_samples(drain, i, reached_ns);
         }
         drain->ahead_count = 0;
-    } while (process_feed_has_more(drain->feed, horizon_ns));
+    } while (sideband_feed_has_more(drain->feed, horizon_ns));
     if (drain->late != NULL) {
-        drain->counts.truncated_stacks += late_stacks_end_round(drain->late, horizon_ns);
-        drain->counts.orphan_partials = late_stacks_counts(drain->late).orphan_partials;
-        drain->counts.orphan_completions = late_stacks_counts(drain->late).orphan_completions;
+        drain->counts.truncated_stacks += deferred_write_end_round(drain->late, horizon_ns);
+        drain->counts.orphan_partials = deferred_write_counts(drain->late).orphan_partials;
+        drain->counts.orphan_completions = deferred_write_counts(drain->late).orphan_completions;
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
-        tick_accounts_reach(drain->accounts, i, horizon_ns);
+        ticks_reach(drain->accounts, i, horizon_ns);
     }
 }
 
 void drain_start(struct drain *drain)
 {
-    tick_accounts_start(drain->accounts);
+    ticks_start(drain->accounts);
     drain->sampling = true;
     drain->ahead_count = 0;
 }
 
 void drain_stop(struct drain *drain)
 {
-    tick_accounts_end(drain->accounts);
+    ticks_end(drain->accounts);
     drain_all(drain, UINT64_MAX);
-    tick_accounts_close(drain->accounts);
+    ticks_close(drain->accounts);
     drain->sampling = false;
 }
 
 void drain_suspended(struct drain *drain, uint64_t jump_ns)
 {
-    tick_accounts_suspended(drain->accounts, jump_ns);
+    ticks_suspended(drain->accounts, jump_ns);
 }
 
 void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
 {
     if (cpu_index < drain->config.source->cpu_count) {
-        tick_accounts_lose(drain->accounts, cpu_index, time_ns);
-        process_feed_lose(drain->feed, cpu_index, time_ns);
+        ticks_lose(drain->accounts, cpu_index, time_ns);
+        sideband_feed_lose(drain->feed, cpu_index, time_ns);
     }
 }
 
@@ -431,8 +432,8 @@ bool drain_is_empty(struct drain *drain, size_t cpu_index)
 {
     struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
     struct perf_ring *rings[] = {&cpu->sample_ring, &cpu->sideband_ring};
-    bool empty = cpu_index >= drain->config.source->cpu_count ||
-                 tick_accounts_drained(drain->accounts, cpu_index);
+    bool empty =
+        cpu_index >= drain->config.source->cpu_count || ticks_drained(drain->accounts, cpu_index);
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
         perf_ring_refresh(rings[i]);
         empty = empty && rings[i]->head == rings[i]->tail;
@@ -443,55 +444,55 @@ bool drain_is_empty(struct drain *drain, size_t cpu_index)
 void drain_leave_cpu(struct drain *drain, size_t cpu_index)
 {
     if (cpu_index < drain->config.source->cpu_count) {
-        tick_accounts_leave(drain->accounts, cpu_index);
+        ticks_leave(drain->accounts, cpu_index);
     }
 }
 
 void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
 {
-    process_feed_gap(drain->feed, cpu_index, from_ns, to_ns);
+    sideband_feed_gap(drain->feed, cpu_index, from_ns, to_ns);
 }
 
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns)
 {
-    process_feed_renew(drain->feed, cpu_index, gap_to_ns);
+    sideband_feed_renew(drain->feed, cpu_index, gap_to_ns);
     if (enabled) {
-        tick_accounts_return(drain->accounts, cpu_index);
+        ticks_return(drain->accounts, cpu_index);
     }
 }
 
 enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
-    return tick_accounts_wish(drain->accounts, cpu_index, horizon_ns);
+    return ticks_wish(drain->accounts, cpu_index, horizon_ns);
 }
 
 void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
 {
-    tick_accounts_tell_idle(drain->accounts, cpu_index, idle_ns);
+    ticks_tell_idle(drain->accounts, cpu_index, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
 {
-    return process_feed_take_rescan(drain->feed);
+    return sideband_feed_take_rescan(drain->feed);
 }
 
 void drain_walk(struct drain *drain)
 {
-    process_feed_walk(drain->feed);
+    sideband_feed_walk(drain->feed);
 }
 
 bool drain_is_walking(const struct drain *drain)
 {
-    return process_feed_is_walking(drain->feed);
+    return sideband_feed_is_walking(drain->feed);
 }
 
 const struct drain_counts *drain_counts(struct drain *drain)
 {
-    struct process_feed_counts sideband = process_feed_counts(drain->feed);
+    struct sideband_feed_counts sideband = sideband_feed_counts(drain->feed);
     drain->counts.bad_records =
-        drain->bad_records + sideband.bad_records + tick_accounts_bad_count(drain->accounts);
+        drain->bad_records + sideband.bad_records + ticks_bad_count(drain->accounts);
     drain->counts.table_refused = process_table_counts(drain->config.processes).refused_count +
-                                  process_feed_counts(drain->feed).refused;
+                                  sideband_feed_counts(drain->feed).refused;
     drain->counts.sideband_lost = sideband.lost;
     drain->counts.proc_unread = sideband.proc_unread;
     drain->counts.proc_hung_pid = sideband.proc_hung_pid;
@@ -504,7 +505,7 @@ const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
         struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
         drain->cpus[i].kept = counts.kept;
         drain->cpus[i].dropped = counts.dropped;
-        drain->cpus[i].ticks = tick_accounts_counts(drain->accounts, i);
+        drain->cpus[i].ticks = ticks_counts(drain->accounts, i);
     }
     return drain->cpus;
 }

@@ -9,7 +9,7 @@
 
 #include "drain.h"
 #include "fake_module_cache.h"
-#include "fake_proc_reader.h"
+#include "fake_proc_pool.h"
 #include "trace_reader.h"
 
 #include "perf_abi.h"

@@ -3,7 +3,7 @@
 /* The books close: what is measured adds up, what is not is said to be unknown. */
 #include "books.h"
 #include "clock.h"
-#include "cpu_idle.h"
+#include "cpu_time.h"
 
 #include <poll.h>
 #include <setjmp.h>

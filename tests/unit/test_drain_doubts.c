@@ -326,7 +326,7 @@ static void readings_that_wait_for_sideband_hold_up_the_next_ones(void **state)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_anybody, NULL);
-    fake_proc_set_bytes(PROC_READER_BYTES_MAX);
+    fake_proc_set_bytes(PROC_POOL_BYTES_MAX);
     process_table_exit(world->processes, PID, PID, 160);
     process_table_comm(world->processes, PID, PID, "new", true, 170);
     put_sample(world, 300, false); /* in no mapping */

@@ -4,8 +4,8 @@
  * Readings of /proc that are too much for one round: what is told of them in each, and as what a
  * process counts meanwhile. /proc is made up.
  */
-#include "fake_proc_reader.h"
-#include "process_readings.h"
+#include "fake_proc_pool.h"
+#include "proc_feed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 struct world {
     struct process_table *processes;
     struct filter *filter;
-    struct process_readings *readings;
+    struct proc_feed *readings;
     struct mapping_description *mappings;
 };
 
@@ -45,7 +45,7 @@ static int set_up(void **state)
     assert_non_null(world);
     world->processes = process_table_new(NULL, NULL);
     world->filter = filter_new(&(struct filter_config){0});
-    world->readings = process_readings_new(world->processes, world->filter);
+    world->readings = proc_feed_new(world->processes, world->filter);
     world->mappings = calloc(MAPPINGS, sizeof *world->mappings);
     assert_non_null(world->mappings);
     for (size_t i = 0; i < MAPPINGS; i++) {
@@ -61,7 +61,7 @@ static int tear_down(void **state)
 {
     struct world *world = *state;
     fake_proc_set(NULL, NULL);
-    (void)process_readings_free(world->readings);
+    (void)proc_feed_free(world->readings);
     (void)filter_free(world->filter);
     (void)process_table_free(world->processes);
     free(world->mappings);
@@ -77,9 +77,9 @@ static size_t count_mappings(struct world *world)
 static void apply_round(struct world *world)
 {
     size_t before = count_mappings(world);
-    process_readings_begin_round(world->readings);
+    proc_feed_begin_round(world->readings);
     for (int i = 0; i < 10; i++) { /* samples ask within a round, too */
-        (void)process_readings_apply(world->readings, UINT64_MAX);
+        (void)proc_feed_apply(world->readings, UINT64_MAX);
     }
     assert_true(count_mappings(world) <= before + ROUND_MOST);
 }
@@ -87,7 +87,7 @@ static void apply_round(struct world *world)
 static void a_large_reading_is_told_in_parts(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(process_readings_ask(world->readings, PID, 0, 2000), READING_ASKED);
+    assert_int_equal(proc_feed_ask(world->readings, PID, 0, 2000), READING_ASKED);
     for (size_t round = 1; round <= 3; round++) {
         apply_round(world);
         const struct process *process = process_table_find(world->processes, PID, 2000);
@@ -95,7 +95,7 @@ static void a_large_reading_is_told_in_parts(void **state)
         assert_int_equal(process->thread_count, 2);
         /* Until all is told, samples wait for it. */
         assert_int_equal(process->scanned, round == 3);
-        assert_int_equal(process_readings_ask(world->readings, PID, 0, 2000),
+        assert_int_equal(proc_feed_ask(world->readings, PID, 0, 2000),
                          round == 3 ? READING_CAME : READING_COMES);
     }
     assert_int_equal(count_mappings(world), MAPPINGS);
@@ -104,7 +104,7 @@ static void a_large_reading_is_told_in_parts(void **state)
 static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
 {
     struct world *world = *state;
-    (void)process_readings_ask(world->readings, PID, 0, 2000);
+    (void)proc_feed_ask(world->readings, PID, 0, 2000);
     for (size_t round = 0; round < 3; round++) {
         apply_round(world);
     }
@@ -113,7 +113,7 @@ static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
     for (size_t i = 0; i < MAPPINGS; i++) {
         world->mappings[i].inode = 2;
     }
-    process_readings_reread(world->readings, process, 3000);
+    proc_feed_reread(world->readings, process, 3000);
     for (size_t round = 1; round <= 3; round++) {
         apply_round(world);
         struct mapping *last =
@@ -127,16 +127,16 @@ static void many_readings_are_told_one_after_the_other(void **state)
 {
     struct world *world = *state;
     for (int32_t pid = PID; pid < PID + 4; pid++) {
-        assert_int_equal(process_readings_ask(world->readings, pid, 0, 2000), READING_ASKED);
+        assert_int_equal(proc_feed_ask(world->readings, pid, 0, 2000), READING_ASKED);
     }
     /* 160,000 mappings. */
     for (size_t round = 1; round <= 9; round++) {
         apply_round(world);
     }
-    assert_int_not_equal(process_readings_ask(world->readings, PID + 3, 0, 2000), READING_CAME);
+    assert_int_not_equal(proc_feed_ask(world->readings, PID + 3, 0, 2000), READING_CAME);
     apply_round(world);
     for (int32_t pid = PID; pid < PID + 4; pid++) {
-        assert_int_equal(process_readings_ask(world->readings, pid, 0, 2000), READING_CAME);
+        assert_int_equal(proc_feed_ask(world->readings, pid, 0, 2000), READING_CAME);
     }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes tests/data/rings/deferred.rings, which unit.late_stacks plays: a second and a half of this kernel's rings,
+# Makes tests/data/rings/deferred.rings, which unit.deferred_write plays: a second and a half of this kernel's rings,
 # with a program that is half of its time in the kernel and goes from CPU to CPU, and one whose children
 # execute and exit. It is left in $RESULTS. What is recorded says where programs lie, so they lie in /tmp.
 . "${0%/*}/../system/lib.sh"

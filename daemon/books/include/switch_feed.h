@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * From one CPU's ring of switch records into its ledger, as far as the ledger's time has come; and
+ * From one CPU's ring of switch records into its ticks, as far as the ticks's time has come; and
  * whether there are so many of them that it is better to do without. Pure.
  */
 
+#include "cpu_ticks.h"
 #include "perf_record.h"
 #include "perf_ring.h"
-#include "tick_ledger.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 struct switch_feed {
     struct perf_ring *ring; /* borrowed, as the next two; NULL: no records */
     const struct perf_record_layout *layout;
-    struct tick_ledger *ledger;
+    struct cpu_ticks *ticks;
     bool full; /* the ring was, so that later records may be lost */
     bool has_next;
     struct {
@@ -35,7 +35,7 @@ struct switch_feed {
 };
 
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
-                      const struct perf_record_layout *layout, struct tick_ledger *ledger);
+                      const struct perf_record_layout *layout, struct cpu_ticks *ticks);
 
 /* Sampling has been enabled, and the records with it. */
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns);

@@ -12,7 +12,7 @@
 
 #define HUNG_PROCESSES_MAX 64
 
-/* `start_time_ns` is that of /proc/PID/stat: proc_text_start_time(). */
+/* `start_time_ns` is that of /proc/PID/stat: proc_parse_start_time(). */
 void hung_processes_add(int32_t pid, uint64_t start_time_ns);
 /* It has answered after all. */
 void hung_processes_remove(int32_t pid, uint64_t start_time_ns);

@@ -7,12 +7,12 @@
  */
 
 #include "code_map.h"
+#include "cpu_ticks.h"
 #include "filter.h"
 #include "perf_source.h"
 #include "process_table.h"
 #include "session_config.h"
 #include "switch_feed.h"
-#include "tick_ledger.h"
 #include "trace.h"
 
 #include <stdbool.h>

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The object may come from a file that anybody wrote: members that are missing, or not numbers, are
+ * printed as "-". A column that has nothing else is left out.
+ */
+#include "books_print.h"
+
+#include "cleanup.h"
+#include "extremes.h"
+#include "json.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define CELL_BYTES   24
+#define COLUMN_COUNT (sizeof columns / sizeof columns[0])
+#define DEPTH_MAX    16
+
+static const char *const columns[] = {
+    "expected", "received",    "lost", "throttled", "missed",
+    "idle",     "unexplained", "kept", "filtered",  "dropped",
+};
+
+/* Sums that concern all CPUs, said only when they are not 0. */
+static const struct {
+    const char *member;
+    const char *of_one;
+    const char *of_many;
+} remarks[] = {
+    {"truncated_stacks", "stack does not reach its root", "stacks do not reach their root"},
+    {"stitched_stacks", "of them was brought to its root from earlier ones of its thread",
+     "of them were brought to their root from earlier ones of their thread"},
+    {"unproved_stacks", "stack reaches its root by a frame pointer that is not proved to be one",
+     "stacks reach their root by frame pointers that are not proved to be some"},
+    {"cold_stacks", "stack was unwound before all tables had come",
+     "stacks were unwound before all tables had come"},
+    {"mapping_uncertain", "sample was taken while what was mapped was uncertain",
+     "samples were taken while what was mapped was uncertain"},
+    {"modules_unread", "module could not be read, so its functions have no names",
+     "modules could not be read, so their functions have no names"},
+    {"proc_unread", "time /proc could not be read, or not whole, for some process",
+     "times /proc could not be read, or not whole, for some process"},
+    {"sideband_lost", "record of what processes do was lost; all were read again",
+     "records of what processes do were lost; all were read again"},
+    {"bad_records", "record of the kernel made no sense", "records of the kernel made no sense"},
+    {"table_refused", "process, thread, mapping or name found no place in the daemon's table",
+     "processes, threads, mappings and names found no place in the daemon's table"},
+    {"names_refused", "function has no name, since its user had used up a share of the recording's",
+     "functions have no names, since their user had used up a share of the recording's"},
+    {"mappings_refused",
+     "mapping is unknown, since its user had used up a share of the recording's",
+     "mappings are unknown, since their user had used up a share of the recording's"},
+    {"addresses_refused", "address has no name, since its user had too many that waited for one",
+     "addresses have no names, since their user had too many that waited for one"},
+    {"tasks_refused",
+     "process or thread found no room in its user's share; its samples are dropped",
+     "processes and threads found no room in their user's share; their samples are dropped"},
+    {"orphan_partials", "sample has no stack, since it never came",
+     "samples have no stack, since it never came"},
+    {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},
+};
+
+/* More than this of a CPU's ticks in one of these, and the profile is not what it seems. */
+#define WARNING_PERCENT 1
+#define WARNINGS_MAX    8 /* lines; machines have many CPUs */
+
+static const struct {
+    const char *member;
+    const char *text;
+    int64_t at_ends; /* of every run, however short: the fractions of a period (docs/books.md) */
+} warnings[] = {
+    {"lost", "the daemon did not empty the ring in time; lower the rate or stack_copy_bytes", 0},
+    {"throttled",
+     "the kernel held the timer back; raise kernel.perf_event_max_sample_rate, and set "
+     "kernel.perf_cpu_time_max_percent to 0, or it falls again",
+     0},
+    {"missed", NULL, 0}, /* write_missed() */
+    {"unexplained",
+     "nothing that is measured says where they went; THE BOOKS in profctl(1) says what can be "
+     "in it",
+     2},
+    {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu", 0},
+};
+
+/* Returns whether there is a number. */
+static bool print_cell(const cJSON *row, const char *member, char *into)
+{
+    int64_t number = 0;
+    if (json_read_integer(cJSON_GetObjectItemCaseSensitive(row, member), -JSON_INTEGER_MAX,
+                          JSON_INTEGER_MAX, &number)) {
+        (void)snprintf(into, CELL_BYTES, "%" PRId64, number);
+        return true;
+    }
+    (void)snprintf(into, CELL_BYTES, "-");
+    return false;
+}
+
+/* A column without a number keeps the width 0. */
+static void widen(const cJSON *row, size_t *widths)
+{
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        char cell[CELL_BYTES];
+        if (print_cell(row, columns[i], cell)) {
+            widths[i] = max_u64(widths[i], max_u64(strlen(columns[i]), strlen(cell)));
+        }
+    }
+}
+
+static void print_row(FILE *file, const char *label, const cJSON *row, const size_t *widths)
+{
+    (void)fprintf(file, "%5s", label);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        char cell[CELL_BYTES];
+        (void)print_cell(row, columns[i], cell);
+        if (widths[i] > 0) {
+            (void)fprintf(file, "  %*s", (int)widths[i], cell);
+        }
+    }
+    (void)fputc('\n', file);
+}
+
+static void print_remarks(FILE *file, const cJSON *books)
+{
+    const cJSON *source = cJSON_GetObjectItemCaseSensitive(books, "idle_source");
+    if (cJSON_IsString(source)) {
+        (void)fputs("idle as told by ", file);
+        text_print(file, source->valuestring);
+        (void)fputc('\n', file);
+    }
+    for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
+        int64_t count = 0;
+        if (json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
+                              JSON_INTEGER_MAX, &count)) {
+            (void)fprintf(file, "%" PRId64 " %s\n", count,
+                          count == 1 ? remarks[i].of_one : remarks[i].of_many);
+        }
+    }
+}
+
+static bool read_count(const cJSON *row, const char *member, int64_t *ret)
+{
+    return json_read_integer(cJSON_GetObjectItemCaseSensitive(row, member), -JSON_INTEGER_MAX,
+                             JSON_INTEGER_MAX, ret);
+}
+
+/* A member of the row, 0 where it has none or less. */
+static double amount(const cJSON *row, const char *member)
+{
+    int64_t count = 0;
+    return read_count(row, member, &count) && count > 0 ? (double)count : 0;
+}
+
+/*
+ * Why ticks were missed, by the numbers: what was stolen, in ticks, answers for at least half of
+ * them; or samples came so close upon each other that each was still at work when the next was due;
+ * or neither, and interrupts were off.
+ */
+static void write_missed(FILE *file, const cJSON *row, double period_ns)
+{
+    double missed = amount(row, "missed");
+    double steal_ns = amount(row, "steal_ns");
+    double busy_ns = (amount(row, "expected") - amount(row, "idle")) * period_ns;
+    double taken = amount(row, "received") + amount(row, "lost");
+    if (period_ns > 0 && 2 * steal_ns >= missed * period_ns) {
+        (void)fprintf(file,
+                      "the hypervisor ran something else for %.0f ms; what ran then is not in the "
+                      "profile",
+                      steal_ns / 1e6);
+    } else if (2 * amount(row, "crowded") >= missed && taken > 0 && busy_ns > 0) {
+        (void)fprintf(file,
+                      "a sample takes longer than the %.1f us from a tick to the next: they came "
+                      "%.1f us apart; lower the rate to %.0f Hz",
+                      period_ns / 1e3, busy_ns / taken / 1e3, 1e9 * taken / busy_ns);
+    } else {
+        (void)fprintf(file,
+                      "the timer's interrupt came too late for them: interrupts were off%s; what "
+                      "ran then is not in the profile",
+                      steal_ns > 0 ? ""
+                                   : ", or a hypervisor that does not tell ran something else");
+        if (steal_ns > 0) {
+            (void)fprintf(file, " (the hypervisor took %.0f ms of it)", steal_ns / 1e6);
+        }
+    }
+}
+
+/* Says what is wrong with one term. */
+static void write_warning(FILE *file, const char *label, const cJSON *row, double period_ns,
+                          size_t which, double percent)
+{
+    (void)fprintf(file, "warning: %s: %.1f %% of the ticks are %s: ", label, percent,
+                  warnings[which].member);
+    if (warnings[which].text == NULL) {
+        write_missed(file, row, period_ns);
+    } else {
+        (void)fputs(warnings[which].text, file);
+    }
+    (void)fputc('\n', file);
+}
+
+/* Warns of one CPU, or of all; returns how many warnings there were, with those beyond the limit.
+ */
+static size_t warn(FILE *file, const char *label, const cJSON *row, double period_ns,
+                   size_t count_before)
+{
+    size_t count = count_before;
+    int64_t expected = 0;
+    if (!read_count(row, "expected", &expected) || expected <= 0) {
+        return count;
+    }
+    for (size_t i = 0; i < sizeof warnings / sizeof warnings[0]; i++) {
+        int64_t ticks = 0;
+        if (!read_count(row, warnings[i].member, &ticks)) {
+            continue;
+        }
+        double percent = 100 * (double)ticks / (double)expected;
+        if (fabs(percent) > WARNING_PERCENT && imaxabs(ticks) > warnings[i].at_ends) {
+            if (count < WARNINGS_MAX) {
+                write_warning(file, label, row, period_ns, i, percent);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total, double period_ns)
+{
+    size_t count = 0;
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        char number[CELL_BYTES];
+        char label[CELL_BYTES + 4];
+        (void)print_cell(cpu, "cpu", number);
+        (void)snprintf(label, sizeof label, "cpu %s", number);
+        count = warn(file, label, cpu, period_ns, count);
+    }
+    if (cJSON_GetArraySize(cpus) == 0) {
+        count = warn(file, "all CPUs", total, period_ns, count);
+    }
+    if (count > WARNINGS_MAX) {
+        (void)fprintf(file, "warning: and %zu more of the same\n", count - WARNINGS_MAX);
+    }
+}
+
+uint64_t books_print_period_ns(const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = NULL;
+    int64_t period_ns = 0;
+    if (books_json != NULL &&
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) >= 0) {
+        (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, "period_ns"), 1,
+                                JSON_INTEGER_MAX, &period_ns);
+    }
+    return (uint64_t)period_ns;
+}
+
+void books_print_print(FILE *file, const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = NULL;
+    size_t widths[COLUMN_COUNT] = {0};
+    if (books_json == NULL ||
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0 ||
+        !cJSON_IsObject(books)) {
+        (void)fputs("books: none, as in a recording that was cut off: it is not known how many "
+                    "ticks are missing\n",
+                    file);
+        return;
+    }
+    const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        widen(cpu, widths);
+    }
+    widen(total, widths);
+    (void)fprintf(file, "%5s", "cpu");
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (widths[i] > 0) {
+            (void)fprintf(file, "  %*s", (int)widths[i], columns[i]);
+        }
+    }
+    (void)fputc('\n', file);
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        char label[CELL_BYTES];
+        (void)print_cell(cpu, "cpu", label);
+        print_row(file, label, cpu, widths);
+    }
+    print_row(file, "total", total, widths);
+    print_remarks(file, books);
+    print_warnings(file, cpus, total, amount(books, "period_ns"));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Prints the accounting of ticks (the object of docs/trace-format.md) for a person: a line a CPU
+ * and a total, "-" for what was not measured. `books_json` NULL, or no such object: says so.
+ */
+void books_print_print(FILE *file, const char *books_json);
+
+/* Their "period_ns", 0 where they have none. */
+uint64_t books_print_period_ns(const char *books_json);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The texts of /proc that say what a process is, to values. Pure. Each text is NUL-terminated; the
+ * names in it are as whoever runs the process likes them.
+ */
+
+#include "process_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * One line of /proc/PID/maps, without its newline. Returns 1 for an executable mapping, 0 for any
+ * other, of which `ret` has no path, or -EBADMSG for what is no such line. The path points into
+ * `line`, where its escapes are undone; it is without " (deleted)", since the inode says which file
+ * it is.
+ */
+int proc_parse_maps_line(char *line, struct mapping_description *ret);
+
+struct proc_stat {
+    char state; /* 'R', 'S', 'Z', ... of the leader */
+    int32_t parent_pid;
+    bool kernel_thread; /* PF_KTHREAD */
+    uint64_t thread_count;
+    uint64_t start_time_ticks; /* since boot, in USER_HZ */
+    uint64_t stack_start;      /* an exec changes it; 0 when we may not know */
+};
+/* /proc/PID/stat; the comm may hold anything, ')' and newlines too. 0 or -EBADMSG. */
+int proc_parse_stat(const char *text, struct proc_stat *ret);
+/* The time in ns after boot, to the precision of a clock tick. 0 or -EBADMSG: it is beyond. */
+int proc_parse_start_time(const struct proc_stat *stat, uint64_t *ret_ns);
+
+/* The effective uid from /proc/PID/status. 0 or -EBADMSG. */
+int proc_parse_uid(const char *text, uint32_t *ret);
+/* The real one. */
+int proc_parse_real_uid(const char *text, uint32_t *ret);
+
+/* A whole name in /proc as a pid or tid; -1: it is none. */
+int32_t proc_parse_id(const char *name);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Reads what /proc says of a process. Only what the kernel itself writes (stat, comm, maps, status,
+ * cgroup), never a file of a user; yet maps can be kept from us for as long as its process likes:
+ * who may not wait leaves it to proc_pool.h. What is too much is cut, and said to be.
+ */
+
+#include "process_table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_READ_THREADS_MAX    8192               /* whose names are read of one process */
+#define PROC_READ_MAPS_BYTES_MAX ((size_t)16 << 20) /* of its maps */
+#define PROC_READ_PIDS_MAX       ((size_t)262144)
+
+enum proc_part {
+    PROC_PART_ALL,      /* of a process: names of threads, mappings, whose it is */
+    PROC_PART_MAPPINGS, /* these alone */
+    PROC_PART_IDENTITY, /* whose it is alone: effective uid and, where asked for, cgroups */
+    PROC_PART_PIDS,     /* the pids of all processes; `pid` is 0 */
+};
+
+/* One reading, in one piece of memory: free(). */
+struct proc_reading {
+    struct proc_reading *next; /* for whoever holds it */
+    size_t bytes;              /* that it takes */
+    enum proc_part part;
+    int urgency;        /* the asker's own, as the next two */
+    size_t told_count;  /* of its mappings */
+    bool told_anything; /* that was new */
+    /* 0; -ESRCH: it is gone, a zombie, or was replaced while it was read; -EAGAIN: an exec cut the
+     * reading in two; or another -errno. Without 0 nothing below holds but `scan.pid` and its
+     * times. */
+    int error;
+    bool cut; /* there was more than is read */
+    uint32_t uid;
+    const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
+    const int32_t *pids;
+    size_t pid_count;
+    struct process_scan scan; /* its identity is left to who judges it */
+};
+
+struct proc_request {
+    enum proc_part part;
+    int32_t pid;
+    int urgency;
+    bool cgroups;
+};
+
+struct proc_read;
+
+/* Returned; release with proc_read_free(). NULL when there is no memory or no /proc. */
+struct proc_read *proc_read_new(void);
+struct proc_read *proc_read_free(struct proc_read *scan);
+
+/* Asked before anything that can hang: whether the process's mappings may be read. Without, the
+ * rest is. */
+typedef bool (*proc_read_guard_fn)(int32_t pid, uint64_t start_time_ns, uint32_t uid,
+                                   void *userdata);
+
+/* Returned; NULL when there is no memory. Mappings that we have no right to read are left out. */
+struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_request *request,
+                                    proc_read_guard_fn guard, void *userdata);
+
+/* A reading that has failed, with -ENOMEM and as of now. Returned; NULL when there is no memory. */
+struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency);

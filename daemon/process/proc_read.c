@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads /proc/PID/{stat,status,task/TID/comm,maps,cgroup}. A process's folder is opened once and
+ * all is read beneath it, so nothing of another process with the same pid can slip in; its stat is
+ * read before and after, so a reading that an exec cuts in two shows. One open maps file belongs to
+ * one address space and never mixes two. stat and status wait for nobody, and say before the rest
+ * whose process it is.
+ *
+ * Every text has a bound; a longer one is cut at its last whole line. What was read is packed into
+ * one piece of memory, the executable mappings alone, so that what waits to be told is small.
+ */
+#include "proc_read.h"
+
+#include "account.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "grow.h"
+#include "proc_parse.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_BYTES_MIN ((size_t)4096)
+#define BYTES_KEPT     ((size_t)256 << 10) /* a larger buffer does not outlive its process */
+
+struct text {
+    char *bytes; /* size, and a NUL; owned */
+    size_t size;
+    size_t capacity;
+    bool cut;
+};
+
+struct proc_read {
+    int proc_fd;
+    struct text line;
+    struct text maps;
+    struct text cgroups;
+    struct scanned_thread *threads;
+    size_t thread_capacity;
+    struct mapping_description *mappings; /* their paths point into maps */
+    size_t mapping_capacity;
+    int32_t *pids;
+    size_t pid_capacity;
+};
+
+struct proc_read *proc_read_new(void)
+{
+    struct proc_read *scan = calloc(1, sizeof *scan);
+    if (scan == NULL) {
+        return NULL;
+    }
+    scan->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return scan->proc_fd < 0 ? proc_read_free(scan) : scan;
+}
+
+struct proc_read *proc_read_free(struct proc_read *scan)
+{
+    if (scan != NULL) {
+        scan->proc_fd = close_fd(scan->proc_fd);
+        free(scan->line.bytes);
+        free(scan->maps.bytes);
+        free(scan->cgroups.bytes);
+        free(scan->threads);
+        free(scan->mappings);
+        free(scan->pids);
+        free(scan);
+    }
+    return NULL;
+}
+
+/* Room for at least one byte more and a NUL, unless the bound is reached. */
+static int grow_text(struct text *text)
+{
+    return text->size + 2 > PROC_READ_MAPS_BYTES_MAX
+               ? -E2BIG
+               : grow_from(text->bytes, text->capacity, text->size + 2, TEXT_BYTES_MIN);
+}
+
+/* Reads a whole file; what is beyond the bound is cut away, with the line that it cuts in two. */
+static int read_text(int folder_fd, const char *name, struct text *text)
+{
+    text->size = 0;
+    text->cut = false;
+    cleanup_(closep) int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    for (;;) {
+        int r = grow_text(text);
+        if (r == -E2BIG) {
+            text->cut = true;
+            while (text->size > 0 && text->bytes[text->size - 1] != '\n') {
+                text->size--;
+            }
+        } else if (r < 0) {
+            return r;
+        }
+        ssize_t size =
+            r < 0 ? 0 : read(fd, text->bytes + text->size, text->capacity - text->size - 1);
+        if (size < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (size == 0) {
+            text->bytes[text->size] = '\0';
+            return 0;
+        }
+        text->size += size > 0 ? (size_t)size : 0;
+    }
+}
+
+/* Whether what hangs on the pid is gone for the rest of the world. */
+static bool is_dead(const struct proc_stat *stat)
+{
+    return stat->state == 'X' || stat->state == 'x' ||
+           (stat->state == 'Z' && stat->thread_count <= 1);
+}
+
+static int read_stat(struct proc_read *scan, int pid_fd, struct proc_stat *ret)
+{
+    int r = read_text(pid_fd, "stat", &scan->line);
+    if (r < 0) {
+        return r;
+    }
+    return scan->line.size == 0 ? -ESRCH : proc_parse_stat(scan->line.bytes, ret);
+}
+
+static int add_thread(struct proc_read *scan, int pid_fd, int32_t tid, struct process_scan *reading)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "task/%" PRId32 "/comm", tid);
+    if (read_text(pid_fd, name, &scan->line) < 0) {
+        return 0; /* it has exited meanwhile */
+    }
+    if (grow(scan->threads, scan->thread_capacity, reading->thread_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct scanned_thread *thread = &scan->threads[reading->thread_count];
+    *thread = (struct scanned_thread){.tid = tid};
+    size_t size = scan->line.size;
+    size -= size > 0 && scan->line.bytes[size - 1] == '\n' ? 1 : 0;
+    memcpy(thread->comm, scan->line.bytes, size < COMM_BYTES ? size : COMM_BYTES - 1);
+    reading->thread_count++;
+    return 0;
+}
+
+/* NULL with errno when it cannot be listed; released with closedir(). */
+static DIR *open_folder(int parent_fd, const char *name)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (folder == NULL) {
+        (void)close_fd(fd);
+    }
+    return folder;
+}
+
+/* Reads the names of all threads; of a leader that is a zombie only the others live. */
+static int read_threads(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
+                        struct process_scan *reading)
+{
+    DIR *folder = open_folder(pid_fd, "task");
+    if (folder == NULL) {
+        return -errno;
+    }
+    int r = 0;
+    const struct dirent *entry;
+    while (r == 0 && (entry = readdir(folder)) != NULL) {
+        int32_t tid = proc_parse_id(entry->d_name);
+        if (tid <= 0 || (stat->state == 'Z' && tid == reading->pid)) {
+            continue;
+        }
+        if (reading->thread_count >= PROC_READ_THREADS_MAX) {
+            reading->threads_cut = true;
+            break;
+        }
+        r = add_thread(scan, pid_fd, tid, reading);
+    }
+    (void)closedir(folder);
+    reading->threads = scan->threads;
+    return r;
+}
+
+static int parse_maps(struct proc_read *scan, struct process_scan *reading)
+{
+    char *line = scan->maps.bytes;
+    while (*line != '\0') {
+        char *line_end = strchrnul(line, '\n');
+        char *next = *line_end == '\0' ? line_end : line_end + 1;
+        *line_end = '\0';
+        int r = grow(scan->mappings, scan->mapping_capacity, reading->mapping_count + 1);
+        if (r == 0) {
+            r = proc_parse_maps_line(line, &scan->mappings[reading->mapping_count]);
+        }
+        if (r < 0) {
+            return r;
+        }
+        reading->mapping_count += (size_t)r;
+        line = next;
+    }
+    reading->mappings = scan->mappings;
+    return 0;
+}
+
+/* A zombie leader has no memory of its own left; the other threads still show it. */
+static int read_maps(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
+                     struct process_scan *reading)
+{
+    char name[32] = "maps";
+    if (stat->state == 'Z' && reading->thread_count > 0) {
+        (void)snprintf(name, sizeof name, "task/%" PRId32 "/maps", reading->threads[0].tid);
+    }
+    int r = read_text(pid_fd, name, &scan->maps);
+    if (r == -ENOMEM) {
+        return r;
+    }
+    /* Otherwise we may not read it, or it has no memory: a kernel thread, or one that is going. */
+    return r < 0 ? 0 : parse_maps(scan, reading);
+}
+
+/* Reads the uid, and the account that the process is charged to: a program with the set-user-id bit
+ * of root is charged to the user that started it. */
+static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *reading)
+{
+    struct process_scan *process = &reading->scan;
+    uint32_t uid = UINT32_MAX;
+    int r = read_text(pid_fd, "status", &scan->line);
+    if (r == 0) {
+        r = scan->line.size == 0 ? -ESRCH : proc_parse_uid(scan->line.bytes, &uid);
+    }
+    reading->uid = uid;
+    process->identity_read = r == 0;
+    if (r == 0 && uid == 0) {
+        r = proc_parse_real_uid(scan->line.bytes, &uid);
+    }
+    process->account_known = r == 0;
+    process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
+}
+
+static int open_process(const struct proc_read *scan, int32_t pid)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "%" PRId32, pid);
+    int fd = openat(scan->proc_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Whom to ask before the mappings are read. */
+struct guard {
+    proc_read_guard_fn lets;
+    void *userdata;
+};
+
+/* What does not hang first. */
+static int read_parts(struct proc_read *scan, int pid_fd, const struct proc_request *request,
+                      const struct proc_stat *stat, const struct guard *guard,
+                      struct proc_reading *reading)
+{
+    struct process_scan *process = &reading->scan;
+    int r = proc_parse_start_time(stat, &process->start_time_ns);
+    if (r < 0) {
+        return r;
+    }
+    read_uid(scan, pid_fd, reading);
+    if (request->part == PROC_PART_ALL || stat->state == 'Z') {
+        r = read_threads(scan, pid_fd, stat, process);
+    }
+    if (request->part != PROC_PART_MAPPINGS && request->cgroups &&
+        read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
+        scan->cgroups.size = 0;
+    }
+    if (r < 0 || request->part == PROC_PART_IDENTITY || stat->kernel_thread) {
+        return r;
+    }
+    process->mappings_missing =
+        !guard->lets(request->pid, process->start_time_ns, reading->uid, guard->userdata);
+    return process->mappings_missing ? 0 : read_maps(scan, pid_fd, stat, process);
+}
+
+/* Everything between the two readings of stat. */
+static int read_process(struct proc_read *scan, const struct proc_request *request,
+                        const struct guard *guard, struct proc_reading *reading)
+{
+    struct proc_stat before = {0};
+    struct proc_stat after = {0};
+    cleanup_(closep) int pid_fd = open_process(scan, request->pid);
+    int r = pid_fd < 0 ? pid_fd : read_stat(scan, pid_fd, &before);
+    if (r < 0 || is_dead(&before)) {
+        return r == 0 || r == -ENOENT ? -ESRCH : r;
+    }
+    r = read_parts(scan, pid_fd, request, &before, guard, reading);
+    if (r == 0) {
+        r = read_stat(scan, pid_fd, &after);
+    }
+    if (r < 0) {
+        return r == -ENOENT ? -ESRCH : r;
+    }
+    if (is_dead(&after) || after.start_time_ticks != before.start_time_ticks) {
+        return -ESRCH;
+    }
+    reading->cut = reading->scan.threads_cut || scan->maps.cut;
+    reading->scan.parent_pid = after.parent_pid;
+    reading->scan.kernel_thread = after.kernel_thread;
+    return after.stack_start == before.stack_start ? 0 : -EAGAIN;
+}
+
+static int add_pid(struct proc_read *scan, struct proc_reading *reading, int32_t pid)
+{
+    int r = grow(scan->pids, scan->pid_capacity, reading->pid_count + 1);
+    if (r == 0) {
+        scan->pids[reading->pid_count++] = pid;
+    }
+    return r;
+}
+
+static int read_pids(struct proc_read *scan, struct proc_reading *reading)
+{
+    DIR *folder = open_folder(scan->proc_fd, ".");
+    if (folder == NULL) {
+        return -errno;
+    }
+    int r = 0;
+    const struct dirent *entry;
+    errno = 0;
+    while (r == 0 && !reading->cut && (entry = readdir(folder)) != NULL) {
+        int32_t pid = proc_parse_id(entry->d_name);
+        reading->cut = reading->pid_count >= PROC_READ_PIDS_MAX;
+        if (pid > 0 && !reading->cut) {
+            r = add_pid(scan, reading, pid);
+        }
+        errno = 0;
+    }
+    r = r == 0 ? -errno : r;
+    (void)closedir(folder);
+    return r;
+}
+
+/* One huge process must not leave its buffers behind. */
+static void trim(struct proc_read *scan)
+{
+    if (scan->maps.capacity > BYTES_KEPT) {
+        free(scan->maps.bytes);
+        scan->maps = (struct text){0};
+    }
+    if (scan->mapping_capacity * sizeof *scan->mappings > BYTES_KEPT) {
+        free(take_ptr(scan->mappings));
+        scan->mapping_capacity = 0;
+    }
+    if (scan->thread_capacity * sizeof *scan->threads > BYTES_KEPT) {
+        free(take_ptr(scan->threads));
+        scan->thread_capacity = 0;
+    }
+    if (scan->pid_capacity * sizeof *scan->pids > BYTES_KEPT) {
+        free(take_ptr(scan->pids));
+        scan->pid_capacity = 0;
+    }
+}
+
+static void *put(uint8_t **to, const void *bytes, size_t size_bytes)
+{
+    void *start = *to;
+    if (size_bytes > 0) {
+        memcpy(start, bytes, size_bytes);
+    }
+    *to += size_bytes;
+    return start;
+}
+
+/* The whole of a reading that succeeded; arrays first, as they must be aligned, then texts. */
+static struct proc_reading *pack(const struct proc_read *scan, const struct proc_reading *reading)
+{
+    const struct process_scan *process = &reading->scan;
+    const size_t mapping_bytes = process->mapping_count * sizeof *process->mappings;
+    const size_t thread_bytes = process->thread_count * sizeof *process->threads;
+    const size_t pid_bytes = reading->pid_count * sizeof *reading->pids;
+    size_t bytes = sizeof *reading + mapping_bytes + thread_bytes + pid_bytes;
+    bytes += scan->cgroups.size + 1;
+    for (size_t i = 0; i < process->mapping_count; i++) {
+        bytes += strlen(scan->mappings[i].path) + 1;
+    }
+    struct proc_reading *packed = malloc(bytes);
+    if (packed == NULL) {
+        return NULL;
+    }
+    uint8_t *to = (uint8_t *)(packed + 1);
+    *packed = *reading;
+    packed->bytes = bytes;
+    struct mapping_description *mappings = put(&to, scan->mappings, mapping_bytes);
+    packed->scan.mappings = mappings;
+    packed->scan.threads = put(&to, scan->threads, thread_bytes);
+    packed->pids = put(&to, scan->pids, pid_bytes);
+    packed->cgroups = put(&to, scan->cgroups.bytes, scan->cgroups.size);
+    *to++ = '\0';
+    for (size_t i = 0; i < process->mapping_count; i++) {
+        mappings[i].path = put(&to, mappings[i].path, strlen(mappings[i].path) + 1);
+    }
+    return packed;
+}
+
+struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_request *request,
+                                    proc_read_guard_fn guard, void *userdata)
+{
+    struct proc_reading reading = {
+        .part = request->part,
+        .urgency = request->urgency,
+        .scan = {.pid = request->pid, .begin_ns = clock_ns(CLOCK_BOOTTIME)},
+    };
+    scan->maps.cut = false;
+    scan->cgroups.size = 0;
+    int r = -ESRCH;
+    if (request->part == PROC_PART_PIDS) {
+        r = read_pids(scan, &reading);
+    } else if (request->pid > 0) {
+        r = read_process(scan, request, &(struct guard){guard, userdata}, &reading);
+    }
+    reading.scan.end_ns = clock_ns(CLOCK_BOOTTIME);
+    struct proc_reading *packed = NULL;
+    if (r == 0) {
+        packed = pack(scan, &reading);
+    } else {
+        packed = proc_reading_failed(request->part, request->pid, request->urgency);
+    }
+    if (packed != NULL) {
+        packed->error = r;
+        packed->scan.begin_ns = reading.scan.begin_ns;
+    }
+    trim(scan);
+    return packed;
+}
+
+struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency)
+{
+    struct proc_reading *reading = malloc(sizeof *reading);
+    const uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
+    if (reading != NULL) {
+        *reading = (struct proc_reading){
+            .bytes = sizeof *reading,
+            .part = part,
+            .urgency = urgency,
+            .error = -ENOMEM,
+            .cgroups = "",
+            .scan = {.pid = pid, .begin_ns = time_ns, .end_ns = time_ns},
+        };
+    }
+    return reading;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Each pid that a sample asked about is remembered for a second, with what became of it, so that
+ * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
+ * often.
+ *
+ * While too much waits to be told, nothing is taken from the threads, which then stop as well. What
+ * one round tells is bounded, since a process may have 65,536 mappings, and many may: a large
+ * reading is told in parts, and only with the last of them the process counts as read.
+ *
+ * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
+ */
+#include "proc_feed.h"
+
+#include "cleanup.h"
+#include "proc_pool.h"
+#include "seeded_hash.h"
+
+#define PLACE_COUNT     1024
+#define TELL_STEPS_MAX  16384 /* mappings and threads that are told in a round: some 5 ms */
+#define REREAD_MOST_LOG 6 /* a process is read again every 64 s, however useless it was before */
+
+enum news {
+    NEWS_NONE,
+    NEWS_ASKED,
+    NEWS_READ,
+    NEWS_GONE,
+};
+
+/* Oldest first. */
+struct reading_list {
+    struct proc_reading *first;
+    struct proc_reading **end;
+};
+
+struct proc_feed {
+    struct process_table *processes;
+    const struct filter *filter;
+    bool wants_identity;
+    struct proc_pool *reader;
+    struct {
+        int32_t pid;
+        enum news news;
+        uint64_t read_ns;
+    } places[PLACE_COUNT];
+    struct reading_list telling; /* at once */
+    struct reading_list waiting; /* until sideband has come as far */
+    size_t waiting_bytes;        /* of both */
+    size_t steps_left;           /* of this round */
+
+    bool listing;              /* a walk has begun */
+    struct proc_reading *list; /* of a walk */
+    size_t asked_count;        /* of its pids */
+    size_t answered_count;
+    bool walk_failed;
+};
+
+struct proc_feed *proc_feed_new(struct process_table *processes, const struct filter *filter)
+{
+    struct proc_feed *readings = calloc(1, sizeof *readings);
+    if (readings == NULL) {
+        return NULL;
+    }
+    readings->processes = processes;
+    readings->filter = filter;
+    readings->wants_identity = filter_wants_identity(filter);
+    readings->telling.end = &readings->telling.first;
+    readings->waiting.end = &readings->waiting.first;
+    proc_feed_begin_round(readings);
+    return proc_pool_new(readings->wants_identity, PROC_POOL_HANG_NS, &readings->reader) < 0
+               ? proc_feed_free(readings)
+               : readings;
+}
+
+void proc_feed_begin_round(struct proc_feed *readings)
+{
+    readings->steps_left = TELL_STEPS_MAX;
+}
+
+static void append(struct reading_list *list, struct proc_reading *reading)
+{
+    reading->next = NULL;
+    *list->end = reading;
+    list->end = &reading->next;
+}
+
+static struct proc_reading *take_first(struct reading_list *list)
+{
+    struct proc_reading *reading = list->first;
+    if (reading != NULL) {
+        list->first = reading->next;
+    }
+    if (list->first == NULL) {
+        list->end = &list->first;
+    }
+    return reading;
+}
+
+static void free_list(struct reading_list *list)
+{
+    while (list->first != NULL) {
+        free(take_first(list));
+    }
+}
+
+struct proc_feed *proc_feed_free(struct proc_feed *readings)
+{
+    if (readings == NULL) {
+        return NULL;
+    }
+    (void)proc_pool_free(readings->reader);
+    free_list(&readings->telling);
+    free_list(&readings->waiting);
+    free(readings->list);
+    free(readings);
+    return NULL;
+}
+
+static struct process *find_newest(struct proc_feed *readings, int32_t pid)
+{
+    return process_table_find(readings->processes, pid, TIME_OPEN_NS);
+}
+
+static size_t place_of(int32_t pid)
+{
+    return seeded_hash(&pid, sizeof pid) % PLACE_COUNT;
+}
+
+enum reading_state proc_feed_ask(struct proc_feed *readings, int32_t pid, uint64_t from_ns,
+                                 uint64_t time_ns)
+{
+    const size_t place = place_of(pid);
+    const uint64_t read_ns = readings->places[place].read_ns;
+    bool lately = read_ns >= from_ns && read_ns + PROC_FEED_PERIOD_NS > time_ns;
+    bool known = readings->places[place].pid == pid &&
+                 (readings->places[place].news == NEWS_ASKED || lately);
+    if (!known && proc_pool_ask(readings->reader, PROC_SAMPLED, PROC_PART_ALL, pid) < 0) {
+        return READING_CAME;
+    }
+    if (!known) {
+        readings->places[place].pid = pid;
+        readings->places[place].news = NEWS_ASKED;
+        return READING_ASKED;
+    }
+    switch (readings->places[place].news) {
+    case NEWS_ASKED:
+        return READING_COMES;
+    case NEWS_GONE:
+        return READING_GONE;
+    case NEWS_READ:
+    case NEWS_NONE:
+        break;
+    }
+    return READING_CAME;
+}
+
+void proc_feed_reread(struct proc_feed *readings, struct process *process, uint64_t time_ns)
+{
+    if (process->scanned && process->next_scan_ns <= time_ns &&
+        proc_pool_ask(readings->reader, PROC_AGAIN, PROC_PART_MAPPINGS, process->pid) >= 0) {
+        process->next_scan_ns = time_ns + (PROC_FEED_PERIOD_NS << process->useless_rereads);
+    }
+}
+
+void proc_feed_identify(struct proc_feed *readings, struct process *process, uint64_t time_ns)
+{
+    bool due = process->identity_ns == 0 || process->identity_ns + PROC_FEED_PERIOD_NS <= time_ns;
+    if (readings->wants_identity && due && process->to_ns == TIME_OPEN_NS &&
+        process->identity_asked_ns + PROC_FEED_PERIOD_NS <= time_ns) {
+        /* When there are too many it is not tried for each sample, either. */
+        (void)proc_pool_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid);
+        process->identity_asked_ns = time_ns;
+    }
+}
+
+void proc_feed_walk(struct proc_feed *readings)
+{
+    if (!proc_feed_is_walking(readings)) {
+        readings->listing = proc_pool_ask(readings->reader, PROC_LISTED, PROC_PART_PIDS, 0) >= 0;
+        readings->walk_failed = readings->walk_failed || !readings->listing;
+        process_table_walk_begin(readings->processes);
+    }
+}
+
+bool proc_feed_is_walking(const struct proc_feed *readings)
+{
+    return readings->listing || readings->list != NULL || readings->telling.first != NULL;
+}
+
+bool proc_feed_take_failure(struct proc_feed *readings)
+{
+    bool failed = readings->walk_failed;
+    readings->walk_failed = false;
+    return failed;
+}
+
+/* Takes what a walk met. */
+static void take_list(struct proc_feed *readings, struct proc_reading *list)
+{
+    readings->listing = false;
+    if (list->error != 0) {
+        readings->walk_failed = true;
+        free(list);
+        return;
+    }
+    for (size_t i = 0; i < list->pid_count; i++) {
+        process_table_walk_meet(readings->processes, list->pids[i]);
+    }
+    if (!list->cut) {
+        process_table_walk_end(readings->processes, list->scan.begin_ns, list->scan.end_ns);
+    }
+    readings->list = list;
+    readings->asked_count = readings->answered_count = 0;
+}
+
+/* Asks for as many as there is room for; the walk is over when all have been answered. */
+static void go_on_walking(struct proc_feed *readings)
+{
+    const struct proc_reading *list = readings->list;
+    if (list == NULL) {
+        return;
+    }
+    while (readings->asked_count < list->pid_count &&
+           proc_pool_ask(readings->reader, PROC_LISTED, PROC_PART_ALL,
+                         list->pids[readings->asked_count]) == 0) {
+        readings->asked_count++;
+    }
+    if (readings->answered_count == list->pid_count) {
+        free(take_ptr(readings->list));
+    }
+}
+
+static void judge(struct proc_feed *readings, struct proc_reading *reading)
+{
+    struct process_scan *scan = &reading->scan;
+    scan->identity_read =
+        scan->identity_read && readings->wants_identity && reading->part != PROC_PART_MAPPINGS;
+    scan->identity_matches =
+        scan->identity_read &&
+        filter_matches_identity(readings->filter, reading->uid, reading->cgroups);
+}
+
+/* A process of which it could not be read stays as it was judged last. */
+static void tell_identity(struct proc_feed *readings, const struct proc_reading *reading)
+{
+    struct process *process = find_newest(readings, reading->scan.pid);
+    if (process == NULL || process->exec_ns > reading->scan.begin_ns) {
+        return;
+    }
+    process->identity_ns = reading->scan.end_ns;
+    if (reading->error == 0 && reading->scan.identity_read) {
+        process->identity_matches = reading->scan.identity_matches;
+    }
+}
+
+/* Who was read again in vain is not so soon again. */
+static void count_reread(struct proc_feed *readings, int32_t pid, bool useless)
+{
+    struct process *process = find_newest(readings, pid);
+    if (process != NULL && !useless) {
+        process->useless_rereads = 0;
+    } else if (process != NULL && process->useless_rereads < REREAD_MOST_LOG) {
+        process->useless_rereads++;
+    }
+}
+
+static uint64_t generation_of(struct proc_feed *readings, int32_t pid)
+{
+    const struct process *process = find_newest(readings, pid);
+    return process == NULL ? 0 : process->generation;
+}
+
+static void remember(struct proc_feed *readings, const struct proc_reading *reading)
+{
+    const size_t place = place_of(reading->scan.pid);
+    bool other = readings->places[place].pid != reading->scan.pid;
+    if (reading->urgency == PROC_SAMPLED || !other) {
+        readings->places[place].pid = reading->scan.pid;
+        readings->places[place].news = reading->error == -ESRCH ? NEWS_GONE : NEWS_READ;
+        readings->places[place].read_ns = reading->scan.begin_ns;
+    }
+}
+
+/* Tells as much of a reading as the round allows; its threads at once, they are few. True: that was
+ * the last of it. */
+static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
+{
+    struct process_scan part = reading->scan;
+    const size_t left = part.mapping_count - reading->told_count;
+    const size_t threads = reading->told_count == 0 ? part.thread_count : 0;
+    const size_t steps = readings->steps_left > threads ? readings->steps_left - threads : 0;
+    const uint64_t generation = generation_of(readings, part.pid);
+    bool last = left <= steps;
+    part.mappings += reading->told_count;
+    part.mapping_count = last ? left : steps;
+    part.mappings_missing = part.mappings_missing || !last;
+    part.thread_count = threads;
+    process_table_scan(readings->processes, &part);
+    readings->steps_left -= steps == 0 ? readings->steps_left : threads + part.mapping_count;
+    reading->told_count += part.mapping_count;
+    reading->told_anything =
+        reading->told_anything || generation_of(readings, part.pid) != generation;
+    return last;
+}
+
+static void end_telling(struct proc_feed *readings, struct proc_reading *reading)
+{
+    if (reading->part == PROC_PART_MAPPINGS) {
+        count_reread(readings, reading->scan.pid, !reading->told_anything);
+    } else {
+        remember(readings, reading);
+    }
+    readings->waiting_bytes -= reading->bytes;
+    free(reading);
+}
+
+/* Tells what has waited for long enough. */
+static bool tell_list(struct proc_feed *readings, struct reading_list *list, uint64_t reached_ns)
+{
+    bool any = false;
+    while (list->first != NULL && list->first->scan.end_ns <= reached_ns &&
+           readings->steps_left > 0) {
+        any = true;
+        if (tell_part(readings, list->first)) {
+            end_telling(readings, take_first(list));
+        }
+    }
+    return any;
+}
+
+static bool tell(struct proc_feed *readings, uint64_t reached_ns)
+{
+    bool any = tell_list(readings, &readings->telling, UINT64_MAX);
+    return tell_list(readings, &readings->waiting, reached_ns) || any;
+}
+
+/* Takes a reading of a process. */
+static void take_process(struct proc_feed *readings, struct proc_reading *reading)
+{
+    const struct process *process = find_newest(readings, reading->scan.pid);
+    bool known = reading->part == PROC_PART_MAPPINGS ||
+                 (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
+    readings->answered_count += reading->urgency == PROC_LISTED;
+    /* What was given up is not tried again, and what has another error is gone or says so itself.
+     */
+    readings->walk_failed =
+        readings->walk_failed || (reading->urgency == PROC_LISTED &&
+                                  (reading->error == -EBUSY || reading->error == -ENOMEM));
+    judge(readings, reading);
+    if (reading->part == PROC_PART_IDENTITY) {
+        tell_identity(readings, reading);
+    } else if (reading->part == PROC_PART_ALL && reading->error != 0) {
+        remember(readings, reading);
+        if (reading->error == -ESRCH) {
+            process_table_gone(readings->processes, reading->scan.pid, reading->scan.end_ns);
+        }
+    }
+    if (reading->part == PROC_PART_MAPPINGS && reading->error != 0) {
+        count_reread(readings, reading->scan.pid, true);
+    }
+    if (reading->part == PROC_PART_IDENTITY || reading->error != 0) {
+        free(reading);
+    } else {
+        append(known ? &readings->waiting : &readings->telling, reading);
+        readings->waiting_bytes += reading->bytes;
+    }
+}
+
+bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
+{
+    struct proc_reading *reading;
+    bool any = tell(readings, reached_ns);
+    while (readings->waiting_bytes < PROC_POOL_BYTES_MAX && readings->steps_left > 0 &&
+           (reading = proc_pool_next(readings->reader)) != NULL) {
+        if (reading->part == PROC_PART_PIDS) {
+            take_list(readings, reading);
+        } else {
+            take_process(readings, reading);
+            (void)tell_list(readings, &readings->telling, UINT64_MAX);
+        }
+        any = true;
+    }
+    go_on_walking(readings);
+    return tell(readings, reached_ns) || any;
+}
+
+struct proc_feed_counts proc_feed_counts(struct proc_feed *readings)
+{
+    struct proc_pool_counts counts = proc_pool_counts(readings->reader);
+    return (struct proc_feed_counts){counts.unread_count, counts.hung_pid};
+}

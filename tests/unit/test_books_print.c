@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books as a person sees them, of daemons old and new and of files that anybody wrote. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "books_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Returned: free(). */
+static char *print(const char *books_json)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    books_print_print(file, books_json);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+#define NO_BOOKS                                                                                   \
+    "books: none, as in a recording that was cut off: it is not known how many ticks are "         \
+    "missing\n"
+
+static void assert_printed(const char *books_json, const char *expected)
+{
+    char *text = print(books_json);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void prints_a_line_a_cpu_and_a_total(void **state)
+{
+    (void)state;
+    assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"received\":900,\"missed\":10,"
+                   "\"idle\":90,\"unexplained\":-10}],\"total\":{\"expected\":1000,"
+                   "\"received\":900,\"missed\":10,\"idle\":90,\"unexplained\":-10},"
+                   "\"idle_source\":\"switches\",\"truncated_stacks\":3}",
+                   "  cpu  expected  received  missed  idle  unexplained\n"
+                   "    0      1000       900      10    90          -10\n"
+                   "total      1000       900      10    90          -10\n"
+                   "idle as told by switches\n"
+                   "3 stacks do not reach their root\n");
+}
+
+static void books_of_older_daemons_lack_columns(void **state)
+{
+    (void)state;
+    assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":10,\"received\":10,\"throttled\":null,"
+                   "\"missed\":null,\"idle\":null}],\"total\":{\"expected\":10},"
+                   "\"idle_source\":null}",
+                   "  cpu  expected  received\n"
+                   "    0        10        10\n"
+                   "total        10         -\n");
+    assert_printed("[]", NO_BOOKS);
+    assert_printed(NULL, NO_BOOKS);
+}
+
+/* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */
+static void warns_of_what_is_more_than_a_percent(void **state)
+{
+    static const struct {
+        const char *member;
+        int count;
+        const char *warning; /* NULL: none */
+    } cases[] = {
+        {"lost", 10, NULL},
+        {"lost", 11, "warning: cpu 3: 1.1 % of the ticks are lost: the daemon did not empty"},
+        {"throttled", 500, "warning: cpu 3: 50.0 % of the ticks are throttled: the kernel held"},
+        {"missed", 20, "warning: cpu 3: 2.0 % of the ticks are missed: the timer's"},
+        {"unexplained", 12, "warning: cpu 3: 1.2 % of the ticks are unexplained: nothing"},
+        {"unexplained", -12, "warning: cpu 3: -1.2 % of the ticks are unexplained: nothing"},
+        {"dropped", 900, "warning: cpu 3: 90.0 % of the ticks are dropped: the trace"},
+        {"idle", 900, NULL},
+        {"filtered", 900, NULL},
+        {"offline_ns", 900, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char books[256];
+        (void)snprintf(books, sizeof books,
+                       "{\"cpus\":[{\"cpu\":3,\"expected\":1000,\"%s\":%d}],\"total\":"
+                       "{\"expected\":1000000}}",
+                       cases[i].member, cases[i].count);
+        char *text = print(books);
+        const char *warning = strstr(text, "warning:");
+        if (cases[i].warning == NULL) {
+            assert_null(warning);
+        } else {
+            assert_non_null(warning);
+            assert_memory_equal(warning, cases[i].warning, strlen(cases[i].warning));
+            assert_ptr_equal(strchr(warning, '\n'), text + strlen(text) - 1);
+        }
+        free(text);
+    }
+}
+
+static void does_not_warn_of_the_fractions_at_the_ends_of_a_short_run(void **state)
+{
+    (void)state;
+    char *text = print("{\"cpus\":[{\"cpu\":0,\"expected\":3,\"unexplained\":2},"
+                       "{\"cpu\":1,\"expected\":3,\"unexplained\":-2}],\"total\":{}}");
+    assert_null(strstr(text, "warning:"));
+    free(text);
+    text = print("{\"cpus\":[{\"cpu\":0,\"expected\":30,\"unexplained\":3}],\"total\":{}}");
+    assert_non_null(strstr(text, "warning: cpu 0: 10.0 % of the ticks are unexplained"));
+    free(text);
+}
+
+static void tells_what_the_hypervisor_took(void **state)
+{
+    (void)state;
+    char *text = print("{\"period_ns\":10000000,\"cpus\":[{\"cpu\":1,\"expected\":100,"
+                       "\"missed\":5,\"steal_ns\":120000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "are missed: the hypervisor ran something else for 120 ms; "));
+    free(text);
+    text = print("{\"period_ns\":10000000,\"cpus\":[{\"cpu\":1,\"expected\":100,"
+                 "\"missed\":5,\"steal_ns\":20000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "interrupts were off; what ran then is not in the profile "
+                                 "(the hypervisor took 20 ms of it)\n"));
+    free(text);
+}
+
+/* 100,000 Hz for a second, of which every second tick found the sample before it at work. */
+static void tells_that_samples_cost_more_than_the_rate_leaves(void **state)
+{
+    (void)state;
+    char *text = print("{\"period_ns\":10009,\"cpus\":[{\"cpu\":0,\"expected\":99910,"
+                       "\"received\":49910,\"missed\":50000,\"crowded\":49000,\"idle\":0,"
+                       "\"steal_ns\":10000000}],\"total\":{}}");
+    assert_non_null(strstr(text, "warning: cpu 0: 50.0 % of the ticks are missed: a sample takes "
+                                 "longer than the 10.0 us from a tick to the next: they came 20.0 "
+                                 "us apart; lower the rate to 49910 Hz\n"));
+    assert_null(strstr(text, "hypervisor"));
+    free(text);
+}
+
+static void warns_of_the_total_where_there_are_no_cpus(void **state)
+{
+    (void)state;
+    char *text = print("{\"cpus\":[],\"total\":{\"expected\":100,\"dropped\":5}}");
+    assert_non_null(strstr(text, "warning: all CPUs: 5.0 % of the ticks are dropped"));
+    free(text);
+}
+
+static void many_cpus_do_not_fill_the_screen(void **state)
+{
+    char books[4096];
+    size_t used = (size_t)snprintf(books, sizeof books, "{\"cpus\":[");
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        used += (size_t)snprintf(books + used, sizeof books - used,
+                                 "%s{\"cpu\":%d,\"expected\":100,\"lost\":9,\"missed\":9}",
+                                 i == 0 ? "" : ",", i);
+    }
+    (void)snprintf(books + used, sizeof books - used, "],\"total\":{}}");
+    char *text = print(books);
+    size_t count = 0;
+    for (const char *at = strstr(text, "warning:"); at != NULL; at = strstr(at + 1, "warning:")) {
+        count++;
+    }
+    assert_int_equal(count, 9);
+    assert_non_null(strstr(text, "warning: and 32 more of the same\n"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prints_a_line_a_cpu_and_a_total),
+        cmocka_unit_test(books_of_older_daemons_lack_columns),
+        cmocka_unit_test(warns_of_what_is_more_than_a_percent),
+        cmocka_unit_test(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run),
+        cmocka_unit_test(tells_what_the_hypervisor_took),
+        cmocka_unit_test(tells_that_samples_cost_more_than_the_rate_leaves),
+        cmocka_unit_test(warns_of_the_total_where_there_are_no_cpus),
+        cmocka_unit_test(many_cpus_do_not_fill_the_screen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Each tick of a run goes to one term. The first stories are told by hand, in ticks of 1000 ns that
+ * stand at 1000 k; the last ones are made by a timer of which the truth is known.
+ */
+#include "cpu_ticks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define PERIOD 1000
+#define LATE   5 /* between a tick and its sample */
+
+static struct cpu_ticks begin(uint64_t time_ns)
+{
+    struct cpu_ticks cpu_ticks;
+    cpu_ticks_init(&cpu_ticks, PERIOD);
+    cpu_ticks_start(&cpu_ticks, time_ns, true);
+    return cpu_ticks;
+}
+
+/* Samples of the ticks from `first` to `last`. */
+static void samples(struct cpu_ticks *cpu_ticks, uint64_t first, uint64_t last)
+{
+    for (uint64_t tick = first; tick <= last; tick++) {
+        cpu_ticks_sample(cpu_ticks, tick * PERIOD + LATE);
+    }
+}
+
+static void idle(struct cpu_ticks *cpu_ticks, uint64_t from_ns, uint64_t to_ns)
+{
+    cpu_ticks_switch(cpu_ticks, from_ns, false, true);
+    cpu_ticks_switch(cpu_ticks, to_ns, true, false);
+}
+
+static void end(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
+{
+    cpu_ticks_end(cpu_ticks, time_ns);
+    cpu_ticks_close(cpu_ticks);
+}
+
+static void assert_counts(const struct cpu_ticks *cpu_ticks, uint64_t came, uint64_t lost,
+                          uint64_t throttled, uint64_t missed, uint64_t idle_count)
+{
+    struct tick_counts counts = cpu_ticks_counts(cpu_ticks);
+    assert_int_equal(counts.samples, came);
+    assert_int_equal(counts.lost, lost);
+    assert_int_equal(counts.throttled, throttled);
+    assert_int_equal(counts.missed, missed);
+    assert_int_equal(counts.idle, idle_count);
+}
+
+static void a_busy_cpu_has_samples_alone(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 100);
+    end(&cpu_ticks, 100500);
+    assert_counts(&cpu_ticks, 100, 0, 0, 0, 0);
+}
+
+static void a_gap_that_nothing_explains_was_missed(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    samples(&cpu_ticks, 12, 20);
+    samples(&cpu_ticks, 25, 30);
+    assert_counts(&cpu_ticks, 25, 0, 0, 5, 0);
+    /* One that came late, when the next was due, and the next in time. */
+    cpu_ticks_sample(&cpu_ticks, 31900);
+    samples(&cpu_ticks, 32, 40);
+    assert_counts(&cpu_ticks, 35, 0, 0, 5, 0);
+    /* One so late that it stands for two. */
+    cpu_ticks_sample(&cpu_ticks, 42100);
+    samples(&cpu_ticks, 43, 80);
+    assert_counts(&cpu_ticks, 74, 0, 0, 6, 0);
+    end(&cpu_ticks, 80500);
+    assert_counts(&cpu_ticks, 74, 0, 0, 6, 0);
+}
+
+static void missed_ticks_between_close_samples_are_crowded(void **state)
+{
+    struct cpu_ticks cpu_ticks;
+    const uint64_t period_ns = 10000;
+    (void)state;
+    cpu_ticks_init(&cpu_ticks, period_ns);
+    cpu_ticks_start(&cpu_ticks, 0, true);
+    for (uint64_t i = 1; i <= 99; i += 2) {
+        cpu_ticks_sample(&cpu_ticks, i * period_ns);
+    }
+    assert_int_equal(cpu_ticks_counts(&cpu_ticks).missed, 49);
+    assert_int_equal(cpu_ticks_counts(&cpu_ticks).crowded, 49);
+    /* A hypervisor's pause is not of this kind, and neither is one of more than 100 us. */
+    cpu_ticks_sample(&cpu_ticks, 110 * period_ns);
+    cpu_ticks_sample(&cpu_ticks, 510 * period_ns);
+    assert_int_equal(cpu_ticks_counts(&cpu_ticks).missed, 49 + 10 + 399);
+    assert_int_equal(cpu_ticks_counts(&cpu_ticks).crowded, 49);
+}
+
+static void ticks_before_the_first_sample_belong_to_the_run(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 4, 10);
+    assert_counts(&cpu_ticks, 7, 0, 0, 3, 0);
+}
+
+static void what_comes_after_the_last_sample_is_not_called_missed(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    end(&cpu_ticks, 20500);
+    assert_counts(&cpu_ticks, 10, 0, 0, 0, 0);
+}
+
+/* Idle from just after one tick to just before another, and every other way to stand. */
+static void idle_ticks_are_those_within(void **state)
+{
+    static const struct {
+        uint64_t from_ns, to_ns, next_sample, idle, missed;
+    } cases[] = {
+        {10010, 10990, 11, 0, 0}, /* between two ticks */
+        {10010, 13500, 14, 3, 0}, /* over 11 to 13 */
+        {10900, 13006, 14, 3, 0}, /* 13 comes as late as samples do */
+        {11030, 13500, 14, 3, 0}, /* 11 found interrupts off, and then the idle task */
+        {11500, 13500, 14, 2, 1}, /* 11 was none of it */
+        {10500, 11500, 14, 1, 2}, /* 12 and 13 were none of it */
+        {10500, 13001, 13, 2, 0}, /* 13 woke while the switch was under way: a sample */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cpu_ticks cpu_ticks = begin(0);
+        samples(&cpu_ticks, 1, 10);
+        idle(&cpu_ticks, cases[i].from_ns, cases[i].to_ns);
+        samples(&cpu_ticks, cases[i].next_sample, 20);
+        end(&cpu_ticks, 20500);
+        assert_counts(&cpu_ticks, 10 + 21 - cases[i].next_sample, 0, 0, cases[i].missed,
+                      cases[i].idle);
+    }
+}
+
+static void many_short_idle_times_in_one_gap_add_up(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    for (uint64_t tick = 11; tick < 100; tick++) {
+        idle(&cpu_ticks, tick * PERIOD - 300, tick * PERIOD + 300);
+        idle(&cpu_ticks, tick * PERIOD + 400, tick * PERIOD + 600);
+    }
+    samples(&cpu_ticks, 100, 110);
+    assert_counts(&cpu_ticks, 21, 0, 0, 0, 89);
+}
+
+static void losses_throttles_and_idleness_share_one_gap(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    idle(&cpu_ticks, 10500, 15500);        /* 11 to 15 */
+    cpu_ticks_throttle(&cpu_ticks, 20003); /* 16 to 20 had samples that were lost */
+    idle(&cpu_ticks, 22000, 24000);        /* throttled, whatever the CPU does */
+    cpu_ticks_unthrottle(&cpu_ticks, 30003);
+    cpu_ticks_lost(&cpu_ticks, 4);  /* of 31 to 35 */
+    idle(&cpu_ticks, 35500, 39500); /* 36 to 39 */
+    samples(&cpu_ticks, 41, 50);
+    end(&cpu_ticks, 50500);
+    /* The five lost ones of the first part are told of by the second's record: each part is short
+     * by as many or has too many, and what is missing is not made up. */
+    struct tick_counts counts = cpu_ticks_counts(&cpu_ticks);
+    assert_int_equal(counts.idle, 9);
+    assert_int_equal(counts.throttled, 10);
+    assert_int_equal(counts.lost, 4);
+    assert_int_equal(counts.missed, 5 + 2);
+}
+
+static void a_loss_answers_for_its_gap(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    idle(&cpu_ticks, 14500, 16500);
+    cpu_ticks_lost(&cpu_ticks, 7);
+    samples(&cpu_ticks, 21, 30);
+    assert_counts(&cpu_ticks, 20, 7, 0, 1, 2);
+}
+
+static void a_throttle_has_no_ticks_and_the_timer_begins_anew(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 9);
+    cpu_ticks_throttle(&cpu_ticks, 10004);
+    samples(&cpu_ticks, 10, 10);
+    cpu_ticks_unthrottle(&cpu_ticks, 15404);
+    for (uint64_t tick = 1; tick <= 10; tick++) {
+        cpu_ticks_sample(&cpu_ticks, 15404 + tick * PERIOD + LATE);
+    }
+    assert_counts(&cpu_ticks, 20, 0, 5, 0, 0);
+    cpu_ticks_throttle(&cpu_ticks, 26404);
+    cpu_ticks_sample(&cpu_ticks, 26408);
+    cpu_ticks_advance(&cpu_ticks, 30000);
+    assert_counts(&cpu_ticks, 21, 0, 9, 0, 0);
+    end(&cpu_ticks, 36404);
+    assert_counts(&cpu_ticks, 21, 0, 15, 0, 0);
+}
+
+static void a_throttle_whose_end_was_lost_ends_before_the_next_sample(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    cpu_ticks_throttle(&cpu_ticks, 1004);
+    cpu_ticks_sample(&cpu_ticks, 1005);
+    cpu_ticks_sample(&cpu_ticks, 9005);
+    cpu_ticks_sample(&cpu_ticks, 10005);
+    end(&cpu_ticks, 10500);
+    assert_counts(&cpu_ticks, 3, 0, 7, 0, 0);
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 2);
+    cpu_ticks_lost(&cpu_ticks, 4); /* 3 to 5, and the throttle */
+    cpu_ticks_unthrottle(&cpu_ticks, 5905);
+    cpu_ticks_sample(&cpu_ticks, 6910);
+    end(&cpu_ticks, 7000);
+    assert_counts(&cpu_ticks, 3, 4, 0, 0, 0);
+}
+
+static void a_session_that_starts_idle_has_idle_ticks_from_its_start(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    cpu_ticks_advance(&cpu_ticks, 5000);
+    cpu_ticks_switch(&cpu_ticks, 7500, true, false);
+    samples(&cpu_ticks, 8, 10);
+    end(&cpu_ticks, 10500);
+    assert_counts(&cpu_ticks, 3, 0, 0, 0, 7);
+    /* Who was not idle had none. */
+    cpu_ticks = begin(0);
+    cpu_ticks_switch(&cpu_ticks, 7500, false, false);
+    samples(&cpu_ticks, 8, 10);
+    assert_counts(&cpu_ticks, 3, 0, 0, 7, 0);
+    /* The switch to idle was recorded before the start. */
+    cpu_ticks = begin(10000);
+    cpu_ticks_switch(&cpu_ticks, 9000, false, true);
+    cpu_ticks_advance(&cpu_ticks, 14500);
+    assert_counts(&cpu_ticks, 0, 0, 0, 0, 4);
+}
+
+static void a_cpu_of_which_nothing_is_heard_was_idle_throughout(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    end(&cpu_ticks, 100500);
+    assert_counts(&cpu_ticks, 0, 0, 0, 0, 100);
+    cpu_ticks = begin(0);
+    cpu_ticks_lost(&cpu_ticks, 60);
+    end(&cpu_ticks, 100500);
+    assert_counts(&cpu_ticks, 0, 60, 0, 0, 0);
+}
+
+static void idleness_lasts_to_the_end_and_no_longer(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_switch(&cpu_ticks, 10500, false, true);
+    cpu_ticks_end(&cpu_ticks, 20500);
+    cpu_ticks_switch(&cpu_ticks, 30000, true, false);
+    cpu_ticks_switch(&cpu_ticks, 31000, false, true);
+    cpu_ticks_close(&cpu_ticks);
+    assert_counts(&cpu_ticks, 10, 0, 0, 0, 10);
+}
+
+static void a_pause_is_in_no_term(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_switch(&cpu_ticks, 10500, false, true);
+    end(&cpu_ticks, 12500);
+    cpu_ticks_switch(&cpu_ticks, 40000, true, false);
+    cpu_ticks_switch(&cpu_ticks, 50000, false, true);
+    cpu_ticks_start(&cpu_ticks, 60300, true);
+    cpu_ticks_switch(&cpu_ticks, 62800, true, false);
+    for (uint64_t tick = 3; tick <= 10; tick++) {
+        cpu_ticks_sample(&cpu_ticks, 60300 + tick * PERIOD + LATE);
+    }
+    end(&cpu_ticks, 70800);
+    assert_counts(&cpu_ticks, 18, 0, 0, 0, 4);
+}
+
+static void a_horizon_amid_idleness_changes_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t step = 1; step < 3000; step += 7) {
+        struct cpu_ticks cpu_ticks = begin(0);
+        samples(&cpu_ticks, 1, 10);
+        cpu_ticks_switch(&cpu_ticks, 10500, false, true);
+        for (uint64_t time = 10501; time < 20500; time += step) {
+            cpu_ticks_advance(&cpu_ticks, time);
+            assert_int_equal(cpu_ticks_counts(&cpu_ticks).idle, (time - LATE - 1) / PERIOD - 10);
+        }
+        cpu_ticks_switch(&cpu_ticks, 20500, true, false);
+        samples(&cpu_ticks, 21, 30);
+        assert_counts(&cpu_ticks, 20, 0, 0, 0, 10);
+    }
+}
+
+static void lost_switch_records_leave_their_time_to_another_source(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    idle(&cpu_ticks, 10500, 12500); /* 11, 12 */
+    cpu_ticks_switches_lost(&cpu_ticks);
+    samples(&cpu_ticks, 15, 16);          /* 13, 14 are in the dark */
+    samples(&cpu_ticks, 20, 20);          /* and 17 to 19 */
+    cpu_ticks_advance(&cpu_ticks, 24900); /* and 21 to 24 */
+    struct tick_counts counts = cpu_ticks_counts(&cpu_ticks);
+    assert_int_equal(counts.idle, 2);
+    assert_int_equal(counts.missed, 0);
+    assert_int_equal(counts.blind, 9);
+    /* 2000 ns of it are known. */
+    cpu_ticks_tell_idle(&cpu_ticks, 2000 + 5000);
+    counts = cpu_ticks_counts(&cpu_ticks);
+    assert_int_equal(counts.idle, 7);
+    assert_int_equal(counts.idle_told, 5);
+    /* A switch record ends the dark. */
+    cpu_ticks_switch(&cpu_ticks, 24900, false, false);
+    samples(&cpu_ticks, 27, 30);
+    idle(&cpu_ticks, 30500, 33500);
+    samples(&cpu_ticks, 34, 40);
+    counts = cpu_ticks_counts(&cpu_ticks);
+    assert_int_equal(counts.missed, 2);
+    assert_int_equal(counts.blind, 9);
+    assert_int_equal(counts.idle, 10);
+    /* What is told is no more than what is in the dark. */
+    cpu_ticks_tell_idle(&cpu_ticks, 1000000000);
+    assert_int_equal(cpu_ticks_counts(&cpu_ticks).idle, 10 + 0);
+}
+
+static void without_switch_records_all_is_told_by_another_source(void **state)
+{
+    struct cpu_ticks cpu_ticks;
+    (void)state;
+    cpu_ticks_init(&cpu_ticks, PERIOD);
+    cpu_ticks_start(&cpu_ticks, 0, false);
+    samples(&cpu_ticks, 1, 10);
+    idle(&cpu_ticks, 10500, 19500); /* of a foreign task, as it may be */
+    cpu_ticks_tell_idle(&cpu_ticks, 0);
+    samples(&cpu_ticks, 21, 30);
+    cpu_ticks_tell_idle(&cpu_ticks, 8600);
+    assert_counts(&cpu_ticks, 20, 0, 0, 0, 8);
+    samples(&cpu_ticks, 41, 50);
+    cpu_ticks_tell_idle(&cpu_ticks, 8600); /* with the rest of before */
+    assert_counts(&cpu_ticks, 30, 0, 0, 0, 17);
+    cpu_ticks_advance(&cpu_ticks, 60900);
+    cpu_ticks_tell_idle(&cpu_ticks, 40000000); /* more than there can be */
+    assert_counts(&cpu_ticks, 30, 0, 0, 0, 30);
+    samples(&cpu_ticks, 61, 70);
+    end(&cpu_ticks, 70500);
+    assert_counts(&cpu_ticks, 40, 0, 0, 0, 30);
+}
+
+static void lost_samples_are_not_told_idle_as_well(void **state)
+{
+    struct cpu_ticks cpu_ticks;
+    (void)state;
+    cpu_ticks_init(&cpu_ticks, PERIOD);
+    cpu_ticks_start(&cpu_ticks, 0, false);
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_lost(&cpu_ticks, 6);
+    samples(&cpu_ticks, 21, 30);
+    cpu_ticks_tell_idle(&cpu_ticks, 10000);
+    assert_counts(&cpu_ticks, 20, 6, 0, 0, 4);
+}
+
+static void switch_records_can_be_given_up_and_taken_up_again(void **state)
+{
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_switch(&cpu_ticks, 10500, false, true);
+    cpu_ticks_use_switches(&cpu_ticks, 15500, false); /* 11 to 15 idle */
+    cpu_ticks_switch(&cpu_ticks, 16000, true, false); /* an old one */
+    cpu_ticks_use_switches(&cpu_ticks, 19500, true);
+    cpu_ticks_switch(&cpu_ticks, 20500, true, false); /* 16 to 20 in the dark */
+    samples(&cpu_ticks, 22, 30);
+    struct tick_counts counts = cpu_ticks_counts(&cpu_ticks);
+    assert_int_equal(counts.idle, 5);
+    assert_int_equal(counts.blind, 5);
+    assert_int_equal(counts.missed, 1);
+}
+
+static void a_suspended_machine_misses_nothing(void **state)
+{
+    const uint64_t jump = 3600000000123;
+    struct cpu_ticks cpu_ticks = begin(0);
+    (void)state;
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_switch(&cpu_ticks, 10500, false, true);
+    cpu_ticks_suspended(&cpu_ticks, jump);
+    cpu_ticks_switch(&cpu_ticks, jump + 12500, true, false); /* 11, 12 */
+    cpu_ticks_sample(&cpu_ticks, jump + 13000 + LATE);
+    cpu_ticks_sample(&cpu_ticks, jump + 14000 + LATE);
+    cpu_ticks_sample(&cpu_ticks, jump + 16000 + LATE);
+    end(&cpu_ticks, jump + 16500);
+    assert_counts(&cpu_ticks, 13, 0, 0, 1, 2);
+    /* It is not taken for an ordinary gap that lies before it. */
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 2);
+    cpu_ticks_suspended(&cpu_ticks, 50000);
+    samples(&cpu_ticks, 5, 6);
+    samples(&cpu_ticks, 57, 60);
+    end(&cpu_ticks, 60500);
+    assert_counts(&cpu_ticks, 8, 0, 0, 2, 0);
+}
+
+static uint64_t random_below(uint64_t bound)
+{
+    return bound == 0 ? 0 : (uint64_t)rand() % bound;
+}
+
+/* What a timer and a scheduler did, as it was, and as the records tell it. */
+struct truth {
+    uint64_t ticks, came, removed, idle, missed;
+};
+
+/*
+ * A run of `ticks` ticks of 250 us: idle by turns of up to `turn_ns`, samples late by 2 to 10 us, a
+ * tick that stands within 2 us of a switch delivered after it; one sample of `remove_one_in` taken
+ * away; one tick of `miss_one_in` merged with the next.
+ */
+static struct truth simulate(struct cpu_ticks *cpu_ticks, uint64_t ticks, uint64_t turn_ns,
+                             uint64_t remove_one_in, uint64_t miss_one_in)
+{
+    const uint64_t period = 250000;
+    const uint64_t phase = 77000 + random_below(period);
+    struct truth truth = {.ticks = ticks};
+    uint64_t switch_ns = turn_ns == 0 ? UINT64_MAX : random_below(turn_ns) + 1000;
+    bool is_idle = false;
+    bool merged = false;
+    cpu_ticks_init(cpu_ticks, period);
+    cpu_ticks_start(cpu_ticks, phase + random_below(40000), true);
+    for (uint64_t tick = 1; tick <= ticks; tick++) {
+        uint64_t tick_ns = phase + tick * period;
+        uint64_t sample_ns = tick_ns + 2000 + random_below(8000);
+        while (switch_ns <= tick_ns + 2000) {
+            cpu_ticks_switch(cpu_ticks, switch_ns, is_idle, !is_idle);
+            is_idle = !is_idle;
+            sample_ns = sample_ns < switch_ns + 500 ? switch_ns + 500 : sample_ns;
+            switch_ns += random_below(turn_ns) + 3000;
+        }
+        if (switch_ns <= sample_ns) {
+            switch_ns = sample_ns + 1; /* the timer's interrupt comes first */
+        }
+        if (is_idle) {
+            truth.idle++;
+            merged = false;
+        } else if (!merged && miss_one_in > 0 && random_below(miss_one_in) == 0) {
+            merged = true;
+            truth.missed++;
+        } else if (remove_one_in > 0 && random_below(remove_one_in) == 0) {
+            truth.removed++;
+        } else {
+            truth.came++;
+            cpu_ticks_sample(cpu_ticks, sample_ns);
+        }
+        if (random_below(400) == 0) {
+            cpu_ticks_advance(cpu_ticks, sample_ns < switch_ns ? sample_ns : switch_ns);
+        }
+    }
+    cpu_ticks_end(cpu_ticks, phase + ticks * period + period / 2);
+    cpu_ticks_close(cpu_ticks);
+    return truth;
+}
+
+static void assert_near(uint64_t found, uint64_t expected, uint64_t bound)
+{
+    assert_in_range(found + bound, expected, expected + 2 * bound);
+}
+
+static void a_timer_of_which_the_truth_is_known_is_told_truly(void **state)
+{
+    static const struct {
+        uint64_t turn_ns, remove_one_in, miss_one_in;
+    } cases[] = {
+        {0, 0, 0},         {0, 100, 0},      {0, 0, 100},         {6000000, 0, 0},
+        {6000000, 0, 50},  {500000, 0, 0},   {500000, 100, 0},    {40000, 0, 0},
+        {900000, 100, 50}, {90000000, 0, 0}, {900000000, 30, 30},
+    };
+    (void)state;
+    srand(1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cpu_ticks cpu_ticks;
+        struct truth truth = simulate(&cpu_ticks, 100000, cases[i].turn_ns, cases[i].remove_one_in,
+                                      cases[i].miss_one_in);
+        struct tick_counts counts = cpu_ticks_counts(&cpu_ticks);
+        assert_int_equal(counts.samples, truth.came);
+        /* A tenth of a percent of all ticks, of which there are two switches each at worst. */
+        assert_near(counts.idle, truth.idle, 100);
+        assert_near(counts.missed, truth.missed + truth.removed, 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_busy_cpu_has_samples_alone),
+        cmocka_unit_test(a_gap_that_nothing_explains_was_missed),
+        cmocka_unit_test(missed_ticks_between_close_samples_are_crowded),
+        cmocka_unit_test(ticks_before_the_first_sample_belong_to_the_run),
+        cmocka_unit_test(what_comes_after_the_last_sample_is_not_called_missed),
+        cmocka_unit_test(idle_ticks_are_those_within),
+        cmocka_unit_test(many_short_idle_times_in_one_gap_add_up),
+        cmocka_unit_test(losses_throttles_and_idleness_share_one_gap),
+        cmocka_unit_test(a_loss_answers_for_its_gap),
+        cmocka_unit_test(a_throttle_has_no_ticks_and_the_timer_begins_anew),
+        cmocka_unit_test(a_throttle_whose_end_was_lost_ends_before_the_next_sample),
+        cmocka_unit_test(a_session_that_starts_idle_has_idle_ticks_from_its_start),
+        cmocka_unit_test(a_cpu_of_which_nothing_is_heard_was_idle_throughout),
+        cmocka_unit_test(idleness_lasts_to_the_end_and_no_longer),
+        cmocka_unit_test(a_pause_is_in_no_term),
+        cmocka_unit_test(a_horizon_amid_idleness_changes_nothing),
+        cmocka_unit_test(lost_switch_records_leave_their_time_to_another_source),
+        cmocka_unit_test(without_switch_records_all_is_told_by_another_source),
+        cmocka_unit_test(lost_samples_are_not_told_idle_as_well),
+        cmocka_unit_test(switch_records_can_be_given_up_and_taken_up_again),
+        cmocka_unit_test(a_suspended_machine_misses_nothing),
+        cmocka_unit_test(a_timer_of_which_the_truth_is_known_is_told_truly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

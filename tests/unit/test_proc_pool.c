@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who hangs, what is done meanwhile, and what is refused. No reading here is of /proc. */
+#include "fake_proc_read.h"
+#include "proc_pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define WAIT_MS        10000
+#define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
+#define IDENTITY_HANGS 9999
+#define SPINS_PID      901
+#define BIG_PID        900 /* whose reading takes much memory */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool let_go;
+static atomic_bool spun;
+static size_t hanging_count;
+static bool closed; /* nobody reads before it is opened */
+static uint64_t
+    start_time_ns; /* of all processes of a test: those of the last one are remembered */
+
+/* After which a reading is given up: soon, or as the daemon does where nothing may be. */
+static uint64_t short_ns = UINT64_C(200000000);
+static uint64_t shipping_ns = PROC_POOL_HANG_NS;
+
+static uint32_t uid_of(int32_t pid)
+{
+    return (uint32_t)pid / 100;
+}
+
+static int read_fake(const struct proc_request *request, proc_read_guard_fn guard, void *userdata,
+                     struct proc_reading *reading)
+{
+    const int32_t pid = request->pid;
+    const bool hangs =
+        pid >= HANGS_FROM && (request->part != PROC_PART_IDENTITY || pid == IDENTITY_HANGS);
+    (void)pthread_mutex_lock(&lock);
+    while (closed) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (request->part != PROC_PART_IDENTITY && !guard(pid, start_time_ns, uid_of(pid), userdata)) {
+        reading->scan.mappings_missing = true;
+        return 0;
+    }
+    while (pid == SPINS_PID && !atomic_load(&spun)) {
+    }
+    (void)pthread_mutex_lock(&lock);
+    hanging_count += hangs;
+    (void)pthread_cond_broadcast(&changed);
+    while (hangs && !let_go) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    hanging_count -= hangs;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+    reading->bytes = pid == BIG_PID ? PROC_POOL_BYTES_MAX : reading->bytes;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    const uint64_t *hang_ns = *state;
+    struct proc_pool *reader = NULL;
+    let_go = closed = false;
+    atomic_store(&spun, false);
+    start_time_ns++;
+    fake_proc_read_set(read_fake);
+    assert_int_equal(proc_pool_new(false, *hang_ns, &reader), 0);
+    *state = reader;
+    return 0;
+}
+
+static void set(bool *flag, bool value)
+{
+    (void)pthread_mutex_lock(&lock);
+    *flag = value;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* What hangs ends before the next test. */
+static int tear_down(void **state)
+{
+    set(&closed, false);
+    atomic_store(&spun, true);
+    (void)proc_pool_free(*state);
+    (void)pthread_mutex_lock(&lock);
+    let_go = true;
+    (void)pthread_cond_broadcast(&changed);
+    while (hanging_count > 0) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void ask(struct proc_pool *reader, int32_t pid)
+{
+    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
+}
+
+static void identify(struct proc_pool *reader, int32_t pid)
+{
+    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
+}
+
+static size_t count_hanging(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    size_t count = hanging_count;
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
+ * without mappings. */
+static int answer(struct proc_pool *reader, int32_t pid, bool missing)
+{
+    struct proc_reading *reading = NULL;
+    for (int ms = 0; (reading = proc_pool_next(reader)) == NULL; ms++) {
+        assert_true(ms < WAIT_MS);
+        (void)poll(NULL, 0, 1);
+    }
+    int error = reading->error;
+    assert_int_equal(reading->scan.pid, pid);
+    assert_int_equal(reading->scan.mappings_missing, missing);
+    free(reading);
+    return error;
+}
+
+static void gives_up_what_hangs_and_goes_on(void **state)
+{
+    struct proc_pool *reader = *state;
+    ask(reader, HANGS_FROM);
+    ask(reader, 7);
+    assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+    /* It is not tried again, but for what does not hang. */
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    ask(reader, HANGS_FROM + 1);
+    assert_int_equal(answer(reader, HANGS_FROM + 1, false), -ETIMEDOUT);
+    struct proc_pool_counts counts = proc_pool_counts(reader);
+    assert_int_equal(counts.unread_count, 3);
+    assert_int_equal(counts.hung_pid, HANGS_FROM);
+    /* Two threads of this uid are lost: it has no more. Another one has. */
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    ask(reader, 8);
+    assert_int_equal(answer(reader, 8, false), 0);
+    /* They come back, and what they bring is nobody's. */
+    set(&let_go, true);
+    for (int ms = 0; ms < 20; ms++) {
+        (void)poll(NULL, 0, 1);
+        assert_null(proc_pool_next(reader));
+    }
+    /* But it was whole: they may be tried again. */
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+/* Each of them for less than it takes to be given up, one after the other if they may. */
+static void waits_for_none_of_those_who_are_slow(void **state)
+{
+    struct proc_pool *reader = *state;
+    for (int32_t i = 0; i < 4; i++) {
+        ask(reader, HANGS_FROM + i);
+    }
+    ask(reader, 7);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    assert_int_equal(answer(reader, HANGS_FROM + 3, true), 0);
+    assert_int_equal(answer(reader, 7, false), 0);
+    assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
+    set(&let_go, true);
+    for (int32_t i = 0; i < 2; i++) {
+        struct proc_reading *reading = NULL;
+        for (int ms = 0; (reading = proc_pool_next(reader)) == NULL; ms++) {
+            assert_true(ms < WAIT_MS);
+            (void)poll(NULL, 0, 1);
+        }
+        assert_int_equal(reading->error, 0);
+        assert_false(reading->scan.mappings_missing);
+        free(reading);
+    }
+    ask(reader, HANGS_FROM + 2);
+    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+}
+
+static void waits_with_one_thread_for_one_process(void **state)
+{
+    struct proc_pool *reader = *state;
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
+    for (int ms = 0; count_hanging() == 0; ms++) {
+        assert_true(ms < WAIT_MS);
+        (void)poll(NULL, 0, 1);
+    }
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    set(&let_go, true);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+}
+
+static void asks_once_for_the_same_and_bounds_its_queues(void **state)
+{
+    struct proc_pool *reader = *state;
+    set(&closed, true);
+    for (int32_t i = 0; i < PROC_POOL_REQUESTS_MAX; i++) {
+        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 1 + i), 0);
+    }
+    const int32_t last = PROC_POOL_REQUESTS_MAX;
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, last), 1);
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, last + 1), -EAGAIN);
+    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, last), 0);
+    set(&closed, false);
+    /* One was begun before the more urgent one was asked for, at the most. */
+    struct proc_reading *reading = NULL;
+    size_t count = 0;
+    size_t urgent_at = 0;
+    for (int ms = 0; count < PROC_POOL_REQUESTS_MAX + 1 && ms < WAIT_MS; ms++) {
+        while ((reading = proc_pool_next(reader)) != NULL) {
+            urgent_at = reading->urgency == PROC_SAMPLED ? count : urgent_at;
+            count++;
+            free(reading);
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(count, PROC_POOL_REQUESTS_MAX + 1);
+    assert_true(urgent_at <= 1);
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 5), 0);
+    assert_int_equal(answer(reader, 5, false), 0);
+}
+
+/* Begins a reading that hangs, and lets it hang in another reader's time. */
+static void hang_and_free(void **state, int32_t pid)
+{
+    struct proc_pool *reader = *state;
+    size_t before_count = 0;
+    (void)pthread_mutex_lock(&lock);
+    before_count = hanging_count;
+    (void)pthread_mutex_unlock(&lock);
+    ask(reader, pid);
+    (void)pthread_mutex_lock(&lock);
+    while (hanging_count == before_count) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    assert_null(proc_pool_free(reader));
+    *state = NULL;
+    assert_int_equal(proc_pool_new(false, short_ns, &reader), 0);
+    *state = reader;
+}
+
+static void remembers_what_hung_when_it_was_freed(void **state)
+{
+    hang_and_free(state, HANGS_FROM);
+    ask(*state, HANGS_FROM);
+    assert_int_equal(answer(*state, HANGS_FROM, true), 0);
+    hang_and_free(state, HANGS_FROM + 1);
+    ask(*state, HANGS_FROM + 2);
+    assert_int_equal(answer(*state, HANGS_FROM + 2, true), 0);
+}
+
+static struct proc_reading *next_after(struct proc_pool *reader, int ms)
+{
+    (void)poll(NULL, 0, ms);
+    return proc_pool_next(reader);
+}
+
+static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
+{
+    struct proc_pool *reader = *state;
+    ask(reader, SPINS_PID);
+    for (int i = 0; i < 30; i++) {
+        assert_null(next_after(reader, 10));
+    }
+    atomic_store(&spun, true);
+    assert_int_equal(answer(reader, SPINS_PID, false), 0);
+    ask(reader, HANGS_FROM);
+    assert_null(next_after(reader, 300));
+    set(&let_go, true);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
+}
+
+static void reads_nothing_while_too_much_is_not_taken(void **state)
+{
+    struct proc_pool *reader = *state;
+    ask(reader, BIG_PID);
+    ask(reader, HANGS_FROM);
+    (void)poll(NULL, 0, 100);
+    (void)pthread_mutex_lock(&lock);
+    assert_int_equal(hanging_count, 0);
+    (void)pthread_mutex_unlock(&lock);
+    assert_int_equal(answer(reader, BIG_PID, false), 0);
+    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+}
+
+/* Each of another account; all that may be lost for users who are not root. */
+#define LOST_COUNT (PROC_POOL_THREADS_MAX - 4)
+
+static void reads_for_others_while_many_hang(void **state)
+{
+    struct proc_pool *reader = *state;
+    for (int32_t i = 0; i < LOST_COUNT; i++) {
+        ask(reader, HANGS_FROM + 100 * i);
+        assert_int_equal(answer(reader, HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+        ask(reader, 500 + i);
+        assert_int_equal(answer(reader, 500 + i, i + 1 == LOST_COUNT), 0);
+    }
+    /* No more may hang, but for root. */
+    ask(reader, 7);
+    assert_int_equal(answer(reader, 7, false), 0);
+}
+
+static void refuses_everything_when_all_threads_are_lost(void **state)
+{
+    struct proc_pool *reader = *state;
+    for (int32_t i = 0; i < LOST_COUNT; i++) {
+        ask(reader, HANGS_FROM + 100 * i);
+        assert_int_equal(answer(reader, HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+    }
+    /* Another reader is no better off. */
+    assert_null(proc_pool_free(reader));
+    *state = NULL;
+    assert_int_equal(proc_pool_new(false, short_ns, &reader), 0);
+    *state = reader;
+    ask(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    ask(reader, HANGS_FROM + 100 * LOST_COUNT);
+    assert_int_equal(answer(reader, HANGS_FROM + 100 * LOST_COUNT, true), 0);
+    identify(reader, HANGS_FROM);
+    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    /* What should not hang does. */
+    for (int32_t i = LOST_COUNT; i < PROC_POOL_THREADS_MAX; i++) {
+        identify(reader, IDENTITY_HANGS);
+        assert_int_equal(answer(reader, IDENTITY_HANGS, false), -ETIMEDOUT);
+    }
+    ask(reader, 7);
+    assert_int_equal(answer(reader, 7, false), -EBUSY);
+    set(&let_go, true);
+    int error = -EBUSY;
+    for (int ms = 0; error == -EBUSY && ms < WAIT_MS; ms++) {
+        (void)poll(NULL, 0, 1);
+        ask(reader, 7);
+        error = answer(reader, 7, false);
+    }
+    assert_int_equal(error, 0);
+}
+
+#define TEST(name, hang_ns)                                                                        \
+    cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, (hang_ns))
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(gives_up_what_hangs_and_goes_on, &short_ns),
+        TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
+        TEST(waits_with_one_thread_for_one_process, &shipping_ns),
+        TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
+        TEST(remembers_what_hung_when_it_was_freed, &short_ns),
+        TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),
+        TEST(reads_nothing_while_too_much_is_not_taken, &short_ns),
+        TEST(reads_for_others_while_many_hang, &short_ns),
+        TEST(refuses_everything_when_all_threads_are_lost, &short_ns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Readings of this very process and of its children. */
+#include "clock.h"
+#include "proc_read.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static bool allow(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+{
+    size_t *asked_count = userdata;
+    assert_true(pid > 0);
+    assert_true(start_time_ns > 0);
+    assert_int_equal(uid, geteuid());
+    *asked_count += 1;
+    return true;
+}
+
+static bool forbid(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+{
+    (void)allow(pid, start_time_ns, uid, userdata);
+    return false;
+}
+
+/* Reads a part of a process. Returned: free(). */
+static struct proc_reading *read_part(enum proc_part part, int32_t pid, proc_read_guard_fn guard)
+{
+    const struct proc_request request = {.part = part, .pid = pid, .urgency = 7, .cgroups = true};
+    struct proc_read *scan = proc_read_new();
+    size_t asked_count = 0;
+    assert_non_null(scan);
+    const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
+    struct proc_reading *reading = proc_read_read(scan, &request, guard, &asked_count);
+    assert_null(proc_read_free(scan));
+    assert_non_null(reading);
+    assert_int_equal(reading->part, part);
+    assert_int_equal(reading->urgency, 7);
+    assert_int_equal(reading->scan.pid, pid);
+    assert_in_range(reading->scan.begin_ns, before_ns, reading->scan.end_ns);
+    bool maps = part == PROC_PART_ALL || part == PROC_PART_MAPPINGS;
+    assert_int_equal(asked_count, reading->error == 0 && maps);
+    return reading;
+}
+
+static struct process_table *table_of(const struct proc_reading *reading)
+{
+    struct process_table *table = process_table_new(NULL, NULL);
+    assert_non_null(table);
+    assert_int_equal(reading->error, 0);
+    process_table_scan(table, &reading->scan);
+    return table;
+}
+
+static void free_all(struct process_table *table, struct proc_reading *reading)
+{
+    assert_null(process_table_free(table));
+    free(reading);
+}
+
+static void *wait_with_a_name(void *argument)
+{
+    pthread_barrier_t *barrier = argument;
+    (void)prctl(PR_SET_NAME, "odd (na)me\n");
+    (void)pthread_barrier_wait(barrier); /* named */
+    (void)pthread_barrier_wait(barrier); /* scanned */
+    return NULL;
+}
+
+static const char *name_in(struct process *process, const char *wanted)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        if (strcmp(process->threads[i]->names[0].text, wanted) == 0) {
+            return process->threads[i]->names[0].text;
+        }
+    }
+    return "missing";
+}
+
+static void check_this_process(struct process_table *table, uint64_t begin_ns)
+{
+    struct process *self = process_table_find(table, getpid(), begin_ns);
+    assert_non_null(self);
+    assert_true(self->scanned);
+    assert_false(self->kernel_thread);
+    assert_int_equal(self->parent_pid, getppid());
+    assert_true(self->start_time_ns <= begin_ns);
+    assert_string_equal(name_in(self, "odd (na)me\n"), "odd (na)me\n");
+    assert_string_equal(name_in(self, "test_proc_read"), "test_proc_read");
+
+    char path[4096] = {0};
+    assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+    uint64_t pc = (uint64_t)(uintptr_t)check_this_process;
+    const struct mapping *mapping = process_find_mapping(self, pc, begin_ns);
+    assert_non_null(mapping);
+    assert_string_equal(mapping->file->path, path);
+    assert_int_not_equal(mapping->file->inode, 0);
+    assert_true(mapping->scanned);
+    assert_null(process_find_mapping(self, (uint64_t)(uintptr_t)&pc, begin_ns));
+}
+
+static void finds_its_own_code_and_threads(void **state)
+{
+    (void)state;
+    pthread_barrier_t barrier;
+    pthread_t thread;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, wait_with_a_name, &barrier), 0);
+    (void)pthread_barrier_wait(&barrier);
+
+    uint64_t begin_ns = clock_ns(CLOCK_BOOTTIME);
+    struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), allow);
+    struct process_table *table = table_of(reading);
+    assert_false(reading->cut);
+    check_this_process(table, begin_ns);
+    uint64_t generation = process_table_find(table, getpid(), begin_ns)->generation;
+    process_table_scan(table, &reading->scan);
+    assert_int_equal(process_table_find(table, getpid(), begin_ns)->generation, generation);
+
+    (void)pthread_barrier_wait(&barrier);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&barrier), 0);
+    free_all(table, reading);
+}
+
+static void reads_the_part_that_is_asked_for(void **state)
+{
+    (void)state;
+    struct proc_reading *reading = read_part(PROC_PART_MAPPINGS, getpid(), allow);
+    assert_int_equal(reading->error, 0);
+    assert_true(reading->scan.mapping_count > 0);
+    assert_int_equal(reading->scan.thread_count, 0);
+    assert_string_equal(reading->cgroups, "");
+    free(reading);
+    reading = read_part(PROC_PART_IDENTITY, getpid(), allow);
+    assert_int_equal(reading->error, 0);
+    assert_int_equal(reading->scan.mapping_count, 0);
+    assert_int_equal(reading->scan.thread_count, 0);
+    assert_true(reading->scan.identity_read);
+    assert_int_equal(reading->uid, geteuid());
+    assert_true(reading->scan.account_known);
+    assert_int_equal(reading->scan.account, geteuid() == 0 ? getuid() : geteuid());
+    free(reading);
+}
+
+static void leaves_out_mappings_that_it_may_not_read(void **state)
+{
+    (void)state;
+    struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), forbid);
+    struct process_table *table = table_of(reading);
+    assert_true(reading->scan.mappings_missing);
+    assert_int_equal(reading->scan.mapping_count, 0);
+    const struct process *self = process_table_find(table, getpid(), clock_ns(CLOCK_BOOTTIME));
+    assert_int_equal(self->thread_count, 1);
+    assert_false(self->scanned);
+    assert_int_equal(self->scan_ns, 0);
+    free_all(table, reading);
+}
+
+static void reads_every_cgroup(void **state)
+{
+    (void)state;
+    char text[16384] = "";
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), allow);
+    assert_string_equal(reading->cgroups, text);
+    free(reading);
+}
+
+static bool is_listed(const struct proc_reading *reading, int32_t pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < reading->pid_count; i++) {
+        found = found || reading->pids[i] == pid;
+    }
+    return found;
+}
+
+static void lists_all_processes(void **state)
+{
+    (void)state;
+    struct proc_reading *reading = read_part(PROC_PART_PIDS, 0, allow);
+    assert_int_equal(reading->error, 0);
+    assert_false(reading->cut);
+    assert_true(is_listed(reading, 1));
+    assert_true(is_listed(reading, getpid()));
+    assert_false(is_listed(reading, 0));
+    free(reading);
+}
+
+/* To the tick, whatever this machine's clock and the uptime are. */
+static void says_when_a_process_began(void **state)
+{
+    (void)state;
+    const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    const uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
+    struct proc_reading *reading = read_part(PROC_PART_IDENTITY, child, allow);
+    assert_int_equal(reading->error, 0);
+    assert_in_range(reading->scan.start_time_ns, before_ns / tick_ns * tick_ns, after_ns);
+    free(reading);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void expect_error(int32_t pid, int error)
+{
+    struct proc_reading *reading = read_part(PROC_PART_ALL, pid, allow);
+    assert_int_equal(reading->error, error);
+    free(reading);
+}
+
+static void says_that_a_process_is_gone_or_a_zombie(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    expect_error(child, 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    expect_error(child, -ESRCH); /* a zombie */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    expect_error(child, -ESRCH);
+    expect_error(0, -ESRCH);
+}
+
+static void reads_a_process_with_very_many_mappings(void **state)
+{
+    (void)state;
+    enum {
+        PAGES = 8000,
+        PAGE_BYTES = 4096
+    };
+    char *pages = mmap(NULL, (size_t)PAGES * PAGE_BYTES, PROT_READ | PROT_EXEC,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    for (size_t i = 0; i < PAGES; i += 2) {
+        assert_int_equal(mprotect(pages + i * PAGE_BYTES, PAGE_BYTES, PROT_READ), 0);
+    }
+    struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), allow);
+    struct process_table *table = table_of(reading);
+    const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+    struct process *self = process_table_find(table, getpid(), now_ns);
+    for (size_t i = 0; i < PAGES; i++) {
+        uint64_t pc = (uint64_t)(uintptr_t)pages + i * PAGE_BYTES;
+        const struct mapping *mapping = process_find_mapping(self, pc, now_ns);
+        assert_int_equal(mapping != NULL, i % 2);
+    }
+    free_all(table, reading);
+    assert_int_equal(munmap(pages, (size_t)PAGES * PAGE_BYTES), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_its_own_code_and_threads),
+        cmocka_unit_test(reads_the_part_that_is_asked_for),
+        cmocka_unit_test(leaves_out_mappings_that_it_may_not_read),
+        cmocka_unit_test(reads_every_cgroup),
+        cmocka_unit_test(lists_all_processes),
+        cmocka_unit_test(says_when_a_process_began),
+        cmocka_unit_test(says_that_a_process_is_gone_or_a_zombie),
+        cmocka_unit_test(reads_a_process_with_very_many_mappings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
