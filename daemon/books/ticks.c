@@ -28,7 +28,9 @@ struct ticks *ticks_new(struct perf_source *source)
     for (size_t i = 0; i < source->cpu_count; i++) {
         struct account *account = &ticks->cpus[i];
         cpu_ticks_init(&account->ticks, source->config.period_ns);
-        switch_feed_init(&account->feed, source->has_switches ? &source->cpus[i].switch_ring : NULL,
+        switch_feed_init(&account->feed,
+                         source->has_switches ? &source->cpus[i].streams[PERF_STREAM_SWITCHES].ring
+                                              : NULL,
                          &source->switch_layout, &account->ticks);
     }
     return ticks;

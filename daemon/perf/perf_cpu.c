@@ -31,28 +31,24 @@ static int fault_map(int error, size_t bytes, struct fault *reterr)
                      strerror(error));
 }
 
-static void unmap_ring(void *map, size_t bytes)
+void perf_cpu_init(struct perf_cpu *cpu, uint32_t number)
 {
-    if (map != NULL) {
-        (void)munmap(map, bytes);
+    *cpu = (struct perf_cpu){.cpu = number, .absent = true};
+    for (size_t i = 0; i < PERF_STREAMS; i++) {
+        cpu->streams[i].fd = -1;
     }
 }
 
 void perf_cpu_close(struct perf_cpu *cpu)
 {
-    unmap_ring(cpu->sample_map, cpu->sample_map_bytes);
-    unmap_ring(cpu->sideband_map, cpu->sideband_map_bytes);
-    unmap_ring(cpu->switch_map, cpu->switch_map_bytes);
-    (void)close_fd(cpu->sample_fd);
-    (void)close_fd(cpu->sideband_fd);
-    (void)close_fd(cpu->switch_fd);
-    *cpu = (struct perf_cpu){
-        .cpu = cpu->cpu,
-        .absent = true,
-        .sample_fd = -1,
-        .sideband_fd = -1,
-        .switch_fd = -1,
-    };
+    for (size_t i = 0; i < PERF_STREAMS; i++) {
+        struct perf_stream *stream = &cpu->streams[i];
+        if (stream->map != NULL) {
+            (void)munmap(stream->map, stream->map_bytes);
+        }
+        (void)close_fd(stream->fd);
+    }
+    perf_cpu_init(cpu, cpu->cpu);
 }
 
 int perf_cpu_hide(void *map, size_t bytes)
@@ -60,91 +56,89 @@ int perf_cpu_hide(void *map, size_t bytes)
     return madvise(map, bytes, MADV_DONTDUMP) < 0 ? -errno : 0;
 }
 
-/*
- * Maps a ring with its control page. Returns 0 or -errno; `ret_map` is set when there is something
- * to unmap.
- */
-static int map_ring(int fd, uint64_t data_bytes, uint8_t *bounce, void **ret_map,
-                    struct perf_ring *ret_ring)
+static uint64_t ring_bytes(const struct perf_plan *plan, enum perf_stream_kind kind)
+{
+    switch (kind) {
+    case PERF_STREAM_CLOCK:
+        return plan->sample_ring_bytes;
+    case PERF_STREAM_SIDEBAND:
+        return plan->sideband_ring_bytes;
+    case PERF_STREAM_SWITCHES:
+    case PERF_STREAMS:
+        break;
+    }
+    return plan->switch_ring_bytes;
+}
+
+/* Maps the ring with its control page. `map` is set when there is something to unmap. */
+static int map_ring(struct perf_stream *stream, uint64_t data_bytes, uint8_t *bounce,
+                    struct fault *reterr)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *map = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    stream->map_bytes = page_bytes + data_bytes;
+    void *map = mmap(NULL, stream->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, stream->fd, 0);
     if (map == MAP_FAILED) {
-        return -errno;
+        return fault_map(errno, stream->map_bytes, reterr);
     }
-    perf_ring_init(ret_ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
-    *ret_map = map;
-    return perf_cpu_hide(map, page_bytes + data_bytes);
+    stream->map = map;
+    perf_ring_init(&stream->ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
+    int r = perf_cpu_hide(map, stream->map_bytes);
+    return r < 0 ? fault_map(-r, stream->map_bytes, reterr) : 0;
 }
 
-static int map_rings(const struct perf_plan *plan, uint8_t *bounces, struct perf_cpu *cpu,
-                     struct fault *reterr)
+/* A descriptor, or -errno. */
+static int open_event(const struct perf_source *source, enum perf_stream_kind kind, uint32_t cpu)
 {
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    int r = 0;
-    cpu->sample_map_bytes = cpu->sample_fd < 0 ? 0 : page_bytes + plan->sample_ring_bytes;
-    cpu->sideband_map_bytes = page_bytes + plan->sideband_ring_bytes;
-    cpu->switch_map_bytes = cpu->switch_fd < 0 ? 0 : page_bytes + plan->switch_ring_bytes;
-    if (cpu->sample_fd >= 0) {
-        r = map_ring(cpu->sample_fd, plan->sample_ring_bytes, bounces, &cpu->sample_map,
-                     &cpu->sample_ring);
+    switch (kind) {
+    case PERF_STREAM_CLOCK:
+        return perf_open_sampling(&source->config, &source->features, &source->plan,
+                                  source->deferring, cpu);
+    case PERF_STREAM_SIDEBAND:
+        return perf_open_sideband(&source->features, &source->plan, source->deferring, cpu);
+    case PERF_STREAM_SWITCHES:
+    case PERF_STREAMS:
+        break;
     }
-    if (r < 0) {
-        return fault_map(-r, cpu->sample_map_bytes, reterr);
-    }
-    r = map_ring(cpu->sideband_fd, plan->sideband_ring_bytes, bounces + PERF_RING_BOUNCE_BYTES,
-                 &cpu->sideband_map, &cpu->sideband_ring);
-    if (r < 0) {
-        return fault_map(-r, cpu->sideband_map_bytes, reterr);
-    }
-    if (cpu->switch_fd >= 0) {
-        r = map_ring(cpu->switch_fd, plan->switch_ring_bytes, bounces + 2 * PERF_RING_BOUNCE_BYTES,
-                     &cpu->switch_map, &cpu->switch_ring);
-    }
-    return r < 0 ? fault_map(-r, cpu->switch_map_bytes, reterr) : 0;
+    return perf_open_switches(cpu);
 }
 
-static int open_events(const struct perf_source *source, bool sampled, struct perf_cpu *cpu,
-                       struct fault *reterr)
+/* Which streams a CPU has: sideband in any case. */
+static bool has_stream(const struct perf_source *source, bool sampled, enum perf_stream_kind kind)
 {
-    if (sampled) {
-        cpu->sample_fd = perf_open_sampling(&source->config, &source->features, &source->plan,
-                                            source->deferring, cpu->cpu);
-        if (cpu->sample_fd < 0) {
-            return perf_open_fault(-cpu->sample_fd, reterr);
-        }
-    }
-    cpu->sideband_fd =
-        perf_open_sideband(&source->features, &source->plan, source->deferring, cpu->cpu);
-    if (cpu->sideband_fd < 0) {
-        return perf_open_fault(-cpu->sideband_fd, reterr);
-    }
-    if (sampled && source->has_switches) {
-        cpu->switch_fd = perf_open_switches(cpu->cpu);
-        if (cpu->switch_fd < 0) {
-            return perf_open_fault(-cpu->switch_fd, reterr);
-        }
-    }
-    return 0;
+    return kind == PERF_STREAM_SIDEBAND ||
+           (sampled && (kind != PERF_STREAM_SWITCHES || source->has_switches));
 }
 
 int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
                   struct perf_cpu *cpu, struct fault *reterr)
 {
-    *cpu = (struct perf_cpu){.cpu = cpu->cpu, .sample_fd = -1, .sideband_fd = -1, .switch_fd = -1};
-    int r = open_events(source, sampled, cpu, reterr);
-    if (r == 0) {
-        r = map_rings(&source->plan, bounces, cpu, reterr);
+    int r = 0;
+    perf_cpu_init(cpu, cpu->cpu);
+    for (enum perf_stream_kind kind = 0; kind < PERF_STREAMS && r == 0; kind++) {
+        struct perf_stream *stream = &cpu->streams[kind];
+        if (!has_stream(source, sampled, kind)) {
+            continue;
+        }
+        stream->fd = open_event(source, kind, cpu->cpu);
+        r = stream->fd < 0 ? perf_open_fault(-stream->fd, reterr)
+                           : map_ring(stream, ring_bytes(&source->plan, kind),
+                                      bounces + kind * PERF_RING_BOUNCE_BYTES, reterr);
     }
     if (r < 0) {
         perf_cpu_close(cpu);
+        return r;
     }
-    return r;
+    cpu->absent = false;
+    return 0;
 }
 
 uint64_t perf_cpu_ring_bytes(const struct perf_cpu *cpu)
 {
-    return cpu->sample_map_bytes + cpu->sideband_map_bytes + cpu->switch_map_bytes;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < PERF_STREAMS; i++) {
+        bytes += cpu->streams[i].map_bytes;
+    }
+    return bytes;
 }
 
 int perf_cpu_control(int fd, unsigned long request)

@@ -12,6 +12,8 @@
  */
 int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
                   struct perf_cpu *cpu, struct fault *reterr);
+/* A CPU without events: absent. */
+void perf_cpu_init(struct perf_cpu *cpu, uint32_t number);
 /* Leaves one that has no events. */
 void perf_cpu_close(struct perf_cpu *cpu);
 

@@ -40,8 +40,6 @@
 /* The first ticks of all CPUs are spread over one period, or over this where a period is longer. */
 #define PHASE_WINDOW_MAX_NS ((uint64_t)1000000)
 
-#define RINGS_PER_CPU 3
-
 /* Probes on the first CPU that is still online. */
 static int probe_cpus(const uint32_t *cpus, size_t count, struct perf_features *ret,
                       struct fault *reterr)
@@ -78,13 +76,7 @@ static void add_places(struct perf_source *source, bool sampled, const uint32_t 
     for (size_t i = 0; i < count; i++) {
         if (sampled ==
             (config->cpus == NULL || has_cpu(config->cpus, config->cpu_count, cpus[i]))) {
-            source->cpus[source->sideband_count++] = (struct perf_cpu){
-                .cpu = cpus[i],
-                .absent = true,
-                .sample_fd = -1,
-                .sideband_fd = -1,
-                .switch_fd = -1,
-            };
+            perf_cpu_init(&source->cpus[source->sideband_count++], cpus[i]);
             source->cpu_count += sampled;
         }
     }
@@ -92,7 +84,7 @@ static void add_places(struct perf_source *source, bool sampled, const uint32_t 
 
 static uint8_t *bounces_of(const struct perf_source *source, size_t index)
 {
-    return source->bounces + index * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES;
+    return source->bounces + index * PERF_STREAMS * PERF_RING_BOUNCE_BYTES;
 }
 
 /* Opens what is online; a CPU that goes offline meanwhile is absent. */
@@ -187,7 +179,7 @@ static struct perf_source *new_source(const struct perf_source_config *config, c
     source->layout = perf_open_layout(config);
     source->switch_layout = perf_open_switch_layout();
     source->cpus = calloc(count, sizeof *source->cpus);
-    source->bounces_bytes = count * RINGS_PER_CPU * PERF_RING_BOUNCE_BYTES;
+    source->bounces_bytes = count * PERF_STREAMS * PERF_RING_BOUNCE_BYTES;
     source->bounces = map_bounces(source->bounces_bytes);
     if (source->cpus == NULL || source->bounces == NULL) {
         if (source->bounces != NULL) {
@@ -318,7 +310,8 @@ struct perf_source *perf_source_free(struct perf_source *source)
 int perf_source_enable_sideband(struct perf_source *source)
 {
     for (size_t i = 0; i < source->sideband_count; i++) {
-        int r = perf_cpu_control(source->cpus[i].sideband_fd, PERF_EVENT_IOC_ENABLE);
+        int r = perf_cpu_control(source->cpus[i].streams[PERF_STREAM_SIDEBAND].fd,
+                                 PERF_EVENT_IOC_ENABLE);
         if (r < 0) {
             return r;
         }
@@ -351,7 +344,8 @@ static int enable_at_random_phases(struct perf_source *source)
             return -errno;
         }
         sleep_until(start_ns + i * slice_ns + random % slice_ns);
-        int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_ENABLE);
+        int r =
+            perf_cpu_control(source->cpus[i].streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_ENABLE);
         if (r < 0) {
             return r;
         }
@@ -363,7 +357,7 @@ static int enable_at_random_phases(struct perf_source *source)
 /* With the mutex. */
 static int control_switches(struct perf_source *source, size_t index, bool enable)
 {
-    return perf_cpu_control(source->cpus[index].switch_fd,
+    return perf_cpu_control(source->cpus[index].streams[PERF_STREAM_SWITCHES].fd,
                             enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
 }
 
@@ -380,7 +374,8 @@ static int disable_all(struct perf_source *source)
 {
     int result = 0;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        int r = perf_cpu_control(source->cpus[i].sample_fd, PERF_EVENT_IOC_DISABLE);
+        int r =
+            perf_cpu_control(source->cpus[i].streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_DISABLE);
         result = result < 0 ? result : r;
         source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
         r = control_switches(source, i, false);
@@ -431,7 +426,7 @@ static bool read_enabled_ns(int fd, uint64_t *ret)
 /* The time of an event that is on goes on from one reading to the next. */
 bool perf_source_is_alive(const struct perf_source *source, size_t index)
 {
-    int fd = source->cpus[index].sideband_fd;
+    int fd = source->cpus[index].streams[PERF_STREAM_SIDEBAND].fd;
     uint64_t before_ns = 0;
     uint64_t after_ns = 0;
     return fd >= 0 && read_enabled_ns(fd, &before_ns) && read_enabled_ns(fd, &after_ns) &&
@@ -450,7 +445,7 @@ int perf_source_reopen(const struct perf_source *source, size_t index, struct pe
     int r = perf_cpu_open(source, index < source->cpu_count, bounces_of(source, index),
                           &opening->cpu, reterr);
     if (r == 0) {
-        r = perf_cpu_control(opening->cpu.sideband_fd, PERF_EVENT_IOC_ENABLE);
+        r = perf_cpu_control(opening->cpu.streams[PERF_STREAM_SIDEBAND].fd, PERF_EVENT_IOC_ENABLE);
         opening->gap_to_ns = clock_ns(CLOCK_BOOTTIME);
     }
     if (r < 0) {
@@ -510,7 +505,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     bool ticking = sampled && source->sampling;
     if (ticking) {
         (void)control_switches(source, index, true);
-        (void)perf_cpu_control(cpu->sample_fd, PERF_EVENT_IOC_ENABLE);
+        (void)perf_cpu_control(cpu->streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_ENABLE);
         cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
     }
     (void)pthread_mutex_unlock(&source->mutex);
@@ -530,11 +525,11 @@ int perf_source_read_count(const struct perf_source *source, size_t index, struc
     size_t wanted_bytes = sizeof read_out - (source->features.format_lost ? 0 : sizeof(uint64_t));
     const struct perf_cpu *cpu = &source->cpus[index];
     assert(index < source->cpu_count);
-    if (cpu->sample_fd < 0) {
+    if (cpu->streams[PERF_STREAM_CLOCK].fd < 0) {
         *ret = cpu->before;
         return 0;
     }
-    ssize_t size = read(cpu->sample_fd, &read_out, wanted_bytes);
+    ssize_t size = read(cpu->streams[PERF_STREAM_CLOCK].fd, &read_out, wanted_bytes);
     if (size < 0) {
         return -errno;
     }

@@ -80,7 +80,7 @@ static void publish(struct collector *collector)
             .drain = drained[i],
             .kernel = collector_cpus_count(collector->cpus, i),
             .offline_ns = collector_cpus_offline_ns(collector->cpus, i, monotonic_ns),
-            .known = source->cpus[i].sample_fd >= 0,
+            .known = source->cpus[i].streams[PERF_STREAM_CLOCK].fd >= 0,
         };
     }
     collector_mailbox_publish(collector->mailbox, &counts, collector->counted);
@@ -247,8 +247,8 @@ static int watch(const struct collector *collector, int fd, uint64_t tag)
 static int watch_cpu(const struct collector *collector, size_t index)
 {
     const struct perf_cpu *cpu = &collector->config.source->cpus[index];
-    int r = watch(collector, cpu->sideband_fd, 2 * index + 1);
-    return r < 0 ? r : watch(collector, cpu->sample_fd, 2 * index);
+    int r = watch(collector, cpu->streams[PERF_STREAM_SIDEBAND].fd, 2 * index + 1);
+    return r < 0 ? r : watch(collector, cpu->streams[PERF_STREAM_CLOCK].fd, 2 * index);
 }
 
 /* A mapping keeps its event open, and watched. */
@@ -265,8 +265,8 @@ static void install(struct collector *collector, struct perf_opening *opening)
     struct perf_source *source = collector->config.source;
     size_t index = opening->index;
     drain_leave_cpu(collector->drain, index);
-    watch_no_more(collector, source->cpus[index].sideband_fd);
-    watch_no_more(collector, source->cpus[index].sample_fd);
+    watch_no_more(collector, source->cpus[index].streams[PERF_STREAM_SIDEBAND].fd);
+    watch_no_more(collector, source->cpus[index].streams[PERF_STREAM_CLOCK].fd);
     bool enabled = perf_source_replace(source, opening);
     (void)watch_cpu(collector, index);
     enabled = enabled && collector->running;

@@ -342,7 +342,7 @@ static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
 static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
     struct perf_source *source = drain->config.source;
-    struct perf_ring *ring = &source->cpus[cpu_index].sample_ring;
+    struct perf_ring *ring = &source->cpus[cpu_index].streams[PERF_STREAM_CLOCK].ring;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     size_t unpublished_bytes = 0;
@@ -378,7 +378,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
 {
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        perf_ring_refresh(&source->cpus[i].sample_ring);
+        perf_ring_refresh(&source->cpus[i].streams[PERF_STREAM_CLOCK].ring);
     }
     ticks_refresh(drain->accounts);
     drain->quiet = !sideband_feed_queue(drain->feed);
@@ -431,7 +431,8 @@ void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
 bool drain_is_empty(struct drain *drain, size_t cpu_index)
 {
     struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
-    struct perf_ring *rings[] = {&cpu->sample_ring, &cpu->sideband_ring};
+    struct perf_ring *rings[] = {&cpu->streams[PERF_STREAM_CLOCK].ring,
+                                 &cpu->streams[PERF_STREAM_SIDEBAND].ring};
     bool empty =
         cpu_index >= drain->config.source->cpu_count || ticks_drained(drain->accounts, cpu_index);
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {

@@ -214,7 +214,8 @@ void sideband_feed_renew(struct sideband_feed *feed, size_t cpu_index, uint64_t 
 /* Moves what a CPU's sideband ring holds into the queue; whether it held anything. */
 static bool empty_ring(struct sideband_feed *feed, size_t cpu_index)
 {
-    struct perf_ring *ring = &feed->config.source->cpus[cpu_index].sideband_ring;
+    struct perf_ring *ring =
+        &feed->config.source->cpus[cpu_index].streams[PERF_STREAM_SIDEBAND].ring;
     uint64_t *told_ns = &feed->told_ns[cpu_index];
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;

@@ -29,7 +29,8 @@ static size_t fill_ring(struct ring_world *world, size_t index, const struct rin
                         const uint8_t *bytes, size_t size)
 {
     struct perf_cpu *cpu = &world->cpus[index / 2];
-    struct perf_ring *ring = index % 2 == 0 ? &cpu->sample_ring : &cpu->sideband_ring;
+    struct perf_ring *ring = index % 2 == 0 ? &cpu->streams[PERF_STREAM_CLOCK].ring
+                                            : &cpu->streams[PERF_STREAM_SIDEBAND].ring;
     uint64_t tail = RING_BYTES - UINT16_MAX / 2 + input->tail;
     size_t content_bytes = min_u64(input->content_bytes, size);
     uint8_t *data = (uint8_t *)world->data[index / 2][index % 2];

@@ -87,7 +87,7 @@ static void drain(const struct oracle_config *config, struct oracle_process *pro
     size_t size_bytes = 0;
     struct perf_record record;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        struct perf_ring *ring = &source->cpus[i].sample_ring;
+        struct perf_ring *ring = &source->cpus[i].streams[PERF_STREAM_CLOCK].ring;
         perf_ring_refresh(ring);
         while (perf_ring_peek(ring, &bytes, &size_bytes) > 0) {
             if (perf_record_parse(&source->layout, bytes, size_bytes, &record) == 0) {

@@ -160,8 +160,10 @@ static void drain_ring(struct story *story, struct tally *tally, struct perf_rin
 static void drain(struct story *story)
 {
     for (size_t i = 0; i < story->source->cpu_count; i++) {
-        drain_ring(story, &story->tallies[i], &story->source->cpus[i].sideband_ring);
-        drain_ring(story, &story->tallies[i], &story->source->cpus[i].sample_ring);
+        drain_ring(story, &story->tallies[i],
+                   &story->source->cpus[i].streams[PERF_STREAM_SIDEBAND].ring);
+        drain_ring(story, &story->tallies[i],
+                   &story->source->cpus[i].streams[PERF_STREAM_CLOCK].ring);
     }
 }
 

@@ -215,7 +215,8 @@ static void check_source(const struct run *run)
     expect(is_hidden(run->source->bounces), "bounce buffers are in no core dump");
     for (size_t i = 0; i < run->source->cpu_count; i++) {
         struct perf_count count = {0};
-        expect(is_hidden(run->source->cpus[i].sample_map), "sample rings are in no core dump");
+        expect(is_hidden(run->source->cpus[i].streams[PERF_STREAM_CLOCK].map),
+               "sample rings are in no core dump");
         expect(perf_source_read_count(run->source, i, &count) == 0, "counts can be read");
         expect(count.lost_count == 0, "the kernel lost nothing");
     }
@@ -263,7 +264,7 @@ static int run_with(struct run *run)
     for (int i = 0; i < RUN_DRAINS; i++) {
         (void)nanosleep(&wait, NULL);
         for (size_t j = 0; j < run->source->cpu_count; j++) {
-            drain_ring(run, &run->source->cpus[j].sample_ring, &run->busy[j]);
+            drain_ring(run, &run->source->cpus[j].streams[PERF_STREAM_CLOCK].ring, &run->busy[j]);
         }
     }
     expect(perf_source_disable_sampling(run->source) == 0, "sampling can be disabled");

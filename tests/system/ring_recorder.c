@@ -42,12 +42,12 @@ static void keep_ring(FILE *file, uint32_t index, struct perf_ring *ring)
 static void keep_round(FILE *file, struct perf_source *source, uint64_t horizon_ns)
 {
     for (size_t i = 0; i < source->cpu_count; i++) {
-        perf_ring_refresh(&source->cpus[i].sample_ring);
+        perf_ring_refresh(&source->cpus[i].streams[PERF_STREAM_CLOCK].ring);
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
-        perf_ring_refresh(&source->cpus[i].sideband_ring);
-        keep_ring(file, RING_SIDEBAND(i), &source->cpus[i].sideband_ring);
-        keep_ring(file, RING_SAMPLES(i), &source->cpus[i].sample_ring);
+        perf_ring_refresh(&source->cpus[i].streams[PERF_STREAM_SIDEBAND].ring);
+        keep_ring(file, RING_SIDEBAND(i), &source->cpus[i].streams[PERF_STREAM_SIDEBAND].ring);
+        keep_ring(file, RING_SAMPLES(i), &source->cpus[i].streams[PERF_STREAM_CLOCK].ring);
     }
     write_block(file, (struct ring_block){.ring = RING_ROUND_END, .horizon_ns = horizon_ns}, "");
 }

@@ -42,8 +42,8 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void put(struct ring_world *world, size_t cpu, enum ring_kind kind, uint32_t type,
-                       uint16_t misc, const uint64_t *words, size_t word_count)
+static inline void put(struct ring_world *world, size_t cpu, enum perf_stream_kind kind,
+                       uint32_t type, uint16_t misc, const uint64_t *words, size_t word_count)
 {
     assert_true(ring_world_put(world, cpu, kind, type, misc, words, word_count));
 }
@@ -52,14 +52,14 @@ static inline void put_thread_sample(struct ring_world *world, uint32_t pid, uin
                                      uint64_t time_ns)
 {
     uint64_t words[] = {1, pair(pid, tid), time_ns, 0, 2, PERF_CONTEXT_USER, 0x5010};
-    put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
 }
 
 static inline void put_sample(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
                               uint64_t pc)
 {
     uint64_t words[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, pc};
-    put(world, cpu, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    put(world, cpu, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
 }
 
 /* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid. */
@@ -78,7 +78,7 @@ static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu,
     stack[0] = stack_bytes;
     stack[2] = ROOT_PC;
     stack[1 + stack_words] = valid_bytes;
-    put(world, cpu, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, mode, words,
+    put(world, cpu, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, mode, words,
         (size_t)(stack - words) + 2 + stack_words);
 }
 
@@ -93,7 +93,7 @@ static inline void put_fork(struct ring_world *world, size_t cpu, uint32_t pid, 
 {
     uint64_t words[] = {
         pair(pid, parent), pair(pid, parent), time_ns, pair(parent, parent), time_ns, cpu, 2};
-    put(world, cpu, RING_OF_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
+    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
 }
 
 static inline void put_exec(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
@@ -101,7 +101,7 @@ static inline void put_exec(struct ring_world *world, size_t cpu, uint32_t pid, 
 {
     uint64_t words[] = {pair(pid, pid), 0, 0, pair(pid, pid), time_ns, cpu, 2};
     (void)snprintf((char *)&words[1], 16, "%s", comm);
-    put(world, cpu, RING_OF_SIDEBAND, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
+    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
 }
 
 static inline void put_comm(struct ring_world *world, uint32_t pid, uint32_t tid, uint64_t time_ns,
@@ -109,7 +109,7 @@ static inline void put_comm(struct ring_world *world, uint32_t pid, uint32_t tid
 {
     uint64_t words[] = {pair(pid, tid), 0, 0, pair(pid, tid), time_ns, 0, 2};
     (void)snprintf((char *)&words[1], 16, "%s", comm);
-    put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_COMM, 0, words, 7);
+    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, words, 7);
 }
 
 /* An executable mapping [start, start + 0x1000) of "/x.." (5 letters and NULs). */
@@ -130,7 +130,7 @@ static inline void put_mmap(struct ring_world *world, size_t cpu, uint32_t pid, 
                         cpu,
                         2};
     (void)snprintf((char *)&words[8], 8, "%s", path);
-    put(world, cpu, RING_OF_SIDEBAND, PERF_RECORD_MMAP2, 0, words, 13);
+    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_MMAP2, 0, words, 13);
 }
 
 /* A partial gets its quality, which stands as '?' till then, from the completion behind it. */

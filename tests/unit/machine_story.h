@@ -56,7 +56,7 @@ struct machine {
 struct event {
     uint64_t time_ns;
     size_t cpu;
-    enum ring_kind kind;
+    enum perf_stream_kind kind;
     uint32_t type;
     uint16_t misc;
     uint64_t words[WORDS_MAX];
@@ -98,7 +98,8 @@ static inline uint32_t tid_of(unsigned index, unsigned thread)
     return thread == 0 ? pid_of(index) : FIRST_PID + 100 + index * THREAD_COUNT + thread;
 }
 
-static inline struct event *add_event(struct story *story, enum ring_kind kind, uint32_t type)
+static inline struct event *add_event(struct story *story, enum perf_stream_kind kind,
+                                      uint32_t type)
 {
     assert_true(story->event_count < story->event_capacity);
     struct event *event = &story->events[story->event_count++];
@@ -136,7 +137,7 @@ static inline void end_event(struct story *story, struct event *event, uint32_t 
 static inline void tell_task(struct story *story, uint32_t type, uint32_t pid, uint32_t parent_pid,
                              uint32_t tid, uint32_t parent_tid)
 {
-    struct event *event = add_event(story, RING_OF_SIDEBAND, type);
+    struct event *event = add_event(story, PERF_STREAM_SIDEBAND, type);
     add_word(event, pair(pid, parent_pid));
     add_word(event, pair(tid, parent_tid));
     add_word(event, event->time_ns);
@@ -149,7 +150,7 @@ static inline void tell_comm(struct story *story, unsigned index, unsigned threa
     char *comm = life->comms[thread];
     memset(comm, 0, COMM_BYTES);
     (void)snprintf(comm, COMM_BYTES, "n%u", (unsigned)draw(story, 10000));
-    struct event *event = add_event(story, RING_OF_SIDEBAND, PERF_RECORD_COMM);
+    struct event *event = add_event(story, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM);
     event->misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0;
     add_word(event, pair(pid_of(index), tid_of(index, thread)));
     add_text(event, comm, COMM_BYTES);
@@ -167,7 +168,7 @@ static inline void map_pages(struct story *story, unsigned index)
         life->pages[first + i] = (struct page){file, offset + i * PAGE};
     }
     bool anonymous = file == FILE_COUNT - 1;
-    struct event *event = add_event(story, RING_OF_SIDEBAND, PERF_RECORD_MMAP2);
+    struct event *event = add_event(story, PERF_STREAM_SIDEBAND, PERF_RECORD_MMAP2);
     add_word(event, pair(pid_of(index), pid_of(index)));
     add_word(event, BASE + first * PAGE);
     add_word(event, count * PAGE);
@@ -249,7 +250,7 @@ static inline void print_frame(const struct life *life, uint64_t address, char *
 static inline void sample(struct story *story, uint32_t pid, uint32_t tid, const char *names,
                           const struct life *life)
 {
-    struct event *event = add_event(story, RING_OF_SAMPLES, PERF_RECORD_SAMPLE);
+    struct event *event = add_event(story, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE);
     uint64_t count = life == NULL ? 0 : 1 + draw(story, 3);
     (void)snprintf(event->expected, TEXT_BYTES,
                    "%llu %d %d %s: ", (unsigned long long)event->time_ns, (int)pid, (int)tid,
@@ -295,7 +296,7 @@ static inline void tell_other(struct story *story)
         sample(story, UINT32_MAX, UINT32_MAX, "[exited]/[exited]", NULL);
         break;
     case 2:
-        event = add_event(story, RING_OF_SAMPLES, PERF_RECORD_LOST);
+        event = add_event(story, PERF_STREAM_CLOCK, PERF_RECORD_LOST);
         add_word(event, 7);
         add_word(event, 3);
         story->lost_count += 3;

@@ -28,14 +28,12 @@ static void on_file_gone(struct mapped_file *file, void *userdata)
 static void init_rings(struct ring_world *world, size_t index)
 {
     struct perf_cpu *cpu = &world->cpus[index];
-    struct perf_ring *const rings[RING_KIND_COUNT] = {&cpu->sample_ring, &cpu->sideband_ring,
-                                                      &cpu->switch_ring};
-    for (size_t kind = 0; kind < RING_KIND_COUNT; kind++) {
+    for (size_t kind = 0; kind < PERF_STREAMS; kind++) {
         struct perf_event_mmap_page *page = &world->pages[index][kind];
         page->data_head = RING_BYTES - EMPTY_BEFORE_END_BYTES;
         page->data_tail = page->data_head;
-        perf_ring_init(rings[kind], page, (const uint8_t *)world->data[index][kind], RING_BYTES,
-                       world->bounces[index][kind]);
+        perf_ring_init(&cpu->streams[kind].ring, page, (const uint8_t *)world->data[index][kind],
+                       RING_BYTES, world->bounces[index][kind]);
     }
 }
 
@@ -56,8 +54,9 @@ static void make_source(struct ring_world *world, const struct ring_world_option
         .deferring = options->deferring,
     };
     for (size_t i = 0; i < options->cpu_count; i++) {
-        world->cpus[i] = (struct perf_cpu){
-            .cpu = (uint32_t)i, .switch_fd = -1, .started_ns = options->started_ns};
+        world->cpus[i] = (struct perf_cpu){.cpu = (uint32_t)i,
+                                           .streams[PERF_STREAM_SWITCHES].fd = -1,
+                                           .started_ns = options->started_ns};
         init_rings(world, i);
     }
 }
@@ -133,7 +132,7 @@ struct ring_world *ring_world_free(struct ring_world *world)
     return NULL;
 }
 
-bool ring_world_put(struct ring_world *world, size_t cpu, enum ring_kind kind, uint32_t type,
+bool ring_world_put(struct ring_world *world, size_t cpu, enum perf_stream_kind kind, uint32_t type,
                     uint16_t misc, const uint64_t *words, size_t word_count)
 {
     struct perf_event_mmap_page *page = &world->pages[cpu][kind];

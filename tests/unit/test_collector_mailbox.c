@@ -44,7 +44,9 @@ static struct perf_opening *make_opening(size_t index)
     struct perf_opening *opening = calloc(1, sizeof *opening);
     assert_non_null(opening);
     opening->index = index;
-    opening->cpu.sample_fd = opening->cpu.sideband_fd = opening->cpu.switch_fd = -1;
+    for (size_t i = 0; i < PERF_STREAMS; i++) {
+        opening->cpu.streams[i].fd = -1;
+    }
     return opening;
 }
 

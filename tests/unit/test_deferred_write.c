@@ -184,7 +184,7 @@ static void put(struct world *world, uint32_t ring, const uint64_t *record, size
     memcpy(&header, record, sizeof header);
     assert_int_equal(header.size, size_bytes);
     assert_true(ring_world_put(world->rings, ring / 2,
-                               RING_IS_SIDEBAND(ring) ? RING_OF_SIDEBAND : RING_OF_SAMPLES,
+                               RING_IS_SIDEBAND(ring) ? PERF_STREAM_SIDEBAND : PERF_STREAM_CLOCK,
                                header.type, header.misc, record + 1, size_bytes / 8 - 1));
     note(world, (const uint8_t *)record, size_bytes);
 }

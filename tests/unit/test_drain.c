@@ -116,12 +116,12 @@ static void losses_are_counted_where_they_happen(void **state)
 {
     struct ring_world *world = *state;
     uint64_t lost[] = {1, 17, pair(0, 0), 50, 0, 1};
-    put(world, 0, RING_OF_SAMPLES, PERF_RECORD_LOST, 0, lost, 6);
+    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_LOST, 0, lost, 6);
     assert_false(drain_take_rescan(world->drain));
     drain_all(world->drain, 1000);
     assert_int_equal(drain_cpu_counts(world->drain)[0].ticks.lost, 17);
     assert_false(drain_take_rescan(world->drain));
-    put(world, 1, RING_OF_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
+    put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_cpu_counts(world->drain)[1].ticks.lost, 0);
     assert_int_equal(drain_counts(world->drain)->sideband_lost, 17);
@@ -133,12 +133,12 @@ static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
 {
     struct ring_world *world = *state;
     uint64_t broken[] = {1, pair(PID, PID), 300, 0, 1000};
-    put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, broken, 5);
+    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, broken, 5);
     put_sample(world, 0, PID, 310, 0x5010);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_counts(world->drain)->bad_records, 1);
     assert_int_equal(drain_cpu_counts(world->drain)[0].received, 1);
-    put(world, 1, RING_OF_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
+    put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
     drain_all(world->drain, 1100);
     assert_int_equal(drain_counts(world->drain)->bad_records, 2);
 }
@@ -160,7 +160,7 @@ static void a_full_depth_is_a_cut_stack(void **state)
     struct ring_world *world = *state;
     uint64_t words[] = {1, pair(PID, PID), 300, 0, 4, PERF_CONTEXT_USER, 0x5010, 0x5020, 0x5030};
     put_mmap(world, 0, PID, 200, 0x5000, "/prog");
-    put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
+    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
     drain_all(world->drain, 1000);
     assert_non_null(strstr(read_all(world), "sample at 300, quality 3\n"));
     assert_int_equal(drain_counts(world->drain)->truncated_stacks, 1);

@@ -41,7 +41,7 @@ static void put_sample(struct ring_world *world, uint64_t time_ns, bool kernel)
 {
     const uint64_t words[] = {
         7, pair(PID, PID), time_ns, 0, kernel ? 0 : 2, PERF_CONTEXT_USER, PLACE + 16};
-    assert_true(ring_world_put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE,
+    assert_true(ring_world_put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE,
                                kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER, words,
                                kernel ? 5 : 7));
 }
@@ -49,7 +49,7 @@ static void put_sample(struct ring_world *world, uint64_t time_ns, bool kernel)
 static void put_lost(struct ring_world *world, uint64_t time_ns)
 {
     const uint64_t words[] = {7, 5, 0, time_ns, 0, 7};
-    assert_true(ring_world_put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
+    assert_true(ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -229,8 +229,8 @@ static void put_sample_of(struct ring_world *world, uint32_t pid, uint64_t time_
 {
     const uint64_t ids = (uint64_t)pid << 32 | pid;
     const uint64_t words[] = {7, ids, time_ns, 0, 2, PERF_CONTEXT_USER, PLACE + 16};
-    assert_true(ring_world_put(world, 0, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-                               words, 7));
+    assert_true(ring_world_put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE,
+                               PERF_RECORD_MISC_USER, words, 7));
 }
 
 static void a_sample_waits_for_the_reading_of_its_process(void **state)

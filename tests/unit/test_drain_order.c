@@ -73,7 +73,8 @@ static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
 }
 
 /* Lets a ring have its records up to and with `time_ns`. False: it has no room for them. */
-static bool write_ring(struct story *story, size_t cpu, enum ring_kind kind, uint64_t time_ns)
+static bool write_ring(struct story *story, size_t cpu, enum perf_stream_kind kind,
+                       uint64_t time_ns)
 {
     size_t *next = &story->next[cpu][kind];
     for (; *next < story->event_count && story->events[*next].time_ns <= time_ns; (*next)++) {
@@ -91,7 +92,7 @@ static bool write_ring(struct story *story, size_t cpu, enum ring_kind kind, uin
 static void write_rings(struct story *story, uint64_t horizon_ns)
 {
     for (size_t cpu = 0; cpu < RING_CPU_COUNT; cpu++) {
-        for (enum ring_kind kind = 0; kind < STORY_RINGS; kind++) {
+        for (enum perf_stream_kind kind = 0; kind < STORY_RINGS; kind++) {
             uint64_t shown_ns = horizon_ns + draw(story, story->now_ns - horizon_ns + 1);
             assert_true(write_ring(story, cpu, kind, shown_ns));
         }

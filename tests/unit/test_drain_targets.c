@@ -80,7 +80,7 @@ static void a_tid_is_a_target_until_another_thread_has_it(void **state)
     drain_all(world->drain, 1000);
     assert_int_equal(kept(world), 1);
     uint64_t words[] = {pair(PID, PID), pair(PID + 9, PID), 1100, pair(PID, PID), 1100, 0, 2};
-    put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
+    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
     put_thread_sample(world, PID, PID + 9, 1200);
     drain_all(world->drain, 2000);
     assert_int_equal(kept(world), 1);
@@ -145,7 +145,7 @@ static void who_has_ended_is_judged_by_the_last_word(void **state)
     uint64_t ended_ns = process->identity_ns + 2 * SECOND_NS;
     uint64_t words[] = {pair(PID, 1), pair(PID, 1), ended_ns, pair(PID, PID), ended_ns, 0, 2};
     process->identity_matches = false;
-    put(world, 0, RING_OF_SIDEBAND, PERF_RECORD_EXIT, 0, words, 7);
+    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_EXIT, 0, words, 7);
     put_sample(world, 0, PID, ended_ns - 1, 0x5010);
     drain_all(world->drain, UINT64_MAX);
     drain_sideband(world->drain, UINT64_MAX);

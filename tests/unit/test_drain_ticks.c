@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void put(struct ring_world *world, enum ring_kind kind, uint32_t type, uint16_t misc,
+static void put(struct ring_world *world, enum perf_stream_kind kind, uint32_t type, uint16_t misc,
                 const uint64_t *words, size_t word_count)
 {
     assert_true(ring_world_put(world, 0, kind, type, misc, words, word_count));
@@ -42,18 +42,18 @@ static void put(struct ring_world *world, enum ring_kind kind, uint32_t type, ui
 static void put_sample(struct ring_world *world, uint64_t time_ns)
 {
     uint64_t words[] = {1, pair(PID, PID), time_ns, 0, 2, PERF_CONTEXT_USER, 0x5010};
-    put(world, RING_OF_SAMPLES, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    put(world, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
 }
 
 static void put_switch(struct ring_world *world, uint64_t time_ns, uint32_t from, uint32_t to)
 {
     uint64_t words[] = {pair(to, to), pair(from, from), time_ns};
-    put(world, RING_OF_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, words,
-        3);
+    put(world, PERF_STREAM_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT,
+        words, 3);
     words[0] = pair(from, from);
     words[1] = pair(to, to);
     words[2] += 400;
-    put(world, RING_OF_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, words, 3);
+    put(world, PERF_STREAM_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, words, 3);
 }
 
 static void put_trailed(struct ring_world *world, uint32_t type, uint64_t second, size_t body_words,
@@ -64,7 +64,7 @@ static void put_trailed(struct ring_world *world, uint32_t type, uint64_t second
     words[body_words + 1] = time_ns;
     words[body_words + 2] = 0;
     words[body_words + 3] = 1;
-    put(world, RING_OF_SAMPLES, type, 0, words, body_words + 4);
+    put(world, PERF_STREAM_CLOCK, type, 0, words, body_words + 4);
 }
 
 /* The program runs for `run` ticks of each `turn`, and sleeps for the rest; of its samples one in
@@ -203,10 +203,10 @@ static void a_suspend_is_in_no_term(void **state)
 static void replace_rings(struct ring_world *world, uint64_t started_ns)
 {
     struct perf_cpu *cpu = &world->cpus[0];
-    struct perf_ring *const rings[] = {&cpu->sample_ring, &cpu->sideband_ring, &cpu->switch_ring};
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+    for (size_t i = 0; i < PERF_STREAMS; i++) {
+        struct perf_ring *ring = &cpu->streams[i].ring;
         world->pages[0][i] = (struct perf_event_mmap_page){0};
-        perf_ring_init(rings[i], &world->pages[0][i], rings[i]->data, RING_BYTES, rings[i]->bounce);
+        perf_ring_init(ring, &world->pages[0][i], ring->data, RING_BYTES, ring->bounce);
     }
     cpu->absent = false;
     cpu->started_ns = started_ns;
@@ -283,7 +283,7 @@ static void a_switch_record_that_makes_no_sense_is_counted(void **state)
     const uint64_t broken = 1;
     drain_start(world->drain);
     put_switch(world, START_NS + PERIOD_NS, PID, 0);
-    put(world, RING_OF_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, &broken, 1);
+    put(world, PERF_STREAM_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, &broken, 1);
     drain_all(world->drain, START_NS + 2 * PERIOD_NS);
     assert_int_equal(drain_counts(world->drain)->bad_records, 1);
 }

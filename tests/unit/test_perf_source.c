@@ -16,17 +16,19 @@
 
 static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state)
 {
-    struct perf_cpu cpu = {.sample_fd = -1, .switch_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    struct perf_cpu cpu = {.streams[PERF_STREAM_CLOCK].fd = -1,
+                           .streams[PERF_STREAM_SWITCHES].fd =
+                               open("/dev/null", O_RDONLY | O_CLOEXEC)};
     struct perf_source source = {
         .cpus = &cpu, .cpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .sampling = true};
     (void)state;
-    assert_true(cpu.switch_fd >= 0);
+    assert_true(cpu.streams[PERF_STREAM_SWITCHES].fd >= 0);
     assert_int_equal(perf_source_control_switches(&source, 0, true), -ENOTTY);
     /* A stop, while the collector is about to try them again. */
     assert_int_equal(perf_source_disable_sampling(&source), -ENOTTY);
     assert_int_equal(perf_source_control_switches(&source, 0, true), 0);
     assert_int_equal(perf_source_control_switches(&source, 0, false), -ENOTTY);
-    (void)close(cpu.switch_fd);
+    (void)close(cpu.streams[PERF_STREAM_SWITCHES].fd);
 }
 
 static void knows_how_far_a_time_namespace_is_off(void **state)

@@ -51,22 +51,26 @@ struct perf_count {
     uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
 };
 
-/* Without events the descriptors are -1, and the rings are empty. */
+/* What the records of a stream say. */
+enum perf_stream_kind {
+    PERF_STREAM_CLOCK,    /* what a CPU was at when its timer ticked: samples */
+    PERF_STREAM_SIDEBAND, /* what processes do */
+    PERF_STREAM_SWITCHES, /* which task a CPU went over to */
+    PERF_STREAMS,
+};
+
+/* An event of one CPU, and its ring. */
+struct perf_stream {
+    int fd; /* -1: the CPU has no such event, and its ring is empty */
+    struct perf_ring ring;
+    void *map; /* behind the ring; owned by perf_source */
+    size_t map_bytes;
+};
+
 struct perf_cpu {
     uint32_t cpu;
     bool absent; /* it went offline since its events were opened, or never had any */
-    int sample_fd;
-    int sideband_fd;
-    int switch_fd; /* -1 without switches as well */
-    struct perf_ring sample_ring;
-    struct perf_ring sideband_ring;
-    struct perf_ring switch_ring;
-    void *sample_map; /* the mappings behind the rings; owned by perf_source */
-    size_t sample_map_bytes;
-    void *sideband_map;
-    size_t sideband_map_bytes;
-    void *switch_map;
-    size_t switch_map_bytes;
+    struct perf_stream streams[PERF_STREAMS];
     uint64_t started_ns;      /* when sampling had been enabled last, CLOCK_BOOTTIME */
     uint64_t stopped_ns;      /* and disabled */
     struct perf_count before; /* of the events that it had before these */
