@@ -21,6 +21,7 @@
 #include "code_resumers.h"
 #include "code_starts.h"
 #include "eh_frame.h"
+#include "segments.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -287,7 +288,8 @@ static void note_part(struct code_rows *rows, uint64_t start, uint64_t bytes, ui
 {
     const struct code_part *last =
         rows->part_count == 0 ? NULL : &rows->parts[rows->part_count - 1];
-    if (rows->part_count < PARTS_MAX && bytes > 0 && bytes <= UINT64_MAX - start &&
+    const struct symbol_segment segment = {.offset = offset, .vaddr = start, .size_bytes = bytes};
+    if (rows->part_count < PARTS_MAX && segment_is_valid(&segment) &&
         elf_file_has(rows->file, offset, bytes) && (last == NULL || start >= last->end)) {
         rows->parts[rows->part_count++] = (struct code_part){start, start + bytes, offset};
     }

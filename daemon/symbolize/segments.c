@@ -6,10 +6,12 @@
  */
 #include "segments.h"
 
+#define VADDR_MAX ((uint64_t)1 << 63)
+
 bool segment_is_valid(const struct symbol_segment *segment)
 {
     return segment->size_bytes > 0 && segment->offset <= UINT64_MAX - segment->size_bytes &&
-           segment->vaddr <= UINT64_MAX - segment->size_bytes;
+           segment->vaddr < VADDR_MAX && segment->size_bytes <= VADDR_MAX - segment->vaddr;
 }
 
 bool segments_are_valid(const struct symbol_segment *segments, size_t count)

@@ -5,7 +5,8 @@
 
 /* What both kinds of table do with a module's executable segments. */
 
-/* Whether a table may hold it: it is not empty and wraps around no end. */
+/* Whether a table may hold it: it is not empty, and lies in the lower half of all addresses, where
+ * programs are. So no sum of an address in it and the size of something wraps around. */
 bool segment_is_valid(const struct symbol_segment *segment);
 bool segments_are_valid(const struct symbol_segment *segments, size_t count);
 

@@ -283,6 +283,8 @@ static void translates_file_offsets(void **state)
         {.offset = 5, .vaddr = 5, .size_bytes = 0},
         {.offset = UINT64_MAX, .vaddr = 5, .size_bytes = 2},
         {.offset = 5, .vaddr = UINT64_MAX, .size_bytes = 2},
+        {.offset = 5, .vaddr = UINT64_MAX - 9, .size_bytes = 2},
+        {.offset = 5, .vaddr = UINT64_MAX / 2, .size_bytes = 2},
     };
     struct symbol_builder *builder = symbol_builder_new();
     struct symbol_table table;
