@@ -4,6 +4,10 @@
  * respawn() executes the running program again, with posix_spawn: the file that runs, by the link
  * /proc/self/exe, whatever has its name now. Under valgrind the link leads to the tool, and only
  * the link's text is our program. The two differ as files then, and the text is taken.
+ *
+ * A session of its own would keep a terminal away as a process group does, and would make the child
+ * a group for the scheduler (sched_autogroup). Where two programs wake each other without end, a
+ * new task in a new group has waited for 30 s before it executed, and its parent with it.
  */
 #include "respawn.h"
 
@@ -59,7 +63,7 @@ static int fill_attributes(posix_spawnattr_t *attributes)
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
     int r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                     POSIX_SPAWN_SETSID);
+                                                     POSIX_SPAWN_SETPGROUP);
     if (r == 0) {
         r = posix_spawnattr_setsigmask(attributes, &none);
     }

@@ -243,6 +243,17 @@ static void expect_no_rights(const struct elf_worker_config *config)
     elf_worker_free(worker);
 }
 
+/* So that no key of a terminal ends it; a session would be a group for the scheduler. */
+static void is_in_a_process_group_of_its_own(void **state)
+{
+    (void)state;
+    struct elf_worker *worker = start(&honest);
+    pid_t pid = elf_worker_pid(worker);
+    assert_int_equal(getpgid(pid), pid);
+    assert_int_equal(getsid(pid), getsid(0));
+    elf_worker_free(worker);
+}
+
 static void sees_no_path(void **state)
 {
     (void)state;
@@ -584,6 +595,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(takes_no_symbols_for_call_frames),
         cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
         cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
+        cmocka_unit_test(is_in_a_process_group_of_its_own),
         cmocka_unit_test(sees_no_path),
         cmocka_unit_test(has_no_rights),
         cmocka_unit_test(has_no_rights_under_the_uid_of_its_parent),
