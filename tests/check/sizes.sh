@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# No file over 600 lines and no function over 70, tests included. clang-format puts a function's first and
-# last brace alone at the start of a line, so its length is theirs.
+# No function over 70 lines, tests included. clang-format puts a function's first and last brace alone at the start of a
+# line, so its length is theirs. A file ends where an idea ends; one over 600 lines is named, for a second look.
 . "${0%/*}/lib.sh"
 
 while read -r file; do
@@ -17,8 +17,7 @@ while read -r file; do
         }
         END {
             if (NR > 600) {
-                printf "%s: %d lines, at most 600\n", file, NR
-                bad = 1
+                printf "%s: %d lines; does an idea end in it?\n", file, NR
             }
             exit bad
         }' "$file" || failed=1
