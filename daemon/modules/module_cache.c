@@ -22,7 +22,8 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
-#define TRIM_INTERVAL_NS NS_PER_S
+#define TRIM_INTERVAL_NS   NS_PER_S
+#define PREFETCH_BYTES_MAX ((uint64_t)16 << 20)
 
 _Static_assert(MODULE_CACHE_WORKERS == MODULE_WORKERS, "the reader has that many");
 
@@ -223,6 +224,15 @@ static void want_load(struct module_cache *cache, struct module_load *load)
     }
 }
 
+/* A large file takes seconds to read, for which it keeps a worker from what samples wait for. So it
+ * is read when a sample falls in it, and not because one may. */
+static bool is_read_ahead(const struct opener_answer *answer)
+{
+    const struct module_ticket *ticket = answer->userdata;
+    return ticket->request.urgency == MODULE_WANTED ||
+           answer->file.identity.size_bytes <= PREFETCH_BYTES_MAX;
+}
+
 /* Has the ticket wait for the load of its file, which is made if there is none. */
 static void add_load(struct module_cache *cache, const struct opener_answer *answer)
 {
@@ -232,7 +242,7 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
             ? NULL
             : find_load(cache, ticket->request.table, &answer->file.identity);
     bool joins = load != NULL;
-    if (!joins) {
+    if (!joins && is_read_ahead(answer)) {
         load = new_load(cache, answer);
     }
     if (joins) {

@@ -221,6 +221,24 @@ static void knows_the_code_that_the_kernel_maps_for_32_bits(void **state)
     assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
 }
 
+/* A library with as many zeros behind it that it takes long to read, as far as the size tells. */
+static void reads_a_large_file_when_a_sample_needs_it(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[PATH_BYTES + 16];
+    (void)snprintf(path, sizeof path, "%s/large.so", fixture->folder);
+    copy_libc(path, false);
+    assert_int_equal(truncate(path, (off_t)17 << 20), 0);
+    struct target target = of_gone_process(fixture, path);
+    target.query.path = target.path;
+    struct module_ticket *ahead =
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_PREFETCH, &target.query);
+    assert_int_equal(wait_for(fixture->cache, ahead), MODULE_FAILED);
+    assert_int_equal(module_ticket_failure(ahead), MODULE_FAILURE_LIMIT);
+    module_ticket_release(ahead);
+    module_ticket_release(expect(fixture, &target.query, MODULE_FAILURE_NONE));
+}
+
 /* A sample that comes to wait for a file which is asked for already: while the first worker is at
  * another file, the second reads this one, and not what was only likely to be needed. */
 static void moves_up_what_becomes_wanted(void **state)
@@ -264,6 +282,7 @@ int main(int argc, char **argv)
         CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart),
         CACHE_TEST(knows_the_code_that_the_kernel_maps),
         CACHE_TEST(knows_the_code_that_the_kernel_maps_for_32_bits),
+        CACHE_TEST(reads_a_large_file_when_a_sample_needs_it),
         CACHE_TEST(moves_up_what_becomes_wanted),
         CACHE_TEST(names_the_kernel_or_says_why_not),
     };
