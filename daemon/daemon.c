@@ -60,6 +60,7 @@ struct daemon {
     uint64_t watchdog_usec;
     bool is_silent;         /* the collector, and the log says so */
     unsigned told_troubles; /* of the worker; as module_cache_counts() has them */
+    bool has_told_clock;    /* of a jitdump */
     bool is_ending;
     uint32_t idle_exit_s;
     uint64_t busy_usec; /* when there was a session or a connection last */
@@ -190,6 +191,21 @@ static void tell_of_worker(struct daemon *daemon)
     daemon->told_troubles = troubles;
 }
 
+/* Once: any user can write such a file again and again. */
+static void tell_of_jitdump(struct daemon *daemon)
+{
+    const struct module_cache_counts counts = module_cache_counts(daemon->cache);
+    if (counts.foreign_clock_count > 0 && !daemon->has_told_clock) {
+        daemon->has_told_clock = true;
+        log_warning(0,
+                    "a jitdump of uid %u was not read: its header says that it has times of the "
+                    "processor's own counter, which samples do not have; its runtime must write "
+                    "CLOCK_MONOTONIC (for libperf-jvmti.so, unset JITDUMP_USE_ARCH_TIMESTAMP); "
+                    "this is not logged again",
+                    (unsigned)counts.foreign_clock_uid);
+    }
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -197,6 +213,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
     module_cache_dispatch(daemon->cache);
     control_tick(daemon->control);
     tell_of_worker(daemon);
+    tell_of_jitdump(daemon);
     tell_status(daemon);
     if (is_idle_for_long(daemon)) {
         log_info("there was no session and no connection for %u s: ending", daemon->idle_exit_s);

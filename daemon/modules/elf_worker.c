@@ -212,12 +212,22 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     return send_question(worker, &question, fd, debug_fd, max_bytes);
 }
 
-int elf_worker_send_map(struct elf_worker *worker, int fd, uint32_t known_bytes, size_t max_bytes)
+int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                        uint32_t known_bytes, size_t max_bytes)
 {
-    const struct elf_worker_question question = {.sequence = worker->sequence + 1,
-                                                 .request = ELF_WORKER_PERF_MAP,
-                                                 .known_bytes = known_bytes};
+    const struct elf_worker_question question = {
+        .sequence = worker->sequence + 1, .request = (uint32_t)request, .known_bytes = known_bytes};
     return send_question(worker, &question, fd, -1, max_bytes);
+}
+
+/* The spans come first. */
+static int open_jitdump(struct elf_worker_table *table)
+{
+    size_t used = 0;
+    int r = code_spans_open(table->map, table->map_bytes, &table->spans, &used);
+    return r < 0 ? r
+                 : symbol_table_open((const char *)table->map + used, table->map_bytes - used,
+                                     &table->symbols);
 }
 
 static int open_table(struct elf_worker_table *table)
@@ -227,6 +237,8 @@ static int open_table(struct elf_worker_table *table)
     case ELF_WORKER_KALLSYMS:
     case ELF_WORKER_PERF_MAP:
         return symbol_table_open(table->map, table->map_bytes, &table->symbols);
+    case ELF_WORKER_JITDUMP:
+        return open_jitdump(table);
     case ELF_WORKER_CFI:
         return cfi_table_open(table->map, table->map_bytes, &table->cfi);
     }

@@ -14,6 +14,7 @@
 #include "elf_symbols.h"
 #include "elf_worker_confine.h"
 #include "elf_worker_wire.h"
+#include "jitdump.h"
 #include "kallsyms.h"
 #include "perf_map.h"
 
@@ -89,6 +90,7 @@ static int read_symbols(enum elf_worker_request request, const struct files *fil
     case ELF_WORKER_PERF_MAP:
         return perf_map_read(files->fd, known_bytes, builder);
     case ELF_WORKER_CFI:
+    case ELF_WORKER_JITDUMP:
         break;
     }
     return -ENOSYS;
@@ -107,6 +109,39 @@ static int build_symbols(enum elf_worker_request request, const struct files *fi
     }
     symbol_builder_free(builder);
     return r;
+}
+
+/* Symbols behind spans, as one. */
+static int join(const void *spans, size_t spans_bytes, const void *symbols, size_t symbols_bytes,
+                void **ret_bytes, size_t *ret_size_bytes)
+{
+    char *bytes = malloc(spans_bytes + symbols_bytes);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(bytes, spans, spans_bytes);
+    memcpy(bytes + spans_bytes, symbols, symbols_bytes);
+    *ret_bytes = bytes;
+    *ret_size_bytes = spans_bytes + symbols_bytes;
+    return 0;
+}
+
+static int build_jitdump(int fd, size_t known_bytes, void **ret_bytes, size_t *ret_size_bytes)
+{
+    cleanup_(freep) void *spans = NULL;
+    cleanup_(freep) void *symbols = NULL;
+    size_t spans_bytes = 0;
+    size_t symbols_bytes = 0;
+    struct symbol_builder *builder = symbol_builder_new();
+    if (builder == NULL) {
+        return -ENOMEM;
+    }
+    int r = jitdump_read(fd, known_bytes, builder, &spans, &spans_bytes);
+    if (r == 0) {
+        r = symbol_builder_finish(builder, &symbols, &symbols_bytes);
+    }
+    symbol_builder_free(builder);
+    return r != 0 ? r : join(spans, spans_bytes, symbols, symbols_bytes, ret_bytes, ret_size_bytes);
 }
 
 static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
@@ -132,6 +167,8 @@ static int build(const struct elf_worker_question *question, const struct files 
     case ELF_WORKER_KALLSYMS:
     case ELF_WORKER_PERF_MAP:
         return build_symbols(known, files, question->known_bytes, ret_bytes, ret_size_bytes);
+    case ELF_WORKER_JITDUMP:
+        return build_jitdump(files->fd, question->known_bytes, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
         return build_cfi(files->fd, ret_bytes, ret_size_bytes);
     }

@@ -24,7 +24,7 @@ struct elf_worker_settings {
 struct elf_worker_question {
     uint64_t sequence;
     uint32_t request;     /* enum elf_worker_request */
-    uint32_t known_bytes; /* of a perf map: as many as were read of it before */
+    uint32_t known_bytes; /* of a perf map or a jitdump: as were read of it before */
 };
 
 struct elf_worker_answer {

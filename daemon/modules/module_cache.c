@@ -396,6 +396,8 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache)
         .hung_refused_count = reader.hung_refused_count,
         .put_back_count = reader.put_back_count,
         .worker_troubles = reader.troubles,
+        .foreign_clock_count = reader.foreign_clock_count,
+        .foreign_clock_uid = reader.foreign_clock_uid,
         .hang_count = opener_hang_count(cache->opener),
     };
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
@@ -467,5 +469,13 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
                                                     uint32_t known_bytes)
 {
     const struct module_request request = {.source = MODULE_PERF_MAP, .known_bytes = known_bytes};
+    return submit(cache, &request, query);
+}
+
+struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
+                                                   const struct module_query *query,
+                                                   uint32_t known_bytes)
+{
+    const struct module_request request = {.source = MODULE_JITDUMP, .known_bytes = known_bytes};
     return submit(cache, &request, query);
 }

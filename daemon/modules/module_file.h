@@ -20,6 +20,7 @@ enum module_source {
     MODULE_VDSO,
     MODULE_VDSO_32BIT,
     MODULE_PERF_MAP,
+    MODULE_JITDUMP,
     MODULE_DEBUG, /* what was split off a file */
 };
 
@@ -28,7 +29,7 @@ struct module_request {
     enum module_source source;
     enum module_table table;
     enum module_urgency urgency;
-    uint32_t known_bytes; /* of a perf map: as many as were read of it before */
+    uint32_t known_bytes; /* of a perf map or a jitdump: as many as were read of it before */
 };
 
 /* What is asked on the way to a file, by whoever may hang there. */
@@ -79,6 +80,15 @@ enum module_failure module_file_open_vdso_32bit(struct module_file *ret);
 enum module_failure module_file_open_perf_map(const struct module_query *query,
                                               const struct module_guard *guard,
                                               struct module_file *ret);
+
+/*
+ * Opens the jitdump that the query's mapping shows, if it is named jit-PID.dump by the pid that the
+ * process has in its own namespace, and is a regular file of its uid that has no second name; once
+ * the process is gone, only if it was read before. The identity and the answer are as above.
+ */
+enum module_failure module_file_open_jitdump(const struct module_query *query,
+                                             const struct module_guard *guard,
+                                             struct module_file *ret);
 
 /*
  * Opens a path in the machine's root, or else our own, a symbolic link to a file there too, if

@@ -62,7 +62,12 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
         break;
     case MODULE_PERF_MAP:
         limit_bytes = symbol_table_limit(MAP_GROWTH_BYTES + 2 * file_bytes);
-        return elf_worker_send_map(worker, load->file.fd, load->request.known_bytes, limit_bytes);
+        return elf_worker_send_map(worker, ELF_WORKER_PERF_MAP, load->file.fd,
+                                   load->request.known_bytes, limit_bytes);
+    case MODULE_JITDUMP:
+        limit_bytes = symbol_table_limit(MAP_GROWTH_BYTES + 2 * file_bytes);
+        return elf_worker_send_map(worker, ELF_WORKER_JITDUMP, load->file.fd,
+                                   load->request.known_bytes, limit_bytes);
     case MODULE_FILE:
     case MODULE_VDSO:
     case MODULE_VDSO_32BIT:

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
+ * Perf maps, and jitdumps, which say the same with times.
+ *
+ * A jitdump is a file that the process maps to be found by, so it is proved as every mapped file
+ * is; but it tells only of the process whose pid it is named by, which its children are not.
+ *
  * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
  * it must be the process's own: a regular file and no link to one, of the uid as which the process
  * makes files. What a process leaves behind is read once more, to know what it has added since: if
@@ -10,6 +15,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "jitdump.h"
 #include "perf_map.h"
 
 #include <fcntl.h>
@@ -20,7 +26,8 @@
 
 #define MAPS_FOLDER   "/tmp"
 #define PERF_MAP_MARK (UINT64_C(1) << 63) /* no device's number has it */
-#define YOUNG_SHIFT   20                  /* nobody else's times come near */
+#define JITDUMP_MARK  (UINT64_C(1) << 62)
+#define YOUNG_SHIFT   20 /* nobody else's times come near */
 
 /* What the process calls itself, and whose files it makes: the innermost pid, and the effective
  * uid. */
@@ -141,6 +148,52 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     }
     if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
         return MODULE_FAILURE_LIMIT;
+    }
+    *ret = file;
+    ret->fd = take_fd(fd);
+    return MODULE_FAILURE_NONE;
+}
+
+/* Whether the process (its folder is borrowed) calls itself by the pid that is in the file's name,
+ * and makes files as its owner. */
+static bool is_own_jitdump(const struct module_query *query, int process_fd, uid_t owner)
+{
+    char name[32];
+    int32_t pid = 0;
+    uid_t uid = 0;
+    const char *last = strrchr(query->path, '/');
+    if (last == NULL || !read_status(process_fd, &pid, &uid)) {
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "/jit-%" PRId32 ".dump", pid);
+    return strcmp(last, name) == 0 && uid == owner;
+}
+
+enum module_failure module_file_open_jitdump(const struct module_query *query,
+                                             const struct module_guard *guard,
+                                             struct module_file *ret)
+{
+    struct module_file file = {.fd = -1};
+    cleanup_(closep) int process_fd = module_search_process(query);
+    if (process_fd < 0 && query->map_device == 0) {
+        return MODULE_FAILURE_NOT_FOUND;
+    }
+    enum module_failure failure = module_file_open(query, guard, &file);
+    cleanup_(closep) int fd = file.fd;
+    struct stat status;
+    if (failure != MODULE_FAILURE_NONE) {
+        return failure;
+    }
+    if (fstat(fd, &status) < 0 || status.st_nlink > 1 ||
+        (query->map_device == 0 && !is_own_jitdump(query, process_fd, file.owner))) {
+        return MODULE_FAILURE_IDENTITY;
+    }
+    if (file.identity.size_bytes > JITDUMP_BYTES_MAX) {
+        return MODULE_FAILURE_LIMIT;
+    }
+    file.identity.device ^= JITDUMP_MARK;
+    if (is_young(&file.identity)) {
+        file.identity.changed_s ^= (int64_t)(clock_ns(CLOCK_BOOTTIME) << YOUNG_SHIFT);
     }
     *ret = file;
     ret->fd = take_fd(fd);

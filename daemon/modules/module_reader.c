@@ -23,6 +23,8 @@ struct module_reader {
     uint64_t timer_ns; /* when it expires; UINT64_MAX: never */
     uint64_t hung_refused_count;
     uint64_t put_back_count;
+    uint64_t foreign_clock_count;
+    uid_t foreign_clock_uid;
 };
 
 static int set_up(struct module_reader *reader, const struct elf_worker_config *configs)
@@ -148,6 +150,15 @@ static bool put_back(struct module_reader *reader, uint64_t now_ns, struct modul
     return module_reader_add(reader, load) < 0 && fail_load(load, MODULE_FAILURE_LIMIT, ret);
 }
 
+/* A worker's reason for giving no table, where the file's user can mend it. */
+static void note_refusal(struct module_reader *reader, const struct module_load *load, int error)
+{
+    if (error == -ENOTSUP && load->request.source == MODULE_JITDUMP) {
+        reader->foreign_clock_count++;
+        reader->foreign_clock_uid = load->file.owner;
+    }
+}
+
 /* Takes a worker's answer, or its end. True: a load came out. */
 static bool receive_answer(struct module_reader *reader, enum module_worker_name name,
                            uint64_t now_ns, struct module_reading *ret)
@@ -175,6 +186,7 @@ static bool receive_answer(struct module_reader *reader, enum module_worker_name
         return put_back(reader, now_ns, ret);
     }
     if (r < 0) {
+        note_refusal(reader, worker->load, r);
         return fail_load(take_load(reader, worker, now_ns), MODULE_FAILURE_UNREADABLE, ret);
     }
     *ret = (struct module_reading){.load = take_load(reader, worker, now_ns), .table = table};
@@ -303,6 +315,8 @@ struct module_reader_counts module_reader_counts(const struct module_reader *rea
     struct module_reader_counts counts = {
         .hung_refused_count = reader->hung_refused_count,
         .put_back_count = reader->put_back_count,
+        .foreign_clock_count = reader->foreign_clock_count,
+        .foreign_clock_uid = reader->foreign_clock_uid,
         .troubles = reader->workers.dying.troubles,
     };
     for (size_t i = 0; i < MODULE_WORKERS; i++) {

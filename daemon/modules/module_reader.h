@@ -24,6 +24,8 @@ struct module_reader_counts {
     uint64_t hung_refused_count;
     uint64_t put_back_count;
     unsigned troubles;
+    uint64_t foreign_clock_count; /* jitdumps with times of another clock */
+    uid_t foreign_clock_uid;      /* that owns the last of them */
 };
 
 /* Starts the first worker; `opener` is borrowed. Returns 0 and an object to release with

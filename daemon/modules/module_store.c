@@ -191,6 +191,7 @@ int module_store_add(struct module_store *store, const struct file_identity *ide
     entry->module.table = table->request == ELF_WORKER_CFI ? MODULE_CFI : MODULE_SYMBOLS;
     entry->module.symbols = table->symbols;
     entry->module.cfi = table->cfi;
+    entry->module.spans = table->spans;
     entry->map = table->map;
     entry->map_bytes = table->map_bytes;
     struct module_entry **bucket = bucket_of(store, &entry->module.identity);

@@ -97,6 +97,8 @@ static enum module_failure open_job(const struct module_guard *guard, struct job
         return module_file_open_vdso_32bit(file);
     case JOB_OPEN_PERF_MAP:
         return module_file_open_perf_map(&job->query, guard, file);
+    case JOB_OPEN_JITDUMP:
+        return module_file_open_jitdump(&job->query, guard, file);
     case JOB_OPEN_DEBUG:
         return module_file_open_own(job->query.path, guard, file);
     case JOB_CLOSE:

@@ -84,6 +84,8 @@ static enum job_kind kind_of(enum module_source source)
         return JOB_OPEN_VDSO_32BIT;
     case MODULE_PERF_MAP:
         return JOB_OPEN_PERF_MAP;
+    case MODULE_JITDUMP:
+        return JOB_OPEN_JITDUMP;
     case MODULE_DEBUG:
         return JOB_OPEN_DEBUG;
     }

@@ -16,6 +16,7 @@ enum job_kind {
     JOB_OPEN_VDSO,
     JOB_OPEN_VDSO_32BIT,
     JOB_OPEN_PERF_MAP,
+    JOB_OPEN_JITDUMP,
     JOB_OPEN_DEBUG,
     JOB_CLOSE,
 };

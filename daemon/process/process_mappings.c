@@ -29,6 +29,17 @@ static const char *path_of(const struct mapping_description *description)
     return anonymous ? "[anon]" : description->path;
 }
 
+/* Runtimes map the file in which they say what code they make, so that it is found. */
+static bool is_jitdump(const char *path)
+{
+    static const char begin[] = "/jit-";
+    static const char end[] = ".dump";
+    const char *last = strrchr(path, '/');
+    size_t bytes = last == NULL ? 0 : strlen(last);
+    return bytes > strlen(begin) + strlen(end) && strncmp(last, begin, strlen(begin)) == 0 &&
+           strcmp(last + bytes - strlen(end), end) == 0;
+}
+
 static struct mapped_file *new_file(struct process_account *account,
                                     const struct mapping_description *description)
 {
@@ -48,6 +59,7 @@ static struct mapped_file *new_file(struct process_account *account,
     file->device_minor = description->device_minor;
     file->inode = description->inode;
     file->inode_generation = description->inode_generation;
+    file->is_jitdump = is_jitdump(file->path);
     return file;
 }
 
@@ -192,6 +204,9 @@ static void insert_live(struct process_account *account, struct process *process
         return;
     }
     hold_file(account, process, mapping->file);
+    if (mapping->file->is_jitdump) {
+        process->jitdump_start = mapping->start;
+    }
 }
 
 static void remove_live(struct process_account *account, struct process *process,
@@ -483,6 +498,16 @@ struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint6
         }
     }
     return NULL;
+}
+
+const struct mapping *process_find_jitdump(const struct process *process)
+{
+    if (process->jitdump_start == 0) {
+        return NULL;
+    }
+    const struct mapping *mapping = mapping_set_at(
+        &process->mappings, mapping_set_seek(&process->mappings, process->jitdump_start));
+    return mapping != NULL && mapping->file->is_jitdump ? mapping : NULL;
 }
 
 bool process_mappings_prune(struct process_account *account, struct process *process,

@@ -15,7 +15,9 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "extremes.h"
+#include "mapping_query.h"
 #include "seeded_hash.h"
+#include "trace_dumped.h"
 #include "trace_made.h"
 
 #include <inttypes.h>
@@ -40,7 +42,9 @@ struct trace_jit {
     uint64_t image_ns; /* when the process began, or began its program */
     uint64_t start_time_ns;
     size_t number;                 /* of the pid's in this log, from 1 */
-    struct made_code code;         /* owned */
+    struct made_code code;         /* owned; of a perf map */
+    struct dumped_code *dump;      /* owned; of a jitdump, which goes before a map, or NULL */
+    bool is_dump_refused;          /* there is none that can be read */
     struct module_ticket *pending; /* owned; a map that is being read */
     uint64_t asked_ns;
     uint64_t reading_ns; /* what the last reading took */
@@ -74,6 +78,7 @@ static struct trace_jit *free_jit(struct made_shared *shared, struct trace_jit *
 {
     module_ticket_release(jit->pending);
     made_done(shared, &jit->code);
+    (void)dumped_free(shared, jit->dump);
     free(jit);
     return NULL;
 }
@@ -89,6 +94,7 @@ struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *ca
         jits->epoch = 1;
         jits->asks_left = ASKS_MAX;
         jit_clock_look(&jits->shared.clock);
+        dump_clock_look(&jits->shared.dump_clock);
     }
     return jits;
 }
@@ -115,14 +121,15 @@ struct trace_jits *trace_jits_free(struct trace_jits *jits)
     return NULL;
 }
 
-/* Has the map read, now or in one of the next polls. A request that is refused is as if there were
- * no map. */
-static void ask(struct trace_jits *jits, struct trace_jit *jit)
+static struct module_ticket *ask_dump(struct trace_jits *jits, const struct dumped_code *dump)
 {
-    if (jits->asks_left == 0) {
-        return;
-    }
-    jits->asks_left--;
+    struct module_query query = dump->query;
+    query.map_device = dump->ready == NULL ? 0 : 1;
+    return module_cache_request_jitdump(jits->cache, &query, (uint32_t)dump->state.text_bytes);
+}
+
+static struct module_ticket *ask_map(struct trace_jits *jits, const struct trace_jit *jit)
+{
     const struct jit_map *map = &jit->code.map;
     struct module_query query = {.pid = jit->pid, .start_time_ns = jit->start_time_ns, .path = ""};
     if (map->ready != NULL) {
@@ -131,10 +138,21 @@ static void ask(struct trace_jits *jits, struct trace_jit *jit)
         query.inode = identity->inode;
         query.inode_generation = identity->generation;
     }
+    return module_cache_request_perf_map(jits->cache, &query, (uint32_t)map->text_bytes);
+}
+
+/* Has the map read, now or in one of the next polls. A request that is refused is as if there were
+ * no map. */
+static void ask(struct trace_jits *jits, struct trace_jit *jit)
+{
+    if (jits->asks_left == 0) {
+        return;
+    }
+    jits->asks_left--;
     jit->asked_ns = now_ns();
     jit->is_last = jit->is_asked_again;
     jit->is_unasked = jit->is_asked_again = false;
-    jit->pending = module_cache_request_perf_map(jits->cache, &query, (uint32_t)map->text_bytes);
+    jit->pending = jit->dump != NULL ? ask_dump(jits, jit->dump) : ask_map(jits, jit);
 }
 
 static struct trace_jit **find_image(struct trace_jits *jits, int32_t pid, uint64_t image_ns)
@@ -169,12 +187,31 @@ static void choose_name(struct trace_jits *jits, struct trace_jit *jit)
     }
 }
 
+/* A jitdump that comes to light is read from now on, if nothing was read before it. */
+static struct trace_jit *look_for_dump(struct trace_jit *jit, const struct process *process)
+{
+    if (jit->dump != NULL || jit->is_dump_refused || jit->code.map.epoch != 0 ||
+        jit->pending != NULL) {
+        return jit;
+    }
+    const struct mapping *mapping = process_find_jitdump(process);
+    if (mapping != NULL) {
+        const struct module_query query = mapping_query(process, mapping);
+        jit->dump = dumped_new(&query, jit->code.owner, jit->code.name);
+        jit->is_unasked = jit->dump != NULL;
+    }
+    return jit;
+}
+
 struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
     struct trace_jit **place = find_image(jits, process->pid, image_ns);
-    if (*place != NULL || jits->jit_count == JITS_MAX) {
-        return *place;
+    if (*place != NULL) {
+        return look_for_dump(*place, process);
+    }
+    if (jits->jit_count == JITS_MAX) {
+        return NULL;
     }
     struct trace_jit *jit = calloc(1, sizeof *jit);
     if (jit == NULL) {
@@ -188,6 +225,7 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
     jit->interval_ns = INTERVAL_MIN_NS;
     jit->is_unasked = true;
     choose_name(jits, jit);
+    (void)look_for_dump(jit, process);
     ask(jits, jit);
     *place = jit;
     struct trace_jit **of_pid = bucket_of_pid(jits, jit->pid);
@@ -209,6 +247,10 @@ bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit,
                     const struct shown_mapping *shown, uint64_t address, uint64_t time_ns,
                     uint64_t *ret_from_ns)
 {
+    if (jit->dump != NULL) {
+        *ret_from_ns = TIME_OPEN_NS;
+        return dumped_name(&jits->shared, jit->dump, shown, address, time_ns);
+    }
     return made_name(&jits->shared, &jit->code, shown, address, time_ns, ret_from_ns);
 }
 
@@ -225,21 +267,49 @@ static void pace(struct trace_jit *jit, bool has_news)
     jit->interval_ns = max_u64(jit->interval_ns, min_u64(least_ns, INTERVAL_MAX_NS));
 }
 
+static bool is_settled(const struct trace_jit *jit)
+{
+    return jit->dump != NULL ? dumped_is_settled(jit->dump) : made_is_settled(&jit->code);
+}
+
+static bool wants(const struct trace_jit *jit)
+{
+    return jit->dump != NULL ? dumped_wants(jit->dump) : made_wants(&jit->code);
+}
+
 /* Goes through what the last reading brings, a slice of it. False: there is no room in the log now.
  */
 static bool settle_slice(struct trace_jits *jits, struct trace_jit *jit)
 {
     bool room = true;
     size_t steps = jits->steps_left < SETTLE_SLICE ? jits->steps_left : SETTLE_SLICE;
-    for (; steps > 0 && room && !made_is_settled(&jit->code); steps--) {
+    for (; steps > 0 && room && !is_settled(jit); steps--) {
         jits->steps_left--;
-        room = made_settle(&jits->shared, &jit->code);
+        room = jit->dump != NULL ? dumped_settle(&jits->shared, jit->dump)
+                                 : made_settle(&jits->shared, &jit->code);
     }
-    if (made_is_settled(&jit->code)) {
+    if (is_settled(jit)) {
         jit->is_unsettled = false;
-        pace(jit, jit->code.news_count > 0);
+        pace(jit, (jit->dump != NULL ? jit->dump->news_count : jit->code.news_count) > 0);
     }
     return room;
+}
+
+/* A jitdump that was never read is none: what it wanted to know is asked of a perf map. One that
+ * was, and that has become too much to be read, only grows: it is not asked for again. */
+static void take_failure(struct trace_jits *jits, struct trace_jit *jit,
+                         enum module_failure failure)
+{
+    if (jit->dump != NULL) {
+        if (jit->dump->ready == NULL) {
+            jit->dump = dumped_free(&jits->shared, jit->dump);
+            jit->is_dump_refused = jit->is_unasked = true;
+        } else if (failure == MODULE_FAILURE_UNREADABLE) {
+            dumped_end(&jits->shared, jit->dump);
+        }
+        return;
+    }
+    jit->code.map.was_absent = jit->code.map.was_absent || failure == MODULE_FAILURE_NOT_FOUND;
 }
 
 /* Takes up the answer, if it has come. */
@@ -253,13 +323,15 @@ static void take_map(struct trace_jits *jits, struct trace_jit *jit)
     uint64_t end_ns = now_ns();
     jit->reading_ns = end_ns - jit->asked_ns;
     if (state == MODULE_FAILED) {
-        jit->code.map.was_absent =
-            jit->code.map.was_absent || module_ticket_failure(answer) == MODULE_FAILURE_NOT_FOUND;
+        take_failure(jits, jit, module_ticket_failure(answer));
         module_ticket_release(answer);
         pace(jit, false);
         return;
     }
-    if (made_take(&jits->shared, &jit->code, answer, jit->asked_ns, end_ns, jit->is_last)) {
+    bool is_news = jit->dump != NULL ? dumped_take(&jits->shared, jit->dump, answer, jit->asked_ns)
+                                     : made_take(&jits->shared, &jit->code, answer, jit->asked_ns,
+                                                 end_ns, jit->is_last);
+    if (is_news) {
         jit->is_unsettled = true;
         jits->epoch = jits->epoch == UINT32_MAX ? 1 : jits->epoch + 1;
     } else {
@@ -271,8 +343,7 @@ static void take_map(struct trace_jits *jits, struct trace_jit *jit)
  */
 static bool is_due(const struct trace_jit *jit, uint64_t time_ns)
 {
-    bool again = made_wants(&jit->code) &&
-                 (jit->is_asked_again || time_ns - jit->asked_ns >= jit->interval_ns);
+    bool again = wants(jit) && (jit->is_asked_again || time_ns - jit->asked_ns >= jit->interval_ns);
     return jit->pending == NULL && !jit->is_unsettled && (jit->is_unasked || again);
 }
 
@@ -304,6 +375,7 @@ bool trace_jits_poll(struct trace_jits *jits)
     bool settled = true;
     jits->asks_left = ASKS_MAX;
     jit_clock_look(&jits->shared.clock);
+    dump_clock_look(&jits->shared.dump_clock);
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         if (jit->pending != NULL) {
             take_map(jits, jit);
@@ -326,7 +398,7 @@ bool trace_jits_poll(struct trace_jits *jits)
 static bool is_pending(const struct trace_jit *jit)
 {
     return jit->pending != NULL || jit->is_unasked || jit->is_unsettled ||
-           (jit->is_asked_again && made_wants(&jit->code));
+           (jit->is_asked_again && wants(jit));
 }
 
 bool trace_jits_pending(const struct trace_jits *jits)
@@ -341,14 +413,15 @@ bool trace_jits_pending(const struct trace_jits *jits)
 void trace_jits_ask_again(struct trace_jits *jits)
 {
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
-        jit->is_asked_again = made_wants(&jit->code);
+        jit->is_asked_again = wants(jit);
     }
 }
 
 bool trace_jits_proved(const struct trace_jits *jits, uint64_t time_ns)
 {
     const struct trace_jit *jit = jits->first;
-    while (jit != NULL && made_is_proved(&jit->code, time_ns)) {
+    while (jit != NULL && (jit->dump != NULL ? dumped_is_proved(jit->dump, time_ns)
+                                             : made_is_proved(&jit->code, time_ns))) {
         jit = jit->next;
     }
     return jit == NULL;
@@ -358,6 +431,9 @@ void trace_jits_close(struct trace_jits *jits)
 {
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         made_close(&jits->shared, &jit->code);
+        if (jit->dump != NULL) {
+            dumped_close(&jits->shared, jit->dump);
+        }
     }
 }
 

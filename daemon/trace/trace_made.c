@@ -24,8 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES_MAX        ((size_t)524288) /* of all processes: addresses, lines and pieces */
-#define NOTES_PARTS      4                /* a process has this part of what others leave */
+#define NOTES_PARTS      4 /* a process has this part of what others leave */
 #define UNKNOWN_NAME     "[anon]"
 #define CODE_ALIGN_BYTES ((uint64_t)16)
 
@@ -69,10 +68,15 @@ void made_done(struct made_shared *shared, struct made_code *code)
     *code = (struct made_code){0};
 }
 
+bool made_may_note(const struct made_shared *shared, size_t own_count)
+{
+    return fair_share_allows(MADE_NOTES_MAX, NOTES_PARTS, shared->note_count, own_count, 1);
+}
+
 static bool may_note(const struct made_shared *shared, const struct made_code *code)
 {
-    size_t own = code->note_count + code->line_count + code->piece_count + code->doubt_count;
-    return fair_share_allows(NOTES_MAX, NOTES_PARTS, shared->note_count, own, 1);
+    return made_may_note(shared, code->note_count + code->line_count + code->piece_count +
+                                     code->doubt_count);
 }
 
 /* What is said of something in a region, in this epoch. */
@@ -245,8 +249,8 @@ static void note_address(struct made_shared *shared, struct made_code *code,
     }
     add_line(shared, code, line, hash);
     if (may_note(shared, code) &&
-        trace_notes_grow((void **)&code->notes, &code->note_capacity, code->note_count, NOTES_MAX,
-                         sizeof *code->notes)) {
+        trace_notes_grow((void **)&code->notes, &code->note_capacity, code->note_count,
+                         MADE_NOTES_MAX, sizeof *code->notes)) {
         code->notes[code->note_count++] =
             (struct made_note){.address = address, .time_ns = time_ns, .region = *region};
         shared->note_count++;
@@ -312,7 +316,7 @@ static bool add_piece(struct made_shared *shared, struct made_code *code,
 {
     if (!may_note(shared, code) ||
         !trace_notes_grow((void **)&code->pieces, &code->piece_capacity, code->piece_count,
-                          NOTES_MAX, sizeof *code->pieces)) {
+                          MADE_NOTES_MAX, sizeof *code->pieces)) {
         return false;
     }
     code->pieces[code->piece_count++] = *piece;

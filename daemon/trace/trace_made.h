@@ -11,16 +11,19 @@
  * is what is to be seen. Where nobody knows whose an address was, it is "[anon]".
  */
 
+#include "dump_clock.h"
 #include "jit_map.h"
 #include "trace_definition.h"
 
-#define MADE_VADDR (UINT64_C(1) << 57) /* above what a process can map */
+#define MADE_NOTES_MAX ((size_t)524288)    /* of all processes: addresses, lines and pieces */
+#define MADE_VADDR     (UINT64_C(1) << 57) /* above what a process can map */
 
 /* What all of them share. */
 struct made_shared {
     struct trace_log *log;
     struct trace_symbols *symbols;
     struct jit_clock clock;
+    struct dump_clock dump_clock;
     size_t note_count; /* of all, as bounded as each is */
 };
 
@@ -52,6 +55,9 @@ struct made_code {
     bool is_last;        /* nothing has been sampled since it began */
     size_t news_count;   /* that have come of the last reading */
 };
+
+/* Whether a process that has so many notes may have one more. */
+bool made_may_note(const struct made_shared *shared, size_t own_count);
 
 /* Gives back what it holds. */
 void made_done(struct made_shared *shared, struct made_code *code);

@@ -105,6 +105,13 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
     return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0);
 }
 
+struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
+                                                   const struct module_query *query,
+                                                   uint32_t known_bytes)
+{
+    return module_cache_request_perf_map(cache, query, known_bytes);
+}
+
 static void answer(struct module_cache *cache, uint64_t inode, enum module_state state,
                    enum module_failure failure, const struct cfi_table *table)
 {

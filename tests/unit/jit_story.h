@@ -57,6 +57,34 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
     return ticket;
 }
 
+struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
+                                                   const struct module_query *query,
+                                                   uint32_t known_bytes)
+{
+    return module_cache_request_perf_map(cache, query, known_bytes);
+}
+
+/* No mapping of a file is asked about. */
+struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
+                                           enum module_urgency urgency,
+                                           const struct module_query *query)
+{
+    (void)cache;
+    (void)table;
+    (void)urgency;
+    (void)query;
+    return NULL;
+}
+
+struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
+                                                bool is_32bit)
+{
+    (void)cache;
+    (void)table;
+    (void)is_32bit;
+    return NULL;
+}
+
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;
@@ -252,7 +280,7 @@ static uint64_t name_at(struct world *world, uint64_t address, uint64_t time_ns)
     return from_ns;
 }
 
-static void name(struct world *world, uint64_t address)
+static inline void name(struct world *world, uint64_t address)
 {
     (void)name_at(world, address, clock_ns(CLOCK_BOOTTIME));
 }

@@ -5,6 +5,9 @@
 #include "module_file.h"
 #include "perf_map.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 struct mapped {
     pid_t pid;
     char path[PATH_BYTES];
@@ -111,6 +114,60 @@ static void opens_no_file_with_a_second_name(void **state)
     assert_int_equal(unlink(other), 0);
     assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
     stop_mapped(&mapped);
+}
+
+static enum module_failure open_dump(int32_t pid, const char *path, uint64_t map_device)
+{
+    struct stat status = {0};
+    (void)stat(path, &status);
+    const struct module_query query = {.pid = pid,
+                                       .path = path,
+                                       .device_major = major(status.st_dev),
+                                       .device_minor = minor(status.st_dev),
+                                       .inode = status.st_ino,
+                                       .map_device = map_device};
+    struct module_file file = {.fd = -1};
+    const struct module_guard guards = {.device = guard, .is_careful = true};
+    enum module_failure failure = module_file_open_jitdump(&query, &guards, &file);
+    assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
+    (void)close(file.fd);
+    return failure;
+}
+
+static void opens_a_jitdump_of_the_process_itself_only(void **state)
+{
+    (void)state;
+    struct mapped mapped = start_mapped();
+    struct mapped other = start_mapped();
+    char link_path[PATH_BYTES + 8];
+    (void)snprintf(mapped.path, sizeof mapped.path, "/tmp/jit-%d.dump", (int)mapped.pid);
+    (void)snprintf(link_path, sizeof link_path, "%s.link", mapped.path);
+    append(&mapped, "");
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_NONE);
+    /* A child has its parent's mappings. */
+    assert_int_equal(open_dump(other.pid, mapped.path, 0), MODULE_FAILURE_IDENTITY);
+
+    assert_int_equal(link(mapped.path, link_path), 0);
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_IDENTITY);
+    (void)unlink(link_path);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(mapped.path, 4711, 4711), 0);
+        assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_IDENTITY);
+        assert_int_equal(chown(mapped.path, 0, 0), 0);
+    }
+    assert_int_equal(truncate(mapped.path, ((off_t)1 << 30) + 1), 0);
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_LIMIT);
+    (void)unlink(mapped.path);
+    assert_int_equal(mkfifo(mapped.path, 0600), 0);
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_NOT_FILE);
+    (void)unlink(mapped.path);
+
+    append(&mapped, "");
+    stop_process(mapped.pid);
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 0), MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(open_dump(mapped.pid, mapped.path, 1), MODULE_FAILURE_NONE);
+    (void)unlink(mapped.path);
+    stop_mapped(&other);
 }
 
 /* What a process that is gone has left is read if it is the file that was its own. */
@@ -228,6 +285,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opens_a_regular_file_of_the_process_itself_only),
         cmocka_unit_test(opens_no_file_of_another_user),
         cmocka_unit_test(opens_no_file_with_a_second_name),
+        cmocka_unit_test(opens_a_jitdump_of_the_process_itself_only),
         cmocka_unit_test(opens_what_is_left_of_a_process_that_is_gone),
         CACHE_TEST(reads_what_has_been_added_since),
         CACHE_TEST(reads_an_old_map_once),

@@ -114,10 +114,11 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     return 0;
 }
 
-int elf_worker_send_map(struct elf_worker *worker, int fd, uint32_t known_bytes, size_t max_bytes)
+int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                        uint32_t known_bytes, size_t max_bytes)
 {
     (void)known_bytes;
-    return elf_worker_send(worker, ELF_WORKER_PERF_MAP, fd, -1, max_bytes);
+    return elf_worker_send(worker, request, fd, -1, max_bytes);
 }
 
 int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)

@@ -77,6 +77,13 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
     return make_ticket(name);
 }
 
+struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
+                                                   const struct module_query *query,
+                                                   uint32_t known_bytes)
+{
+    return module_cache_request_perf_map(cache, query, known_bytes);
+}
+
 enum module_state module_ticket_state(const struct module_ticket *ticket)
 {
     return ticket->state;

@@ -9,6 +9,9 @@
  * - two: the same, with two names by turns;
  * - rewrite: the map is written anew, with the functions that are there;
  * - rename: the same, as another file under that name;
+ * - dump: each function is told of in /tmp/jit-PID.dump, with the time, and stays for a few ms; the
+ *   map says something else;
+ * - move: the same, and some functions are moved;
  * - leave: as append, but before the last second the map is removed, and tells of nothing more.
  *
  * A profiler must see: above three callers digit_A, digit_B, digit_C the function `made_ABC` (three
@@ -16,6 +19,7 @@
  */
 #include "workload.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
@@ -35,6 +39,7 @@ struct made {
     size_t offset;
     size_t size_bytes;
     unsigned number;
+    unsigned index; /* in a dump */
 };
 
 static struct {
@@ -43,7 +48,9 @@ static struct {
     size_t there_count;
     char map_path[64];
     const char *how;
+    int dump_fd; /* -1: nothing is told in a dump */
     unsigned made_count;
+    unsigned index; /* of the next function */
     bool is_silent;
     uint64_t random;
 } runtime;
@@ -105,6 +112,108 @@ static void write_text(int fd, const char *text, size_t bytes)
     }
 }
 
+/* What a jitdump begins with, and its records. */
+struct dump_header {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t total_size;
+    uint32_t machine;
+    uint32_t pad;
+    uint32_t pid;
+    uint64_t time_ns;
+    uint64_t flags;
+};
+
+struct dump_load {
+    uint32_t kind;
+    uint32_t total_size;
+    uint64_t time_ns;
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t vma;
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t index;
+};
+
+struct dump_move {
+    uint32_t kind;
+    uint32_t total_size;
+    uint64_t time_ns;
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t vma;
+    uint64_t old_start;
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t index;
+};
+
+static void write_dump(const void *bytes, size_t size_bytes)
+{
+    if (write(runtime.dump_fd, bytes, size_bytes) != (ssize_t)size_bytes) {
+        die("jitdump");
+    }
+}
+
+static void dump_load(const struct made *made)
+{
+    char bytes[sizeof(struct dump_load) + 16 + 4096];
+    uint64_t start = (uint64_t)(uintptr_t)(runtime.region + made->offset);
+    int name_bytes = snprintf(bytes + sizeof(struct dump_load), 16, "made_%03x", made->number) + 1;
+    const struct dump_load load = {
+        .total_size = (uint32_t)(sizeof load + (size_t)name_bytes + made->size_bytes),
+        .time_ns = workload_clock_ns(CLOCK_MONOTONIC),
+        .pid = (uint32_t)getpid(),
+        .tid = (uint32_t)getpid(),
+        .vma = start,
+        .start = start,
+        .size_bytes = made->size_bytes,
+        .index = made->index,
+    };
+    (void)memcpy(bytes, &load, sizeof load);
+    (void)memcpy(bytes + sizeof load + name_bytes, runtime.region + made->offset, made->size_bytes);
+    write_dump(bytes, load.total_size);
+}
+
+static void dump_move(const struct made *made, size_t old_offset)
+{
+    const struct dump_move move = {
+        .kind = 1,
+        .total_size = sizeof move,
+        .time_ns = workload_clock_ns(CLOCK_MONOTONIC),
+        .pid = (uint32_t)getpid(),
+        .tid = (uint32_t)getpid(),
+        .old_start = (uint64_t)(uintptr_t)(runtime.region + old_offset),
+        .vma = (uint64_t)(uintptr_t)(runtime.region + made->offset),
+        .start = (uint64_t)(uintptr_t)(runtime.region + made->offset),
+        .size_bytes = made->size_bytes,
+        .index = made->index,
+    };
+    write_dump(&move, sizeof move);
+}
+
+/* Begins a dump, and maps it so that it is found. */
+static void begin_dump(void)
+{
+    const struct dump_header header = {
+        .magic = 0x4a695444,
+        .version = 1,
+        .total_size = sizeof header,
+        .machine = EM_X86_64,
+        .pid = (uint32_t)getpid(),
+        .time_ns = workload_clock_ns(CLOCK_MONOTONIC),
+    };
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/jit-%d.dump", (int)getpid());
+    runtime.dump_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (runtime.dump_fd < 0 ||
+        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, runtime.dump_fd, 0) == MAP_FAILED) {
+        die(path);
+    }
+    write_dump(&header, sizeof header);
+}
+
 static void append_map(const struct made *made)
 {
     char text[128];
@@ -123,10 +232,22 @@ static void write_map(const char *path, int flags)
     write_text(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600), text, used);
 }
 
+/* That all of the region is one function, which is wrong. */
+static void write_wrong_map(void)
+{
+    char text[128];
+    int bytes = snprintf(text, sizeof text, "%" PRIx64 " %zx made_wrong\n",
+                         (uint64_t)(uintptr_t)runtime.region, REGION_BYTES);
+    write_text(open(runtime.map_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), text,
+               (size_t)bytes);
+}
+
 static void tell(const struct made *made)
 {
     char other[sizeof runtime.map_path + 8];
-    if (is("rewrite")) {
+    if (runtime.dump_fd >= 0) {
+        dump_load(made);
+    } else if (is("rewrite")) {
         write_map(runtime.map_path, O_TRUNC);
     } else if (is("rename")) {
         (void)snprintf(other, sizeof other, "%s.new", runtime.map_path);
@@ -139,10 +260,9 @@ static void tell(const struct made *made)
     }
 }
 
-/* Makes a function, and forgets those that it is made over, and one if there are too many. */
-static struct made make(size_t offset, size_t size_bytes, unsigned number)
+/* Forgets what something else is made over. */
+static void forget(size_t offset, size_t size_bytes)
 {
-    const struct made made = {.offset = offset, .size_bytes = size_bytes, .number = number};
     size_t kept = 0;
     for (size_t i = 0; i < runtime.there_count; i++) {
         const struct made *other = &runtime.there[i];
@@ -150,8 +270,22 @@ static struct made make(size_t offset, size_t size_bytes, unsigned number)
             runtime.there[kept++] = *other;
         }
     }
-    runtime.there_count = kept < SLOTS ? kept : SLOTS - 1;
-    runtime.there[runtime.there_count++] = made;
+    runtime.there_count = kept;
+}
+
+static void keep(const struct made *made)
+{
+    runtime.there_count = runtime.there_count < SLOTS ? runtime.there_count : SLOTS - 1;
+    runtime.there[runtime.there_count++] = *made;
+}
+
+/* Makes a function, and forgets those that it is made over, and one if there are too many. */
+static struct made make(size_t offset, size_t size_bytes, unsigned number)
+{
+    const struct made made = {
+        .offset = offset, .size_bytes = size_bytes, .number = number, .index = runtime.index++};
+    forget(offset, size_bytes);
+    keep(&made);
     protect(PROT_READ | PROT_WRITE);
     write_code(runtime.region + offset, size_bytes);
     protect(PROT_READ | PROT_EXEC);
@@ -214,16 +348,37 @@ static void run_for(const struct made *made, uint64_t ms)
     }
 }
 
+/* Moves a function to a place that does not overlap with its own, if it is still there. */
+static void move(struct made *made)
+{
+    size_t old_offset = made->offset;
+    size_t offset = STAY_BYTES + draw(REGION_BYTES - STAY_BYTES - made->size_bytes);
+    if (offset < old_offset + made->size_bytes && old_offset < offset + made->size_bytes) {
+        return;
+    }
+    forget(old_offset, made->size_bytes);
+    forget(offset, made->size_bytes);
+    made->offset = offset;
+    keep(made);
+    write_code(runtime.region + offset, made->size_bytes);
+    dump_move(made, old_offset);
+}
+
 static struct made make_and_run(const struct made *stay)
 {
     size_t size_bytes = 64 + draw(4000);
     size_t offset = STAY_BYTES + draw(REGION_BYTES - STAY_BYTES - size_bytes);
     unsigned number = runtime.made_count++ % MADE_MAX;
-    const struct made made = make(offset, size_bytes, is("two") ? number % 2 : number);
-    run_for(&made, draw(8) == 0 ? 1200 : draw(40));
+    struct made made = make(offset, size_bytes, is("two") ? number % 2 : number);
+    uint64_t part = runtime.dump_fd >= 0 ? 8 : 1; /* of the time that they are run */
+    run_for(&made, draw(8) == 0 ? 1200 / part : draw(40) / part);
+    if (is("move")) {
+        move(&made);
+        run_for(&made, draw(8));
+    }
     const struct made *older = &runtime.there[draw(runtime.there_count)];
-    run_for(older, draw(20));
-    run_for(stay, draw(20));
+    run_for(older, draw(20) / part);
+    run_for(stay, draw(20) / part);
     return made;
 }
 
@@ -240,6 +395,11 @@ int main(int argc, char **argv)
         die("mmap");
     }
     (void)snprintf(runtime.map_path, sizeof runtime.map_path, "/tmp/perf-%d.map", (int)getpid());
+    runtime.dump_fd = -1;
+    if (is("dump") || is("move")) {
+        write_wrong_map();
+        begin_dump();
+    }
     const struct made stay = make(0, STAY_BYTES, STAY);
     struct made last = stay;
     for (uint64_t deadline_ns = workload_deadline_ns(options.seconds);

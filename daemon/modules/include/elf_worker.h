@@ -10,6 +10,7 @@
  */
 
 #include "cfi_table.h"
+#include "code_spans.h"
 #include "symbol_table.h"
 
 #include <sys/types.h>
@@ -27,6 +28,7 @@ enum elf_worker_request {
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
     ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
     ELF_WORKER_PERF_MAP, /* fd: what a runtime says of the code that it made */
+    ELF_WORKER_JITDUMP,  /* the same, with the times */
 };
 
 /* What the worker made: read-only, checked, and never to change. */
@@ -36,6 +38,7 @@ struct elf_worker_table {
     enum elf_worker_request request;
     struct symbol_table symbols; /* a view of it, this or the next, as it was asked for */
     struct cfi_table cfi;
+    struct code_spans spans; /* of a jitdump, beside its symbols */
 };
 
 /* What ends a worker that is no file's doing, and will end the next one too. */
@@ -81,8 +84,9 @@ pid_t elf_worker_pid(const struct elf_worker *worker);
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
                     int debug_fd, size_t max_bytes);
 
-/* The same for a perf map, of which `known_bytes` were read before (perf_map.h). */
-int elf_worker_send_map(struct elf_worker *worker, int fd, uint32_t known_bytes, size_t max_bytes);
+/* The same for a perf map or a jitdump, of which `known_bytes` were read before (perf_map.h). */
+int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                        uint32_t known_bytes, size_t max_bytes);
 
 /*
  * Takes the reply, without blocking. Returns 0 with a table; -EAGAIN when there is none yet; -EPIPE

@@ -7,6 +7,7 @@
  */
 
 #include "cfi_table.h"
+#include "code_spans.h"
 #include "symbol_table.h"
 
 #include <stdbool.h>
@@ -66,6 +67,7 @@ struct module {
     enum module_table table;       /* which of the two is there */
     struct symbol_table symbols;
     struct cfi_table cfi;
+    struct code_spans spans; /* of a jitdump */
 };
 
 /*

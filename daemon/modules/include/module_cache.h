@@ -35,6 +35,8 @@ struct module_cache_counts {
     uint64_t hung_refused_count;   /* loads for whom two workers hang in a filesystem */
     uint64_t put_back_count;       /* loads that the second worker did not finish */
     unsigned worker_troubles;      /* a bit for each enum elf_worker_trouble that there was */
+    uint64_t foreign_clock_count;  /* jitdumps that were refused for their times' clock */
+    uid_t foreign_clock_uid;       /* that owns the last of them */
     uint64_t hang_count; /* opens and closes given up because a filesystem did not answer */
     struct module_table_counts tables[MODULE_TABLES];
 };
@@ -87,3 +89,12 @@ struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
                                                     const struct module_query *query,
                                                     uint32_t known_bytes);
+
+/*
+ * The same from a jitdump (/tmp/jit-PID.dump, or wherever the runtime has it), which the process
+ * has mapped: the query is of that mapping. The table has spans. Once the process is gone, only a
+ * file is read that was read before (`map_device` is not 0).
+ */
+struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
+                                                   const struct module_query *query,
+                                                   uint32_t known_bytes);

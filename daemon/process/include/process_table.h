@@ -66,6 +66,7 @@ struct mapped_file {
     uint32_t device_minor;
     uint64_t inode;
     uint64_t inode_generation;
+    bool is_jitdump;  /* by its name: jit-PID.dump */
     void *trace_file; /* trace.c's own; see process_table_new() */
     void *code_file;  /* code_map.c's own */
 };
@@ -155,6 +156,7 @@ struct process {
     uint64_t last_end_ns;   /* the latest end of a thread, whatever told it */
     uint64_t met_walk;      /* the number of the last walk that met it, or during which it came */
     struct mapping_set mappings;
+    uint64_t jitdump_start;  /* where a jitdump was mapped last; 0: none was */
     struct mapping *history; /* mappings that were ended, sorted by to_ns; owned */
     size_t history_count;
     size_t history_capacity;
@@ -272,6 +274,8 @@ struct process *process_table_find(struct process_table *table, int32_t pid, uin
 /* The mapping in which `pc` fell at `time_ns`, or NULL. Valid until the next call that changes the
  * process. */
 struct mapping *process_find_mapping(struct process *process, uint64_t pc, uint64_t time_ns);
+/* The mapping by which the process shows where its jitdump is, by the file's name alone; NULL. */
+const struct mapping *process_find_jitdump(const struct process *process);
 /* The thread `tid` at `time_ns` or, when none lived then, the last one before, as above; or NULL.
  */
 struct thread *process_find_thread(struct process *process, int32_t tid, uint64_t time_ns);
