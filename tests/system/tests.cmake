@@ -88,6 +88,7 @@ lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
 lone_test(storms) # takes the machine's pids, and many short programs must be named
 lone_test(hostile_map) # takes a CPU, and no tick of the machine may be lost
+lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples
 lone_test(jitdump) # runs four programs that spin, and nearly all must be named
 lone_test(jitreuse) # runs six programs that spin, and some must be named
 lone_test(filters) # gives its programs a low priority

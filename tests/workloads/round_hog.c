@@ -7,6 +7,8 @@
  *
  * - map: 65,000 one-instruction functions in made code, whose names in /tmp/perf-PID.map meet in
  *   one run of a table that is keyed by FNV-1a and probed linearly;
+ * - dump: functions of which half a million records in /tmp/jit-PID.dump say who was there when,
+ * out of the order of time, and each step adds one more;
  * - stacks: stacks of COUNT frames, each of them at an address that no sample had before;
  * - files: the same, each frame in a mapping of its own: one file, mapped 60,000 times;
  * - wide: 60,000 mappings, and children that share them, as fast as vfork() makes them;
@@ -16,6 +18,7 @@
  */
 #include "workload.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,6 +29,7 @@
 #define PAGE_BYTES      ((size_t)4096)
 #define FUNCTION_COUNT  65000
 #define FUNCTION_BYTES  16
+#define DUMP_ROUNDS     8 /* of records of all functions */
 #define FRAMES_MAX      600
 #define MAPPINGS_COUNT  60000
 #define COLD_BYTES      ((size_t)1 << 34) /* addresses, of which none is ever touched */
@@ -53,6 +57,7 @@ struct attack {
     spin_fn spin;
     _Atomic uint64_t next_place; /* the threads take turns, so that no address comes twice */
     _Atomic uint64_t step_count;
+    int dump_fd; /* -1: there is none */
 };
 
 static void die(const char *what)
@@ -112,6 +117,64 @@ static void write_map(const uint8_t *base)
     }
 }
 
+struct dump_load {
+    uint32_t kind;
+    uint32_t total_bytes;
+    uint64_t time_ns;
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t vma;
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t index;
+    char name[24];
+};
+
+static struct dump_load dump_record(const uint8_t *base, size_t number, uint64_t time_ns)
+{
+    uint64_t start = (uint64_t)(uintptr_t)base + number % FUNCTION_COUNT * FUNCTION_BYTES;
+    struct dump_load load = {
+        .total_bytes = sizeof load,
+        .time_ns = time_ns,
+        .vma = start,
+        .start = start,
+        .size_bytes = FUNCTION_BYTES,
+        .index = number,
+    };
+    (void)snprintf(load.name, sizeof load.name, "made_%zu", number);
+    return load;
+}
+
+/* The later a record is in the file, the earlier is its time. */
+static void begin_dump(struct attack *attack)
+{
+    const size_t count = (size_t)FUNCTION_COUNT * DUMP_ROUNDS;
+    const uint64_t now_ns = workload_clock_ns(CLOCK_MONOTONIC);
+    const uint64_t header[] = {UINT64_C(0x14a695444), 40 | (uint64_t)EM_X86_64 << 32,
+                               (uint64_t)getpid() << 32, now_ns, 0};
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/jit-%d.dump", (int)getpid());
+    attack->dump_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+    struct dump_load *loads = calloc(FUNCTION_COUNT, sizeof *loads);
+    if (attack->dump_fd < 0 || loads == NULL ||
+        write(attack->dump_fd, header, sizeof header) != sizeof header) {
+        die(path);
+    }
+    for (size_t i = 0; i < count; i += FUNCTION_COUNT) {
+        for (size_t j = 0; j < FUNCTION_COUNT; j++) {
+            loads[j] = dump_record(attack->base, i + j, now_ns - (i + j) * 1000);
+        }
+        if (write(attack->dump_fd, loads, FUNCTION_COUNT * sizeof *loads) < 0) {
+            die(path);
+        }
+    }
+    free(loads);
+    if (mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, attack->dump_fd, 0) ==
+        MAP_FAILED) {
+        die(path);
+    }
+}
+
 static void map_one_file_often(struct attack *attack)
 {
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -151,6 +214,11 @@ static void *show_stacks(void *userdata)
                 (struct frame){&frames[i + 1], (uint64_t)(uintptr_t)attack->base + offset + 8};
         }
         frames[attack->frame_count] = (struct frame){0};
+        if (attack->dump_fd >= 0) {
+            const struct dump_load load =
+                dump_record(attack->base, place, workload_clock_ns(CLOCK_MONOTONIC));
+            (void)!write(attack->dump_fd, &load, sizeof load);
+        }
         attack->spin(frames, SPIN_ITERATIONS);
         attack->step_count++;
     }
@@ -193,7 +261,7 @@ static void *make_children(void *userdata)
 
 int main(int argc, char **argv)
 {
-    struct attack attack = {.name = argc > 1 ? argv[1] : "", .spin = make_spin()};
+    struct attack attack = {.name = argc > 1 ? argv[1] : "", .spin = make_spin(), .dump_fd = -1};
     void *(*run)(void *) = show_stacks;
     long thread_count = sysconf(_SC_NPROCESSORS_ONLN);
     attack.frame_count = argc > 3 ? strtoul(argv[3], NULL, 10) : 120;
@@ -205,6 +273,11 @@ int main(int argc, char **argv)
         attack.place_bytes = FUNCTION_BYTES;
         attack.base = map_memory((size_t)FUNCTION_COUNT * FUNCTION_BYTES, PROT_READ | PROT_EXEC);
         write_map(attack.base);
+    } else if (strcmp(attack.name, "dump") == 0) {
+        attack.place_count = FUNCTION_COUNT;
+        attack.place_bytes = FUNCTION_BYTES;
+        attack.base = map_memory((size_t)FUNCTION_COUNT * FUNCTION_BYTES, PROT_READ | PROT_EXEC);
+        begin_dump(&attack);
     } else if (strcmp(attack.name, "stacks") == 0) {
         attack.place_bytes = FUNCTION_BYTES;
         attack.place_count = COLD_BYTES / FUNCTION_BYTES;
@@ -218,7 +291,7 @@ int main(int argc, char **argv)
     } else if (strcmp(attack.name, "threads") == 0) {
         run = make_threads;
     } else {
-        (void)fprintf(stderr, "usage: %s map|stacks|files|wide|threads SECONDS [FRAMES]\n",
+        (void)fprintf(stderr, "usage: %s map|dump|stacks|files|wide|threads SECONDS [FRAMES]\n",
                       argv[0]);
         return 2;
     }
