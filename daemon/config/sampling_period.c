@@ -113,6 +113,7 @@ static uint64_t sum_of_quotients(uint64_t period_ns, uint64_t tick_ns)
     while (smaller > 0 && denominator <= count) {
         uint64_t quotient = larger / smaller;
         uint64_t next = quotient * denominator + before;
+        assert(next >= denominator); /* larger > smaller, so a quotient is 1 at least */
         sum += min_u64(quotient, count / denominator);
         before = denominator;
         denominator = next;
