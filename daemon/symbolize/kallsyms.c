@@ -137,7 +137,7 @@ int kallsyms_read(int fd, struct symbol_builder *builder)
             }
             text = grown;
         }
-        ssize_t got = read(fd, text + used, capacity - used);
+        ssize_t got = pread(fd, text + used, capacity - used, (off_t)used);
         if (got < 0) {
             r = -errno;
             break;

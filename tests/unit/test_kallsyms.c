@@ -133,6 +133,9 @@ static void reads_this_kernels_own(void **state)
     if (fd < 0) {
         skip();
     }
+    /* As a reader leaves it that was replaced in the middle of a line. */
+    char begin[24];
+    assert_int_equal(read(fd, begin, sizeof begin), sizeof begin);
     struct symbol_builder *builder = symbol_builder_new();
     int r = kallsyms_read(fd, builder);
     (void)close(fd);

@@ -14,38 +14,41 @@
 struct spinner {
     const char *thread;
     const char *function;
-    void *(*run)(void *spinner);
+    void (*spin)(struct spinner *spinner);
     uint64_t deadline_ns;
     uint64_t cpu_ns;
     pthread_t id;
 };
 
-/* A thread names itself before it spins, so no sample of its function bears another name. */
 #define SPIN_UNTIL_DEADLINE(spinner)                                                               \
-    (void)pthread_setname_np(pthread_self(), (spinner)->thread);                                   \
     while (!workload_time_is_up((spinner)->deadline_ns)) {                                         \
         (void)workload_spin(100000);                                                               \
     }                                                                                              \
     (spinner)->cpu_ns = workload_cpu_ns()
 
-static WORKLOAD_NOINLINE void *alpha_spin(void *userdata)
+static WORKLOAD_NOINLINE void alpha_spin(struct spinner *spinner)
 {
-    struct spinner *spinner = userdata;
     SPIN_UNTIL_DEADLINE(spinner);
-    return NULL;
 }
 
-static WORKLOAD_NOINLINE void *bravo_spin(void *userdata)
+static WORKLOAD_NOINLINE void bravo_spin(struct spinner *spinner)
 {
-    struct spinner *spinner = userdata;
     SPIN_UNTIL_DEADLINE(spinner);
-    return NULL;
 }
 
-static WORKLOAD_NOINLINE void *charlie_spin(void *userdata)
+static WORKLOAD_NOINLINE void charlie_spin(struct spinner *spinner)
+{
+    SPIN_UNTIL_DEADLINE(spinner);
+}
+
+/* A thread names itself before it spins, so no sample of its function, not even of the first
+ * instruction, bears another name. */
+static void *start(void *userdata)
 {
     struct spinner *spinner = userdata;
-    SPIN_UNTIL_DEADLINE(spinner);
+    (void)pthread_setname_np(pthread_self(), spinner->thread);
+    spinner->spin(spinner);
+    __asm__ volatile(""); /* no tail call */
     return NULL;
 }
 
@@ -53,15 +56,15 @@ int main(int argc, char **argv)
 {
     struct workload_options options = workload_options(argc, argv, 2);
     struct spinner spinners[] = {
-        {.thread = "alpha", .function = "alpha_spin", .run = alpha_spin},
-        {.thread = "bravo", .function = "bravo_spin", .run = bravo_spin},
-        {.thread = "charlie", .function = "charlie_spin", .run = charlie_spin},
+        {.thread = "alpha", .function = "alpha_spin", .spin = alpha_spin},
+        {.thread = "bravo", .function = "bravo_spin", .spin = bravo_spin},
+        {.thread = "charlie", .function = "charlie_spin", .spin = charlie_spin},
     };
     size_t count = sizeof spinners / sizeof spinners[0];
 
     for (size_t i = 0; i < count; i++) {
         spinners[i].deadline_ns = workload_deadline_ns(options.seconds);
-        if (pthread_create(&spinners[i].id, NULL, spinners[i].run, &spinners[i]) != 0) {
+        if (pthread_create(&spinners[i].id, NULL, start, &spinners[i]) != 0) {
             perror("cannot start a thread");
             return 1;
         }

@@ -12,5 +12,6 @@
  */
 int kallsyms_parse(const char *text, size_t bytes, struct symbol_builder *builder);
 
-/* The same with the text read from a file (borrowed). Also -errno of read(). */
+/* The same with the text read from the start of a file (borrowed), wherever its offset is: a reader
+ * that was replaced halfway has moved it. Also -errno of pread(). */
 int kallsyms_read(int fd, struct symbol_builder *builder);
