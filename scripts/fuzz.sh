@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the fuzz targets of the preset `fuzz` until each has had so many executions since it was last built:
-#   cmake --preset fuzz && cmake --build --preset fuzz
+# Runs the fuzz targets of the presets `fuzz` and `fuzz-compare` until each has had so many executions since it was last
+# built:
+#   for preset in fuzz fuzz-compare; do cmake --preset $preset && cmake --build --preset $preset; done
 #   scripts/fuzz.sh [--executions N] [--jobs N] [--folder FOLDER] [TARGET...]
 # Without a TARGET it runs all, N (1) at a time, 1,000,000 executions each. FOLDER (build/fuzz/runs) keeps, for each
 # target: corpus/, the inputs that reached something new; findings/, the inputs that broke it; log, what libFuzzer
-# said of the last slice; state, the checksum of the program with its executions, milliseconds and new inputs.
-# The same command goes on with a run that was interrupted. A program with another checksum begins at 0, with the
+# said of the last slice; state, the checksum of the programs with their executions, milliseconds and new inputs.
+# The same command goes on with a run that was interrupted. Programs with another checksum begin at 0, with the
 # corpus as it is. A finding that no longer breaks the program becomes a part of the corpus.
 # Prints one line for each target. Exit status 1: there is a finding.
 set -euo pipefail
@@ -18,12 +19,11 @@ timeout_s=25      # an input that takes longer is a finding
 rss_limit_mb=2048 # so is one that takes more memory
 # Freed blocks that AddressSanitizer keeps: more than an input frees, and they fit into a cache.
 export ASAN_OPTIONS=quarantine_size_mb=4${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-# Inputs are as long as the longest seed, and 4 KiB at least (libFuzzer's own rule), but for these targets. A limit
-# that is shorter than the longest seed holds in nine of ten slices.
+# In nine of ten slices the program does not trace comparisons, which takes as long as all else, and
+# - inputs are as long as the longest seed, and 4 KiB at least (libFuzzer's own rule), but for these targets;
 declare -A length_max=([code_region]=256 [demangle]=256 [eh_frame]=1024 [elf_symbols]=2048 [kallsyms]=512
     [mini_debug]=512 [perf_map]=512 [perf_ring]=272 [profile]=1024 [ring_contents]=1024 [varlink]=1024)
-# Targets with thousands of features: in nine of ten slices libFuzzer does not weigh its corpus by how rare these are,
-# which takes as long as the inputs themselves.
+# - for targets with thousands of features, libFuzzer does not weigh its corpus by how rare these are.
 unweighed=" profile ring_contents "
 
 usage() {
@@ -58,10 +58,12 @@ if [ ${#targets[@]} -eq 0 ]; then
     mapfile -t targets < <(find tests/fuzz/corpus -mindepth 1 -maxdepth 1 -printf '%f\n' | sort)
 fi
 for target in "${targets[@]}"; do
-    if [ ! -x "build/fuzz/bin/fuzz_$target" ]; then
-        echo "$0: there is no build/fuzz/bin/fuzz_$target; cmake --preset fuzz && cmake --build --preset fuzz" >&2
-        exit 2
-    fi
+    for preset in fuzz fuzz-compare; do
+        if [ ! -x "build/$preset/bin/fuzz_$target" ]; then
+            echo "$0: no build/$preset/bin/fuzz_$target: cmake --preset $preset && cmake --build --preset $preset" >&2
+            exit 2
+        fi
+    done
 done
 
 # statistic LOG NAME: a number of libFuzzer's -print_final_stats, or 0.
@@ -75,12 +77,13 @@ findings_of() {
 
 # slice FOLDER TARGET NUMBER EXECUTIONS: runs the program for a while. Returns its exit status.
 slice() {
-    local own=$1 target=$2 number=$3 status=0 options=(-max_total_time="$slice_s" -runs="$4")
+    local own=$1 target=$2 number=$3 status=0 preset=fuzz-compare options=(-max_total_time="$slice_s" -runs="$4")
     if [ $((number % 10)) -ne 9 ]; then
+        preset=fuzz
         [ -z "${length_max[$target]:-}" ] || options+=(-max_len="${length_max[$target]}")
         [[ $unweighed != *" $target "* ]] || options+=(-entropic=0)
     fi
-    "$own/fuzz_$target" "${options[@]}" -timeout="$timeout_s" -rss_limit_mb="$rss_limit_mb" -print_final_stats=1 \
+    "$own/$preset" "${options[@]}" -timeout="$timeout_s" -rss_limit_mb="$rss_limit_mb" -print_final_stats=1 \
         -artifact_prefix="$own/findings/" "$own/corpus" "tests/fuzz/corpus/$target" >"$own/log" 2>&1 &
     child=$!
     # A signal for this shell ends the first wait; the second one has the program's own status.
@@ -94,11 +97,11 @@ slice() {
     return "$status"
 }
 
-# keep_findings FOLDER TARGET: what the program bears by now goes to the corpus.
+# keep_findings FOLDER: what the program bears by now goes to the corpus.
 keep_findings() {
     local finding
     for finding in "$1"/findings/*; do
-        if [ -e "$finding" ] && "$1/fuzz_$2" -timeout="$timeout_s" -rss_limit_mb="$rss_limit_mb" \
+        if [ -e "$finding" ] && "$1/fuzz" -timeout="$timeout_s" -rss_limit_mb="$rss_limit_mb" \
             -artifact_prefix="$1/again-" "$finding" >/dev/null 2>&1; then
             mv "$finding" "$1/corpus/"
         fi
@@ -108,14 +111,16 @@ keep_findings() {
 
 # fuzz TARGET: slices until it has had its executions, or a finding.
 fuzz() {
-    local target=$1 own=$folder/$1 number=0 status=0 sum count=0 ms=0 new=0 began known
+    local target=$1 own=$folder/$1 number=0 status=0 preset sum count=0 ms=0 new=0 began known
     mkdir -p "$own/corpus" "$own/findings"
-    # The program is copied: a build that begins meanwhile does not change what runs.
-    cp "build/fuzz/bin/fuzz_$target" "$own/fuzz_$target.new"
-    mv "$own/fuzz_$target.new" "$own/fuzz_$target"
-    sum=$(sha256sum <"$own/fuzz_$target")
+    # The programs are copied: a build that begins meanwhile does not change what runs.
+    for preset in fuzz fuzz-compare; do
+        cp "build/$preset/bin/fuzz_$target" "$own/$preset.new"
+        mv "$own/$preset.new" "$own/$preset"
+    done
+    sum=$(cat "$own/fuzz" "$own/fuzz-compare" | sha256sum)
     sum=${sum%% *}
-    keep_findings "$own" "$target"
+    keep_findings "$own"
     if [ -e "$own/state" ]; then
         read -r known count ms new <"$own/state"
         [ "$known" = "$sum" ] || count=0 ms=0 new=0
