@@ -42,16 +42,19 @@ done
 lab rm /tmp/deleted
 places=(in_usr stripped in_home in_tmp in_container exited deleted unreadable)
 
-# record NAME: as alice; the recording as folded stacks. Status 1, and what profctl said, without a session.
+# record NAME: as alice; the recording as folded stacks. Status 1, and what profctl said, without a session. As many
+# samples as a member may have: what else runs leaves little of a CPU to nine programs that are nice.
 record() {
-    lab_as alice profctl record --kernel -F 999 -d "$PATIENCE" -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
+    lab_as alice profctl record --kernel -F 9973 -d "$PATIENCE" -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
     lab_as alice profctl export --format folded /home/alice/p.fxt >"$WORK/$1.folded"
 }
 
-# verdict GOOD BAD: yes, no, or how many of 100; ten samples are the least.
+# verdict GOOD BAD SAMPLES: yes, no, or how many of those with a stack; ten are the least that can tell.
 verdict() {
     local all=$(($1 + $2))
-    if [ "$all" -lt 10 ]; then
+    if [ "$3" -gt 0 ] && [ "$3" -lt 10 ]; then
+        echo "only $3 samples"
+    elif [ "$all" -lt 10 ]; then
         echo "no"
     elif [ $((100 * $1)) -ge $((95 * all)) ]; then
         echo "yes"
@@ -62,12 +65,13 @@ verdict() {
     fi
 }
 
-# count NAME COMM GOOD BAD: samples of a program whose stack matches one of the two.
+# count NAME COMM GOOD BAD: samples of a program whose stack matches one of the two, and all.
 count() {
     awk -v comm="$2;" -v good="$3" -v bad="$4" 'index($0, comm) == 1 {
         if ($0 ~ good) goods += $NF
         else if ($0 ~ bad) bads += $NF
-    } END { print goods + 0, bads + 0 }' "$WORK/$1.folded"
+        all += $NF
+    } END { print goods + 0, bads + 0, all + 0 }' "$WORK/$1.folded"
 }
 
 # row LABEL NAME: a line of the table. Named is who has a stack from main on, all of it with names.

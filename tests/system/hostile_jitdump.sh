@@ -8,6 +8,7 @@
 #
 # The bound: a function is in its dump before it runs, and the last reading begins after the last sample. So each sample
 # has the name, but where the stack was cut or came before the program mapped the dump: at most one in a hundred.
+# A dump is known to be rewritten only if it was read before: the recording so far shows when it was.
 . "${0%/*}/lib.sh"
 require_perf
 use_build release
@@ -55,6 +56,14 @@ for lie in "${lies[@]}"; do
         owned_dump "$BACKGROUND_PID" "$(cat "$WORK/owned.address")" || fail "no dump of another user"
     fi
 done
+# was_read: the dumps of those that rewrite them have given their names.
+was_read() {
+    profctl export --format folded "$WORK"/all.fxt.partial-* >"$WORK/so_far" 2>/dev/null
+    grep -q '^liar-rewritten;.*;call_made;made_true ' "$WORK/so_far" &&
+        grep -q '^liar-growing;.*;call_made;made_true ' "$WORK/so_far"
+}
+wait_until 60 was_read || fail "the dumps are not read"
+touch "$WORK/dumps/go"
 wait "${pids[@]}" || fail "a program ended with status $?"
 kill -TERM "$record_pid"
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"

@@ -46,7 +46,10 @@ alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 alice profctl read -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
 alice profctl report --json -n 0 p.fxt >"$WORK/report.json" || fail "report"
-expect_json "$WORK/report.json" 'sum(r["self"] for r in d["rows"] if r["name"] == "spin_three_fifths") > 100' "the workload is not in the recording"
+# A fifth of the program's own CPU time at 999 Hz may be the hypervisor's, or without a name yet.
+ticks=$(($(truth "$WORK/truth" spin_three_fifths) * 999 / 1000000000))
+expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'spin_three_fifths') >= $ticks * 4 // 5 > 0" \
+    "the workload is not in the recording, $ticks ticks are expected: $(cat "$WORK/report.json")"
 lab_as bob profctl report /home/alice/p.fxt >"$WORK/out" 2>&1 && fail "bob may read alice's recording"
 user=$(lab ps -o user= -p "$(service_property MainPID)")
 [ "$user" = cpu-profilerd ] || fail "the daemon runs as '$user'"

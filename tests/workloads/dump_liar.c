@@ -14,8 +14,8 @@
  * - named: the file is named by pid 1;
  * - twice: the file has a second name;
  * - owned: another user makes the file, and the program waits for it;
- * - rewritten: it says made_true until half of the time is over, and made_false then, when
- *   `call_rewritten` is the caller;
+ * - rewritten: it says made_true until FOLDER/go is there, and made_false then, when
+ *   `call_rewritten` is the caller, for half of the time;
  * - growing: the same, but it is two million records that come then.
  *
  * A profiler must see made_true for honest and unordered, made_false for none but greedy's own
@@ -25,6 +25,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -224,6 +225,16 @@ static void run(double seconds, void (*call)(made_fn))
     }
 }
 
+/* Says made_true until it may lie. */
+static void run_until_go(const char *folder)
+{
+    char go[PATH_MAX];
+    (void)snprintf(go, sizeof go, "%s/go", folder);
+    while (access(go, F_OK) != 0) {
+        run(0.01, call_made);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
@@ -245,7 +256,7 @@ int main(int argc, char **argv)
         run(seconds, call_made);
         return 0;
     }
-    run(seconds / 2, call_made);
+    run_until_go(argv[3]);
     if (is("growing")) {
         put_many(fd, workload_clock_ns(CLOCK_MONOTONIC));
     } else {
