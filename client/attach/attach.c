@@ -13,39 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct option attach_options[] = {
-    {"json", no_argument, NULL, OPTION_OF_VERB},
-    {"socket", required_argument, NULL, OPTION_OF_VERB + 1},
-    {"help", no_argument, NULL, OPTION_HELP},
+const struct verb_option attach_options[] = {
+    OPTION_JSON(offsetof(struct attach_request, is_json)),
+    OPTION_SOCKET(offsetof(struct attach_request, socket_path)),
     {0},
 };
-
-bool attach_take_options(const struct command_line *line, int argc, char **argv,
-                         struct attach_request *ret, int *ret_status)
-{
-    int option = 0;
-    while ((option = options_next(line, argc, argv)) != OPTIONS_END) {
-        switch (option) {
-        case OPTION_OF_VERB:
-            ret->is_json = true;
-            break;
-        case OPTION_OF_VERB + 1:
-            if (!options_socket(line, optarg, &ret->socket_path)) {
-                *ret_status = EXIT_WRONG_USAGE;
-                return false;
-            }
-            break;
-        default:
-            *ret_status = option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-            return false;
-        }
-    }
-    if (optind < argc) {
-        *ret_status = options_refuse(line, "%s: %s takes no operand", argv[optind], argv[0]);
-        return false;
-    }
-    return true;
-}
 
 /* Who has the session and since when, "root (uid 0) since 14:02:11 (12 s ago)". */
 #define HOLDER_BYTES (SESSION_OWNER_BYTES + SESSION_CLOCK_BYTES + 48)

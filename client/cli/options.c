@@ -7,13 +7,26 @@
 #include "options.h"
 
 #include "cleanup.h"
+#include "output.h"
 #include "text_out.h"
 
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FREQUENCY_HZ_MAX UINT64_C(100000)
+#define OPTIONS_MAX      32
+#define LONG_FIRST       0x100 /* what getopt_long() calls a long option: this and its index */
+
+static const struct verb_option help_option = {'h', "help", NULL, "this text", NULL, 0, 0};
+
+/* What getopt_long() takes of a table. */
+struct getopt_tables {
+    char letters[2 * OPTIONS_MAX + 4];
+    struct option names[OPTIONS_MAX + 2];
+    size_t name_count; /* without the end */
+};
 
 __attribute__((format(printf, 1, 0))) static void print_complaint(const char *format, va_list args)
 {
@@ -46,60 +59,199 @@ int options_refuse(const struct command_line *line, const char *format, ...)
     return EXIT_WRONG_USAGE;
 }
 
+static bool is_end(const struct verb_option *option)
+{
+    return option->help == NULL;
+}
+
+static bool is_title(const struct verb_option *option)
+{
+    return option->letter == '\0' && option->name == NULL;
+}
+
+static void add_option(struct getopt_tables *tables, const struct verb_option *option, int code)
+{
+    size_t length = strlen(tables->letters);
+    if (option->letter != '\0') {
+        (void)snprintf(tables->letters + length, sizeof tables->letters - length, "%c%s",
+                       option->letter, option->argument == NULL ? "" : ":");
+    }
+    if (option->name != NULL) {
+        tables->names[tables->name_count++] =
+            (struct option){option->name, option->argument != NULL, NULL, code};
+    }
+}
+
+static void make_tables(const struct command_line *line, struct getopt_tables *ret)
+{
+    *ret = (struct getopt_tables){0};
+    (void)snprintf(ret->letters, sizeof ret->letters, line->has_command ? "+:" : ":");
+    for (int i = 0; i < OPTIONS_MAX && !is_end(&line->options[i]); i++) {
+        add_option(ret, &line->options[i], LONG_FIRST + i);
+    }
+    add_option(ret, &help_option, LONG_FIRST + OPTIONS_MAX);
+}
+
+/* The option that getopt_long() calls `code`. */
+static const struct verb_option *find_option(const struct command_line *line, int code)
+{
+    if (code == LONG_FIRST + OPTIONS_MAX || code == help_option.letter) {
+        return &help_option;
+    }
+    const struct verb_option *option = line->options;
+    if (code >= LONG_FIRST) {
+        return &option[code - LONG_FIRST];
+    }
+    while (!is_end(option) && option->letter != code) {
+        option++;
+    }
+    return option;
+}
+
+/* "  -F, --frequency HZ". `into` has room for LEFT_BYTES; returns it. */
+#define LEFT_BYTES ((size_t)64)
+static const char *left_side(const struct verb_option *option, char *into)
+{
+    char letter[] = {'-', option->letter, '\0'};
+    (void)snprintf(into, LEFT_BYTES, "  %s%s%s%s%s", option->letter == '\0' ? "  " : letter,
+                   option->name == NULL     ? ""
+                   : option->letter == '\0' ? "  --"
+                                            : ", --",
+                   option->name == NULL ? "" : option->name, option->argument == NULL ? "" : " ",
+                   option->argument == NULL ? "" : option->argument);
+    return into;
+}
+
+static void print_option(const struct verb_option *option, int width)
+{
+    char left[LEFT_BYTES];
+    const char *text = option->help;
+    (void)printf("%-*s", width, left_side(option, left));
+    for (;;) {
+        int length = (int)strcspn(text, "\n");
+        (void)printf("%.*s\n", length, text);
+        if (text[length] == '\0') {
+            return;
+        }
+        text += length + 1;
+        (void)printf("%*s", width, "");
+    }
+}
+
+static void print_help(const struct command_line *line)
+{
+    char left[LEFT_BYTES];
+    const struct verb_option *option = line->options;
+    size_t width = strlen(left_side(&help_option, left));
+    for (; !is_end(option); option++) {
+        size_t length = is_title(option) ? 0 : strlen(left_side(option, left));
+        width = length > width ? length : width;
+    }
+    (void)printf("usage: %s\n\n%s\n", line->usage, line->help);
+    for (option = line->options; !is_end(option) && !is_title(option); option++) {
+        print_option(option, (int)width + 2);
+    }
+    print_option(&help_option, (int)width + 2);
+    for (; !is_end(option); option++) {
+        if (is_title(option)) {
+            (void)printf("\n%s\n", option->help);
+        } else {
+            print_option(option, (int)width + 2);
+        }
+    }
+    if (line->more_help != NULL) {
+        (void)printf("\n%s", line->more_help);
+    }
+}
+
 /* How many long options a word like "--co=x" may stand for. */
-static size_t count_meant(const struct command_line *line, const char *word)
+static size_t count_meant(const struct getopt_tables *tables, const char *word)
 {
     size_t count = 0;
     size_t bytes = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
-    for (const struct option *option = line->long_options; option->name != NULL; option++) {
+    for (const struct option *option = tables->names; option->name != NULL; option++) {
         count += bytes > 0 && strncmp(option->name, word + 2, bytes) == 0;
     }
     return count;
 }
 
-/* What getopt_long() calls '?'. It leaves the letter or value in `optopt`, 0 for a long option that
+/* What getopt_long() calls '?'. It leaves the letter or code in `optopt`, 0 for a long option that
  * it does not know. */
-static void refuse_option(const struct command_line *line, const char *word)
+static int refuse_option(const struct command_line *line, const struct getopt_tables *tables,
+                         const char *word)
 {
-    if (optopt >= OPTION_HELP) {
-        (void)options_refuse(line, "%s: takes no value", word);
-    } else if (optopt > 0) {
-        (void)options_refuse(line, "-%c: there is no such option; see --help", optopt);
-    } else if (count_meant(line, word) > 1) {
-        (void)options_refuse(line, "%s: may be one of several options; write it out", word);
-    } else {
-        (void)options_refuse(line, "%s: there is no such option; see --help", word);
+    if (optopt >= LONG_FIRST) {
+        return options_refuse(line, "%s: takes no value", word);
     }
+    if (optopt > 0) {
+        return options_refuse(line, "-%c: there is no such option; see --help", optopt);
+    }
+    return options_refuse(line,
+                          count_meant(tables, word) > 1
+                              ? "%s: may be one of several options; write it out"
+                              : "%s: there is no such option; see --help",
+                          word);
 }
 
-int options_next(const struct command_line *line, int argc, char **argv)
+/* `has_dashes`: it was "--" that ended the options. */
+static int take_operands(const struct command_line *line, int argc, char **argv, bool has_dashes,
+                         char *request)
 {
+    const char *what = line->operand;
+    if (line->has_command) {
+        if (optind < argc && !has_dashes) {
+            return options_refuse(line, "%s: is not an option; a command goes after --",
+                                  argv[optind]);
+        }
+        if (optind == argc && has_dashes) {
+            return options_refuse(line, "--: a command must follow '--'");
+        }
+        if (optind < argc) {
+            *(char ***)(void *)(request + line->operand_at) = argv + optind;
+        }
+        return OPTIONS_TAKEN;
+    }
+    if (what == NULL) {
+        return optind == argc ? OPTIONS_TAKEN
+                              : options_refuse(line, "%s: %s takes no operand%s", argv[optind],
+                                               argv[0], line->instead == NULL ? "" : line->instead);
+    }
+    if (optind == argc) {
+        return options_refuse(line, "%s: is missing", what);
+    }
+    if (argc - optind > 1) {
+        return options_refuse(line, "%s: is one %s too many", argv[optind + 1], what);
+    }
+    *(const char **)(void *)(request + line->operand_at) = argv[optind];
+    return OPTIONS_TAKEN;
+}
+
+int options_take(const struct command_line *line, int argc, char **argv, void *request)
+{
+    struct getopt_tables tables;
+    int taken = optind; /* the arguments that options are made of */
+    int code = 0;
+    make_tables(line, &tables);
     opterr = 0;
-    int option = getopt_long(argc, argv, line->short_options, line->long_options, NULL);
-    switch (option) {
-    case OPTION_HELP:
-    case 'h':
-        (void)printf("usage: %s\n\n%s", line->usage, line->help);
-        return OPTIONS_HELP;
-    case ':':
-        (void)options_refuse(line, "%s: takes a value, and none follows", argv[optind - 1]);
-        return OPTIONS_WRONG;
-    case '?':
-        refuse_option(line, argv[optind - 1]);
-        return OPTIONS_WRONG;
-    default:
-        return option;
+    while ((code = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
+        if (code == ':') {
+            return options_refuse(line, "%s: takes a value, and none follows", argv[optind - 1]);
+        }
+        if (code == '?') {
+            return refuse_option(line, &tables, argv[optind - 1]);
+        }
+        const struct verb_option *option = find_option(line, code);
+        if (option == &help_option) {
+            print_help(line);
+            return EXIT_DONE;
+        }
+        int status = option->take(line, option, optarg, (char *)request + option->at);
+        if (status != EXIT_DONE) {
+            return status;
+        }
+        taken = optind;
     }
-}
-
-bool options_socket(const struct command_line *line, const char *text, const char **ret)
-{
-    if (text[0] == '\0') {
-        (void)options_refuse(line, "--socket: is empty; give the socket's path");
-        return false;
-    }
-    *ret = text;
-    return true;
+    return take_operands(line, argc, argv, optind > taken, request);
 }
 
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
@@ -118,26 +270,51 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
     return true;
 }
 
-bool options_frequency(const struct command_line *line, const char *text, uint64_t *ret_hz)
+/* Every way to take a value has the same type, though few need all of it. */
+#define TAKE(name)                                                                                 \
+    int name(const struct command_line *line, const struct verb_option *option, const char *value, \
+             void *into)
+
+TAKE(options_flag)
 {
-    if (!options_number(text, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0) {
-        (void)options_refuse(line, "-F: %s: is not a number from 1 to 100000", text);
-        return false;
-    }
-    return true;
+    (void)line, (void)option, (void)value;
+    *(bool *)into = true;
+    return EXIT_DONE;
 }
 
-bool options_one_operand(const struct command_line *line, int argc, char **argv, const char *what,
-                         const char **ret)
+TAKE(options_raise)
 {
-    if (optind == argc) {
-        (void)options_refuse(line, "%s: is missing", what);
-        return false;
-    }
-    if (argc - optind > 1) {
-        (void)options_refuse(line, "%s: is one %s too many", argv[optind + 1], what);
-        return false;
-    }
-    *ret = argv[optind];
-    return true;
+    unsigned *level = into;
+    (void)line, (void)value;
+    *level = *level > option->level ? *level : option->level;
+    return EXIT_DONE;
+}
+
+TAKE(options_text)
+{
+    (void)line, (void)option;
+    *(const char **)into = value;
+    return EXIT_DONE;
+}
+
+TAKE(options_socket)
+{
+    return value[0] == '\0' ? options_refuse(line, "--socket: is empty; give the socket's path")
+                            : options_text(line, option, value, into);
+}
+
+TAKE(options_output)
+{
+    return value[0] == '\0'
+               ? options_refuse(line, "-o: is empty; name a file, or - for standard output")
+               : options_text(line, option, output_plain_path(value), into);
+}
+
+TAKE(options_frequency)
+{
+    uint64_t *ret_hz = into;
+    (void)option;
+    return !options_number(value, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0
+               ? options_refuse(line, "-F: %s: is not a number from 1 to 100000", value)
+               : EXIT_DONE;
 }

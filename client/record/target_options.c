@@ -12,34 +12,29 @@
 #include "session_config.h"
 
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 
-struct target_option {
-    int option;
-    bool is_list;       /* of numbers, separated by commas */
-    const char *name;   /* as it is complained of */
-    const char *member; /* of "targets" */
-};
-
-static const struct target_option target_options[] = {
-    {'p', true, "-p", "pids"},     {'t', true, "-t", "tids"},
-    {'u', true, "-u", "uids"},     {OPTION_COMM, false, "--comm", "comms"},
-    {'G', false, "-G", "cgroups"},
-};
-
-static const struct target_option *find_option(int option)
+void record_request_done(struct record_request *request)
 {
-    for (size_t i = 0; i < sizeof target_options / sizeof target_options[0]; i++) {
-        if (target_options[i].option == option) {
-            return &target_options[i];
-        }
-    }
-    return NULL;
+    json_freep(&request->targets);
 }
 
-bool target_option_is(int option)
+/* "-p", or "--comm" without a letter. `into` has room for NAME_BYTES; returns it. */
+#define NAME_BYTES ((size_t)32)
+static const char *option_name(const struct verb_option *option, char *into)
 {
-    return find_option(option) != NULL;
+    char letter[] = {option->letter, '\0'};
+    (void)snprintf(into, NAME_BYTES, "-%s%s", letter[0] == '\0' ? "-" : letter,
+                   letter[0] == '\0' ? option->name : "");
+    return into;
+}
+
+/* The member of "targets", "pids" of --pid. `into` has room for NAME_BYTES; returns it. */
+static const char *member_name(const struct verb_option *option, char *into)
+{
+    (void)snprintf(into, NAME_BYTES, "%ss", option->name);
+    return into;
 }
 
 static int complain_of_memory(void)
@@ -48,13 +43,15 @@ static int complain_of_memory(void)
 }
 
 /* {"targets":{MEMBER:[ELEMENT]}}, as the parser sees it. */
-static int judge(const struct command_line *line, const struct target_option *option,
+static int judge(const struct command_line *line, const struct verb_option *option,
                  const char *value, const cJSON *element)
 {
     struct session_config config;
     struct fault fault = {0};
+    char name[NAME_BYTES];
     cleanup_(json_freep) cJSON *tree = cJSON_CreateObject();
-    cJSON *array = cJSON_AddArrayToObject(cJSON_AddObjectToObject(tree, "targets"), option->member);
+    cJSON *array =
+        cJSON_AddArrayToObject(cJSON_AddObjectToObject(tree, "targets"), member_name(option, name));
     cJSON *copy = cJSON_Duplicate(element, true);
     if (!cJSON_AddItemToArray(array, copy)) {
         cJSON_Delete(copy);
@@ -65,22 +62,23 @@ static int judge(const struct command_line *line, const struct target_option *op
         return complain_of_memory();
     }
     if (session_config_parse(text, strlen(text), false, &config, &fault) < 0) {
-        return options_refuse(line, "%s: %s: %s", option->name, value, fault.text);
+        return options_refuse(line, "%s: %s: %s", option_name(option, name), value, fault.text);
     }
     return EXIT_DONE;
 }
 
 /* Adds the element (taken) unless it is refused. */
-static int add(const struct command_line *line, const struct target_option *option,
-               const char *value, cJSON *element, cJSON **targets)
+static int add(const struct command_line *line, const struct verb_option *option, const char *value,
+               cJSON *element, cJSON **targets)
 {
     cleanup_(json_freep) cJSON *owned = element;
+    char name[NAME_BYTES];
     if (*targets == NULL) {
         *targets = cJSON_CreateObject();
     }
-    cJSON *array = cJSON_GetObjectItemCaseSensitive(*targets, option->member);
+    cJSON *array = cJSON_GetObjectItemCaseSensitive(*targets, member_name(option, name));
     if (array == NULL) {
-        array = cJSON_AddArrayToObject(*targets, option->member);
+        array = cJSON_AddArrayToObject(*targets, member_name(option, name));
     }
     if (owned == NULL || array == NULL) {
         return complain_of_memory();
@@ -93,46 +91,42 @@ static int add(const struct command_line *line, const struct target_option *opti
 }
 
 /* A number or, of users, a name. */
-static int add_id(const struct command_line *line, const struct target_option *option,
+static int add_id(const struct command_line *line, const struct verb_option *option,
                   const char *value, cJSON **targets)
 {
     uint64_t id = 0;
+    char name[NAME_BYTES];
     if (options_number(value, UINT32_MAX, &id)) {
         return add(line, option, value, cJSON_CreateNumber((double)id), targets);
     }
-    if (option->option != 'u') {
+    if (option->letter != 'u') {
         return options_refuse(line, "%s: '%s': is not a number; several are separated by commas",
-                              option->name, value);
+                              option_name(option, name), value);
     }
     const struct passwd *user = getpwnam(value);
     if (user == NULL) {
         return options_refuse(line,
                               "%s: '%s': there is no such user; several are separated by "
                               "commas",
-                              option->name, value);
+                              option_name(option, name), value);
     }
     return add(line, option, value, cJSON_CreateNumber(user->pw_uid), targets);
 }
 
-static int add_list(const struct command_line *line, const struct target_option *option,
-                    const char *value, cJSON **targets)
+int target_take_list(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
 {
     cleanup_(freep) char *copy = strdup(value);
     char *rest = copy;
     int status = copy == NULL ? complain_of_memory() : EXIT_DONE;
     while (status == EXIT_DONE && rest != NULL) {
-        status = add_id(line, option, strsep(&rest, ","), targets);
+        status = add_id(line, option, strsep(&rest, ","), into);
     }
     return status;
 }
 
-int target_option_take(const struct command_line *line, int option, const char *value,
-                       cJSON **targets)
+int target_take_name(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
 {
-    const struct target_option *found = find_option(option);
-    if (found == NULL) {
-        return EXIT_WRONG_USAGE;
-    }
-    return found->is_list ? add_list(line, found, value, targets)
-                          : add(line, found, value, cJSON_CreateString(value), targets);
+    return add(line, option, value, cJSON_CreateString(value), into);
 }

@@ -19,21 +19,24 @@
 
 #define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, OPTION_OF_VERB},
-    {"help", no_argument, NULL, OPTION_HELP},
+struct check_request {
+    const char *path;
+    bool is_json;
+};
+
+static const struct verb_option options[] = {
+    {0, "json", NULL, "one JSON object: file, ok, and config and warnings, or error", options_flag,
+     offsetof(struct check_request, is_json), 0},
     {0},
 };
 
 static const struct command_line line = {
     .usage = "profctl check [--json] CONFIG",
     .help = "Checks a session config, as `profctl record --config` takes it, and shows the\n"
-            "values that a session would have. \"-\" is standard input. Needs no daemon.\n"
-            "\n"
-            "      --json   one JSON object: file, ok, and config and warnings, or error\n"
-            "  -h, --help   this text\n",
-    .short_options = ":h",
-    .long_options = long_options,
+            "values that a session would have. \"-\" is standard input. Needs no daemon.\n",
+    .options = options,
+    .operand = "config",
+    .operand_at = offsetof(struct check_request, path),
 };
 
 /* Adds a note when this machine's kernel would not do what is asked for. */
@@ -147,24 +150,17 @@ int verb_check(int argc, char **argv)
 {
     cleanup_(freep) char *text = NULL;
     size_t text_bytes = 0;
-    const char *path = NULL;
-    bool json = false;
+    struct check_request request = {0};
     struct session_config config;
     struct fault fault = {0};
-    int option = 0;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        if (option != OPTION_OF_VERB) {
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-        }
-        json = true;
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
     }
-    if (!options_one_operand(&line, argc, argv, "config", &path)) {
-        return EXIT_WRONG_USAGE;
-    }
-    if (read_text(path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
+    if (read_text(request.path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
         return complain("%s", fault.text);
     }
     return session_config_parse(text, text_bytes, false, &config, &fault) < 0
-               ? refuse(path, json, &fault)
-               : accept_config(path, json, &config);
+               ? refuse(request.path, request.is_json, &fault)
+               : accept_config(request.path, request.is_json, &config);
 }

@@ -15,13 +15,8 @@
 static const struct command_line line = {
     .usage = "profctl close [--json] [--socket PATH]",
     .help = "Ends the session of profctl start, whether it runs or not. What was not read is\n"
-            "gone.\n"
-            "\n"
-            "      --json         one JSON object\n"
-            "      --socket PATH  the daemon's socket\n"
-            "  -h, --help         this text\n",
-    .short_options = ":h",
-    .long_options = attach_options,
+            "gone.\n",
+    .options = attach_options,
 };
 
 static void print_json(const struct session_status *session)
@@ -65,7 +60,6 @@ static int close_session(const struct attach_request *request)
 int verb_close(int argc, char **argv)
 {
     struct attach_request request = {0};
-    int status = EXIT_DONE;
-    return attach_take_options(&line, argc, argv, &request, &status) ? close_session(&request)
-                                                                     : status;
+    int status = options_take(&line, argc, argv, &request);
+    return status == OPTIONS_TAKEN ? close_session(&request) : status;
 }

@@ -9,21 +9,24 @@
 #include "options.h"
 #include "verbs.h"
 
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, OPTION_OF_VERB},
-    {"help", no_argument, NULL, OPTION_HELP},
+struct dump_request {
+    const char *path;
+    bool is_json;
+};
+
+static const struct verb_option options[] = {
+    {0, "json", NULL, "a JSON object a line", options_flag, offsetof(struct dump_request, is_json),
+     0},
     {0},
 };
 
 static const struct command_line line = {
     .usage = "profctl dump FILE [--json]",
     .help = "Prints the records of a recording, a line each, in the order of the file. FILE\n"
-            "may be compressed with gzip; \"-\" is standard input.\n"
-            "\n"
-            "      --json   a JSON object a line\n"
-            "  -h, --help   this text\n",
-    .short_options = ":h",
-    .long_options = long_options,
+            "may be compressed with gzip; \"-\" is standard input.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = offsetof(struct dump_request, path),
 };
 
 static int on_record_text(const struct fxt_record *record, void *userdata)
@@ -40,23 +43,17 @@ static int on_record_json(const struct fxt_record *record, void *userdata)
 
 int verb_dump(int argc, char **argv)
 {
-    const char *path = NULL;
-    feed_record_fn on_record = on_record_text;
+    struct dump_request request = {0};
     struct input_summary summary;
     struct fault fault = {0};
-    int option = 0;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        if (option != OPTION_OF_VERB) {
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-        }
-        on_record = on_record_json;
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
     }
-    if (!options_one_operand(&line, argc, argv, "recording", &path)) {
-        return EXIT_WRONG_USAGE;
-    }
-    if (input_read(path, on_record, stdout, &summary, &fault) < 0) {
+    if (input_read(request.path, request.is_json ? on_record_json : on_record_text, stdout,
+                   &summary, &fault) < 0) {
         (void)fflush(stdout);
         return complain("%s", fault.text);
     }
-    return summary.truncated ? complain_truncated(path, &summary) : EXIT_DONE;
+    return summary.truncated ? complain_truncated(request.path, &summary) : EXIT_DONE;
 }

@@ -22,30 +22,51 @@ static const struct {
 
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])
 
-static const struct option long_options[] = {
-    {"format", required_argument, NULL, OPTION_OF_VERB},
-    {"inline", no_argument, NULL, OPTION_OF_VERB + 1},
-    {"lines", no_argument, NULL, OPTION_OF_VERB + 2},
-    {"no-demangle", no_argument, NULL, OPTION_OF_VERB + 3},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, OPTION_HELP},
+struct export_request {
+    const char *path;
+    const char *output_path;
+    size_t format; /* FORMAT_COUNT: none was named */
+    enum profile_names names;
+    enum load_detail detail;
+};
+
+static int take_format(const struct command_line *line, const struct verb_option *option,
+                       const char *value, void *into)
+{
+    (void)option;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(value, formats[i].name) == 0) {
+            *(size_t *)into = i;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line, "--format: %s: is not a format; see --help", value);
+}
+
+#define AT(member) offsetof(struct export_request, member)
+
+static const struct verb_option options[] = {
+    {0, "format", "FORMAT", "folded: a line a stack, as flame graph programs read them",
+     take_format, AT(format), 0},
+    {0, "inline", NULL,
+     "functions that were inlined are frames too; report --help\nsays what that needs",
+     options_raise, AT(detail), LOAD_INLINED},
+    {0, "lines", NULL, "the same, and frames have \":FILE:LINE\" behind their names", options_raise,
+     AT(detail), LOAD_LINES},
+    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
+     AT(names), PROFILE_NAMES_MANGLED},
+    {'o', "output", "FILE",
+     "where to; a name that ends in .gz is compressed, \"-\" is\nstandard output (-)",
+     options_output, AT(output_path), 0},
     {0},
 };
 
 static const struct command_line line = {
     .usage = "profctl export FILE --format FORMAT [-o FILE] [OPTION...]",
-    .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n"
-            "\n"
-            "      --format FORMAT  folded: a line a stack, as flame graph programs read them\n"
-            "      --inline         functions that were inlined are frames too; report --help\n"
-            "                       says what that needs\n"
-            "      --lines          the same, and frames have \":FILE:LINE\" behind their names\n"
-            "      --no-demangle    names of C++ and Rust as compilers write them\n"
-            "  -o, --output FILE    where to; a name that ends in .gz is compressed, \"-\" is\n"
-            "                       standard output (-)\n"
-            "  -h, --help           this text\n",
-    .short_options = ":ho:",
-    .long_options = long_options,
+    .help = "Converts a recording. FILE may be compressed with gzip; \"-\" is standard input.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = AT(path),
 };
 
 /* The file gets its name only when all of it is there. */
@@ -66,63 +87,24 @@ static int export_file(const struct profile *profile, size_t format, const char 
     return EXIT_DONE;
 }
 
-static int export_profile(const char *path, enum profile_names names, size_t format,
-                          enum load_detail detail, const char *output_path)
+int verb_export(int argc, char **argv)
 {
+    struct export_request request = {.output_path = "-", .format = FORMAT_COUNT};
     cleanup_(profile_freep) struct profile *profile = NULL;
-    int status = load_profile(path, names, &profile);
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    if (request.format == FORMAT_COUNT) {
+        return options_refuse(&line, "--format: is missing; see --help for the formats");
+    }
+    status = load_profile(request.path, request.names, &profile);
     if (profile == NULL) {
         return status;
     }
-    if (load_detail(path, detail, profile) != EXIT_DONE) {
+    if (load_detail(request.path, request.detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
-    int export_status = export_file(profile, format, output_path);
+    int export_status = export_file(profile, request.format, request.output_path);
     return export_status == EXIT_DONE ? status : export_status;
-}
-
-int verb_export(int argc, char **argv)
-{
-    const char *path = NULL;
-    const char *output_path = "-";
-    size_t format = FORMAT_COUNT;
-    enum profile_names names = PROFILE_NAMES_READABLE;
-    enum load_detail detail = LOAD_FUNCTIONS;
-    int option = 0;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        switch (option) {
-        case 'o':
-            if (optarg[0] == '\0') {
-                return options_refuse(&line, "-o: is empty; name a file");
-            }
-            output_path = output_plain_path(optarg);
-            break;
-        case OPTION_OF_VERB:
-            for (format = 0; format < FORMAT_COUNT && strcmp(optarg, formats[format].name) != 0;) {
-                format++;
-            }
-            if (format == FORMAT_COUNT) {
-                return options_refuse(&line, "--format: %s: is not a format; see --help", optarg);
-            }
-            break;
-        case OPTION_OF_VERB + 1:
-            detail = detail == LOAD_LINES ? LOAD_LINES : LOAD_INLINED;
-            break;
-        case OPTION_OF_VERB + 2:
-            detail = LOAD_LINES;
-            break;
-        case OPTION_OF_VERB + 3:
-            names = PROFILE_NAMES_MANGLED;
-            break;
-        default:
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-        }
-    }
-    if (format == FORMAT_COUNT) {
-        return options_refuse(&line, "--format: is missing; see --help for the formats");
-    }
-    if (!options_one_operand(&line, argc, argv, "recording", &path)) {
-        return EXIT_WRONG_USAGE;
-    }
-    return export_profile(path, names, format, detail, output_path);
 }

@@ -9,40 +9,7 @@
 #include "report.h"
 #include "verbs.h"
 
-#include <string.h>
-
 #define ROWS_DEFAULT 20
-
-static const struct option long_options[] = {
-    {"by", required_argument, NULL, OPTION_OF_VERB},
-    {"json", no_argument, NULL, OPTION_OF_VERB + 1},
-    {"inline", no_argument, NULL, OPTION_OF_VERB + 2},
-    {"lines", no_argument, NULL, OPTION_OF_VERB + 3},
-    {"no-demangle", no_argument, NULL, OPTION_OF_VERB + 4},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {0},
-};
-
-static const struct command_line line = {
-    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [OPTION...]",
-    .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\"\n"
-            "is standard input.\n"
-            "\n"
-            "  -n N               at most N rows, 0 for all (20)\n"
-            "      --by WHAT      what rows are: function, module, process, thread (function)\n"
-            "      --inline       functions that were inlined are functions of their own, as\n"
-            "                     debugging information says: that of the modules, below\n"
-            "                     /usr/lib/debug, or from the servers of DEBUGINFOD_URLS\n"
-            "      --lines        the same, and each line of a function is a row\n"
-            "      --no-demangle  names of C++ and Rust as compilers write them\n"
-            "      --json         one JSON object\n"
-            "  -h, --help         this text\n"
-            "\n"
-            "self counts the samples that were in the row itself, total also those that it\n"
-            "had called, each stack once.\n",
-    .short_options = ":hn:",
-    .long_options = long_options,
-};
 
 struct report_request {
     const char *path;
@@ -51,6 +18,58 @@ struct report_request {
     enum profile_names names;
     enum load_detail detail;
     bool is_json;
+};
+
+static int take_rows(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    uint64_t rows = 0;
+    (void)option;
+    if (!options_number(value, UINT32_MAX, &rows)) {
+        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
+    }
+    *(size_t *)into = (size_t)rows;
+    return EXIT_DONE;
+}
+
+static int take_by(const struct command_line *line, const struct verb_option *option,
+                   const char *value, void *into)
+{
+    (void)option;
+    return report_by_parse(value, into)
+               ? EXIT_DONE
+               : options_refuse(line, "--by: %s: is not one of function, module, process, thread",
+                                value);
+}
+
+#define AT(member) offsetof(struct report_request, member)
+
+static const struct verb_option options[] = {
+    {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
+    {0, "by", "WHAT", "what rows are: function, module, process, thread (function)", take_by,
+     AT(by), 0},
+    {0, "inline", NULL,
+     "functions that were inlined are functions of their own, as\n"
+     "debugging information says: that of the modules, below\n"
+     "/usr/lib/debug, or from the servers of DEBUGINFOD_URLS",
+     options_raise, AT(detail), LOAD_INLINED},
+    {0, "lines", NULL, "the same, and each line of a function is a row", options_raise, AT(detail),
+     LOAD_LINES},
+    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
+     AT(names), PROFILE_NAMES_MANGLED},
+    OPTION_JSON(AT(is_json)),
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [OPTION...]",
+    .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\"\n"
+            "is standard input.\n",
+    .more_help = "self counts the samples that were in the row itself, total also those that it\n"
+                 "had called, each stack once.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = AT(path),
 };
 
 static int print_report(const struct report_request *request)
@@ -78,41 +97,6 @@ static int print_report(const struct report_request *request)
 int verb_report(int argc, char **argv)
 {
     struct report_request request = {.limit = ROWS_DEFAULT, .by = REPORT_BY_FUNCTION};
-    int option = 0;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        uint64_t number = 0;
-        switch (option) {
-        case 'n':
-            if (!options_number(optarg, UINT32_MAX, &number)) {
-                return options_refuse(&line, "-n: %s: is not a number of rows; 0 shows all",
-                                      optarg);
-            }
-            request.limit = (size_t)number;
-            break;
-        case OPTION_OF_VERB:
-            if (!report_by_parse(optarg, &request.by)) {
-                return options_refuse(
-                    &line, "--by: %s: is not one of function, module, process, thread", optarg);
-            }
-            break;
-        case OPTION_OF_VERB + 1:
-            request.is_json = true;
-            break;
-        case OPTION_OF_VERB + 2:
-            request.detail = request.detail == LOAD_LINES ? LOAD_LINES : LOAD_INLINED;
-            break;
-        case OPTION_OF_VERB + 3:
-            request.detail = LOAD_LINES;
-            break;
-        case OPTION_OF_VERB + 4:
-            request.names = PROFILE_NAMES_MANGLED;
-            break;
-        default:
-            return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-        }
-    }
-    if (!options_one_operand(&line, argc, argv, "recording", &request.path)) {
-        return EXIT_WRONG_USAGE;
-    }
-    return print_report(&request);
+    int status = options_take(&line, argc, argv, &request);
+    return status == OPTIONS_TAKEN ? print_report(&request) : status;
 }

@@ -6,7 +6,6 @@
  */
 #include "attach.h"
 #include "cleanup.h"
-#include "json.h"
 #include "json_out.h"
 #include "options.h"
 #include "record.h"
@@ -15,16 +14,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-static const struct option long_options[] = {
-    {"frequency", required_argument, NULL, 'F'},
-    {"kernel", no_argument, NULL, OPTION_OF_VERB},
-    {"config", required_argument, NULL, OPTION_OF_VERB + 1},
-    {"json", no_argument, NULL, OPTION_OF_VERB + 2},
-    {"socket", required_argument, NULL, OPTION_OF_VERB + 3},
-    TARGET_LONG_OPTIONS,
-    {"help", no_argument, NULL, OPTION_HELP},
+static const struct verb_option options[] = {
+    OPTION_FREQUENCY,
+    OPTION_KERNEL,
+    OPTION_CONFIG,
+    OPTION_JSON(RECORD_AT(is_json)),
+    OPTION_SOCKET(RECORD_AT(socket_path)),
+    TARGET_OPTIONS,
     {0},
 };
 
@@ -33,22 +30,9 @@ static const struct command_line line = {
     .help = "Begins to record what the CPUs do, and returns. The session is yours, survives\n"
             "this program, and ends by itself after 600 s unless the config's max_duration_s\n"
             "says otherwise. profctl stop ends it, profctl read fetches what it has recorded,\n"
-            "profctl close closes it.\n"
-            "\n"
-            "  -F, --frequency HZ      samples a second on each CPU, 1 to 100000 (999)\n"
-            "      --kernel            stacks of the kernel too\n"
-            "      --config FILE       a session config, JSON; options go over it\n"
-            "      --json              one JSON object\n"
-            "      --socket PATH       the daemon's socket\n"
-            "  -h, --help              this text\n"
-            "\n" TARGET_OPTIONS_HELP,
-    .short_options = ":hF:" TARGET_SHORT_OPTIONS,
-    .long_options = long_options,
-};
-
-struct start_request {
-    struct attach_request attach;
-    struct record_request record; /* what record and start have in common */
+            "profctl close closes it.\n",
+    .options = options,
+    .instead = "; to record a command, use record",
 };
 
 static void print_json(const struct connection_notes *notes, const struct session_status *session)
@@ -103,72 +87,34 @@ static int tell(struct profctl *conn, bool is_json)
     return EXIT_DONE;
 }
 
-static int start(const struct start_request *request)
+static int start(const struct record_request *request)
 {
     cleanup_(connection_closep) struct profctl *conn = NULL;
     cleanup_(freep) char *config = NULL;
     struct profctl_fault fault = {0};
-    int status = record_config_load(&request->record, 0, &config);
+    int status = record_config_load(request, 0, &config);
     if (status != EXIT_DONE) {
         return status;
     }
-    if (profctl_connect(request->attach.socket_path, &conn, &fault) < 0) {
+    if (profctl_connect(request->socket_path, &conn, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
     if (profctl_create(conn, config, true, &fault) < 0) {
         return attach_complain_create(conn, &fault);
     }
-    if (!request->attach.is_json) {
+    if (!request->is_json) {
         attach_print_remarks(conn);
     }
     if (profctl_start(conn, &fault) < 0) {
         (void)profctl_close(conn, NULL);
         return complain("session: %s", fault.text);
     }
-    return tell(conn, request->attach.is_json);
+    return tell(conn, request->is_json);
 }
 
 int verb_start(int argc, char **argv)
 {
-    struct start_request request = {0};
-    cleanup_(json_freep) cJSON *targets = NULL;
-    int option = 0;
-    int status = EXIT_DONE;
-    while ((option = options_next(&line, argc, argv)) != OPTIONS_END) {
-        switch (option) {
-        case 'F':
-            if (!options_frequency(&line, optarg, &request.record.frequency_hz)) {
-                return EXIT_WRONG_USAGE;
-            }
-            break;
-        case OPTION_OF_VERB:
-            request.record.kernel_stacks = true;
-            break;
-        case OPTION_OF_VERB + 1:
-            request.record.config_path = optarg;
-            break;
-        case OPTION_OF_VERB + 2:
-            request.attach.is_json = true;
-            break;
-        case OPTION_OF_VERB + 3:
-            if (!options_socket(&line, optarg, &request.attach.socket_path)) {
-                return EXIT_WRONG_USAGE;
-            }
-            break;
-        default:
-            if (!target_option_is(option)) {
-                return option == OPTIONS_HELP ? EXIT_DONE : EXIT_WRONG_USAGE;
-            }
-            status = target_option_take(&line, option, optarg, &targets);
-            if (status != EXIT_DONE) {
-                return status;
-            }
-        }
-    }
-    request.record.targets = targets;
-    if (optind < argc) {
-        return options_refuse(&line, "%s: start takes no operand; to record a command, use record",
-                              argv[optind]);
-    }
-    return start(&request);
+    cleanup_(record_request_done) struct record_request request = {0};
+    int status = options_take(&line, argc, argv, &request);
+    return status == OPTIONS_TAKEN ? start(&request) : status;
 }

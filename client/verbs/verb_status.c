@@ -18,13 +18,8 @@
 static const struct command_line line = {
     .usage = "profctl status [--json] [--socket PATH]",
     .help = "Shows what the daemon is doing: its version, what its kernel can do, and the\n"
-            "session, if there is one, with the account of its ticks.\n"
-            "\n"
-            "      --json         one JSON object\n"
-            "      --socket PATH  the daemon's socket\n"
-            "  -h, --help         this text\n",
-    .short_options = ":h",
-    .long_options = attach_options,
+            "session, if there is one, with the account of its ticks.\n",
+    .options = attach_options,
 };
 
 /* A member's value as a person reads it: texts without quotes. */
@@ -137,7 +132,6 @@ static int show_status(const struct attach_request *request)
 int verb_status(int argc, char **argv)
 {
     struct attach_request request = {0};
-    int status = EXIT_DONE;
-    return attach_take_options(&line, argc, argv, &request, &status) ? show_status(&request)
-                                                                     : status;
+    int status = options_take(&line, argc, argv, &request);
+    return status == OPTIONS_TAKEN ? show_status(&request) : status;
 }

@@ -21,13 +21,8 @@ static const struct command_line line = {
     .usage = "profctl stop [--json] [--socket PATH]",
     .help = "Ends the sampling of the session of profctl start, and shows the account of its\n"
             "ticks. What it has recorded stays with the daemon for 600 s, to be fetched by\n"
-            "profctl read.\n"
-            "\n"
-            "      --json         one JSON object\n"
-            "      --socket PATH  the daemon's socket\n"
-            "  -h, --help         this text\n",
-    .short_options = ":h",
-    .long_options = attach_options,
+            "profctl read.\n",
+    .options = attach_options,
 };
 
 static void print_json(const struct connection_notes *notes, const struct session_status *session,
@@ -106,6 +101,6 @@ static int stop(const struct attach_request *request)
 int verb_stop(int argc, char **argv)
 {
     struct attach_request request = {0};
-    int status = EXIT_DONE;
-    return attach_take_options(&line, argc, argv, &request, &status) ? stop(&request) : status;
+    int status = options_take(&line, argc, argv, &request);
+    return status == OPTIONS_TAKEN ? stop(&request) : status;
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the project says of itself is so: links between pages lead somewhere, every option that a page shows
-# with profctl or cpu-profilerd is one that the program's --help names, each sentence and row of SECURITY.md
-# that promises something names a test that ctest knows (promises.py has the rules), and the shell scripts pass
-# `bash -n` and shellcheck.
+# with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence and row
+# of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), and the
+# shell scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
 pages() {
@@ -18,20 +18,21 @@ while read -r page; do
     done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(//; s/[#)].*$//' | grep -vE '^([a-z]+:|$)' || true)
 done < <(pages)
 
-# help_of WORDS...: the --help of `profctl record` and the like; a sanitizer has nothing to add.
-help_of() {
-    "$BUILD_DIR/bin/$1" "${@:2}" --help 2>&1 || complain "'$* --help' fails"
-}
-
 # A command line in a page: its program, a verb where it has one, and its options up to ` -- `.
 if [ -e client/verbs/profctl.c ]; then
     while IFS=: read -r page command; do
+        options=$(grep -oE '(^|[[:space:]])--?[a-zA-Z][a-z-]*' <<<"${command%% -- *}") || continue
         read -r program verb _ <<<"$command"
         words=("$program")
-        [[ $program == profctl && $verb =~ ^[a-z]+$ ]] && words+=("$verb")
-        help=$(help_of "${words[@]}")
-        for option in $(grep -oE '(^|[[:space:]])--?[a-zA-Z][a-z-]*' <<<"${command%% -- *}" || true); do
-            grep -qE -- "(^|[^a-zA-Z-])$option([^a-zA-Z-]|\$)" <<<"$help" ||
+        if [[ $program == profctl && $verb =~ ^[a-z]+$ ]]; then
+            words+=("$verb")
+            table_of "$verb"
+        else
+            table=$("$BUILD_DIR/bin/$program" --help 2>&1 | grep -oE '(^|[^a-zA-Z-])--?[a-zA-Z][a-z-]*' | sed -E 's/^[^-]*//') ||
+                complain "'$program --help' fails, or names no options"
+        fi
+        for option in $options; do
+            grep -qxF -- "$option" <<<"$table" ||
                 complain "$page: '${words[*]}' has no option $option"
         done
     done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')

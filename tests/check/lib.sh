@@ -24,3 +24,14 @@ complain() {
     echo "$*"
     failed=1
 }
+
+# table_of VERB: sets `table` to the options of the verb's table, "-F" and "--frequency", a line each. --help is
+# printed from that table in one layout; what begins as an option and is laid out otherwise is complained of.
+table_of() {
+    local help layout='^  (-[a-zA-Z](, --[a-z-]+)?|    --[a-z-]+)( [A-Z]+(\[,[A-Z]+\])?)?  +[^ ]'
+    table=
+    help=$("$BUILD_DIR/bin/profctl" "$1" --help 2>&1) || complain "'profctl $1 --help' fails"
+    help=$(grep -E '^ *-' <<<"$help") || complain "'profctl $1 --help' shows no options"
+    ! grep -vE -- "$layout" <<<"$help" || complain "'profctl $1 --help' lays out the lines above unlike options"
+    table=$(sed -E 's/^ *(-[a-zA-Z])?(, )?(--[a-z-]+)?.*/\1\n\3/' <<<"$help" | sed '/^$/d' | sort -u)
+}

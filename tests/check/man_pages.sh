@@ -33,9 +33,8 @@ verbs=$("$BUILD_DIR/bin/profctl" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 [ "$(sed -n '/^VERBS/,/^ENVIRONMENT/s/^   \([a-z]\)/\1/p' <<<"$text")" = "$verbs" ] || complain "man/profctl.1: has other verbs than profctl --help, or another order"
 for verb in $verbs; do
     section=$(awk -v verb="$verb" '/^[A-Z]/ { at = 0 } /^   [a-z]/ { at = $1 == verb; next } at' <<<"$text")
-    # Words of a help, such as "-..." and an example's "--", are no options; what stands for one is in its list.
-    help=$("$BUILD_DIR/bin/profctl" "$verb" --help | sed -n 's/^ *\(\(-[a-zA-Z], \)\{0,1\}\(-[a-zA-Z]\|--[a-z-]*\)\)\( .*\)\{0,1\}$/\1/p')
-    compare man/profctl.1 "$verb" "$help" "$section"
+    table_of "$verb"
+    compare man/profctl.1 "$verb" "$table" "$section"
 done
 
 help=$("$BUILD_DIR/bin/cpu-profilerd" --help 2>&1 | grep -E '^  --')

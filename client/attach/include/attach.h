@@ -23,15 +23,8 @@ struct attach_request {
     bool is_json;
 };
 
-/* --json, --socket, --help. */
-extern const struct option attach_options[];
-
-/*
- * Reads the options of a verb that has those and no operand. Returns whether to go on; else
- * `*ret_status` is the exit status.
- */
-bool attach_take_options(const struct command_line *line, int argc, char **argv,
-                         struct attach_request *ret, int *ret_status);
+/* --json and --socket, of a verb whose request is a struct attach_request. */
+extern const struct verb_option attach_options[];
 
 /* Connects and attaches. `*ret` is returned: profctl_disconnect(). Returns EXIT_DONE, or
  * EXIT_FAILED after a complaint. */

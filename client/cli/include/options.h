@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * What every verb does the same: its options, its help, its complaints. A complaint reads
+ * What every verb does the same: its options, its help, its complaints. One table of a verb is what
+ * the command line is parsed by and what --help prints. A complaint reads
  *     profctl: what: why; what to do
  * and goes to standard error.
  */
 
-#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum exit_status {
@@ -17,38 +18,64 @@ enum exit_status {
     EXIT_WRONG_USAGE = 2,
 };
 
-struct command_line {
-    const char *usage;         /* "profctl report FILE [-n N]" */
-    const char *help;          /* what it does and the options, whole lines */
-    const char *short_options; /* getopt's; begins with ':', or "+:" where a command may follow */
-    const struct option *long_options;
+/* What options_take() and its helpers return when the verb goes on; else an exit status. */
+#define OPTIONS_TAKEN (-1)
+
+struct command_line;
+struct verb_option;
+
+/* Takes an option's `value` (borrowed; NULL: the option has none) into the member that `at` names.
+ * Returns EXIT_DONE, or another exit status after a complaint. */
+typedef int option_take_fn(const struct command_line *line, const struct verb_option *option,
+                           const char *value, void *into);
+
+/* Without letter and name, `help` is a title above the options that follow. {0} ends a table. */
+struct verb_option {
+    char letter;          /* '\0': none */
+    const char *name;     /* of the long option; NULL: none */
+    const char *argument; /* what --help calls the value; NULL: it takes none */
+    const char *help;     /* lines, of which the last has no newline */
+    option_take_fn *take;
+    size_t at;      /* of the member in the verb's request */
+    unsigned level; /* of options_raise() */
 };
 
-/* Values of `struct option` that have no letter; `--help` is every verb's. */
-#define OPTION_HELP    0x100
-#define OPTION_OF_VERB 0x101 /* and upward */
+struct command_line {
+    const char *usage;                 /* "profctl report FILE [-n N]" */
+    const char *help;                  /* what it does, whole lines */
+    const char *more_help;             /* below the options, whole lines; NULL: nothing */
+    const struct verb_option *options; /* --help is every verb's, and not in it */
+    const char *operand;               /* what the only operand is ("recording"); NULL: none */
+    const char *instead;               /* of an operand where it takes none; NULL: nothing to say */
+    bool has_command;                  /* the operands are a command after "--", or none */
+    size_t operand_at; /* in the request: const char *, or char ** of a command; stays without */
+};
 
-/* What options_next() returns instead of an option. */
-#define OPTIONS_END   (-1) /* the operands begin at argv[optind] */
-#define OPTIONS_HELP  (-2) /* help has been printed */
-#define OPTIONS_WRONG (-3) /* a complaint has been printed */
+/*
+ * Takes all options and operands of `argv`, of which argv[0] is the verb, into the verb's
+ * `request`. Returns OPTIONS_TAKEN; EXIT_DONE: help has been printed; else another status after a
+ * complaint.
+ */
+int options_take(const struct command_line *line, int argc, char **argv, void *request);
 
-/* The next option's letter or value, with `optarg`, or one of OPTIONS_*. */
-int options_next(const struct command_line *line, int argc, char **argv);
+/* Ways to take a value: a flag (bool); a text (const char *, borrowed), any, or not an empty one
+ * that is the path of a socket or an output; a rate of samples a second (uint64_t); a level that
+ * only goes up (unsigned, or an enum). */
+option_take_fn options_flag, options_text, options_socket, options_output, options_frequency,
+    options_raise;
+
+/* The two options that many verbs have. `at` is the member's place in the request. */
+#define OPTION_JSON(at)                                                                            \
+    {                                                                                              \
+        0, "json", NULL, "one JSON object", options_flag, (at), 0                                  \
+    }
+#define OPTION_SOCKET(at)                                                                          \
+    {                                                                                              \
+        0, "socket", "PATH", "the daemon's socket", options_socket, (at), 0                        \
+    }
 
 /* A whole decimal number of at most `maximum`. */
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret);
-
-/* A rate of samples a second, as -F takes it; else complains, and returns false. */
-bool options_frequency(const struct command_line *line, const char *text, uint64_t *ret_hz);
-
-/* The path of a socket, as --socket takes it (`*ret` borrowed); else complains, and returns false.
- */
-bool options_socket(const struct command_line *line, const char *text, const char **ret);
-
-/* The only operand, `what` it is ("recording"); else complains, and returns false. */
-bool options_one_operand(const struct command_line *line, int argc, char **argv, const char *what,
-                         const char **ret);
 
 /* Complains and adds the usage. Returns EXIT_WRONG_USAGE. */
 int options_refuse(const struct command_line *line, const char *format, ...)

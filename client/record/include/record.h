@@ -18,11 +18,14 @@ struct record_request {
     const char *output_path;
     const char *config_path; /* NULL: none */
     const char *socket_path; /* NULL: where the daemon usually is */
-    const cJSON *targets;    /* what options name; NULL: as the config says */
+    cJSON *targets;          /* owned; what options name; NULL: as the config says */
     bool whole_machine;
     bool kernel_stacks;
+    bool is_json;   /* of start: what it says */
     char **command; /* NULL: none; ends with NULL */
 };
+
+void record_request_done(struct record_request *request);
 
 /* Returns an exit status: that of profctl, or 126 and 127 for a command that cannot be run. */
 int record_run(const struct record_request *request);
@@ -33,35 +36,42 @@ int record_run(const struct record_request *request);
 int record_config_load(const struct record_request *request, pid_t child, char **ret);
 
 /*
- * The options that name what is recorded, the same for each verb that makes a session. What they
- * hold becomes the member "targets" of its config.
+ * The options of each verb that makes a session, in its table; its request is a struct
+ * record_request. What names a part of the machine becomes the member "targets" of the config: it
+ * is shown to the parser of configs at once, and complained of in the parser's words.
  */
+option_take_fn target_take_list, target_take_name;
 
-#define TARGET_SHORT_OPTIONS "p:t:u:G:"
-#define OPTION_COMM          0x200
-#define TARGET_LONG_OPTIONS                                                                        \
-    {"pid", required_argument, NULL, 'p'}, {"tid", required_argument, NULL, 't'},                  \
-        {"uid", required_argument, NULL, 'u'}, {"comm", required_argument, NULL, OPTION_COMM},     \
+#define RECORD_AT(member) offsetof(struct record_request, member)
+#define OPTION_FREQUENCY                                                                           \
     {                                                                                              \
-        "cgroup", required_argument, NULL, 'G'                                                     \
+        'F', "frequency", "HZ", "samples a second on each CPU, 1 to 100000 (999)",                 \
+            options_frequency, RECORD_AT(frequency_hz), 0                                          \
     }
-#define TARGET_OPTIONS_HELP                                                                        \
-    "Only a part of the machine; each may be repeated, and what matches one of them\n"             \
-    "is recorded:\n"                                                                               \
-    "  -p, --pid PID[,PID]     processes, and the children that they start later\n"                \
-    "  -t, --tid TID[,TID]     single threads\n"                                                   \
-    "  -u, --uid USER[,USER]   processes of these users, by name or number\n"                      \
-    "      --comm GLOB         threads, and processes with all their threads, by\n"                \
-    "                          name: \"cc1*\"\n"                                                   \
-    "  -G, --cgroup PATH       processes in a control group or below it:\n"                        \
-    "                          /system.slice/nginx.service\n"
-
-bool target_option_is(int option);
-
-/*
- * Adds an option's value to `*targets`, which is NULL or a cJSON object, and made when it is needed
- * (released with json_freep()). Returns EXIT_DONE, EXIT_WRONG_USAGE after a complaint about a value
- * that the daemon would refuse, or EXIT_FAILED after one about something else.
- */
-int target_option_take(const struct command_line *line, int option, const char *value,
-                       cJSON **targets);
+#define OPTION_KERNEL                                                                              \
+    {                                                                                              \
+        0, "kernel", NULL, "stacks of the kernel too", options_flag, RECORD_AT(kernel_stacks), 0   \
+    }
+#define OPTION_CONFIG                                                                              \
+    {                                                                                              \
+        0, "config", "FILE", "a session config, JSON; options go over it", options_text,           \
+            RECORD_AT(config_path), 0                                                              \
+    }
+#define TARGET_OPTION(letter, name, argument, help, take)                                          \
+    {                                                                                              \
+        letter, name, argument, help, take, RECORD_AT(targets), 0                                  \
+    }
+/* clang-format off */
+#define TARGET_OPTIONS                                                                             \
+    {.help = "Only a part of the machine; each may be repeated, and what matches one of them\n"    \
+             "is recorded:"},                                                                      \
+    TARGET_OPTION('p', "pid", "PID[,PID]", "processes, and the children that they start later",    \
+                  target_take_list),                                                               \
+    TARGET_OPTION('t', "tid", "TID[,TID]", "single threads", target_take_list),                    \
+    TARGET_OPTION('u', "uid", "USER[,USER]", "processes of these users, by name or number",        \
+                  target_take_list),                                                               \
+    TARGET_OPTION(0, "comm", "GLOB", "threads, and processes with all their threads, by\n"         \
+                  "name: \"cc1*\"", target_take_name),                                             \
+    TARGET_OPTION('G', "cgroup", "PATH", "processes in a control group or below it:\n"             \
+                  "/system.slice/nginx.service", target_take_name)
+/* clang-format on */
