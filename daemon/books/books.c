@@ -86,33 +86,10 @@ static void print_all(FILE *out, const struct books *books)
     (void)fprintf(out, "],\"total\":{");
     print_counts(out, &total, expected, unexplained);
     (void)fprintf(out, "},\"idle_source\":\"%s\"", total.idle_source);
-    const struct {
-        const char *name;
-        uint64_t count;
-    } others[] = {
-        {"orphan_partials", books->orphan_partials},
-        {"orphan_completions", books->orphan_completions},
-        {"truncated_stacks", books->truncated_stacks},
-        {"stitched_stacks", books->stitched_stacks},
-        {"unproved_stacks", books->unproved_stacks},
-        {"cold_stacks", books->cold_stacks},
-        {"code_lookups", books->code_lookups},
-        {"code_lookups_kept", books->code_lookups_kept},
-        {"mapping_uncertain", books->mapping_uncertain},
-        {"modules_unread", books->modules_unread},
-        {"mappings_refused", books->mappings_refused},
-        {"names_refused", books->names_refused},
-        {"tasks_refused", books->tasks_refused},
-        {"addresses_refused", books->addresses_refused},
-        {"proc_unread", books->proc_unread},
-        {"sideband_lost", books->sideband_lost},
-        {"bad_records", books->bad_records},
-        {"table_refused", books->table_refused},
-        {"late_rounds", books->late_rounds},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        (void)fprintf(out, ",\"%s\":%" PRIu64, others[i].name, others[i].count);
-    }
+#define PRINT_COUNTER(name, unit, meaning)                                                         \
+    (void)fprintf(out, ",\"" #name "\":%" PRIu64, books->counters.name);
+    COUNTERS(PRINT_COUNTER)
+#undef PRINT_COUNTER
     (void)fputc('}', out);
 }
 

@@ -239,7 +239,7 @@ static void finish(struct proc_pool *reader, struct slot *slot, struct proc_read
         return;
     }
     if (reading != NULL) {
-        reader->counts.unread_count += reading->cut || reading->scan.mappings_missing;
+        reader->counts.counters.proc_unread += reading->cut || reading->scan.mappings_missing;
         reader->done_bytes += reading->bytes;
         append(&reader->done, reading);
         free(failed);
@@ -515,7 +515,7 @@ static struct proc_reading *give_up(struct proc_pool *reader)
         hung_processes_add(reading->scan.pid, slot->start_time_ns);
         reading->error = -ETIMEDOUT;
         reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-        reader->counts.unread_count++;
+        reader->counts.counters.proc_unread++;
         if (reader->counts.hung_pid == 0) {
             reader->counts.hung_pid = reading->scan.pid;
         }
@@ -538,7 +538,7 @@ static struct proc_reading *refuse(struct proc_pool *reader)
     struct proc_reading *reading = take_request(reader);
     reading->error = -EBUSY;
     reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-    reader->counts.unread_count++;
+    reader->counts.counters.proc_unread++;
     return reading;
 }
 

@@ -80,7 +80,7 @@ static void drop_file(struct process_account *account, struct mapped_file *file)
 /* What finds no place leaves a time in which nobody knows what was there. */
 static void refuse(struct process_account *account, struct process *process, size_t count)
 {
-    account->counts.refused_count += count;
+    account->counts.counters.table_refused += count;
     process->has_gaps = true;
 }
 

@@ -113,7 +113,7 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
         if (share != NULL) {
             process_share_put(&table->account, share);
         }
-        table->account.counts.refused_count++;
+        table->account.counts.counters.table_refused++;
         return NULL;
     }
     process->share = share;
@@ -223,7 +223,7 @@ static void inherit(struct process_table *table, struct process *child,
     bool few = count <= PROCESS_INHERIT_FEW;
     child->kernel_thread = is_kernel_child(parent);
     if (!few && count > table->inherit_left) {
-        table->account.counts.refused_count += count;
+        table->account.counts.counters.table_refused += count;
         child->scanned = false;
         return;
     }

@@ -68,7 +68,7 @@ static struct thread *add(struct process_account *account, struct process *proce
         thread = calloc(1, sizeof *thread);
     }
     if (thread == NULL) {
-        account->counts.refused_count++;
+        account->counts.counters.table_refused++;
         return NULL;
     }
     thread->tid = tid;
@@ -148,7 +148,7 @@ static void forget_names(struct process_account *account, struct process *proces
 {
     uint32_t count = thread->name_count / 2;
     assert(thread->names != NULL);
-    account->counts.refused_count += count;
+    account->counts.counters.table_refused += count;
     thread->names[0] = (struct name){.from_ns = thread->names[0].from_ns};
     drop_names(account, process, thread, 1, count);
 }
@@ -177,7 +177,7 @@ static void add_name(struct process_account *account, struct process *process,
     }
     if (grow_from(thread->names, thread->name_capacity, thread->name_count + 1,
                   NAMES_CAPACITY_MIN) < 0) {
-        account->counts.refused_count++;
+        account->counts.counters.table_refused++;
         struct name *newest = process_thread_name(thread, UINT64_MAX);
         if (newest != NULL) {
             *newest = (struct name){.from_ns = newest->from_ns};

@@ -55,7 +55,7 @@ struct collector {
     bool walk_due; /* sideband was lost since the last walk began */
     bool told_of_hang;
     uint64_t next_walk_ns;
-    uint64_t late_round_count;
+    struct counters counters;
 };
 
 /* Tells the main thread that this one lives. */
@@ -70,11 +70,12 @@ static void publish(struct collector *collector)
     uint64_t monotonic_ns = collector_cpus_now().monotonic_ns;
     const struct drain_cpu_counts *drained = drain_cpu_counts(collector->drain);
     struct collector_counts counts = {
-        .drain = *drain_counts(collector->drain),
+        .counters = trace_counters(collector->config.trace),
         .idle_source = collector_cpus_idle_source(collector->cpus),
-        .trace = trace_counts(collector->config.trace),
-        .late_rounds = collector->late_round_count,
+        .hung_pid = drain_hung_pid(collector->drain),
     };
+    counters_add(&counts.counters, drain_counters(collector->drain));
+    counters_add(&counts.counters, &collector->counters);
     for (size_t i = 0; i < source->cpu_count; i++) {
         collector->counted[i] = (struct collector_cpu){
             .drain = drained[i],
@@ -187,7 +188,7 @@ static void walk(struct collector *collector, uint64_t time_ns)
 /* Once: that a process keeps who reads about it waiting. */
 static void tell_of_hang(struct collector *collector)
 {
-    if (!collector->told_of_hang && drain_counts(collector->drain)->proc_hung_pid != 0) {
+    if (!collector->told_of_hang && drain_hung_pid(collector->drain) != 0) {
         collector->told_of_hang = true;
         collector_mailbox_post(collector->mailbox, COLLECTOR_HUNG);
     }
@@ -335,7 +336,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);
     }
-    collector->late_round_count +=
+    collector->counters.late_rounds +=
         collector_cpus_now().monotonic_ns - now.monotonic_ns >= LATE_ROUND_NS;
 }
 

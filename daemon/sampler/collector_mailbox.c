@@ -200,7 +200,7 @@ void collector_mailbox_snapshot(struct collector_mailbox *mailbox, struct collec
 int32_t collector_mailbox_hung_pid(struct collector_mailbox *mailbox)
 {
     lock(mailbox);
-    int32_t pid = mailbox->published.drain.proc_hung_pid;
+    int32_t pid = mailbox->published.hung_pid;
     unlock(mailbox);
     return pid;
 }

@@ -17,7 +17,7 @@
 
 struct deferred_write {
     struct deferred_write_config config;
-    struct deferred_write_counts counts;
+    struct counters counters;
     struct deferred *deferred;
 };
 
@@ -73,7 +73,7 @@ static uint64_t complete(struct deferred_write *late, const struct deferred_open
         trace_complete(late->config.trace, open->cpu_index, open->id, &sample, process, closed);
     /* The trace closes ids by itself where a segment ends. */
     if (!has_stack || (closed != STACK_CLOSED_NORMALLY && closed != STACK_CLOSED_EXEC)) {
-        late->counts.orphan_partials += open->sample_count;
+        late->counters.orphan_partials += open->sample_count;
         return 0;
     }
     return stack_is_truncated(sample.quality) ? open->sample_count : 0;
@@ -107,14 +107,14 @@ static void wait_for_chain(struct deferred_write *late, size_t cpu_index, uint64
     if (!trace_open_partial(late->config.trace, cpu_index, sample, process, &id)) {
         return;
     }
-    late->counts.orphan_partials += deferred_wait(late->deferred, &(struct deferred_open){
-                                                                      .cpu_index = cpu_index,
-                                                                      .pid = sample->pid,
-                                                                      .tid = sample->tid,
-                                                                      .cookie = cookie,
-                                                                      .id = id,
-                                                                      .first_ns = sample->time_ns,
-                                                                  });
+    late->counters.orphan_partials += deferred_wait(late->deferred, &(struct deferred_open){
+                                                                        .cpu_index = cpu_index,
+                                                                        .pid = sample->pid,
+                                                                        .tid = sample->tid,
+                                                                        .cookie = cookie,
+                                                                        .id = id,
+                                                                        .first_ns = sample->time_ns,
+                                                                    });
 }
 
 bool deferred_write_sample(struct deferred_write *late, size_t cpu_index,
@@ -153,9 +153,9 @@ uint64_t deferred_write_end_round(struct deferred_write *late, uint64_t horizon_
     return truncated_count;
 }
 
-struct deferred_write_counts deferred_write_counts(const struct deferred_write *late)
+struct counters deferred_write_counters(const struct deferred_write *late)
 {
-    struct deferred_write_counts counts = late->counts;
-    counts.orphan_completions = deferred_orphan_count(late->deferred);
-    return counts;
+    struct counters counters = late->counters;
+    counters.orphan_completions = deferred_orphan_count(late->deferred);
+    return counters;
 }

@@ -7,6 +7,7 @@
  * when it does not. Belongs to the collector thread.
  */
 
+#include "counters.h"
 #include "perf_record.h"
 #include "process_table.h"
 #include "sample.h"
@@ -55,8 +56,4 @@ bool deferred_write_sample(struct deferred_write *late, size_t cpu_index,
  */
 uint64_t deferred_write_end_round(struct deferred_write *late, uint64_t horizon_ns);
 
-struct deferred_write_counts {
-    uint64_t orphan_partials;    /* samples whose stack never came */
-    uint64_t orphan_completions; /* stacks that no sample asked for */
-};
-struct deferred_write_counts deferred_write_counts(const struct deferred_write *late);
+struct counters deferred_write_counters(const struct deferred_write *late);

@@ -46,8 +46,9 @@ struct news {
 
 struct drain {
     struct drain_config config;
-    struct drain_counts counts;
-    uint64_t bad_records;          /* of the rings of samples */
+    struct counters counters;
+    struct counters late_counters; /* as of the last drain_all() */
+    struct counters sum;
     struct drain_cpu_counts *cpus; /* cpu_count of them */
     struct ticks *accounts;
     struct sideband_feed *feed;
@@ -144,7 +145,7 @@ bool drain_is_quiet(const struct drain *drain)
 /* Addresses that were settled without the table that they needed. */
 static uint64_t unready_count(const struct drain *drain)
 {
-    return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).unready_count;
+    return drain->config.code == NULL ? 0 : code_map_unready_count(drain->config.code);
 }
 
 /* Writes a sample that is wanted. False: its stack needs a table that is not there yet; never with
@@ -169,13 +170,13 @@ static bool write_sample(struct drain *drain, size_t cpu_index, const struct per
     if (process != NULL) {
         process_table_charge(drain->config.processes, process);
     }
-    drain->counts.cold_stacks += unready_count(drain) > unready_before;
-    drain->counts.mapping_uncertain +=
+    drain->counters.cold_stacks += unready_count(drain) > unready_before;
+    drain->counters.mapping_uncertain +=
         uncertain ||
         (process != NULL && sideband_feed_is_doubtful(drain->feed, process, sample->time_ns));
-    drain->counts.stitched_stacks += sample->quality == STACK_STITCHED;
-    drain->counts.unproved_stacks += sample->quality == STACK_UNPROVED;
-    drain->counts.truncated_stacks += stack_is_truncated(sample->quality);
+    drain->counters.stitched_stacks += sample->quality == STACK_STITCHED;
+    drain->counters.unproved_stacks += sample->quality == STACK_UNPROVED;
+    drain->counters.truncated_stacks += stack_is_truncated(sample->quality);
     if ((uncertain || unmapped) && process != NULL) {
         sideband_feed_reread(drain->feed, process, sample->time_ns);
     }
@@ -279,7 +280,7 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
 /* Addresses that were looked up for stacks. */
 static uint64_t frame_count(const struct drain *drain)
 {
-    return drain->config.code == NULL ? 0 : code_map_counts(drain->config.code).find_count;
+    return drain->config.code == NULL ? 0 : code_map_counters(drain->config.code)->code_lookups;
 }
 
 static void retry_held(struct drain *drain)
@@ -320,9 +321,6 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     drain->came.tables = (code != NULL && code_map_poll(code)) || drain->came.tables;
     settle_expired(drain, time_ns);
     retry_held(drain);
-    if (code != NULL) {
-        drain->counts.code = code_map_counts(code);
-    }
     return waiting_samples_count(drain->held);
 }
 
@@ -350,12 +348,12 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
          r = perf_ring_peek(ring, &bytes, &size_bytes)) {
         struct perf_record record;
         if (r < 0) {
-            drain->bad_records++;
+            drain->counters.bad_records++;
             continue;
         }
         prefetch_next(bytes, size_bytes);
         if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
-            drain->bad_records++;
+            drain->counters.bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
@@ -391,9 +389,8 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         drain->ahead_count = 0;
     } while (sideband_feed_has_more(drain->feed, horizon_ns));
     if (drain->late != NULL) {
-        drain->counts.truncated_stacks += deferred_write_end_round(drain->late, horizon_ns);
-        drain->counts.orphan_partials = deferred_write_counts(drain->late).orphan_partials;
-        drain->counts.orphan_completions = deferred_write_counts(drain->late).orphan_completions;
+        drain->counters.truncated_stacks += deferred_write_end_round(drain->late, horizon_ns);
+        drain->late_counters = deferred_write_counters(drain->late);
     }
     for (size_t i = 0; i < source->cpu_count; i++) {
         ticks_reach(drain->accounts, i, horizon_ns);
@@ -487,17 +484,24 @@ bool drain_is_walking(const struct drain *drain)
     return sideband_feed_is_walking(drain->feed);
 }
 
-const struct drain_counts *drain_counts(struct drain *drain)
+const struct counters *drain_counters(struct drain *drain)
 {
-    struct sideband_feed_counts sideband = sideband_feed_counts(drain->feed);
-    drain->counts.bad_records =
-        drain->bad_records + sideband.bad_records + ticks_bad_count(drain->accounts);
-    drain->counts.table_refused = process_table_counts(drain->config.processes).refused_count +
-                                  sideband_feed_counts(drain->feed).refused;
-    drain->counts.sideband_lost = sideband.lost;
-    drain->counts.proc_unread = sideband.proc_unread;
-    drain->counts.proc_hung_pid = sideband.proc_hung_pid;
-    return &drain->counts;
+    struct counters sideband = sideband_feed_counters(drain->feed);
+    struct process_table_counts processes = process_table_counts(drain->config.processes);
+    drain->sum = drain->counters;
+    drain->sum.bad_records += ticks_bad_count(drain->accounts);
+    counters_add(&drain->sum, &drain->late_counters);
+    counters_add(&drain->sum, &sideband);
+    counters_add(&drain->sum, &processes.counters);
+    if (drain->config.code != NULL) {
+        counters_add(&drain->sum, code_map_counters(drain->config.code));
+    }
+    return &drain->sum;
+}
+
+int32_t drain_hung_pid(const struct drain *drain)
+{
+    return sideband_feed_hung_pid(drain->feed);
 }
 
 const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)

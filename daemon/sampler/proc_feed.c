@@ -385,8 +385,7 @@ bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
     return tell(readings, reached_ns) || any;
 }
 
-struct proc_feed_counts proc_feed_counts(struct proc_feed *readings)
+struct proc_pool_counts proc_feed_counts(struct proc_feed *readings)
 {
-    struct proc_pool_counts counts = proc_pool_counts(readings->reader);
-    return (struct proc_feed_counts){counts.unread_count, counts.hung_pid};
+    return proc_pool_counts(readings->reader);
 }

@@ -7,6 +7,7 @@
  */
 
 #include "filter.h"
+#include "proc_pool.h"
 #include "process_table.h"
 
 #include <stdbool.h>
@@ -51,8 +52,4 @@ void proc_feed_begin_round(struct proc_feed *readings);
  */
 bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns);
 
-struct proc_feed_counts {
-    uint64_t unread_count; /* readings that did not come, or not whole */
-    int32_t hung_pid;      /* of the first process whose reading was given up, 0: none */
-};
-struct proc_feed_counts proc_feed_counts(struct proc_feed *readings);
+struct proc_pool_counts proc_feed_counts(struct proc_feed *readings);

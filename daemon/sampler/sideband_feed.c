@@ -27,7 +27,7 @@ struct loss {
 
 struct sideband_feed {
     struct sideband_feed_config config;
-    struct sideband_feed_counts counts;
+    struct counters counters;
     struct sideband *sideband;
     uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
     uint64_t *lost_ns; /* and when it went offline, 0: not known */
@@ -120,7 +120,7 @@ static void apply_ksymbol(struct sideband_feed *feed, const struct perf_record *
                    record->ksymbol.is_bpf ? BPF_SUFFIX : "");
     bool has_place = record->ksymbol.gone ? kernel_code_go(kernel, &function, record->time_ns)
                                           : kernel_code_come(kernel, &function);
-    feed->counts.refused += !has_place;
+    feed->counters.table_refused += !has_place;
 }
 
 static void apply_sideband(struct sideband_feed *feed, const struct perf_record *record)
@@ -144,7 +144,7 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
         break;
     case PERF_KIND_LOST:
-        feed->counts.lost += record->lost.count;
+        feed->counters.sideband_lost += record->lost.count;
         feed->rescan = true;
         process_table_lost(processes, record->time_ns);
         break;
@@ -226,10 +226,10 @@ static bool empty_ring(struct sideband_feed *feed, size_t cpu_index)
         struct perf_record record;
         if (r < 0 ||
             perf_record_parse(&feed->config.source->layout, bytes, size_bytes, &record) < 0) {
-            feed->counts.bad_records++;
+            feed->counters.bad_records++;
             drop_record(feed, *told_ns, *told_ns);
         } else if (!sideband_add(feed->sideband, record.time_ns, bytes, size_bytes)) {
-            feed->counts.lost++;
+            feed->counters.sideband_lost++;
             drop_record(feed, record.time_ns, record.time_ns);
         } else {
             if (record.kind == PERF_KIND_LOST) {
@@ -442,11 +442,14 @@ bool sideband_feed_take_news(struct sideband_feed *feed)
     return news;
 }
 
-struct sideband_feed_counts sideband_feed_counts(const struct sideband_feed *feed)
+struct counters sideband_feed_counters(const struct sideband_feed *feed)
 {
-    struct sideband_feed_counts counts = feed->counts;
-    struct proc_feed_counts readings = proc_feed_counts(feed->readings);
-    counts.proc_unread = readings.unread_count;
-    counts.proc_hung_pid = readings.hung_pid;
-    return counts;
+    struct counters sum = proc_feed_counts(feed->readings).counters;
+    counters_add(&sum, &feed->counters);
+    return sum;
+}
+
+int32_t sideband_feed_hung_pid(const struct sideband_feed *feed)
+{
+    return proc_feed_counts(feed->readings).hung_pid;
 }

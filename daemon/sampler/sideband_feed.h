@@ -85,11 +85,7 @@ bool sideband_feed_is_walking(const struct sideband_feed *feed);
 /* Whether readings of /proc have come since the last call. */
 bool sideband_feed_take_news(struct sideband_feed *feed);
 
-struct sideband_feed_counts {
-    uint64_t refused;      /* of the kernel's code, for which there was no place */
-    uint64_t lost;         /* records that had no place here; the kernel's LOST included */
-    uint64_t bad_records;  /* that could not be parsed */
-    uint64_t proc_unread;  /* readings of /proc that did not come, or not whole */
-    int32_t proc_hung_pid; /* the first process whose reading was given up, 0: none */
-};
-struct sideband_feed_counts sideband_feed_counts(const struct sideband_feed *feed);
+/* With those of its readings of /proc. */
+struct counters sideband_feed_counters(const struct sideband_feed *feed);
+/* The first process whose reading was given up, 0: none. */
+int32_t sideband_feed_hung_pid(const struct sideband_feed *feed);

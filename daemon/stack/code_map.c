@@ -51,7 +51,8 @@ struct code_file {
 struct code_map {
     struct module_cache *cache;
     struct code_file *waiting;
-    struct code_map_counts counts;
+    struct counters counters;
+    uint64_t unready_count;
     struct code_file **goes_on; /* where the next poll does; NULL: at the first */
     struct round_share asks;
     struct place places[PLACES_COUNT];
@@ -207,11 +208,11 @@ static struct place *find_place(struct code_map *map, uint64_t generation, uint6
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
                                const struct code_moment *moment, const struct cfi_rule **ret)
 {
-    map->counts.find_count++;
+    map->counters.code_lookups++;
     struct place *place = find_place(map, process->generation, pc);
     if (place->generation == process->generation && place->pc == pc &&
         place->from_ns <= moment->time_ns && place->is_32bit == moment->is_32bit) {
-        map->counts.hit_count++;
+        map->counters.code_lookups_kept++;
         *ret = &place->rule;
         return (enum unwind_code)place->code;
     }
@@ -223,7 +224,7 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
     enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &rule);
     if (code == UNWIND_CODE_PENDING) {
         bool settled = moment->settle || !is_asked_for(mapping);
-        map->counts.unready_count += settled;
+        map->unready_count += settled;
         return settled ? UNWIND_CODE_LATE : code;
     }
     /* What has ended is not what the address stands for in this generation. */
@@ -345,7 +346,12 @@ void code_map_file_gone(struct mapped_file *mapped)
     }
 }
 
-struct code_map_counts code_map_counts(const struct code_map *map)
+const struct counters *code_map_counters(const struct code_map *map)
 {
-    return map->counts;
+    return &map->counters;
+}
+
+uint64_t code_map_unready_count(const struct code_map *map)
+{
+    return map->unready_count;
 }

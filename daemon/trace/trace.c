@@ -409,10 +409,10 @@ void trace_file_gone(struct mapped_file *file, void *userdata)
     trace_modules_file_gone(trace->modules, file);
 }
 
-struct trace_counts trace_counts(const struct trace *trace)
+struct counters trace_counters(const struct trace *trace)
 {
     const struct trace_log *log = trace->definitions;
-    return (struct trace_counts){
+    return (struct counters){
         .modules_unread = trace_modules_unread_count(trace->modules),
         .mappings_refused = trace_log_refused_count(log, TRACE_LOG_MAPPING),
         .names_refused = trace_log_refused_count(log, TRACE_LOG_NAME),

@@ -3,8 +3,8 @@
 #
 # What the project says of itself is so: links between pages lead somewhere, every option that a page shows
 # with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence and row
-# of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), and the
-# shell scripts pass `bash -n` and shellcheck.
+# of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
+# of common/counters.h has its row in trace-format.md, and the shell scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
 pages() {
@@ -37,6 +37,17 @@ if [ -e client/verbs/profctl.c ]; then
         done
     done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
 fi
+
+# The rows stand in the order of common/counters.h, each begins with the unit and meaning there, and there is no other.
+rows_of_counters=$(sed -n '/^| member | counts |$/,/^$/p' docs/trace-format.md | tail -n +3)
+number=0
+while read -r row; do
+    number=$((number + 1))
+    [[ $(sed -n "${number}p" <<<"$rows_of_counters") == "$row"* ]] ||
+        complain "docs/trace-format.md: row $number of the counters does not begin as common/counters.h has it: $row"
+done < <(sed -nE '/^ +X\(/s/^ +X\((\w+), (\w+), "(.*)"\).*/| `\1` | \2 \3/p' common/counters.h)
+[ "$number" -gt 0 ] && [ "$(grep -c . <<<"$rows_of_counters")" -eq "$(grep -cE '^ +X\(' common/counters.h)" ] ||
+    complain "docs/trace-format.md: the rows of the counters are not as many as the lines in common/counters.h"
 
 # Asking ctest would take the log away from the run that this test belongs to.
 sed -n 's/^add_test(\[=\[\([a-z.0-9_]*\)\]=\].*/\1/p' "$BUILD_DIR"/tests/CTestTestfile.cmake "$BUILD_DIR"/tests/*/CTestTestfile.cmake |

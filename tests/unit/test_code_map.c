@@ -99,7 +99,7 @@ static void a_rule_comes_with_its_table_and_is_remembered(void **state)
     for (uint64_t time_ns = 20; time_ns < 30; time_ns++) {
         assert_int_equal(find(world, LEAF, time_ns), UNWIND_CODE_RULE);
     }
-    assert_int_equal(code_map_counts(world->map).hit_count, 9);
+    assert_int_equal(code_map_counters(world->map)->code_lookups_kept, 9);
     assert_int_equal(find(world, START + 0x500, 30), UNWIND_CODE_NO_RULE);
     assert_int_equal(find(world, START + 0x2000, 30), UNWIND_CODE_NONE);
     assert_int_equal(world->cache.request_count, 1);
@@ -110,10 +110,10 @@ static void what_is_settled_early_is_counted_and_not_remembered(void **state)
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
     assert_int_equal(find_with(world, PID, LEAF, 20, true), UNWIND_CODE_LATE);
-    assert_int_equal(code_map_counts(world->map).unready_count, 1);
+    assert_int_equal(code_map_unready_count(world->map), 1);
     fake_module_ready(&world->cache, 1, fake_module_table());
     assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
-    assert_int_equal(code_map_counts(world->map).unready_count, 1);
+    assert_int_equal(code_map_unready_count(world->map), 1);
 }
 
 static void a_file_that_failed_is_not_asked_for_again(void **state)
@@ -136,7 +136,7 @@ static void what_was_refused_is_asked_for_again_a_second_later(void **state)
     assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_LATE);
     assert_int_equal(find(world, LEAF, UINT64_C(900000000)), UNWIND_CODE_LATE);
     assert_int_equal(world->cache.request_count, 1);
-    assert_int_equal(code_map_counts(world->map).unready_count, 2);
+    assert_int_equal(code_map_unready_count(world->map), 2);
 
     world->cache.refuses = false;
     assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_PENDING);

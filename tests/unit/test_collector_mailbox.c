@@ -122,7 +122,7 @@ static void an_older_finish_is_told_before_a_drain(void **state)
 static void a_snapshot_is_what_was_published_last(void **state)
 {
     struct collector_mailbox *mailbox = *state;
-    struct collector_counts counts = {.idle_source = "cpuidle", .drain.proc_hung_pid = 7};
+    struct collector_counts counts = {.idle_source = "cpuidle", .hung_pid = 7};
     struct collector_cpu cpus[SAMPLED] = {{.offline_ns = 1}, {.offline_ns = 2, .known = true}};
     collector_mailbox_publish(mailbox, &counts, cpus);
     struct collector_counts seen = {0};

@@ -26,7 +26,7 @@ static void a_sample_finds_what_another_cpu_told_before_it(void **state)
     drain_all(world->drain, 1000);
     assert_string_equal(read_all(world),
                         "[unknown] at 100\n/prog at 200\nsample at 500, quality 4\n");
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
     assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 1);
 }
 
@@ -42,7 +42,7 @@ static void each_sample_sees_the_state_of_its_own_time(void **state)
     const char *text = read_all(world);
     assert_non_null(strstr(text, "/old at 200\n"));
     assert_non_null(strstr(text, "/new at 400\n"));
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
 static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state)
@@ -63,7 +63,7 @@ static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(drain_cpu_counts(world->drain)[0].received, 2);
     assert_int_equal(drain_cpu_counts(world->drain)[1].received, 1);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
 static void sideband_alone_moves_no_sample(void **state)
@@ -124,7 +124,7 @@ static void losses_are_counted_where_they_happen(void **state)
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_cpu_counts(world->drain)[1].ticks.lost, 0);
-    assert_int_equal(drain_counts(world->drain)->sideband_lost, 17);
+    assert_int_equal(drain_counters(world->drain)->sideband_lost, 17);
     assert_true(drain_take_rescan(world->drain));
     assert_false(drain_take_rescan(world->drain));
 }
@@ -136,23 +136,23 @@ static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, broken, 5);
     put_sample(world, 0, PID, 310, 0x5010);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_counts(world->drain)->bad_records, 1);
+    assert_int_equal(drain_counters(world->drain)->bad_records, 1);
     assert_int_equal(drain_cpu_counts(world->drain)[0].received, 1);
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
     drain_all(world->drain, 1100);
-    assert_int_equal(drain_counts(world->drain)->bad_records, 2);
+    assert_int_equal(drain_counters(world->drain)->bad_records, 2);
 }
 
 static void what_the_process_table_refuses_is_counted(void **state)
 {
     struct ring_world *world = *state;
-    assert_int_equal(drain_counts(world->drain)->table_refused, 0);
+    assert_int_equal(drain_counters(world->drain)->table_refused, 0);
     for (uint64_t i = 0; i <= THREAD_NAMES_MAX; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%" PRIu64, i);
         process_table_comm(world->processes, PID, PID, name, false, 100 + i);
     }
-    assert_int_equal(drain_counts(world->drain)->table_refused, THREAD_NAMES_MAX / 2);
+    assert_int_equal(drain_counters(world->drain)->table_refused, THREAD_NAMES_MAX / 2);
 }
 
 static void a_full_depth_is_a_cut_stack(void **state)
@@ -163,7 +163,7 @@ static void a_full_depth_is_a_cut_stack(void **state)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
     drain_all(world->drain, 1000);
     assert_non_null(strstr(read_all(world), "sample at 300, quality 3\n"));
-    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 1);
+    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 1);
 }
 
 static void samples_are_held_until_their_table_comes_and_stay_in_order(void **state)
@@ -181,8 +181,8 @@ static void samples_are_held_until_their_table_comes_and_stay_in_order(void **st
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), 3);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
-    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 0);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 0);
     const char *text = read_all(world);
     const char *first = strstr(text, "sample at 300, quality 1\n");
     const char *second = strstr(text, "sample at 310, quality 1\n");
@@ -214,12 +214,12 @@ static void who_waited_too_long_is_taken_as_it_is(void **state)
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS), 2);
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300), 1);
     assert_int_equal(received(world), 1);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 1);
-    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 1);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 1);
+    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 1);
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 310), 0);
     assert_int_equal(received(world), 2);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 1);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 1);
 }
 
 static void a_full_memory_loses_tables_and_no_samples(void **state)
@@ -234,7 +234,7 @@ static void a_full_memory_loses_tables_and_no_samples(void **state)
     }
     assert_in_range(count, 250, 300); /* of 60 KB in half of 32 MiB, the share of one process */
     assert_int_equal(received(world) + drain_held(world->drain, 1000), count);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, received(world));
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, received(world));
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), count);
@@ -260,7 +260,7 @@ static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
     }
     assert_int_equal(rounds, 3);
     assert_int_equal(received(world), count);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
 static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
@@ -284,7 +284,7 @@ static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
     for (size_t rounds = 0; drain_held(world->drain, 1000001) > 0; rounds++) {
         assert_true(rounds < 3);
     }
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
 static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
@@ -300,7 +300,7 @@ static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
     assert_int_equal(drain_held(world->drain, 1000), count - 1024);
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300 + 2000), count - 2001 - 999);
     assert_int_equal(received(world), count);
-    assert_int_equal(drain_counts(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
 static void a_task_amid_an_exec_has_no_stack(void **state)
@@ -316,8 +316,8 @@ static void a_task_amid_an_exec_has_no_stack(void **state)
     assert_non_null(strstr(text, "sample at 300, quality 0\n"));
     assert_null(strstr(text, "sample at 301, quality 0\n"));
     assert_null(strstr(text, "sample at 302, quality 0\n"));
-    assert_int_equal(drain_counts(world->drain)->truncated_stacks, 2);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 2);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
 #define TEST(function)       cmocka_unit_test_setup_teardown(function, set_up, tear_down)

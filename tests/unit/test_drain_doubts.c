@@ -117,7 +117,7 @@ static void a_mapping_that_was_forgotten_leaves_an_unknown(void **state)
     drain_all(world->drain, UINT64_MAX);
     expect_samples(world, "150 prog a+0x10 ; 190 prog [unknown] ; 250 prog [unknown] ; "
                           "2000 prog c+0x10 ; ");
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
 }
 
 static void a_program_that_was_left_does_not_show_through(void **state)
@@ -159,7 +159,7 @@ static void what_runs_after_its_exit_is_somebody_else(void **state)
     /* Nobody knows when the new one began: what is left of the old one has no name either. */
     expect_samples(world, "150 prog a+0x10 ; 210 [unknown] ; 300 [unknown] [unknown] ; "
                           "310 [unknown] [unknown] ; ");
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
 }
 
 /* /proc shows another file where the last record said /a. */
@@ -193,14 +193,14 @@ static void after_a_loss_all_is_uncertain_until_it_is_read_anew(void **state)
     put_lost(world, 500);
     put_sample(world, 550, false);
     drain_all(world->drain, 560);
-    assert_int_equal(drain_counts(world->drain)->sideband_lost, 5);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    assert_int_equal(drain_counters(world->drain)->sideband_lost, 5);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
     assert_true(drain_take_rescan(world->drain));
     tell_changed(world);
     put_sample(world, 590, false);
     put_sample(world, 650, false);
     drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 2);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
     expect_samples(world, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
                           "650 prog b+0x10 ; ");
 }
@@ -249,7 +249,7 @@ static void a_sample_waits_for_the_reading_of_its_process(void **state)
     fake_proc_delay(false);
     drain_sideband(world->drain, 700);
     assert_int_equal(drain_held(world->drain, 700), 0);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
     expect_samples(world, "150 prog a+0x10 ; 500 late b+0x10 ; 510 [unknown] [unknown] ; "
                           "520 prog a+0x10 ; ");
 }
@@ -277,7 +277,7 @@ static void a_sample_does_not_wait_for_ever(void **state)
     drain_all(world->drain, 560);
     assert_int_equal(drain_held(world->drain, 499 + DRAIN_HELD_NS), 1);
     assert_int_equal(drain_held(world->drain, 500 + DRAIN_HELD_NS), 0);
-    assert_int_equal(drain_counts(world->drain)->mapping_uncertain, 1);
+    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
     expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
 }
 

@@ -197,8 +197,8 @@ static void check_counts(const struct story *story)
     assert_int_equal(received, samples);
     assert_int_equal(kept, samples);
     assert_int_equal(lost, story->lost_count);
-    assert_int_equal(drain_counts(story->world->drain)->bad_records, 0);
-    assert_int_equal(drain_counts(story->world->drain)->sideband_lost, 0);
+    assert_int_equal(drain_counters(story->world->drain)->bad_records, 0);
+    assert_int_equal(drain_counters(story->world->drain)->sideband_lost, 0);
 }
 
 /* The same story, drained in one way. */

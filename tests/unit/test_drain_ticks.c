@@ -285,7 +285,7 @@ static void a_switch_record_that_makes_no_sense_is_counted(void **state)
     put_switch(world, START_NS + PERIOD_NS, PID, 0);
     put(world, PERF_STREAM_SWITCHES, PERF_RECORD_SWITCH_CPU_WIDE, 0, &broken, 1);
     drain_all(world->drain, START_NS + 2 * PERIOD_NS);
-    assert_int_equal(drain_counts(world->drain)->bad_records, 1);
+    assert_int_equal(drain_counters(world->drain)->bad_records, 1);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

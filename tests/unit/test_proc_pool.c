@@ -153,7 +153,7 @@ static void gives_up_what_hangs_and_goes_on(void **state)
     ask(reader, HANGS_FROM + 1);
     assert_int_equal(answer(reader, HANGS_FROM + 1, false), -ETIMEDOUT);
     struct proc_pool_counts counts = proc_pool_counts(reader);
-    assert_int_equal(counts.unread_count, 3);
+    assert_int_equal(counts.counters.proc_unread, 3);
     assert_int_equal(counts.hung_pid, HANGS_FROM);
     /* Two threads of this uid are lost: it has no more. Another one has. */
     ask(reader, HANGS_FROM + 2);

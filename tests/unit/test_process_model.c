@@ -404,7 +404,7 @@ static void agrees_with_a_plain_model(void **state)
                 compare(&model);
             }
         }
-        assert_int_equal(process_table_counts(model.table).refused_count, 0);
+        assert_int_equal(process_table_counts(model.table).counters.table_refused, 0);
         model.table = process_table_free(model.table);
         for (size_t i = 0; i < PID_COUNT * LIVES_KEPT; i++) {
             free(model.lives[i / LIVES_KEPT][i % LIVES_KEPT]);
@@ -505,7 +505,7 @@ static void stays_whole_whatever_the_order(void **state)
     assert_int_equal(counts.process_count, 0);
     assert_int_equal(counts.thread_count, 0);
     assert_int_equal(counts.mapping_count, 0);
-    assert_int_equal(counts.refused_count, 0);
+    assert_int_equal(counts.counters.table_refused, 0);
     model.table = process_table_free(model.table);
 }
 

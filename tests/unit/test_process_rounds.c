@@ -113,13 +113,13 @@ static void copies_a_bounded_number_of_mappings_in_a_round(void **state)
         fork_process(story, pid, 1, 101);
         assert_string_equal(path_at(story, pid, 0, 101), "/x");
     }
-    assert_int_equal(process_table_counts(story->table).refused_count, 0);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, 0);
     for (size_t i = 0; i < 100; i++) {
         fork_process(story, 13 + (int32_t)i, 1, 101);
         assert_string_equal(path_at(story, 13 + (int32_t)i, 0, 101), "none");
         assert_false(living(story, 13 + (int32_t)i, 101)->scanned);
     }
-    assert_int_equal(process_table_counts(story->table).refused_count, 100 * many);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, 100 * many);
     /* Those of others, who have few, come with all they have. */
     for (int32_t pid = 200; pid < 300; pid++) {
         fork_process(story, pid, 2, 102);

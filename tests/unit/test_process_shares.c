@@ -18,7 +18,7 @@ static void begin_storm(struct story *story)
 /* A new process of an account, one after the storm, gets its name, threads and mappings. */
 static void expect_room(struct story *story, int32_t parent_pid, int32_t pid)
 {
-    uint64_t refused = process_table_counts(story->table).refused_count;
+    uint64_t refused = process_table_counts(story->table).counters.table_refused;
     fork_process(story, pid, parent_pid, 200);
     exec_process(story, pid, "victim", 201);
     for (uint64_t i = 0; i < 100; i++) {
@@ -30,7 +30,7 @@ static void expect_room(struct story *story, int32_t parent_pid, int32_t pid)
     assert_string_equal(name_of(story, pid, pid + 1099, 205), "thread");
     assert_string_equal(name_of(story, pid, pid + 1099, 203), "victim");
     assert_string_equal(path_at(story, pid, 198, 205), "/usr/lib/some.so");
-    assert_int_equal(process_table_counts(story->table).refused_count, refused);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, refused);
 }
 
 static void expect_room_for_others(struct story *story)
@@ -49,7 +49,8 @@ static void processes_of_one_account_leave_room_for_others(void **state)
     struct process_table_counts counts = process_table_counts(story->table);
     assert_in_range(counts.process_count, PROCESS_TABLE_PROCESSES_MAX / 3,
                     PROCESS_TABLE_PROCESSES_MAX / 2);
-    assert_int_equal(counts.refused_count, PROCESS_TABLE_PROCESSES_MAX + 3 - counts.process_count);
+    assert_int_equal(counts.counters.table_refused,
+                     PROCESS_TABLE_PROCESSES_MAX + 3 - counts.process_count);
     /* The children of those that were refused have no parent that is known. */
     for (int32_t i = 0; i < (int32_t)PROCESS_TABLE_PROCESSES_MAX; i++) {
         fork_process(story, 2 * PIDS_FROM + i, 4 * PIDS_FROM + i, 120);
@@ -88,7 +89,7 @@ static void mappings_of_one_account_leave_room_for_others(void **state)
     for (int32_t i = 0; i < 100; i++) {
         fork_process(story, PIDS_FROM + i, PARENT, 111);
     }
-    assert_true(process_table_counts(story->table).refused_count > PROCESS_MAPPINGS_MAX);
+    assert_true(process_table_counts(story->table).counters.table_refused > PROCESS_MAPPINGS_MAX);
     expect_room_for_others(story);
 }
 
@@ -104,7 +105,7 @@ static void names_of_one_account_leave_room_for_others(void **state)
             process_table_comm(story->table, PIDS_FROM + i, PIDS_FROM + i, name, false, 110 + k);
         }
     }
-    assert_true(process_table_counts(story->table).refused_count > THREAD_NAMES_MAX);
+    assert_true(process_table_counts(story->table).counters.table_refused > THREAD_NAMES_MAX);
     for (int32_t i = 0; i < 200; i++) {
         fork_process(story, 50000 + i, BYSTANDER, 400);
         process_table_comm(story->table, 50000 + i, 50000 + i, "one", false, 401);
@@ -152,7 +153,7 @@ static void accounts_end_with_their_processes(void **state)
     }
     process_table_prune(story->table, 120);
     assert_int_equal(process_table_counts(story->table).process_count, 0);
-    assert_int_equal(process_table_counts(story->table).refused_count, 0);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, 0);
 }
 
 int main(void)

@@ -390,7 +390,7 @@ static void forgets_only_what_the_horizon_has_passed(void **state)
     assert_int_equal(counts.mapping_count, 0);
     assert_int_equal(counts.thread_count, 0);
     assert_int_equal(counts.process_count, 1);
-    assert_int_equal(counts.refused_count, 0);
+    assert_int_equal(counts.counters.table_refused, 0);
 }
 
 static void frees_a_shared_file_once_with_its_last_mapping(void **state)
@@ -435,7 +435,7 @@ static void keeps_equal_paths_once_and_bounds_long_ones(void **state)
     struct process_table_counts counts = process_table_counts(story->table);
     assert_in_range(counts.path_bytes, PROCESS_MAPPINGS_MAX * MAPPING_WEIGHT_BYTES / 2,
                     PROCESS_MAPPINGS_MAX * MAPPING_WEIGHT_BYTES);
-    assert_int_equal(counts.refused_count, PROCESS_MAPPINGS_MAX - counts.mapping_count);
+    assert_int_equal(counts.counters.table_refused, PROCESS_MAPPINGS_MAX - counts.mapping_count);
 }
 
 /* A process that maps and unmaps as fast as it can makes no sample slow. */
@@ -467,14 +467,14 @@ static void counts_what_finds_no_place(void **state)
     for (uint64_t i = 0; i < PROCESS_MAPPINGS_MAX; i++) {
         map(story, 1, 2 * (PROCESS_MAPPINGS_MAX - i), 1, "/x", 100);
     }
-    assert_int_equal(process_table_counts(story->table).refused_count, 0);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, 0);
     map(story, 1, 1, 1, "/no place", 101);
     assert_string_equal(path_at(story, 1, 1, 101), "none");
     /* What is there now goes before what was there. */
     map(story, 1, 4, 1, "/instead", 101);
     assert_string_equal(path_at(story, 1, 4, 101), "/instead");
     assert_string_equal(path_at(story, 1, 4, 100), "none");
-    assert_int_equal(process_table_counts(story->table).refused_count, 2);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, 2);
     assert_string_equal(path_at(story, 1, PROCESS_MAPPINGS_MAX, 101), "/x");
 
     /* Many large processes leave less and less to each other, and a few mappings to every one. */
@@ -490,7 +490,7 @@ static void counts_what_finds_no_place(void **state)
     struct process_table_counts counts = process_table_counts(story->table);
     assert_in_range(counts.mapping_count, PROCESS_TABLE_MAPPINGS_MAX / 5,
                     PROCESS_TABLE_MAPPINGS_MAX / 4 + 102 * PROCESS_MAPPINGS_RESERVED);
-    assert_true(counts.refused_count > PROCESS_MAPPINGS_MAX);
+    assert_true(counts.counters.table_refused > PROCESS_MAPPINGS_MAX);
     for (uint64_t i = 0; i < PROCESS_MAPPINGS_RESERVED; i++) {
         map(story, 200, 2 * i, 1, "/mine", 103);
         assert_string_equal(path_at(story, 200, 2 * i, 103), "/mine");

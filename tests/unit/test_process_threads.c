@@ -69,7 +69,8 @@ static void forgets_names_half_by_half(void **state)
     assert_string_equal(name_of(story, 10, 10, 100 + THREAD_NAMES_MAX / 2), "");
     assert_string_equal(name_of(story, 10, 10, 101 + THREAD_NAMES_MAX / 2), "n129");
     assert_string_equal(name_of(story, 10, 10, 100 + THREAD_NAMES_MAX), "n256");
-    assert_int_equal(process_table_counts(story->table).refused_count, THREAD_NAMES_MAX / 2);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused,
+                     THREAD_NAMES_MAX / 2);
     assert_int_equal(name_count(story), THREAD_NAMES_MAX / 2 + 1);
     process_table_prune(story->table, 1000);
     assert_int_equal(name_count(story), 1);
@@ -89,13 +90,13 @@ static void shares_the_room_for_names(void **state)
     size_t older_count = process_table_find(story->table, 10, 100)->older_name_count;
     assert_in_range(older_count, PROCESS_TABLE_NAMES_MAX / 8 - THREAD_NAMES_MAX,
                     PROCESS_TABLE_NAMES_MAX / 8 + thread_count);
-    assert_true(process_table_counts(story->table).refused_count > 0);
-    uint64_t refused_before = process_table_counts(story->table).refused_count;
+    assert_true(process_table_counts(story->table).counters.table_refused > 0);
+    uint64_t refused_before = process_table_counts(story->table).counters.table_refused;
     for (uint32_t i = 0; i < each; i++) {
         (void)snprintf(name, sizeof name, "n%u", (unsigned)i);
         process_table_comm(story->table, 20000, 20000, name, false, 100 + i);
     }
-    assert_int_equal(process_table_counts(story->table).refused_count, refused_before);
+    assert_int_equal(process_table_counts(story->table).counters.table_refused, refused_before);
     assert_string_equal(name_of(story, 20000, 20000, 100), "n0");
 }
 

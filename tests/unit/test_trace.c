@@ -134,7 +134,7 @@ static void nothing_names_the_functions_of_a_file_that_was_not_read(void **state
     tickets[1].module = &nameless;
     tickets[1].state = MODULE_READY;
     trace_poll(world->trace);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     text = read_all(world);
     assert_non_null(strstr(text, "module 43:2 /tmp/prog (inode 801:77) build-id 0 bytes\n"));
     assert_non_null(strstr(text, "\"module\":\"/tmp/prog (inode 801:77)\""));

@@ -298,7 +298,7 @@ static int compare_expected(const void *left, const void *right)
 /* Unknown, or by its address in the file that it is of, and something was refused. */
 static bool may_be_nameless(const struct world *world, const char *function, const char *expected)
 {
-    struct trace_counts counts = trace_counts(world->trace);
+    struct counters counts = trace_counters(world->trace);
     char prefix[8];
     (void)snprintf(prefix, sizeof prefix, "p%c+0x", expected[1]);
     return counts.names_refused + counts.mappings_refused > 0 &&

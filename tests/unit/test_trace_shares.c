@@ -106,11 +106,11 @@ static void long_names_of_one_user_leave_room_for_those_of_others(void **state)
             trace_poll(world->trace);
         }
     }
-    struct trace_counts counts = trace_counts(world->trace);
+    struct counters counts = trace_counters(world->trace);
     assert_in_range(counts.names_refused, FUNCTION_COUNT / 2, FUNCTION_COUNT - 16);
     assert_int_equal(counts.tasks_refused, 0);
     expect_names_of(world, 42);
-    assert_int_equal(trace_counts(world->trace).names_refused, counts.names_refused);
+    assert_int_equal(trace_counters(world->trace).names_refused, counts.names_refused);
     assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
     assert_true(trace_finish(world->trace, "{}"));
     free(file);
@@ -127,7 +127,7 @@ static void mappings_of_one_user_leave_room_for_those_of_others(void **state)
         map_at(world, HOSTILE_PID, "", start, 60 + i);
         take_and_read(world, HOSTILE_PID, 10000, start);
     }
-    assert_true(trace_counts(world->trace).mappings_refused > 100);
+    assert_true(trace_counters(world->trace).mappings_refused > 100);
     assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
     expect_names_of(world, 42);
 }
@@ -143,11 +143,11 @@ static void unknown_pages_of_one_user_leave_room_for_others(void **state)
         map_at(world, HOSTILE_PID, i % 2 == 0 ? "" : "[heap]", start, 60 + i);
         take_and_read(world, HOSTILE_PID, 60 + i, start);
     }
-    struct trace_counts counts = trace_counts(world->trace);
+    struct counters counts = trace_counters(world->trace);
     assert_true(counts.tasks_refused > 100);
     assert_int_equal(trace_lane_counts(world->trace, 1).dropped, counts.tasks_refused);
     expect_names_of(world, 42);
-    assert_int_equal(trace_counts(world->trace).tasks_refused, counts.tasks_refused);
+    assert_int_equal(trace_counters(world->trace).tasks_refused, counts.tasks_refused);
 }
 
 /* A frame whose definition was refused is unknown, never what was there before. */
@@ -182,7 +182,7 @@ static void names_of_tasks_of_one_user_leave_room_for_others(void **state)
         process_table_comm(world->processes, pid, pid, "fork", true, 50);
         take_and_read(world, pid, 100, 0);
     }
-    struct trace_counts counts = trace_counts(world->trace);
+    struct counters counts = trace_counters(world->trace);
     assert_true(counts.tasks_refused > 100);
     assert_int_equal(counts.tasks_refused, trace_lane_counts(world->trace, 1).dropped);
     expect_names_of(world, 42);
@@ -208,16 +208,16 @@ static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
     run(world, 42, "/bin/prog");
     (void)take_sample(world, 42, 100, stack, 1);
     trace_poll(world->trace);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     assert_false(trace_names_pending(world->trace));
     assert_null(strstr(read_all(world), "\"name\":"));
     refuses_requests = false;
     await_ticket(world, 1);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 0);
     tickets[0].failure = MODULE_FAILURE_LIMIT;
     tickets[0].state = MODULE_FAILED;
     trace_poll(world->trace);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     assert_int_equal(ticket_count, 1); /* not at once */
     await_ticket(world, 2);
     tickets[1].module = &test_modules[0];
@@ -226,7 +226,7 @@ static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
     const char *text = read_all(world);
     assert_non_null(strstr(text, "module 42:2 /bin/prog build-id 4 bytes\n"));
     assert_non_null(strstr(text, "\"name\":\"low\""));
-    assert_int_equal(trace_counts(world->trace).modules_unread, 0);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 0);
 }
 
 /* 20,000 addresses of one file are noted before it has been read; a poll may write 2,048 notes. */
@@ -257,7 +257,7 @@ static void what_was_noted_of_a_file_is_written_in_parts(void **state)
         }
     }
     assert_in_range(polls, 20000 / 2048, 20000 / 2048 + 2);
-    assert_int_equal(trace_counts(world->trace).addresses_refused, 0);
+    assert_int_equal(trace_counters(world->trace).addresses_refused, 0);
 }
 
 static void what_cannot_be_read_is_not_asked_for_again(void **state)
@@ -273,7 +273,7 @@ static void what_cannot_be_read_is_not_asked_for_again(void **state)
         (void)poll(NULL, 0, 10);
     }
     assert_int_equal(ticket_count, 1);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
 }
 
 static void what_was_refused_and_is_gone_is_forgotten(void **state)
@@ -291,7 +291,7 @@ static void what_was_refused_and_is_gone_is_forgotten(void **state)
         (void)poll(NULL, 0, 10);
     }
     assert_int_equal(ticket_count, 0);
-    assert_int_equal(trace_counts(world->trace).modules_unread, 1);
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
 }
 
 #define WIDE(function) cmocka_unit_test_setup_teardown(function, set_up_wide, tear_down)

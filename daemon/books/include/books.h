@@ -9,6 +9,8 @@
  * says how, and what each cannot know. Pure.
  */
 
+#include "counters.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,25 +38,7 @@ struct books {
     struct books_cpu *cpus; /* owned by whoever made the books */
     size_t cpu_count;
     bool totals_only; /* print no CPU by itself, for machines with very many */
-    uint64_t orphan_partials;
-    uint64_t orphan_completions;
-    uint64_t truncated_stacks;
-    uint64_t stitched_stacks;   /* of them: brought to their root from earlier ones */
-    uint64_t unproved_stacks;   /* at their root, but not on proof */
-    uint64_t cold_stacks;       /* unwound before the tables that they needed had come */
-    uint64_t code_lookups;      /* of frames' rules, */
-    uint64_t code_lookups_kept; /* and those of them that were remembered from before */
-    uint64_t mapping_uncertain;
-    uint64_t modules_unread;
-    uint64_t mappings_refused; /* beyond a user's share of the log, as the next two */
-    uint64_t names_refused;
-    uint64_t tasks_refused;
-    uint64_t addresses_refused; /* not noted while their file was being read */
-    uint64_t proc_unread;       /* readings of /proc that did not come, or not whole */
-    uint64_t sideband_lost;     /* records of what processes do that were lost */
-    uint64_t bad_records;       /* of the kernel, of any kind, that made no sense */
-    uint64_t late_rounds;       /* of the collector, that took so long that rings may overflow */
-    uint64_t table_refused;     /* processes, threads, mappings and names that found no place */
+    struct counters counters;
 };
 
 /* running_ns / period_ns, rounded to the nearest tick, less what is held. */

@@ -17,6 +17,7 @@
  * exactly one answer. All calls come from one thread, and none ever waits but proc_pool_free().
  */
 
+#include "counters.h"
 #include "proc_read.h"
 
 #define PROC_POOL_THREADS_MAX  16 /* one works, the others are slow or lost */
@@ -53,7 +54,7 @@ struct proc_reading *proc_pool_next(struct proc_pool *reader);
 struct proc_pool *proc_pool_free(struct proc_pool *reader);
 
 struct proc_pool_counts {
-    uint64_t unread_count; /* readings that were given up, not begun because of that, or cut */
-    int32_t hung_pid;      /* of the first one that was given up; 0: none */
+    struct counters counters;
+    int32_t hung_pid; /* of the first reading that was given up; 0: none */
 };
 struct proc_pool_counts proc_pool_counts(struct proc_pool *reader);

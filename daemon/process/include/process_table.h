@@ -4,13 +4,14 @@
 /*
  * pid -> names, threads and executable mappings over time. Fed by the kernel's sideband records in
  * the order of their time and by scans of /proc; asked with (pid, pc, sample time). Bounded: what
- * finds no place is counted in `refused_count`, never an abort. Pure: no files, no clock.
+ * finds no place is counted in `table_refused`, never an abort. Pure: no files, no clock.
  *
  * A process that has ended, a mapping that was replaced, a name that was changed stay until
  * process_table_prune() passes them, so a sample that is late by one drain still finds its time.
  */
 
 #include "capacity.h"
+#include "counters.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -298,7 +299,7 @@ struct process_table_counts {
     size_t process_count;
     size_t thread_count;
     size_t mapping_count;
-    size_t path_bytes;      /* of the paths of mappings, equal ones once */
-    uint64_t refused_count; /* processes, threads, mappings and names that found no place */
+    size_t path_bytes; /* of the paths of mappings, equal ones once */
+    struct counters counters;
 };
 struct process_table_counts process_table_counts(const struct process_table *table);

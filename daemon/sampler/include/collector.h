@@ -58,10 +58,9 @@ enum collector_event collector_take_event(struct collector *collector);
 uint64_t collector_beat_ns(const struct collector *collector);
 
 struct collector_counts {
-    struct drain_counts drain;
+    struct counters counters;
     const char *idle_source; /* that is asked where switch records do not tell */
-    struct trace_counts trace;
-    uint64_t late_rounds;
+    int32_t hung_pid;        /* the first process whose reading was given up, 0: none */
 };
 
 struct collector_cpu {

@@ -7,6 +7,7 @@
  */
 
 #include "code_map.h"
+#include "counters.h"
 #include "cpu_ticks.h"
 #include "filter.h"
 #include "perf_source.h"
@@ -38,22 +39,6 @@ struct drain_cpu_counts {
     uint64_t filtered;
     uint64_t dropped;
     struct tick_counts ticks;
-};
-
-struct drain_counts {
-    uint64_t truncated_stacks;
-    uint64_t stitched_stacks;    /* of them: brought to their root from earlier ones */
-    uint64_t unproved_stacks;    /* at their root, but not on proof */
-    uint64_t cold_stacks;        /* taken before the tables that they needed had come */
-    struct code_map_counts code; /* as of the last drain_held() */
-    uint64_t mapping_uncertain;
-    uint64_t bad_records;        /* that could not be parsed, of all rings */
-    uint64_t sideband_lost;      /* sideband records that were lost */
-    uint64_t orphan_partials;    /* samples whose stack was to come later, and did not */
-    uint64_t orphan_completions; /* stacks that belong to no sample */
-    uint64_t table_refused;      /* of the process table, and that of the kernel's later code */
-    uint64_t proc_unread;        /* readings of /proc that did not come, or not whole */
-    int32_t proc_hung_pid;       /* the first process whose reading was given up, 0: none */
 };
 
 /* Returned; NULL when there is no memory. */
@@ -113,7 +98,10 @@ bool drain_take_rescan(struct drain *drain);
 void drain_walk(struct drain *drain);
 bool drain_is_walking(const struct drain *drain);
 
-const struct drain_counts *drain_counts(struct drain *drain);
+/* Of the drain and of what it is made of, but the trace; borrowed until the next call. */
+const struct counters *drain_counters(struct drain *drain);
+/* The first process whose reading was given up, 0: none. */
+int32_t drain_hung_pid(const struct drain *drain);
 /* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
  * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
 const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);

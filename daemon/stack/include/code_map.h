@@ -7,6 +7,7 @@
  * each address that was asked for. Belongs to the collector thread.
  */
 
+#include "counters.h"
 #include "module_cache.h"
 #include "process_table.h"
 #include "unwind.h"
@@ -41,9 +42,7 @@ bool code_map_poll(struct code_map *map);
 /* The process table lets go of a file. */
 void code_map_file_gone(struct mapped_file *file);
 
-struct code_map_counts {
-    uint64_t find_count;    /* addresses asked for */
-    uint64_t hit_count;     /* that were remembered */
-    uint64_t unready_count; /* that were settled before their table came, or could be asked for */
-};
-struct code_map_counts code_map_counts(const struct code_map *map);
+/* Borrowed. */
+const struct counters *code_map_counters(const struct code_map *map);
+/* Addresses that were settled before their table came, or could be asked for. */
+uint64_t code_map_unready_count(const struct code_map *map);

@@ -8,6 +8,7 @@
  * collector thread.
  */
 
+#include "counters.h"
 #include "kernel_code.h"
 #include "module_cache.h"
 #include "process_table.h"
@@ -90,11 +91,4 @@ bool trace_finish(struct trace *trace, const char *books_json);
 /* process_table's mapped_file_free_fn; userdata is the trace. */
 void trace_file_gone(struct mapped_file *file, void *userdata);
 
-struct trace_counts {
-    uint64_t modules_unread;    /* files whose functions stay without names */
-    uint64_t mappings_refused;  /* for want of room in somebody's share of a log: frames unknown, */
-    uint64_t names_refused;     /* functions without names, */
-    uint64_t tasks_refused;     /* and samples dropped */
-    uint64_t addresses_refused; /* not noted while their file was being read: no names */
-};
-struct trace_counts trace_counts(const struct trace *trace);
+struct counters trace_counters(const struct trace *trace);
