@@ -11,7 +11,9 @@
  * which it was handed. So a message that carries any is not taken out of the socket, and the socket
  * that holds it is closed elsewhere.
  *
- * Nothing here blocks but elf_worker_free(), which waits a moment for the dead process. Belongs to
+ * Nothing here blocks but the start, which waits a moment for the new process, and
+ * elf_worker_free(), which does for the dead one. Where the new process is late the worker is used
+ * all the same: what is sent to it waits in its socket. Belongs to
  * one thread, and that one must live as long as the worker: it is told to die with it.
  */
 #include "elf_worker.h"
@@ -35,14 +37,16 @@
 
 _Static_assert(ELF_WORKER_FILES_MAX <= DESCRIPTORS_MAX, "a question goes in one message");
 
-#define SEALS        (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define END_WAIT_MS  1000
-#define ERRNO_MAX    4095
-#define MESSAGES_MAX 4096 /* more than a socket's queue holds */
+#define SEALS         (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define START_WAIT_MS 200 /* most begin in 2 ms; the caller serves clients */
+#define END_WAIT_MS   1000
+#define PID_GONE      (-1)
+#define ERRNO_MAX     4095
+#define MESSAGES_MAX  4096 /* more than a socket's queue holds */
 
 struct elf_worker {
     int socket_fd;
-    pid_t pid;  /* 0 once it has been reaped */
+    pid_t pid;  /* 0 until it is known, negative once there is none */
     int status; /* as waitpid() told it */
     uint64_t sequence;
     bool asked;
@@ -70,8 +74,13 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
     }
     worker->socket_fd = take_fd(ours);
     worker->table_fd = -1;
-    int r = elf_worker_starter_spawn(theirs, &worker->pid);
+    int r = elf_worker_starter_ask(theirs, &worker->pid);
+    if (r == 0) {
+        elf_worker_starter_wait(&worker->pid, START_WAIT_MS);
+        r = worker->pid < 0 ? worker->pid : 0;
+    }
     if (r < 0) {
+        worker->pid = PID_GONE;
         elf_worker_free(worker);
         return r;
     }
@@ -135,13 +144,14 @@ bool elf_worker_end(struct elf_worker *worker)
 {
     close_socket(worker);
     worker->table_fd = close_fd(worker->table_fd);
+    elf_worker_starter_wait(&worker->pid, 0);
     if (worker->pid > 0) {
         (void)kill(worker->pid, SIGKILL);
         if (waitpid(worker->pid, &worker->status, WNOHANG) != 0) {
-            worker->pid = 0;
+            worker->pid = PID_GONE;
         }
     }
-    return worker->pid == 0;
+    return worker->pid < 0;
 }
 
 enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker)
@@ -160,11 +170,15 @@ struct elf_worker *elf_worker_free(struct elf_worker *worker)
         return NULL;
     }
     if (!elf_worker_end(worker)) {
+        elf_worker_starter_wait(&worker->pid, END_WAIT_MS);
+    }
+    if (!elf_worker_end(worker) && worker->pid > 0) {
         cleanup_(closep) int pid_fd = pidfd_open(worker->pid, 0);
         struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
         (void)poll(&ended, 1, END_WAIT_MS);
         (void)elf_worker_end(worker);
     }
+    elf_worker_starter_forget(&worker->pid);
     free(worker);
     return NULL;
 }
@@ -176,7 +190,8 @@ int elf_worker_fd(const struct elf_worker *worker)
 
 pid_t elf_worker_pid(const struct elf_worker *worker)
 {
-    return worker->pid;
+    elf_worker_starter_wait(&worker->pid, 0);
+    return worker->pid > 0 ? worker->pid : 0;
 }
 
 static int send_question(struct elf_worker *worker, const struct elf_worker_question *question,

@@ -13,13 +13,17 @@
 #include "cleanup.h"
 #include "descriptors.h"
 #include "elf_worker.h"
+#include "limit_clock.h"
 #include "respawn.h"
 #include "threads.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +36,8 @@ struct spawned {
 static struct {
     pid_t pid; /* whose thread it is; 0: none was started */
     int socket_fd;
+    pid_t *asked[ELF_WORKER_STARTS_MAX]; /* borrowed, the oldest first; NULL: forgotten */
+    size_t asked_count;
 } starter;
 
 /* A descriptor that came with a request (returned: close), or -1 when there will be none. */
@@ -51,7 +57,7 @@ static int receive_request(int socket_fd)
 static int send_request(int socket_fd, int fd)
 {
     const char byte = 0;
-    ssize_t sent = descriptors_send(socket_fd, &byte, sizeof byte, &fd, 1, 0);
+    ssize_t sent = descriptors_send(socket_fd, &byte, sizeof byte, &fd, 1, MSG_DONTWAIT);
     return sent < 0 ? (int)sent : 0;
 }
 
@@ -100,27 +106,78 @@ static int start_thread(void)
     }
     starter.socket_fd = take_fd(ours);
     starter.pid = getpid();
+    starter.asked_count = 0;
     (void)take_fd(theirs);
     return 0;
 }
 
-int elf_worker_starter_spawn(int socket_fd, pid_t *ret_pid)
+int elf_worker_starter_ask(int socket_fd, pid_t *pid)
 {
-    struct spawned spawned;
     int r = start_thread();
-    r = r < 0 ? r : send_request(starter.socket_fd, socket_fd);
     if (r < 0) {
         return r;
     }
-    ssize_t got = -1;
-    do {
-        got = recv(starter.socket_fd, &spawned, sizeof spawned, 0);
-    } while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof spawned) {
-        return -EPIPE;
+    if (starter.asked_count == ELF_WORKER_STARTS_MAX) {
+        return -EAGAIN;
     }
-    if (spawned.error == 0) {
-        *ret_pid = spawned.pid;
+    r = send_request(starter.socket_fd, socket_fd);
+    if (r == 0) {
+        *pid = 0;
+        starter.asked[starter.asked_count++] = pid;
     }
-    return spawned.error;
+    return r;
+}
+
+/* The answer to the first of those that were asked. */
+static void take_answer(const struct spawned *spawned)
+{
+    pid_t *pid = starter.asked[0];
+    starter.asked_count--;
+    memmove(starter.asked, starter.asked + 1, starter.asked_count * sizeof *starter.asked);
+    if (pid != NULL) {
+        *pid = spawned->error == 0 ? spawned->pid : spawned->error;
+    } else if (spawned->error == 0) {
+        (void)kill(spawned->pid, SIGKILL);
+    }
+}
+
+/* The thread is gone: there are no more answers. */
+static void take_end(void)
+{
+    const struct spawned ended = {.error = -EPIPE};
+    while (starter.asked_count > 0) {
+        take_answer(&ended);
+    }
+}
+
+void elf_worker_starter_wait(const pid_t *pid, int wait_ms)
+{
+    const uint64_t until_ns = limit_clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
+    struct spawned spawned;
+    while (starter.asked_count > 0) {
+        ssize_t got = recv(starter.socket_fd, &spawned, sizeof spawned, MSG_DONTWAIT);
+        if (got == (ssize_t)sizeof spawned) {
+            take_answer(&spawned);
+            continue;
+        }
+        if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
+            take_end();
+            return;
+        }
+        uint64_t now_ns = limit_clock_ns();
+        if (*pid != 0 || now_ns >= until_ns) {
+            return;
+        }
+        struct pollfd readable = {.fd = starter.socket_fd, .events = POLLIN};
+        (void)poll(&readable, 1, (int)((until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS));
+    }
+}
+
+void elf_worker_starter_forget(const pid_t *pid)
+{
+    for (size_t i = 0; i < starter.asked_count; i++) {
+        if (starter.asked[i] == pid) {
+            starter.asked[i] = NULL;
+        }
+    }
 }

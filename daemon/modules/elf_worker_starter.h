@@ -12,6 +12,19 @@
 
 #include <sys/types.h>
 
-/* Executes this program anew as the worker, with `socket_fd` (borrowed) as its only descriptor, 3.
- * Waits for the exec. Returns 0, or -errno. */
-int elf_worker_starter_spawn(int socket_fd, pid_t *ret_pid);
+#define ELF_WORKER_STARTS_MAX 32 /* asked for, and not answered yet */
+
+/*
+ * Asks for a process that executes this program anew as the worker, with `socket_fd` (borrowed) as
+ * its only descriptor, 3. `*pid` is 0 until the answer is taken, then the process, or -errno where
+ * there is none; it stays where it is until then. Returns 0, or -errno: -EAGAIN where
+ * ELF_WORKER_STARTS_MAX are under way.
+ */
+int elf_worker_starter_ask(int socket_fd, pid_t *pid);
+
+/* Takes the answers that have come, and waits for that to `pid` for at most so long: a process
+ * begins when the scheduler lets it. */
+void elf_worker_starter_wait(const pid_t *pid, int wait_ms);
+
+/* The answer to `pid` has no place any more: the process is killed when it comes. */
+void elf_worker_starter_forget(const pid_t *pid);

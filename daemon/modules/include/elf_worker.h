@@ -55,7 +55,8 @@ struct elf_worker;
 #define ELF_WORKER_ARGUMENT "--elf-worker"
 _Noreturn void elf_worker_child(int socket_fd);
 
-/* Starts a worker. Returns 0 and an object to release with elf_worker_free() (which ends it), or
+/* Starts a worker, and waits at most 200 ms for its process: one that does not come after that is
+ * one that has died. Returns 0 and an object to release with elf_worker_free() (which ends it), or
  * -errno. */
 int elf_worker_start(const struct elf_worker_config *config, struct elf_worker **ret);
 struct elf_worker *elf_worker_free(struct elf_worker *worker);
@@ -77,7 +78,7 @@ enum elf_worker_trouble elf_worker_trouble(const struct elf_worker *worker);
 
 int elf_worker_fd(
     const struct elf_worker *worker); /* borrowed; readable: a reply, or it has died */
-pid_t elf_worker_pid(const struct elf_worker *worker);
+pid_t elf_worker_pid(const struct elf_worker *worker); /* 0: there is none, or none yet */
 
 /* Sends one request (fds borrowed, debug_fd -1: none), whose table may have `max_bytes`; one may be
  * under way. Returns 0, -EAGAIN, or -EPIPE when it died. */
