@@ -92,10 +92,11 @@ static bool is_inside(const struct cfi_table *table, uint64_t at)
     return cfi_table_find(table, at)->kind != CFI_NONE;
 }
 
-/* Whether a byte is neither the file's own word's nor the first of a function. */
+/* Whether a byte of code is neither the file's own word's nor the first of a function. */
 static bool is_unclaimed(const struct code_rows *rows, uint64_t address)
 {
-    return !code_starts_is_covered(cfi_table_find(rows->table, address)) &&
+    return segments_find(rows->table->segments, rows->table->segment_count, address) != NULL &&
+           !code_starts_is_covered(cfi_table_find(rows->table, address)) &&
            code_starts_find(rows->starts, address) == CODE_START_NONE;
 }
 
@@ -283,13 +284,21 @@ static int add_part_callees(struct code_rows *rows, const struct code_part *part
     return r;
 }
 
+/* Whether a part lies in one of the segments, which alone are mapped as code. */
+static bool is_code(const struct code_rows *rows, uint64_t start, uint64_t bytes)
+{
+    const struct symbol_segment *segment =
+        segments_find(rows->table->segments, rows->table->segment_count, start);
+    return segment != NULL && bytes <= segment->size_bytes - (start - segment->vaddr);
+}
+
 /* One part behind the other: what begins within the last one is not looked at twice. */
 static void note_part(struct code_rows *rows, uint64_t start, uint64_t bytes, uint64_t offset)
 {
     const struct code_part *last =
         rows->part_count == 0 ? NULL : &rows->parts[rows->part_count - 1];
     const struct symbol_segment segment = {.offset = offset, .vaddr = start, .size_bytes = bytes};
-    if (rows->part_count < PARTS_MAX && segment_is_valid(&segment) &&
+    if (rows->part_count < PARTS_MAX && segment_is_valid(&segment) && is_code(rows, start, bytes) &&
         elf_file_has(rows->file, offset, bytes) && (last == NULL || start >= last->end)) {
         rows->parts[rows->part_count++] = (struct code_part){start, start + bytes, offset};
     }
