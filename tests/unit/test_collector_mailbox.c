@@ -4,6 +4,7 @@
  * What one thread puts in the other takes whole, once, and in the order that collector.h promises;
  * who has something to take is woken.
  */
+#include "clock.h"
 #include "collector_mailbox.h"
 
 #include <poll.h>
@@ -151,7 +152,10 @@ static void waits_for_the_walk_and_not_for_ever(void **state)
 {
     struct collector_mailbox *mailbox = *state;
     pthread_t walker;
-    collector_mailbox_await_walk(mailbox, 1000);
+    const uint64_t limit_ns = 20000000;
+    const uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    collector_mailbox_await_walk(mailbox, limit_ns);
+    assert_true(clock_ns(CLOCK_MONOTONIC) - began_ns >= limit_ns);
     assert_int_equal(pthread_create(&walker, NULL, end_walk, mailbox), 0);
     collector_mailbox_await_walk(mailbox, UINT64_C(1000000000000));
     assert_true(has_walked);
