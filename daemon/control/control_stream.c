@@ -42,7 +42,7 @@
 /* With what the kernel puts behind it (320 bytes, some more in kernels that debug) below a page. */
 #define MESSAGE_BYTES ((size_t)3072)
 
-/* A session's longest record and the beginning of a segment must fit (see trace_reader.h). */
+/* A session's longest record and the beginning of a segment must fit (see trace_cursor.h). */
 #define LEAST_ROOM_BYTES ((size_t)65536)
 
 #define NAME_RANDOM_BYTES 16

@@ -12,13 +12,13 @@
 #include "deferred_write.h"
 
 #include "cleanup.h"
-#include "deferred.h"
+#include "deferred_match.h"
 #include "perf_source.h"
 
 struct deferred_write {
     struct deferred_write_config config;
     struct counters counters;
-    struct deferred *deferred;
+    struct deferred_match *deferred;
 };
 
 struct deferred_write *deferred_write_new(const struct deferred_write_config *config)
@@ -28,14 +28,14 @@ struct deferred_write *deferred_write_new(const struct deferred_write_config *co
         return NULL;
     }
     late->config = *config;
-    late->deferred = deferred_new(config->cpu_count);
+    late->deferred = deferred_match_new(config->cpu_count);
     return late->deferred == NULL ? deferred_write_free(late) : late;
 }
 
 struct deferred_write *deferred_write_free(struct deferred_write *late)
 {
     if (late != NULL) {
-        (void)deferred_free(late->deferred);
+        (void)deferred_match_free(late->deferred);
         free(late);
     }
     return NULL;
@@ -46,19 +46,19 @@ void deferred_write_add(struct deferred_write *late, const struct perf_record *r
 {
     const struct process *process =
         process_table_find(late->config.processes, record->pid, record->time_ns);
-    deferred_add_chain(late->deferred, &(struct deferred_chain){
-                                           .tid = record->tid,
-                                           .cookie = record->deferred.cookie,
-                                           .exec_ns = process == NULL ? 0 : process->exec_ns,
-                                           .expected = expected,
-                                           .frames = record->deferred.chain,
-                                           .count = record->deferred.count,
-                                       });
+    deferred_match_add_chain(late->deferred, &(struct deferred_match_chain){
+                                                 .tid = record->tid,
+                                                 .cookie = record->deferred.cookie,
+                                                 .exec_ns = process == NULL ? 0 : process->exec_ns,
+                                                 .expected = expected,
+                                                 .frames = record->deferred.chain,
+                                                 .count = record->deferred.count,
+                                             });
 }
 
 /* Returns how many samples got a stack that does not reach its root. */
-static uint64_t complete(struct deferred_write *late, const struct deferred_open *open,
-                         const struct deferred_chain *chain, enum stack_closed closed)
+static uint64_t complete(struct deferred_write *late, const struct deferred_match_open *open,
+                         const struct deferred_match_chain *chain, enum stack_closed closed)
 {
     struct sample sample = {
         .time_ns = open->first_ns,
@@ -79,7 +79,7 @@ static uint64_t complete(struct deferred_write *late, const struct deferred_open
     return stack_is_truncated(sample.quality) ? open->sample_count : 0;
 }
 
-static bool has_ended(struct deferred_write *late, const struct deferred_open *open)
+static bool has_ended(struct deferred_write *late, const struct deferred_match_open *open)
 {
     struct process *process = process_table_find(late->config.processes, open->pid, open->first_ns);
     const struct thread *thread =
@@ -87,10 +87,10 @@ static bool has_ended(struct deferred_write *late, const struct deferred_open *o
     return thread != NULL && thread->to_ns != TIME_OPEN_NS;
 }
 
-static void give_up(struct deferred_write *late, const struct deferred_open *open,
+static void give_up(struct deferred_write *late, const struct deferred_match_open *open,
                     enum stack_closed otherwise)
 {
-    static const struct deferred_chain none = {0};
+    static const struct deferred_match_chain none = {0};
     enum stack_closed closed = has_ended(late, open) ? STACK_CLOSED_GONE : otherwise;
     (void)complete(late, open, &none, closed);
 }
@@ -99,22 +99,23 @@ static void give_up(struct deferred_write *late, const struct deferred_open *ope
 static void wait_for_chain(struct deferred_write *late, size_t cpu_index, uint64_t cookie,
                            const struct sample *sample, struct process *process)
 {
-    struct deferred_open open;
-    uint64_t id = deferred_open_id(late->deferred, cpu_index, sample->tid, cookie);
-    if (id == 0 && deferred_take_excess(late->deferred, cpu_index, &open)) {
+    struct deferred_match_open open;
+    uint64_t id = deferred_match_open_id(late->deferred, cpu_index, sample->tid, cookie);
+    if (id == 0 && deferred_match_take_excess(late->deferred, cpu_index, &open)) {
         give_up(late, &open, STACK_CLOSED_LIMIT);
     }
     if (!trace_open_partial(late->config.trace, cpu_index, sample, process, &id)) {
         return;
     }
-    late->counters.orphan_partials += deferred_wait(late->deferred, &(struct deferred_open){
-                                                                        .cpu_index = cpu_index,
-                                                                        .pid = sample->pid,
-                                                                        .tid = sample->tid,
-                                                                        .cookie = cookie,
-                                                                        .id = id,
-                                                                        .first_ns = sample->time_ns,
-                                                                    });
+    late->counters.orphan_partials +=
+        deferred_match_wait(late->deferred, &(struct deferred_match_open){
+                                                .cpu_index = cpu_index,
+                                                .pid = sample->pid,
+                                                .tid = sample->tid,
+                                                .cookie = cookie,
+                                                .id = id,
+                                                .first_ns = sample->time_ns,
+                                            });
 }
 
 bool deferred_write_sample(struct deferred_write *late, size_t cpu_index,
@@ -122,8 +123,8 @@ bool deferred_write_sample(struct deferred_write *late, size_t cpu_index,
                            struct process *process, bool *ret_uncertain)
 {
     uint64_t cookie = record->sample.deferred_cookie;
-    struct deferred_chain chain;
-    if (!deferred_find_chain(late->deferred, sample->tid, cookie, sample->time_ns, &chain)) {
+    struct deferred_match_chain chain;
+    if (!deferred_match_find_chain(late->deferred, sample->tid, cookie, sample->time_ns, &chain)) {
         wait_for_chain(late, cpu_index, cookie, sample, process);
         return false;
     }
@@ -138,16 +139,16 @@ uint64_t deferred_write_end_round(struct deferred_write *late, uint64_t horizon_
     bool stopped = horizon_ns == UINT64_MAX;
     uint64_t limit_ns =
         horizon_ns < DEFERRED_WRITE_WAIT_NS ? 0 : horizon_ns - DEFERRED_WRITE_WAIT_NS;
-    struct deferred_open open;
-    struct deferred_chain chain;
+    struct deferred_match_open open;
+    struct deferred_match_chain chain;
     uint64_t truncated_count = 0;
     bool exec = false;
-    while (deferred_take_done(late->deferred, &open, &chain, &exec)) {
+    while (deferred_match_take_done(late->deferred, &open, &chain, &exec)) {
         truncated_count +=
             complete(late, &open, &chain, exec ? STACK_CLOSED_EXEC : STACK_CLOSED_NORMALLY);
     }
-    deferred_end_round(late->deferred);
-    while (deferred_take_expired(late->deferred, stopped ? UINT64_MAX : limit_ns, &open)) {
+    deferred_match_end_round(late->deferred);
+    while (deferred_match_take_expired(late->deferred, stopped ? UINT64_MAX : limit_ns, &open)) {
         give_up(late, &open, stopped ? STACK_CLOSED_STOPPED : STACK_CLOSED_LOST);
     }
     return truncated_count;
@@ -156,6 +157,6 @@ uint64_t deferred_write_end_round(struct deferred_write *late, uint64_t horizon_
 struct counters deferred_write_counters(const struct deferred_write *late)
 {
     struct counters counters = late->counters;
-    counters.orphan_completions = deferred_orphan_count(late->deferred);
+    counters.orphan_completions = deferred_match_orphan_count(late->deferred);
     return counters;
 }

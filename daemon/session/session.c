@@ -21,7 +21,7 @@
 #include "session_books.h"
 #include "session_cpus.h"
 #include "trace.h"
-#include "trace_reader.h"
+#include "trace_cursor.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ struct session {
     struct kernel_code *kernel;
     struct trace *trace;
     struct code_map *code; /* NULL with SESSION_UNWIND_FP */
-    struct trace_reader *reader;
+    struct trace_cursor *reader;
     struct collector *collector;
     sd_event_source *collector_source;
     sd_event_source *duration_source;
@@ -170,7 +170,7 @@ static int make_parts(struct session *session)
 {
     int r = make_trace(session);
     if (r == 0) {
-        r = trace_reader_new(session->buffer, &session->reader);
+        r = trace_cursor_new(session->buffer, &session->reader);
     }
     if (r < 0) {
         return r;
@@ -375,7 +375,7 @@ struct session *session_free(struct session *session)
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);
     (void)kernel_code_free(session->kernel);
-    (void)trace_reader_free(session->reader);
+    (void)trace_cursor_free(session->reader);
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
     (void)session_books_free(session->accounts);
@@ -450,27 +450,27 @@ int session_stop(struct session *session, const char *by, struct fault *reterr)
 
 void session_begin_segment(struct session *session)
 {
-    trace_reader_begin_segment(session->reader);
+    trace_cursor_begin_segment(session->reader);
 }
 
 int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
                  struct session_chunk *ret, struct fault *reterr)
 {
     struct trace_chunk chunk = {0};
-    if (!trace_reader_acknowledge(session->reader, ack)) {
+    if (!trace_cursor_acknowledge(session->reader, ack)) {
         return fault_set_member(reterr, "ack", "no bytes were handed out with sequence %" PRIu64,
                                 ack);
     }
     /* Asked before the read: what comes after it belongs to a later one. */
     bool finished = session->finished;
     if (session->state != SESSION_CREATED) {
-        trace_reader_read(session->reader, capacity_bytes, &chunk);
+        trace_cursor_read(session->reader, capacity_bytes, &chunk);
     }
     *ret = (struct session_chunk){
         .bytes = chunk.bytes,
         .size_bytes = chunk.size_bytes,
         .sequence = chunk.sequence,
-        .end = finished && trace_reader_unread_bytes(session->reader) == chunk.size_bytes,
+        .end = finished && trace_cursor_unread_bytes(session->reader) == chunk.size_bytes,
     };
     return 0;
 }
@@ -541,17 +541,17 @@ struct session_hotplug session_hotplug(const struct session *session)
 
 void session_acknowledge(struct session *session)
 {
-    trace_reader_acknowledge_all(session->reader);
+    trace_cursor_acknowledge_all(session->reader);
 }
 
 uint64_t session_unread_samples(const struct session *session)
 {
-    return trace_reader_unread_samples(session->reader);
+    return trace_cursor_unread_samples(session->reader);
 }
 
 bool session_is_read(const struct session *session)
 {
-    return session->finished && trace_reader_unread_bytes(session->reader) == 0;
+    return session->finished && trace_cursor_unread_bytes(session->reader) == 0;
 }
 
 uint64_t session_silent_ns(const struct session *session)
@@ -565,7 +565,7 @@ struct session_memory session_memory(const struct session *session)
 {
     return (struct session_memory){
         .buffer_bytes = trace_buffer_capacity_bytes(session->buffer),
-        .buffer_used_bytes = trace_reader_unread_bytes(session->reader),
+        .buffer_used_bytes = trace_cursor_unread_bytes(session->reader),
         .ring_bytes = session->source->ring_bytes,
     };
 }

@@ -18,7 +18,7 @@
 #define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64: or 64-bit code; a process may have both */
 
 /* Entries of a chain that comes later, at most: what fits a page of the kernel's. */
-#define DEFERRED_CHAIN_MAX 510
+#define DEFERRED_MATCH_CHAIN_MAX 510
 
 /* The kernel's. */
 struct chain {
@@ -83,7 +83,7 @@ static void take_chain(const struct user_stack *stack, const struct chain *chain
 bool user_stack_take_deferred(const struct user_stack *stack, const uint64_t *entries, size_t count,
                               struct process *process, struct sample *sample)
 {
-    const struct chain chain = {entries, count, count >= DEFERRED_CHAIN_MAX};
+    const struct chain chain = {entries, count, count >= DEFERRED_MATCH_CHAIN_MAX};
     bool unmapped = false;
     take_chain(stack, &chain, process, sample, &unmapped);
     return unmapped;

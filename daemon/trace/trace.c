@@ -50,7 +50,7 @@ struct seen {
 
 struct trace {
     struct trace_config config;
-    struct trace_log *definitions;
+    struct definition_log *definitions;
     struct trace_symbols *symbols;
     struct trace_modules *modules;
     struct trace_names *names;
@@ -81,7 +81,7 @@ static bool write_json(struct trace *trace, enum fxt_known_string name, const ch
     fxt_writer_init(&writer, group, capacity_bytes);
     fxt_write_data(&writer, name, line, (size_t)bytes);
     return fxt_writer_ok(&writer) &&
-           trace_log_put_paid(trace->definitions, group, writer.used_bytes);
+           definition_log_put_paid(trace->definitions, group, writer.used_bytes);
 }
 
 /* In the log that has just been opened nothing is written yet. */
@@ -91,7 +91,7 @@ static bool begin_log(struct trace *trace)
         memset(trace->seen, 0, sizeof trace->seen);
     }
     trace->log_begin_ns = clock_ns(CLOCK_MONOTONIC);
-    trace_log_begin(trace->definitions);
+    definition_log_begin(trace->definitions);
     trace_symbols_begin(trace->symbols);
     trace_modules_begin(trace->modules, trace->log);
     return write_json(trace, FXT_STRING_SESSION, trace->session_json) &&
@@ -134,7 +134,7 @@ static void keep_room(struct trace *trace, size_t room_bytes)
  * all others have to be told again in it. */
 static void keep_shares(struct trace *trace)
 {
-    if (trace_log_is_short(trace->definitions) &&
+    if (definition_log_is_short(trace->definitions) &&
         clock_ns(CLOCK_MONOTONIC) - trace->log_begin_ns >= trace->config.short_ns) {
         change_log(trace);
     }
@@ -156,7 +156,7 @@ int trace_new(const struct trace_config *config, struct trace **ret)
         .stack_count_max = config->max_stack_depth,
     });
     trace->session_json = strdup(config->session_json);
-    trace->definitions = trace_log_new(config->buffer);
+    trace->definitions = definition_log_new(config->buffer);
     trace->names = trace_names_new(trace->definitions);
     trace->symbols = trace_symbols_new(trace->definitions);
     trace->modules = trace->symbols == NULL ? NULL
@@ -183,7 +183,7 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_modules_free(trace->modules);
     (void)trace_symbols_free(trace->symbols);
     (void)trace_names_free(trace->names);
-    (void)trace_log_free(trace->definitions);
+    (void)definition_log_free(trace->definitions);
     (void)trace_lanes_free(trace->lanes);
     (void)trace_groups_free(trace->groups);
     free(trace->session_json);
@@ -411,12 +411,12 @@ void trace_file_gone(struct mapped_file *file, void *userdata)
 
 struct counters trace_counters(const struct trace *trace)
 {
-    const struct trace_log *log = trace->definitions;
+    const struct definition_log *log = trace->definitions;
     return (struct counters){
         .modules_unread = trace_modules_unread_count(trace->modules),
-        .mappings_refused = trace_log_refused_count(log, TRACE_LOG_MAPPING),
-        .names_refused = trace_log_refused_count(log, TRACE_LOG_NAME),
+        .mappings_refused = definition_log_refused_count(log, DEFINITION_MAPPING),
+        .names_refused = definition_log_refused_count(log, DEFINITION_NAME),
         .addresses_refused = trace_modules_refused_count(trace->modules),
-        .tasks_refused = trace_log_refused_count(log, TRACE_LOG_TASK),
+        .tasks_refused = definition_log_refused_count(log, DEFINITION_TASK),
     };
 }

@@ -39,7 +39,7 @@ struct lane {
     struct ring ring;
     _Atomic uint64_t shown;
     _Atomic uint64_t tail; /* what the writer may use again ends here: at a page */
-    _Atomic uint64_t ends[TRACE_LOG_COUNT];
+    _Atomic uint64_t ends[DEFINITION_LOG_COUNT];
     uint64_t marked;       /* the writer's own, as the next */
     uint64_t reserved;     /* bytes that are kept free for what is to come */
     uint64_t limit;        /* the reader's own, as the next: up to where it may take */
@@ -49,7 +49,7 @@ struct lane {
 
 struct trace_buffer {
     size_t cpu_count;
-    struct ring logs[TRACE_LOG_COUNT];
+    struct ring logs[DEFINITION_LOG_COUNT];
     _Atomic uint64_t open_log;     /* the one that is being written */
     _Atomic uint64_t needed_log;   /* the oldest one whose memory is in use */
     _Atomic uint64_t sample_count; /* that have been put */
@@ -100,7 +100,7 @@ struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t log_bytes, size_t
     atomic_init(&buffer->open_log, 1);
     atomic_init(&buffer->needed_log, 1);
     bool mapped = true;
-    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+    for (size_t i = 0; i < DEFINITION_LOG_COUNT; i++) {
         mapped = mapped && map_ring(&buffer->logs[i], log_bytes);
     }
     for (size_t i = 0; i < cpu_count; i++) {
@@ -114,7 +114,7 @@ struct trace_buffer *trace_buffer_free(struct trace_buffer *buffer)
     if (buffer == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+    for (size_t i = 0; i < DEFINITION_LOG_COUNT; i++) {
         unmap_ring(&buffer->logs[i]);
     }
     for (size_t i = 0; i < buffer->cpu_count; i++) {
@@ -170,7 +170,7 @@ static const struct ring *find_ring(const struct trace_buffer *buffer, size_t la
                                     uint64_t *ret_used_bytes)
 {
     if (lane_index == TRACE_LANE_DEFINITIONS) {
-        const struct ring *log = &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT];
+        const struct ring *log = &buffer->logs[log_number(buffer) % DEFINITION_LOG_COUNT];
         *ret_used_bytes = atomic_load_explicit(&log->head, memory_order_relaxed);
         return log;
     }
@@ -217,7 +217,7 @@ bool trace_buffer_put_samples(struct trace_buffer *buffer, size_t lane_index, co
         return false;
     }
     struct ring *ring = lane_index == TRACE_LANE_DEFINITIONS
-                            ? &buffer->logs[log_number(buffer) % TRACE_LOG_COUNT]
+                            ? &buffer->logs[log_number(buffer) % DEFINITION_LOG_COUNT]
                             : &buffer->lanes[lane_index - TRACE_LANE_CPU(0)].ring;
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     uint64_t header = group_bytes | (uint64_t)sample_count << SIZE_BITS;
@@ -250,18 +250,18 @@ bool trace_buffer_has_log(const struct trace_buffer *buffer)
 {
     return log_number(buffer) + 1 -
                atomic_load_explicit(&buffer->needed_log, memory_order_acquire) <
-           TRACE_LOG_COUNT;
+           DEFINITION_LOG_COUNT;
 }
 
 void trace_buffer_next_log(struct trace_buffer *buffer)
 {
     assert(trace_buffer_has_log(buffer));
     uint64_t closed = log_number(buffer);
-    struct ring *opened = &buffer->logs[(closed + 1) % TRACE_LOG_COUNT];
+    struct ring *opened = &buffer->logs[(closed + 1) % DEFINITION_LOG_COUNT];
     trace_buffer_mark(buffer);
     for (size_t i = 0; i < buffer->cpu_count; i++) {
         struct lane *lane = &buffer->lanes[i];
-        atomic_store_explicit(&lane->ends[closed % TRACE_LOG_COUNT], lane->marked,
+        atomic_store_explicit(&lane->ends[closed % DEFINITION_LOG_COUNT], lane->marked,
                               memory_order_relaxed);
     }
     atomic_store_explicit(&opened->head, 0, memory_order_relaxed);
@@ -280,10 +280,10 @@ static void look(struct trace_buffer *buffer)
         atomic_load_explicit(&buffer->open_log, memory_order_acquire) != buffer->log;
     for (size_t i = 0; buffer->log_closed && i < buffer->cpu_count; i++) {
         struct lane *lane = &buffer->lanes[i];
-        lane->limit =
-            atomic_load_explicit(&lane->ends[buffer->log % TRACE_LOG_COUNT], memory_order_relaxed);
+        lane->limit = atomic_load_explicit(&lane->ends[buffer->log % DEFINITION_LOG_COUNT],
+                                           memory_order_relaxed);
     }
-    buffer->log_limit = atomic_load_explicit(&buffer->logs[buffer->log % TRACE_LOG_COUNT].head,
+    buffer->log_limit = atomic_load_explicit(&buffer->logs[buffer->log % DEFINITION_LOG_COUNT].head,
                                              memory_order_acquire);
 }
 
@@ -343,8 +343,9 @@ size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capaci
     size_t cpu_count = buffer->cpu_count;
     assert(cpu_count > 0);
     look(buffer);
-    size_t taken = take_groups(&buffer->logs[buffer->log % TRACE_LOG_COUNT], &buffer->log_taken,
-                               buffer->log_limit, bytes, capacity_bytes, &buffer->taken_samples);
+    size_t taken =
+        take_groups(&buffer->logs[buffer->log % DEFINITION_LOG_COUNT], &buffer->log_taken,
+                    buffer->log_limit, bytes, capacity_bytes, &buffer->taken_samples);
     bool emptied = buffer->log_taken == buffer->log_limit;
     for (size_t i = 0; emptied && i < cpu_count; i++) {
         struct lane *lane = &buffer->lanes[(buffer->next_lane + i) % cpu_count];
@@ -363,7 +364,7 @@ static void release_logs(struct trace_buffer *buffer)
     uint64_t needed = atomic_load_explicit(&buffer->needed_log, memory_order_relaxed);
     find_log(buffer);
     for (; needed < buffer->log; needed++) {
-        struct ring *ring = &buffer->logs[needed % TRACE_LOG_COUNT];
+        struct ring *ring = &buffer->logs[needed % DEFINITION_LOG_COUNT];
         (void)madvise(ring->bytes, ring->capacity_bytes, MADV_DONTNEED);
     }
     atomic_store_explicit(&buffer->needed_log, needed, memory_order_release);
@@ -405,8 +406,8 @@ size_t trace_buffer_waiting_bytes(const struct trace_buffer *buffer)
     uint64_t open = atomic_load_explicit(&buffer->open_log, memory_order_acquire);
     uint64_t waiting = 0;
     for (uint64_t log = buffer->log; log <= open; log++) {
-        waiting +=
-            atomic_load_explicit(&buffer->logs[log % TRACE_LOG_COUNT].head, memory_order_acquire);
+        waiting += atomic_load_explicit(&buffer->logs[log % DEFINITION_LOG_COUNT].head,
+                                        memory_order_acquire);
     }
     waiting -= buffer->log_taken;
     for (size_t i = 0; i < buffer->cpu_count; i++) {
@@ -424,7 +425,7 @@ size_t trace_buffer_log_bytes(const struct trace_buffer *buffer)
 size_t trace_buffer_capacity_bytes(const struct trace_buffer *buffer)
 {
     size_t capacity = 0;
-    for (size_t i = 0; i < TRACE_LOG_COUNT; i++) {
+    for (size_t i = 0; i < DEFINITION_LOG_COUNT; i++) {
         capacity += buffer->logs[i].capacity_bytes;
     }
     for (size_t i = 0; i < buffer->cpu_count; i++) {

@@ -15,7 +15,7 @@
 #define FLAGS_READ_EXECUTE 5 /* ELF p_flags */
 #define NOTES_BEGIN        16
 
-bool trace_definition_write(struct trace_log *log, const struct shown_mapping *shown,
+bool trace_definition_write(struct definition_log *log, const struct shown_mapping *shown,
                             const struct definition *definition)
 {
     uint64_t group[128];
@@ -40,7 +40,7 @@ bool trace_definition_write(struct trace_log *log, const struct shown_mapping *s
                                 .vaddr = definition->vaddr,
                             });
     return fxt_writer_ok(&writer) &&
-           trace_log_put(log, definition->owner, definition->kind, group, writer.used_bytes);
+           definition_log_put(log, definition->owner, definition->kind, group, writer.used_bytes);
 }
 
 /* What the module's segments say of the place where file_offset is mapped; else the offset itself.
@@ -58,7 +58,7 @@ static uint64_t mapped_vaddr(const struct symbol_table *table, uint64_t file_off
     return file_offset;
 }
 
-bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapping *shown,
+bool trace_definition_write_scope(struct definition_log *log, const struct shown_mapping *shown,
                                   uint32_t owner, const struct symbol_scope *scope)
 {
     const struct symbol_table *table = &scope->module->symbols;
@@ -66,7 +66,7 @@ bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapp
         log, shown,
         &(struct definition){
             .owner = owner,
-            .kind = TRACE_LOG_MAPPING,
+            .kind = DEFINITION_MAPPING,
             .vaddr = mapped_vaddr(table, shown->file_offset, shown->size_bytes),
             .name = scope->name,
             .build_id = scope->build_id,

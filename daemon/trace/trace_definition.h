@@ -5,7 +5,7 @@
  * The pair of records that says what is mapped where, and the notes that its writers keep of it.
  */
 
-#include "trace_log.h"
+#include "definition_log.h"
 #include "trace_symbols.h"
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct shown_mapping {
 /* Under which name a mapping stands, and who pays for it. */
 struct definition {
     uint32_t owner;
-    enum trace_log_kind kind;
+    enum definition_log_kind kind;
     uint64_t vaddr; /* the module's address of the mapping's start */
     const char *name;
     const uint8_t *build_id;
@@ -33,11 +33,11 @@ struct definition {
 };
 
 /* The two records that define a mapping, in one group. False: refused. */
-bool trace_definition_write(struct trace_log *log, const struct shown_mapping *shown,
+bool trace_definition_write(struct definition_log *log, const struct shown_mapping *shown,
                             const struct definition *definition);
 
 /* The same, of a mapping whose file has been read. */
-bool trace_definition_write_scope(struct trace_log *log, const struct shown_mapping *shown,
+bool trace_definition_write_scope(struct definition_log *log, const struct shown_mapping *shown,
                                   uint32_t owner, const struct symbol_scope *scope);
 
 /* Makes room for one more element; false when there is no memory or `max` is reached. */

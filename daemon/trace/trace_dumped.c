@@ -152,7 +152,7 @@ static bool show(struct made_shared *shared, const struct dumped_code *code,
     return trace_definition_write(
         shared->log, &shown,
         &(struct definition){
-            .owner = code->owner, .kind = TRACE_LOG_TASK, .vaddr = piece->vaddr, .name = name});
+            .owner = code->owner, .kind = DEFINITION_TASK, .vaddr = piece->vaddr, .name = name});
 }
 
 /* Says that nobody knows whose [start, end) is from a time on. */

@@ -67,7 +67,7 @@ struct trace_file {
 };
 
 struct trace_files {
-    struct trace_log *log;
+    struct definition_log *log;
     struct module_cache *cache;
     struct trace_symbols *symbols;
     struct trace_wants *wants; /* owned */
@@ -85,7 +85,7 @@ struct trace_files {
     uint64_t refused_count; /* of files that are refused now */
 };
 
-struct trace_files *trace_files_new(struct trace_log *log, struct module_cache *cache,
+struct trace_files *trace_files_new(struct definition_log *log, struct module_cache *cache,
                                     struct trace_symbols *symbols)
 {
     struct trace_files *files = calloc(1, sizeof *files);
@@ -228,8 +228,10 @@ bool trace_file_define(struct trace_files *files, struct trace_file *file, uint3
         return trace_definition_write_scope(files->log, shown, owner, file->scope);
     }
     /* Until the file itself has been read, under no build-id: see trace_symbols_name_by_inode(). */
-    const struct definition definition = {
-        .owner = owner, .kind = TRACE_LOG_MAPPING, .vaddr = shown->file_offset, .name = file->name};
+    const struct definition definition = {.owner = owner,
+                                          .kind = DEFINITION_MAPPING,
+                                          .vaddr = shown->file_offset,
+                                          .name = file->name};
     if (!trace_definition_write(files->log, shown, &definition)) {
         return false;
     }

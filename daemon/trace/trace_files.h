@@ -7,16 +7,16 @@
  * trace_modules.c only; belongs to the collector thread.
  */
 
+#include "definition_log.h"
 #include "module_cache.h"
 #include "trace_definition.h"
-#include "trace_log.h"
 #include "trace_symbols.h"
 
 struct trace_files;
 struct trace_file;
 
 /* Returned; NULL when there is no memory. All borrowed. */
-struct trace_files *trace_files_new(struct trace_log *log, struct module_cache *cache,
+struct trace_files *trace_files_new(struct definition_log *log, struct module_cache *cache,
                                     struct trace_symbols *symbols);
 struct trace_files *trace_files_free(struct trace_files *files);
 

@@ -83,7 +83,7 @@ static struct trace_jit *free_jit(struct made_shared *shared, struct trace_jit *
     return NULL;
 }
 
-struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *cache,
+struct trace_jits *trace_jits_new(struct definition_log *log, struct module_cache *cache,
                                   struct trace_symbols *symbols)
 {
     struct trace_jits *jits = calloc(1, sizeof *jits);

@@ -18,7 +18,7 @@ struct trace_jits;
 struct trace_jit;
 
 /* Returned; NULL when there is no memory. All borrowed. */
-struct trace_jits *trace_jits_new(struct trace_log *log, struct module_cache *cache,
+struct trace_jits *trace_jits_new(struct definition_log *log, struct module_cache *cache,
                                   struct trace_symbols *symbols);
 struct trace_jits *trace_jits_free(struct trace_jits *jits);
 

@@ -24,7 +24,7 @@
 #define CODE_ALIGN_BYTES ((uint64_t)16)
 
 struct trace_kernel {
-    struct trace_log *log;
+    struct definition_log *log;
     struct trace_symbols *symbols;
     struct trace_files *files;
     struct kernel_code *code;
@@ -35,7 +35,7 @@ struct trace_kernel {
     uint32_t seen_epoch; /* of the code, when it was last gone through */
 };
 
-struct trace_kernel *trace_kernel_new(struct trace_log *log, struct trace_symbols *symbols,
+struct trace_kernel *trace_kernel_new(struct definition_log *log, struct trace_symbols *symbols,
                                       struct trace_files *files, struct kernel_code *code)
 {
     struct trace_kernel *kernel = calloc(1, sizeof *kernel);
@@ -69,7 +69,7 @@ static bool define(const struct trace_kernel *kernel, const struct shown_mapping
     return trace_definition_write(
         kernel->log, shown,
         &(struct definition){
-            .owner = TRACE_OWNER_KERNEL, .kind = TRACE_LOG_TASK, .vaddr = vaddr, .name = name});
+            .owner = TRACE_OWNER_KERNEL, .kind = DEFINITION_TASK, .vaddr = vaddr, .name = name});
 }
 
 static bool define_kernel(struct trace_kernel *kernel)

@@ -14,7 +14,7 @@
 struct trace_kernel;
 
 /* Returned; NULL when there is no memory. All borrowed; `code` may be NULL. */
-struct trace_kernel *trace_kernel_new(struct trace_log *log, struct trace_symbols *symbols,
+struct trace_kernel *trace_kernel_new(struct definition_log *log, struct trace_symbols *symbols,
                                       struct trace_files *files, struct kernel_code *code);
 struct trace_kernel *trace_kernel_free(struct trace_kernel *kernel);
 

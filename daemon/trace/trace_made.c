@@ -156,7 +156,7 @@ static bool show(struct made_shared *shared, const struct made_code *code,
     return trace_definition_write(
         shared->log, &shown,
         &(struct definition){
-            .owner = code->owner, .kind = TRACE_LOG_TASK, .vaddr = vaddr, .name = name});
+            .owner = code->owner, .kind = DEFINITION_TASK, .vaddr = vaddr, .name = name});
 }
 
 /* Says that nobody knows whose it was from that time on. False: refused. */
@@ -191,7 +191,7 @@ static bool show_region(struct made_shared *shared, const struct made_code *code
     bool written = trace_definition_write(
         shared->log, &shown,
         &(struct definition){.owner = code->owner,
-                             .kind = is_first ? TRACE_LOG_MAPPING : TRACE_LOG_TASK,
+                             .kind = is_first ? DEFINITION_MAPPING : DEFINITION_TASK,
                              .vaddr = region->start,
                              .name = is_first ? code->name : UNKNOWN_NAME});
     return written || is_first; /* unnamed is not misread */
@@ -224,7 +224,7 @@ bool made_define(struct made_shared *shared, struct made_code *code,
     bool is_made = code->map.epoch == 1 && code->map.epoch_ns <= region->from_ns;
     const struct definition definition = {
         .owner = code->owner,
-        .kind = TRACE_LOG_MAPPING,
+        .kind = DEFINITION_MAPPING,
         .vaddr = is_made ? region->start : vaddr,
         .name = is_made ? code->name : name,
     };
@@ -537,8 +537,10 @@ static void close_region(struct made_shared *shared, struct made_code *code,
         return;
     }
     hidden.from_ns = from_ns > region->from_ns ? from_ns : region->from_ns;
-    const struct definition definition = {
-        .owner = code->owner, .kind = TRACE_LOG_TASK, .vaddr = region->start, .name = UNKNOWN_NAME};
+    const struct definition definition = {.owner = code->owner,
+                                          .kind = DEFINITION_TASK,
+                                          .vaddr = region->start,
+                                          .name = UNKNOWN_NAME};
     (void)trace_definition_write(shared->log, &hidden, &definition);
     if (line != NULL) {
         add_line(shared, code, line, hash);

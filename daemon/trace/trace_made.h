@@ -20,7 +20,7 @@
 
 /* What all of them share. */
 struct made_shared {
-    struct trace_log *log;
+    struct definition_log *log;
     struct trace_symbols *symbols;
     struct jit_clock clock;
     struct dump_clock dump_clock;

@@ -25,7 +25,7 @@
 #define USER_SPACE_BYTES (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
 struct trace_modules {
-    struct trace_log *log;
+    struct definition_log *log;
     struct trace_symbols *symbols;
     struct trace_files *files; /* owned, as the next */
     struct trace_jits *jits;
@@ -34,7 +34,7 @@ struct trace_modules {
     uint64_t unread_count;
 };
 
-struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
+struct trace_modules *trace_modules_new(struct definition_log *log, struct module_cache *cache,
                                         struct trace_symbols *symbols, struct kernel_code *kernel)
 {
     struct trace_modules *modules = calloc(1, sizeof *modules);
@@ -93,7 +93,7 @@ static bool define_without_file(struct trace_modules *modules, struct trace_jit 
     (void)utf8_clean(name, sizeof name, path, strlen(path));
     const struct definition definition = {
         .owner = owner,
-        .kind = TRACE_LOG_MAPPING,
+        .kind = DEFINITION_MAPPING,
         .name = name,
         .vaddr = strcmp(path, "[anon]") == 0 ? shown->start : shown->file_offset,
     };
@@ -102,8 +102,8 @@ static bool define_without_file(struct trace_modules *modules, struct trace_jit 
 }
 
 /* That nobody knows what is there. */
-static bool write_unknown(struct trace_modules *modules, uint32_t owner, enum trace_log_kind kind,
-                          const struct shown_mapping *shown)
+static bool write_unknown(struct trace_modules *modules, uint32_t owner,
+                          enum definition_log_kind kind, const struct shown_mapping *shown)
 {
     return trace_definition_write(modules->log, shown,
                                   &(struct definition){
@@ -136,7 +136,7 @@ bool trace_modules_process(struct trace_modules *modules, struct process *proces
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
-    if (!write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown)) {
+    if (!write_unknown(modules, process->owner, DEFINITION_TASK, &shown)) {
         return false;
     }
     process->next_module_id = full ? process->next_module_id : shown.module_id;
@@ -171,7 +171,7 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
     if (process->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
         shown.module_id = LAST_MODULE_ID;
-        if (!write_unknown(modules, process->owner, TRACE_LOG_MAPPING, &shown)) {
+        if (!write_unknown(modules, process->owner, DEFINITION_MAPPING, &shown)) {
             return false;
         }
         modules->unread_count++;
@@ -209,7 +209,7 @@ static bool define_unknown(struct trace_modules *modules, const struct process *
         .size_bytes = PAGE_BYTES,
         .from_ns = time_ns,
     };
-    return write_unknown(modules, process->owner, TRACE_LOG_TASK, &shown);
+    return write_unknown(modules, process->owner, DEFINITION_TASK, &shown);
 }
 
 /*

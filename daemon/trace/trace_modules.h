@@ -9,16 +9,16 @@
  * collector thread.
  */
 
+#include "definition_log.h"
 #include "kernel_code.h"
 #include "module_cache.h"
 #include "process_table.h"
-#include "trace_log.h"
 #include "trace_symbols.h"
 
 struct trace_modules;
 
 /* Returned; NULL when there is no memory. All borrowed; `kernel` may be NULL. */
-struct trace_modules *trace_modules_new(struct trace_log *log, struct module_cache *cache,
+struct trace_modules *trace_modules_new(struct definition_log *log, struct module_cache *cache,
                                         struct trace_symbols *symbols, struct kernel_code *kernel);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 

@@ -32,13 +32,13 @@ struct interned {
 };
 
 struct trace_names {
-    struct trace_log *log;
+    struct definition_log *log;
     uint32_t log_number;
     uint16_t next_index;
     struct interned table[BUCKETS]; /* open addressing; half full at the most */
 };
 
-struct trace_names *trace_names_new(struct trace_log *log)
+struct trace_names *trace_names_new(struct definition_log *log)
 {
     struct trace_names *names = calloc(1, sizeof *names);
     if (names != NULL) {
@@ -87,7 +87,7 @@ static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_nam
         fxt_write_name(&writer, &name);
     }
     if (!fxt_writer_ok(&writer) ||
-        !trace_log_put(names->log, owner, TRACE_LOG_TASK, group, writer.used_bytes)) {
+        !definition_log_put(names->log, owner, DEFINITION_TASK, group, writer.used_bytes)) {
         return false;
     }
     if (defines) {

@@ -6,15 +6,15 @@
  * holds, once in a log, before the first sample that can bear it. Belongs to the collector thread.
  */
 
+#include "definition_log.h"
 #include "process_table.h"
-#include "trace_log.h"
 
 #include <stdbool.h>
 
 struct trace_names;
 
 /* Returned; NULL when there is no memory. `log` is borrowed. */
-struct trace_names *trace_names_new(struct trace_log *log);
+struct trace_names *trace_names_new(struct definition_log *log);
 struct trace_names *trace_names_free(struct trace_names *names);
 
 /*

@@ -26,7 +26,7 @@
 #define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)
 
 struct trace_symbols {
-    struct trace_log *log;
+    struct definition_log *log;
     struct symbol_scope *buckets[SCOPE_BUCKETS];       /* by wanted name */
     struct symbol_scope *named_buckets[SCOPE_BUCKETS]; /* by the name they have */
     size_t scope_count;
@@ -46,7 +46,7 @@ struct named_function {
     uint32_t owner; /* who pays for its line */
 };
 
-struct trace_symbols *trace_symbols_new(struct trace_log *log)
+struct trace_symbols *trace_symbols_new(struct definition_log *log)
 {
     struct trace_symbols *symbols = calloc(1, sizeof *symbols);
     if (symbols != NULL) {
@@ -235,7 +235,7 @@ bool trace_symbols_flush(struct trace_symbols *symbols)
     fxt_writer_init(&writer, symbols->group, sizeof symbols->group);
     fxt_write_data(&writer, FXT_STRING_SYMBOLS, symbols->staging, symbols->staged_bytes);
     if (!fxt_writer_ok(&writer) ||
-        !trace_log_put_paid(symbols->log, symbols->group, writer.used_bytes)) {
+        !definition_log_put_paid(symbols->log, symbols->group, writer.used_bytes)) {
         return false;
     }
     symbols->staged_bytes = 0;
@@ -273,14 +273,14 @@ static enum staging stage(struct trace_symbols *symbols, const struct named_func
 {
     /* A long name takes long to print: not for who has no room for it anyway. */
     size_t least_bytes = strnlen(named->name, ESCAPED_NAME_BYTES - 1);
-    if (!trace_log_may_pay(symbols->log, named->owner, TRACE_LOG_NAME, least_bytes)) {
+    if (!definition_log_may_pay(symbols->log, named->owner, DEFINITION_NAME, least_bytes)) {
         return STAGING_REFUSED;
     }
     size_t bytes = print_line(symbols, named);
     if (sizeof symbols->staging - symbols->staged_bytes < bytes && !trace_symbols_flush(symbols)) {
         return STAGING_NO_ROOM;
     }
-    if (!trace_log_pay(symbols->log, named->owner, TRACE_LOG_NAME, bytes)) {
+    if (!definition_log_pay(symbols->log, named->owner, DEFINITION_NAME, bytes)) {
         return STAGING_REFUSED;
     }
     memcpy(symbols->staging + symbols->staged_bytes, symbols->line, bytes);

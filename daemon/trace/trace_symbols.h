@@ -8,8 +8,8 @@
  * nobody else's frames.
  */
 
+#include "definition_log.h"
 #include "module_cache.h"
-#include "trace_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct symbol_scope {
 };
 
 /* Returned; NULL when there is no memory. `log` is borrowed. */
-struct trace_symbols *trace_symbols_new(struct trace_log *log);
+struct trace_symbols *trace_symbols_new(struct definition_log *log);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
 
 /*

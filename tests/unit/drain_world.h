@@ -157,9 +157,9 @@ static inline const char *read_all(struct ring_world *world)
     size_t used = 0;
     text[0] = '\0';
     trace_poll(world->trace);
-    trace_reader_begin_segment(world->reader);
-    trace_reader_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
-    assert_true(trace_reader_acknowledge(world->reader, chunk.sequence));
+    trace_cursor_begin_segment(world->reader);
+    trace_cursor_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
+    assert_true(trace_cursor_acknowledge(world->reader, chunk.sequence));
     for (size_t at = 0; at < chunk.size_bytes;) {
         struct fxt_record record;
         assert_int_equal(fxt_reader_next(reader, (const uint8_t *)chunk.bytes + at,

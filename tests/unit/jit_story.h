@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "fxt_reader.h"
 #include "perf_map.h"
-#include "trace_reader.h"
+#include "trace_cursor.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -110,9 +110,9 @@ void module_ticket_release(struct module_ticket *ticket)
 
 struct world {
     struct trace_buffer *buffer;
-    struct trace_reader *chunks;
+    struct trace_cursor *chunks;
     struct fxt_reader *reader;
-    struct trace_log *log;
+    struct definition_log *log;
     struct trace_symbols *symbols;
     struct trace_jits *jits;
     struct process process;
@@ -176,13 +176,13 @@ static int set_up(void **state)
     is_rewritten = false;
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, 4096);
     world->reader = fxt_reader_new();
-    world->log = trace_log_new(world->buffer);
+    world->log = definition_log_new(world->buffer);
     world->symbols = trace_symbols_new(world->log);
     world->jits = trace_jits_new(world->log, NULL, world->symbols);
     world->process = (struct process){.pid = 7, .from_ns = 50, .start_time_ns = 49};
     world->mapped_ns = clock_ns(CLOCK_BOOTTIME) - MAPPED_NS;
     *state = world;
-    return trace_reader_new(world->buffer, &world->chunks);
+    return trace_cursor_new(world->buffer, &world->chunks);
 }
 
 static int tear_down(void **state)
@@ -190,8 +190,8 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)trace_jits_free(world->jits);
     (void)trace_symbols_free(world->symbols);
-    (void)trace_log_free(world->log);
-    (void)trace_reader_free(world->chunks);
+    (void)definition_log_free(world->log);
+    (void)trace_cursor_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);
     free(world);
@@ -235,7 +235,7 @@ static const char *read_all(struct world *world)
     world->text[0] = '\0';
     assert_true(trace_symbols_flush(world->symbols));
     do {
-        trace_reader_read(world->chunks, BUFFER_BYTES, &chunk);
+        trace_cursor_read(world->chunks, BUFFER_BYTES, &chunk);
         for (size_t at = 0; at < chunk.size_bytes;) {
             struct fxt_record record;
             assert_int_equal(fxt_reader_next(world->reader, (const uint8_t *)chunk.bytes + at,
@@ -244,7 +244,7 @@ static const char *read_all(struct world *world)
             describe(world, &record);
             at += record.size_bytes;
         }
-        assert_true(trace_reader_acknowledge(world->chunks, chunk.sequence));
+        assert_true(trace_cursor_acknowledge(world->chunks, chunk.sequence));
     } while (chunk.size_bytes > 0);
     return world->text;
 }

@@ -70,7 +70,7 @@ static bool make_trace(struct ring_world *world, const struct ring_world_options
                                         .cpu_count = options->cpu_count,
                                         .session_json = "{}",
                                         .max_stack_depth = options->max_stack_depth};
-    return world->buffer != NULL && trace_reader_new(world->buffer, &world->reader) == 0 &&
+    return world->buffer != NULL && trace_cursor_new(world->buffer, &world->reader) == 0 &&
            trace_new(&config, &world->trace) == 0;
 }
 
@@ -125,7 +125,7 @@ struct ring_world *ring_world_free(struct ring_world *world)
         fake_module_table_free();
         (void)filter_free(world->filter);
         (void)trace_free(world->trace);
-        (void)trace_reader_free(world->reader);
+        (void)trace_cursor_free(world->reader);
         (void)trace_buffer_free(world->buffer);
         free(world);
     }
@@ -157,12 +157,12 @@ uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
     size_t size_bytes = 0;
     struct trace_chunk chunk = {0};
     (void)trace_finish(world->trace, "{\"books\":1}");
-    trace_reader_begin_segment(world->reader);
+    trace_cursor_begin_segment(world->reader);
     while (file != NULL) {
-        trace_reader_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
+        trace_cursor_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
         if (chunk.size_bytes == 0 ||
             grow_from(file, capacity, size_bytes + chunk.size_bytes, FILE_BYTES_MIN) < 0 ||
-            !trace_reader_acknowledge(world->reader, chunk.sequence)) {
+            !trace_cursor_acknowledge(world->reader, chunk.sequence)) {
             break;
         }
         memcpy(file + size_bytes, chunk.bytes, chunk.size_bytes);

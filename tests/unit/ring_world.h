@@ -10,7 +10,7 @@
 #include "drain.h"
 #include "fake_module_cache.h"
 #include "fake_proc_pool.h"
-#include "trace_reader.h"
+#include "trace_cursor.h"
 
 #include "perf_abi.h"
 
@@ -50,7 +50,7 @@ struct ring_world {
     struct code_map *code; /* NULL with frame pointers alone */
     struct trace_buffer *buffer;
     struct trace *trace;
-    struct trace_reader *reader;
+    struct trace_cursor *reader;
     struct process_table *processes;
     struct filter *filter;
     struct drain *drain; /* started */

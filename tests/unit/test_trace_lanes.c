@@ -14,8 +14,8 @@
 #include "fxt_reader.h"
 #include "fxt_writer.h"
 #include "loaded_recording.h"
+#include "trace_cursor.h"
 #include "trace_lanes.h"
-#include "trace_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct world {
     struct trace_buffer *buffer;
     struct trace_lanes *lanes;
     struct trace_groups *groups;
-    struct trace_reader *reader;
+    struct trace_cursor *reader;
     struct made made[SAMPLES_MAX]; /* by time */
     size_t made_count;
     size_t dropped_count;
@@ -65,13 +65,13 @@ static struct world *new_world(uint64_t seed, size_t lane_bytes)
     world->lanes = trace_lanes_new(&(struct trace_lanes_config){
         .buffer = world->buffer, .cpus = cpus, .cpu_count = 2, .stack_count_max = DEPTH_MAX});
     world->file = malloc(FILE_BYTES);
-    assert_int_equal(trace_reader_new(world->buffer, &world->reader), 0);
+    assert_int_equal(trace_cursor_new(world->buffer, &world->reader), 0);
     return world;
 }
 
 static void free_world(struct world *world)
 {
-    (void)trace_reader_free(world->reader);
+    (void)trace_cursor_free(world->reader);
     (void)trace_lanes_free(world->lanes);
     (void)trace_groups_free(world->groups);
     (void)trace_buffer_free(world->buffer);
@@ -130,11 +130,11 @@ static void read_all(struct world *world)
     trace_buffer_mark(world->buffer);
     trace_buffer_show(world->buffer);
     do {
-        trace_reader_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
+        trace_cursor_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
         assert_true(world->file_bytes + chunk.size_bytes <= FILE_BYTES);
         memcpy(world->file + world->file_bytes, chunk.bytes, chunk.size_bytes);
         world->file_bytes += chunk.size_bytes;
-        assert_true(trace_reader_acknowledge(world->reader, chunk.sequence));
+        assert_true(trace_cursor_acknowledge(world->reader, chunk.sequence));
     } while (chunk.size_bytes > 0);
 }
 

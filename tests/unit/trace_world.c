@@ -142,7 +142,7 @@ static int set_up_lanes(void **state, size_t lane_bytes)
                                   .session_json = "{\"s\":1}",
                                   .short_ns = UINT64_MAX,
                                   .max_stack_depth = 4};
-    if (trace_reader_new(world->buffer, &world->chunks) < 0 ||
+    if (trace_cursor_new(world->buffer, &world->chunks) < 0 ||
         trace_new(&config, &world->trace) < 0) {
         return -1;
     }
@@ -166,7 +166,7 @@ int tear_down(void **state)
     struct world *world = *state;
     (void)process_table_free(world->processes);
     (void)trace_free(world->trace);
-    (void)trace_reader_free(world->chunks);
+    (void)trace_cursor_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);
     free(world);
@@ -258,9 +258,9 @@ const char *read_shown(struct world *world)
     size_t used = 0;
     world->text[0] = '\0';
     do {
-        trace_reader_read(world->chunks, BUFFER_BYTES, &chunk);
+        trace_cursor_read(world->chunks, BUFFER_BYTES, &chunk);
         used = describe_chunk(world, &chunk, used);
-        assert_true(trace_reader_acknowledge(world->chunks, chunk.sequence));
+        assert_true(trace_cursor_acknowledge(world->chunks, chunk.sequence));
     } while (chunk.size_bytes > 0);
     return world->text;
 }

@@ -8,7 +8,7 @@
 
 #include "process_table.h"
 #include "trace.h"
-#include "trace_reader.h"
+#include "trace_cursor.h"
 
 #include "fxt_reader.h"
 
@@ -42,7 +42,7 @@ struct world {
     struct trace_buffer *buffer;
     struct trace *trace;
     struct process_table *processes;
-    struct trace_reader *chunks;
+    struct trace_cursor *chunks;
     struct fxt_reader *reader;
     char text[1 << 22]; /* what was read, a line a record */
 };

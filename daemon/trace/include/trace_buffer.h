@@ -21,7 +21,7 @@
 
 #define TRACE_LANE_DEFINITIONS ((size_t)0)
 #define TRACE_LANE_CPU(index)  ((size_t)1 + (index))
-#define TRACE_LOG_COUNT        2 /* logs that are needed at the same time */
+#define DEFINITION_LOG_COUNT   2 /* logs that are needed at the same time */
 
 #define TRACE_GROUP_HEADER_BYTES ((size_t)8) /* what a group takes besides its own bytes */
 

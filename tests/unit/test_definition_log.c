@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Whom a log of 1 MiB takes how much of. */
-#include "trace_log.h"
+#include "definition_log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,14 +12,14 @@
 
 struct world {
     struct trace_buffer *buffer;
-    struct trace_log *log;
+    struct definition_log *log;
 };
 
 static int set_up(void **state)
 {
     static struct world world;
     world.buffer = trace_buffer_new(1, LOG_BYTES, 4096);
-    world.log = trace_log_new(world.buffer);
+    world.log = definition_log_new(world.buffer);
     *state = &world;
     return world.log == NULL ? -1 : 0;
 }
@@ -27,17 +27,17 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    world->log = trace_log_free(world->log);
+    world->log = definition_log_free(world->log);
     world->buffer = trace_buffer_free(world->buffer);
     return 0;
 }
 
 /* Puts groups until one is refused. Returns their bytes. */
-static size_t fill(struct world *world, uint32_t owner, enum trace_log_kind kind)
+static size_t fill(struct world *world, uint32_t owner, enum definition_log_kind kind)
 {
     static const uint64_t group[31];
     size_t bytes = 0;
-    while (trace_log_put(world->log, owner, kind, group, sizeof group)) {
+    while (definition_log_put(world->log, owner, kind, group, sizeof group)) {
         bytes += TRACE_GROUP_HEADER_BYTES + sizeof group;
         assert_true(bytes < LOG_BYTES);
     }
@@ -48,25 +48,25 @@ static void nobody_fills_it_alone(void **state)
 {
     struct world *world = *state;
     const size_t useful = LOG_BYTES / 4 * 3;
-    assert_in_range(fill(world, 1000, TRACE_LOG_NAME), useful / 2 - 256, useful / 2);
+    assert_in_range(fill(world, 1000, DEFINITION_NAME), useful / 2 - 256, useful / 2);
     /* The next one has half of what is left, and so on. */
-    assert_in_range(fill(world, 0, TRACE_LOG_NAME), useful / 4 - 256, useful / 4);
-    assert_in_range(fill(world, 1001, TRACE_LOG_MAPPING), useful / 8 - 256, useful / 8);
-    assert_int_equal(fill(world, 1000, TRACE_LOG_MAPPING), 0);
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_NAME), 2);
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_MAPPING), 2);
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_TASK), 0);
+    assert_in_range(fill(world, 0, DEFINITION_NAME), useful / 4 - 256, useful / 4);
+    assert_in_range(fill(world, 1001, DEFINITION_MAPPING), useful / 8 - 256, useful / 8);
+    assert_int_equal(fill(world, 1000, DEFINITION_MAPPING), 0);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_NAME), 2);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_MAPPING), 2);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_TASK), 0);
 }
 
 static void what_a_sample_cannot_do_without_has_room_of_its_own(void **state)
 {
     struct world *world = *state;
     for (uint32_t owner = 0; owner < 20; owner++) {
-        (void)fill(world, owner, TRACE_LOG_NAME);
+        (void)fill(world, owner, DEFINITION_NAME);
     }
-    assert_true(fill(world, 1000, TRACE_LOG_TASK) > LOG_BYTES / 32);
-    assert_true(fill(world, 0, TRACE_LOG_TASK) > 0);
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_TASK), 2);
+    assert_true(fill(world, 1000, DEFINITION_TASK) > LOG_BYTES / 32);
+    assert_true(fill(world, 0, DEFINITION_TASK) > 0);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_TASK), 2);
 }
 
 static void what_is_of_no_owner_is_put_when_all_are_refused(void **state)
@@ -74,11 +74,11 @@ static void what_is_of_no_owner_is_put_when_all_are_refused(void **state)
     static const uint64_t group[512];
     struct world *world = *state;
     for (uint32_t owner = 0; owner < 40; owner++) {
-        (void)fill(world, owner, TRACE_LOG_TASK);
+        (void)fill(world, owner, DEFINITION_TASK);
     }
-    assert_false(trace_log_put(world->log, 50, TRACE_LOG_TASK, group, sizeof group));
+    assert_false(definition_log_put(world->log, 50, DEFINITION_TASK, group, sizeof group));
     for (size_t bytes = 0; bytes < LOG_BYTES / 64; bytes += sizeof group) {
-        assert_true(trace_log_put_paid(world->log, group, sizeof group));
+        assert_true(definition_log_put_paid(world->log, group, sizeof group));
     }
 }
 
@@ -86,7 +86,7 @@ static void what_was_paid_for_counts(void **state)
 {
     struct world *world = *state;
     size_t bytes = 0;
-    for (; trace_log_pay(world->log, 1000, TRACE_LOG_NAME, 1000); bytes += 1000) {
+    for (; definition_log_pay(world->log, 1000, DEFINITION_NAME, 1000); bytes += 1000) {
         assert_true(bytes < LOG_BYTES);
     }
     assert_in_range(bytes, LOG_BYTES / 8 * 3 - 1000, LOG_BYTES / 8 * 3);
@@ -96,22 +96,22 @@ static void what_was_paid_for_counts(void **state)
 static void says_that_somebody_is_short_before_he_is_refused(void **state)
 {
     struct world *world = *state;
-    assert_true(trace_log_pay(world->log, 1000, TRACE_LOG_NAME, LOG_BYTES / 4));
-    assert_false(trace_log_is_short(world->log));
-    assert_true(trace_log_pay(world->log, 1000, TRACE_LOG_NAME, LOG_BYTES / 8 - 8));
-    assert_true(trace_log_is_short(world->log));
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_NAME), 0);
+    assert_true(definition_log_pay(world->log, 1000, DEFINITION_NAME, LOG_BYTES / 4));
+    assert_false(definition_log_is_short(world->log));
+    assert_true(definition_log_pay(world->log, 1000, DEFINITION_NAME, LOG_BYTES / 8 - 8));
+    assert_true(definition_log_is_short(world->log));
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_NAME), 0);
 }
 
 static void another_log_has_room_for_all(void **state)
 {
     struct world *world = *state;
-    size_t bytes = fill(world, 1000, TRACE_LOG_NAME);
+    size_t bytes = fill(world, 1000, DEFINITION_NAME);
     trace_buffer_next_log(world->buffer);
-    trace_log_begin(world->log);
-    assert_false(trace_log_is_short(world->log));
-    assert_int_equal(fill(world, 1000, TRACE_LOG_NAME), bytes);
-    assert_int_equal(trace_log_refused_count(world->log, TRACE_LOG_NAME), 2);
+    definition_log_begin(world->log);
+    assert_false(definition_log_is_short(world->log));
+    assert_int_equal(fill(world, 1000, DEFINITION_NAME), bytes);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_NAME), 2);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -19,7 +19,7 @@
 #include "process_owner.h"
 #include "process_table.h"
 #include "trace.h"
-#include "trace_reader.h"
+#include "trace_cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ struct world {
     struct trace_buffer *buffer;
     struct trace *trace;
     struct process_table *processes;
-    struct trace_reader *reader;
+    struct trace_cursor *reader;
     bool alive[PIDS];
     size_t paths[PIDS]; /* what the process shows at TEXT_START */
     struct expected expected[SAMPLES_MAX];
@@ -197,7 +197,7 @@ static struct world *new_world(uint64_t seed)
                                   .session_json = "{\"session\":\"s\"}",
                                   .hold_ns = UINT64_MAX,
                                   .short_ns = seed % 2 == 0 ? 0 : UINT64_MAX};
-    assert_int_equal(trace_reader_new(world->buffer, &world->reader), 0);
+    assert_int_equal(trace_cursor_new(world->buffer, &world->reader), 0);
     assert_int_equal(trace_new(&config, &world->trace), 0);
     world->processes = process_table_new(trace_file_gone, world->trace);
     return world;
@@ -207,7 +207,7 @@ static void free_world(struct world *world)
 {
     (void)process_table_free(world->processes);
     (void)trace_free(world->trace);
-    (void)trace_reader_free(world->reader);
+    (void)trace_cursor_free(world->reader);
     (void)trace_buffer_free(world->buffer);
     free(world->file);
     free(world->unacknowledged);
@@ -381,7 +381,7 @@ static void check_file(struct world *world)
 static void read_chunk(struct world *world)
 {
     struct trace_chunk chunk;
-    trace_reader_read(world->reader, 40000 + draw(world, 40000), &chunk);
+    trace_cursor_read(world->reader, 40000 + draw(world, 40000), &chunk);
     if (world->unacknowledged_bytes > 0) {
         /* The same again; nothing, where it does not fit. */
         assert_true(chunk.size_bytes == 0 || chunk.sequence == world->sequence);
@@ -400,21 +400,21 @@ static void acknowledge(struct world *world)
     assert_true(world->file_bytes + world->unacknowledged_bytes <= FILE_BYTES);
     memcpy(world->file + world->file_bytes, world->unacknowledged, world->unacknowledged_bytes);
     world->file_bytes += world->unacknowledged_bytes;
-    assert_true(trace_reader_acknowledge(world->reader,
+    assert_true(trace_cursor_acknowledge(world->reader,
                                          world->unacknowledged_bytes > 0 ? world->sequence : 0));
     world->unacknowledged_bytes = 0;
-    assert_false(trace_reader_acknowledge(world->reader, world->sequence + 1));
+    assert_false(trace_cursor_acknowledge(world->reader, world->sequence + 1));
 }
 
 static void change_readers(struct world *world)
 {
     if (draw(world, 4) == 0) { /* the old one's acknowledgement, brought by the new one */
-        trace_reader_begin_segment(world->reader);
+        trace_cursor_begin_segment(world->reader);
         acknowledge(world);
     }
     check_file(world);
     world->unacknowledged_bytes = 0;
-    trace_reader_begin_segment(world->reader);
+    trace_cursor_begin_segment(world->reader);
 }
 
 /* `busy`: of 64 steps, how many are samples. The more, the more are dropped. */
@@ -452,7 +452,7 @@ static void read_to_the_end(struct world *world)
     do {
         read_chunk(world);
         acknowledge(world);
-    } while (trace_reader_unread_bytes(world->reader) > 0);
+    } while (trace_cursor_unread_bytes(world->reader) > 0);
 }
 
 static void finish(struct world *world)
@@ -519,7 +519,7 @@ static void expect_all(struct world *world, size_t sample_count)
 {
     struct loaded_recording loaded;
     world->unacknowledged_bytes = 0;
-    trace_reader_begin_segment(world->reader);
+    trace_cursor_begin_segment(world->reader);
     read_to_the_end(world);
     loaded_recording_init(&loaded, world->file, world->file_bytes);
     assert_int_equal(loaded.sample_count, sample_count);
@@ -555,7 +555,7 @@ static void samples_wait_for_their_names(void **state)
     assert_int_equal(world->expected[0].seen_count, 0);
     answer(world, true);
     trace_poll(world->trace);
-    trace_reader_begin_segment(world->reader);
+    trace_cursor_begin_segment(world->reader);
     read_to_the_end(world);
     check_file(world);
     assert_int_equal(world->expected[0].seen_count, 1);

@@ -10,7 +10,7 @@
  * Owners that meet in one place of the table share it. Where they meet nobody knows: the hash is
  * seeded.
  */
-#include "trace_log.h"
+#include "definition_log.h"
 
 #include "capacity.h"
 #include "cleanup.h"
@@ -26,19 +26,19 @@
 #define USEFUL_PARTS       2
 #define NECESSARY_PARTS    4
 
-struct trace_log {
+struct definition_log {
     struct trace_buffer *buffer;
     uint64_t capacity_bytes;
     uint64_t used_bytes; /* by all owners */
     uint64_t useful_bytes_of[OWNERS];
     uint64_t necessary_bytes_of[OWNERS];
     bool is_short;
-    uint64_t refused_counts[TRACE_LOG_KINDS];
+    uint64_t refused_counts[DEFINITION_KINDS];
 };
 
-struct trace_log *trace_log_new(struct trace_buffer *buffer)
+struct definition_log *definition_log_new(struct trace_buffer *buffer)
 {
-    struct trace_log *log = calloc(1, sizeof *log);
+    struct definition_log *log = calloc(1, sizeof *log);
     if (log != NULL) {
         log->buffer = buffer;
         log->capacity_bytes = trace_buffer_log_bytes(buffer);
@@ -46,13 +46,13 @@ struct trace_log *trace_log_new(struct trace_buffer *buffer)
     return log;
 }
 
-struct trace_log *trace_log_free(struct trace_log *log)
+struct definition_log *definition_log_free(struct definition_log *log)
 {
     free(log);
     return NULL;
 }
 
-void trace_log_begin(struct trace_log *log)
+void definition_log_begin(struct definition_log *log)
 {
     memset(log->useful_bytes_of, 0, sizeof log->useful_bytes_of);
     memset(log->necessary_bytes_of, 0, sizeof log->necessary_bytes_of);
@@ -60,16 +60,16 @@ void trace_log_begin(struct trace_log *log)
     log->is_short = false;
 }
 
-static uint64_t *bytes_of(struct trace_log *log, uint32_t owner, enum trace_log_kind kind)
+static uint64_t *bytes_of(struct definition_log *log, uint32_t owner, enum definition_log_kind kind)
 {
     size_t place = seeded_hash(&owner, sizeof owner) % OWNERS;
-    return kind == TRACE_LOG_TASK ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
+    return kind == DEFINITION_TASK ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
 }
 
-bool trace_log_may_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
-                       size_t bytes)
+bool definition_log_may_pay(struct definition_log *log, uint32_t owner,
+                            enum definition_log_kind kind, size_t bytes)
 {
-    bool necessary = kind == TRACE_LOG_TASK;
+    bool necessary = kind == DEFINITION_TASK;
     uint64_t own = *bytes_of(log, owner, kind);
     uint64_t max = necessary ? NECESSARY_MAX(log) : USEFUL_MAX(log);
     uint64_t parts = necessary ? NECESSARY_PARTS : USEFUL_PARTS;
@@ -84,9 +84,10 @@ bool trace_log_may_pay(struct trace_log *log, uint32_t owner, enum trace_log_kin
     return true;
 }
 
-bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind kind, size_t bytes)
+bool definition_log_pay(struct definition_log *log, uint32_t owner, enum definition_log_kind kind,
+                        size_t bytes)
 {
-    if (!trace_log_may_pay(log, owner, kind, bytes)) {
+    if (!definition_log_may_pay(log, owner, kind, bytes)) {
         return false;
     }
     *bytes_of(log, owner, kind) += bytes;
@@ -94,28 +95,29 @@ bool trace_log_pay(struct trace_log *log, uint32_t owner, enum trace_log_kind ki
     return true;
 }
 
-bool trace_log_put(struct trace_log *log, uint32_t owner, enum trace_log_kind kind,
-                   const void *group, size_t group_bytes)
+bool definition_log_put(struct definition_log *log, uint32_t owner, enum definition_log_kind kind,
+                        const void *group, size_t group_bytes)
 {
-    if (!trace_log_pay(log, owner, kind, TRACE_GROUP_HEADER_BYTES + group_bytes)) {
+    if (!definition_log_pay(log, owner, kind, TRACE_GROUP_HEADER_BYTES + group_bytes)) {
         return false;
     }
-    bool put = trace_log_put_paid(log, group, group_bytes);
+    bool put = definition_log_put_paid(log, group, group_bytes);
     log->refused_counts[kind] += !put;
     return put;
 }
 
-bool trace_log_put_paid(struct trace_log *log, const void *group, size_t group_bytes)
+bool definition_log_put_paid(struct definition_log *log, const void *group, size_t group_bytes)
 {
     return trace_buffer_put(log->buffer, TRACE_LANE_DEFINITIONS, group, group_bytes);
 }
 
-bool trace_log_is_short(const struct trace_log *log)
+bool definition_log_is_short(const struct definition_log *log)
 {
     return log->is_short;
 }
 
-uint64_t trace_log_refused_count(const struct trace_log *log, enum trace_log_kind kind)
+uint64_t definition_log_refused_count(const struct definition_log *log,
+                                      enum definition_log_kind kind)
 {
     return log->refused_counts[kind];
 }

@@ -8,7 +8,7 @@
  * An acknowledgement goes by its number, whoever sends it: a reader that got all it wanted and went
  * may have left the last one to its successor.
  */
-#include "trace_reader.h"
+#include "trace_cursor.h"
 
 #include "cleanup.h"
 #include "fxt_writer.h"
@@ -21,7 +21,7 @@
 #define PROVIDER_NAME       "cpu-profilerd"
 #define SEGMENT_BEGIN_BYTES ((size_t)1024)
 
-struct trace_reader {
+struct trace_cursor {
     struct trace_buffer *buffer;
     uint32_t provider_id; /* of the last segment; odd */
     bool segment_wanted;
@@ -30,13 +30,13 @@ struct trace_reader {
     uint8_t *chunk;     /* owned; TRACE_CHUNK_BYTES_MAX */
 };
 
-int trace_reader_new(struct trace_buffer *buffer, struct trace_reader **ret)
+int trace_cursor_new(struct trace_buffer *buffer, struct trace_cursor **ret)
 {
     uint32_t provider_id = 0;
     if (getrandom(&provider_id, sizeof provider_id, 0) != (ssize_t)sizeof provider_id) {
         return -EIO;
     }
-    struct trace_reader *reader = calloc(1, sizeof *reader);
+    struct trace_cursor *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return -ENOMEM;
     }
@@ -44,14 +44,14 @@ int trace_reader_new(struct trace_buffer *buffer, struct trace_reader **ret)
     reader->provider_id = provider_id | 1U;
     reader->chunk = malloc(TRACE_CHUNK_BYTES_MAX);
     if (reader->chunk == NULL) {
-        (void)trace_reader_free(reader);
+        (void)trace_cursor_free(reader);
         return -ENOMEM;
     }
     *ret = reader;
     return 0;
 }
 
-struct trace_reader *trace_reader_free(struct trace_reader *reader)
+struct trace_cursor *trace_cursor_free(struct trace_cursor *reader)
 {
     if (reader != NULL) {
         free(reader->chunk);
@@ -60,12 +60,12 @@ struct trace_reader *trace_reader_free(struct trace_reader *reader)
     return NULL;
 }
 
-void trace_reader_begin_segment(struct trace_reader *reader)
+void trace_cursor_begin_segment(struct trace_cursor *reader)
 {
     reader->segment_wanted = true;
 }
 
-bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence)
+bool trace_cursor_acknowledge(struct trace_cursor *reader, uint64_t sequence)
 {
     if (sequence > reader->sequence) {
         return false;
@@ -77,12 +77,12 @@ bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence)
     return true;
 }
 
-void trace_reader_acknowledge_all(struct trace_reader *reader)
+void trace_cursor_acknowledge_all(struct trace_cursor *reader)
 {
-    (void)trace_reader_acknowledge(reader, reader->sequence);
+    (void)trace_cursor_acknowledge(reader, reader->sequence);
 }
 
-static void begin_segment(struct trace_reader *reader)
+static void begin_segment(struct trace_cursor *reader)
 {
     uint64_t words[SEGMENT_BEGIN_BYTES / sizeof(uint64_t)];
     struct fxt_writer writer;
@@ -95,7 +95,7 @@ static void begin_segment(struct trace_reader *reader)
 }
 
 /* A chunk that holds the end of a segment goes on with the next one. */
-static void fill_chunk(struct trace_reader *reader, size_t capacity_bytes)
+static void fill_chunk(struct trace_cursor *reader, size_t capacity_bytes)
 {
     while (capacity_bytes - reader->chunk_bytes >= SEGMENT_BEGIN_BYTES) {
         if (trace_buffer_begins_segment(reader->buffer)) {
@@ -111,7 +111,7 @@ static void fill_chunk(struct trace_reader *reader, size_t capacity_bytes)
     reader->sequence += reader->chunk_bytes > 0;
 }
 
-void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struct trace_chunk *ret)
+void trace_cursor_read(struct trace_cursor *reader, size_t capacity_bytes, struct trace_chunk *ret)
 {
     if (reader->segment_wanted) {
         reader->segment_wanted = false;
@@ -130,12 +130,12 @@ void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struc
     };
 }
 
-size_t trace_reader_unread_bytes(const struct trace_reader *reader)
+size_t trace_cursor_unread_bytes(const struct trace_cursor *reader)
 {
     return trace_buffer_waiting_bytes(reader->buffer) + reader->chunk_bytes;
 }
 
-uint64_t trace_reader_unread_samples(const struct trace_reader *reader)
+uint64_t trace_cursor_unread_samples(const struct trace_cursor *reader)
 {
     return trace_buffer_unread_samples(reader->buffer);
 }

@@ -16,22 +16,22 @@
 
 #define TRACE_CHUNK_BYTES_MAX ((size_t)1 << 20)
 
-struct trace_reader;
+struct trace_cursor;
 
-/* Returned: trace_reader_free(). `buffer` is borrowed. Returns 0, -ENOMEM, or -EIO without random
+/* Returned: trace_cursor_free(). `buffer` is borrowed. Returns 0, -ENOMEM, or -EIO without random
  * numbers. */
-int trace_reader_new(struct trace_buffer *buffer, struct trace_reader **ret);
-struct trace_reader *trace_reader_free(struct trace_reader *reader);
+int trace_cursor_new(struct trace_buffer *buffer, struct trace_cursor **ret);
+struct trace_cursor *trace_cursor_free(struct trace_cursor *reader);
 
 /* Another reader has come: it gets a new segment, which begins with what is not acknowledged when
  * it reads for the first time. */
-void trace_reader_begin_segment(struct trace_reader *reader);
+void trace_cursor_begin_segment(struct trace_cursor *reader);
 
 /* The chunk of this number and all before it have arrived; 0: none. False: no such chunk has been
  * handed out. */
-bool trace_reader_acknowledge(struct trace_reader *reader, uint64_t sequence);
+bool trace_cursor_acknowledge(struct trace_cursor *reader, uint64_t sequence);
 /* All that was handed out has arrived. */
-void trace_reader_acknowledge_all(struct trace_reader *reader);
+void trace_cursor_acknowledge_all(struct trace_cursor *reader);
 
 struct trace_chunk {
     const void *bytes; /* borrowed until the next call */
@@ -40,9 +40,9 @@ struct trace_chunk {
 };
 /* The chunk that was not acknowledged, else a new one of at most `capacity_bytes`, which must have
  * room for the longest record (32 KiB) and a segment's beginning (1 KiB). */
-void trace_reader_read(struct trace_reader *reader, size_t capacity_bytes, struct trace_chunk *ret);
+void trace_cursor_read(struct trace_cursor *reader, size_t capacity_bytes, struct trace_chunk *ret);
 
 /* What has not been acknowledged. What was read of the definitions does not count, though the next
  * reader gets it as well. */
-size_t trace_reader_unread_bytes(const struct trace_reader *reader);
-uint64_t trace_reader_unread_samples(const struct trace_reader *reader);
+size_t trace_cursor_unread_bytes(const struct trace_cursor *reader);
+uint64_t trace_cursor_unread_samples(const struct trace_cursor *reader);

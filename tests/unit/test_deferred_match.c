@@ -4,7 +4,7 @@
  * Samples and the chains that belong to them: one by one, and in hundreds of arrangements over
  * rounds and CPUs, each of which must give what the events in the order of their time give.
  */
-#include "deferred.h"
+#include "deferred_match.h"
 
 #include "core_dump.h"
 
@@ -22,52 +22,54 @@
 
 static int set_up(void **state)
 {
-    *state = deferred_new(CPU_COUNT);
+    *state = deferred_match_new(CPU_COUNT);
     return *state == NULL ? -1 : 0;
 }
 
 static int tear_down(void **state)
 {
-    *state = deferred_free(*state);
+    *state = deferred_match_free(*state);
     return 0;
 }
 
 /* A chain of two frames, the first of which is `leaf`. */
-static void add_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t exec_ns,
-                      uint64_t leaf)
+static void add_chain(struct deferred_match *deferred, int32_t tid, uint64_t cookie,
+                      uint64_t exec_ns, uint64_t leaf)
 {
     uint64_t frames[] = {leaf, 0x4000};
-    deferred_add_chain(deferred, &(struct deferred_chain){
-                                     .tid = tid,
-                                     .cookie = cookie,
-                                     .exec_ns = exec_ns,
-                                     .expected = true,
-                                     .frames = frames,
-                                     .count = 2,
-                                 });
+    deferred_match_add_chain(deferred, &(struct deferred_match_chain){
+                                           .tid = tid,
+                                           .cookie = cookie,
+                                           .exec_ns = exec_ns,
+                                           .expected = true,
+                                           .frames = frames,
+                                           .count = 2,
+                                       });
 }
 
-static void wait_for(struct deferred *deferred, size_t cpu_index, int32_t tid, uint64_t cookie,
-                     uint64_t time_ns, uint64_t id)
+static void wait_for(struct deferred_match *deferred, size_t cpu_index, int32_t tid,
+                     uint64_t cookie, uint64_t time_ns, uint64_t id)
 {
-    assert_int_equal(deferred_wait(deferred, &(struct deferred_open){.cpu_index = cpu_index,
-                                                                     .tid = tid,
-                                                                     .cookie = cookie,
-                                                                     .id = id,
-                                                                     .first_ns = time_ns}),
-                     0);
+    assert_int_equal(
+        deferred_match_wait(deferred, &(struct deferred_match_open){.cpu_index = cpu_index,
+                                                                    .tid = tid,
+                                                                    .cookie = cookie,
+                                                                    .id = id,
+                                                                    .first_ns = time_ns}),
+        0);
 }
 
 /* The leaf that a sample finds; 0: it has to wait. */
-static uint64_t find_leaf(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns)
+static uint64_t find_leaf(struct deferred_match *deferred, int32_t tid, uint64_t cookie,
+                          uint64_t time_ns)
 {
-    struct deferred_chain chain;
-    return deferred_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
+    struct deferred_match_chain chain;
+    return deferred_match_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
 }
 
 static void a_chain_that_came_first_makes_its_samples_whole(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 20), 0x1000);
@@ -77,23 +79,23 @@ static void a_chain_that_came_first_makes_its_samples_whole(void **state)
 
 static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_open open;
-    struct deferred_chain chain;
+    struct deferred_match *deferred = *state;
+    struct deferred_match_open open;
+    struct deferred_match_chain chain;
     bool exec = true;
     bool taken[CPU_COUNT] = {false};
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     wait_for(deferred, 1, 70, COOKIE, 20, 2000);
     wait_for(deferred, 1, 71, COOKIE, 20, 2001);
-    assert_false(deferred_take_done(deferred, &open, &chain, &exec));
-    deferred_end_round(deferred);
+    assert_false(deferred_match_take_done(deferred, &open, &chain, &exec));
+    deferred_match_end_round(deferred);
 
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     for (size_t i = 0; i < CPU_COUNT; i++) {
-        wait_for(deferred, i, 70, COOKIE, 30, deferred_open_id(deferred, i, 70, COOKIE));
+        wait_for(deferred, i, 70, COOKIE, 30, deferred_match_open_id(deferred, i, 70, COOKIE));
     }
     for (size_t i = 0; i < CPU_COUNT; i++) {
-        assert_true(deferred_take_done(deferred, &open, &chain, &exec));
+        assert_true(deferred_match_take_done(deferred, &open, &chain, &exec));
         assert_false(exec);
         assert_int_equal(open.tid, 70);
         assert_int_equal(open.id, open.cpu_index == 0 ? 1000 : 2000);
@@ -104,85 +106,87 @@ static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
         taken[open.cpu_index] = true;
     }
     assert_true(taken[0] && taken[1]);
-    assert_false(deferred_take_done(deferred, &open, &chain, &exec));
-    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 0);
-    assert_int_equal(deferred_open_count(deferred), 1);
+    assert_false(deferred_match_take_done(deferred, &open, &chain, &exec));
+    assert_int_equal(deferred_match_open_id(deferred, 0, 70, COOKIE), 0);
+    assert_int_equal(deferred_match_open_count(deferred), 1);
 }
 
 static void a_chain_of_the_next_program_is_empty(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_open open;
-    struct deferred_chain chain;
+    struct deferred_match *deferred = *state;
+    struct deferred_match_open open;
+    struct deferred_match_chain chain;
     bool exec = false;
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     add_chain(deferred, 70, COOKIE, 15, 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 14), 0);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 15), 0x1000);
-    assert_true(deferred_take_done(deferred, &open, &chain, &exec));
+    assert_true(deferred_match_take_done(deferred, &open, &chain, &exec));
     assert_true(exec);
     assert_int_equal(chain.count, 0);
 }
 
 static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 70, COOKIE + 2, 0, 0x2000);
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
     add_chain(deferred, 70, COOKIE + 4, 0, 0x3000);
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0);
     assert_int_equal(find_leaf(deferred, 70, COOKIE + 4, 10), 0x3000);
-    assert_int_equal(deferred_orphan_count(deferred), 1);
+    assert_int_equal(deferred_match_orphan_count(deferred), 1);
 }
 
 /* A chain may be words of somebody's stack. */
 static void a_chain_that_is_dropped_is_wiped(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_chain chain;
+    struct deferred_match *deferred = *state;
+    struct deferred_match_chain chain;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 71, COOKIE, 0, 0x2000);
-    assert_true(deferred_find_chain(deferred, 71, COOKIE, 10, &chain));
+    assert_true(deferred_match_find_chain(deferred, 71, COOKIE, 10, &chain));
     const uint64_t *frames = chain.frames;
     assert_int_equal(frames[0], 0x2000);
     assert_false(is_in_core_dump(frames));
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
     assert_int_equal(frames[0], 0x2000);
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
     assert_int_equal(frames[0], 0);
     assert_int_equal(frames[1], 0);
 }
 
 static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     uint64_t leaf = 0x1000;
-    deferred_add_chain(deferred, &(struct deferred_chain){
-                                     .tid = 70, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    deferred_match_add_chain(
+        deferred,
+        &(struct deferred_match_chain){.tid = 70, .cookie = COOKIE, .frames = &leaf, .count = 1});
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
-    deferred_add_chain(deferred, &(struct deferred_chain){
-                                     .tid = 71, .cookie = COOKIE, .frames = &leaf, .count = 1});
-    deferred_end_round(deferred);
-    deferred_end_round(deferred);
-    assert_int_equal(deferred_orphan_count(deferred), 0);
+    deferred_match_add_chain(
+        deferred,
+        &(struct deferred_match_chain){.tid = 71, .cookie = COOKIE, .frames = &leaf, .count = 1});
+    deferred_match_end_round(deferred);
+    deferred_match_end_round(deferred);
+    assert_int_equal(deferred_match_orphan_count(deferred), 0);
 }
 
 static void a_second_chain_of_a_cookie_is_nobodys(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 70, COOKIE, 0, 0x2000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
-    assert_int_equal(deferred_orphan_count(deferred), 1);
+    assert_int_equal(deferred_match_orphan_count(deferred), 1);
 }
 
 /* More than there are buckets, first of one cookie, then of one task. */
 static void each_of_many_chains_is_found_by_its_own_key(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     for (int32_t tid = 1; tid <= 20000; tid++) {
         add_chain(deferred, tid, COOKIE, 0, 100000 + (uint64_t)tid);
         add_chain(deferred, 70, (uint64_t)tid, 0, 200000 + (uint64_t)tid);
@@ -195,73 +199,73 @@ static void each_of_many_chains_is_found_by_its_own_key(void **state)
 
 static void another_id_replaces_what_waited(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
+    struct deferred_match *deferred = *state;
+    struct deferred_match_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     wait_for(deferred, 0, 70, COOKIE, 20, 1000);
-    assert_int_equal(deferred_wait(deferred, &open), 2);
-    assert_int_equal(deferred_open_id(deferred, 0, 70, COOKIE), 1001);
-    assert_true(deferred_take_expired(deferred, UINT64_MAX, &open));
+    assert_int_equal(deferred_match_wait(deferred, &open), 2);
+    assert_int_equal(deferred_match_open_id(deferred, 0, 70, COOKIE), 1001);
+    assert_true(deferred_match_take_expired(deferred, UINT64_MAX, &open));
     assert_int_equal(open.sample_count, 1);
     assert_int_equal(open.first_ns, 30);
-    assert_int_equal(deferred_open_count(deferred), 0);
+    assert_int_equal(deferred_match_open_count(deferred), 0);
 }
 
 static void a_full_cpu_gives_up_its_oldest(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_open open;
+    struct deferred_match *deferred = *state;
+    struct deferred_match_open open;
     wait_for(deferred, 1, 1, COOKIE, 1, 9);
-    for (int32_t i = 0; i < DEFERRED_OPEN_MAX; i++) {
-        assert_false(deferred_take_excess(deferred, 0, &open));
+    for (int32_t i = 0; i < DEFERRED_MATCH_OPEN_MAX; i++) {
+        assert_false(deferred_match_take_excess(deferred, 0, &open));
         wait_for(deferred, 0, 100 + i, COOKIE, 10, 1 + (uint64_t)i);
     }
-    assert_true(deferred_take_excess(deferred, 0, &open));
+    assert_true(deferred_match_take_excess(deferred, 0, &open));
     assert_int_equal(open.id, 1);
     assert_int_equal(open.tid, 100);
-    assert_false(deferred_take_excess(deferred, 0, &open));
-    assert_false(deferred_take_excess(deferred, 1, &open));
+    assert_false(deferred_match_take_excess(deferred, 0, &open));
+    assert_false(deferred_match_take_excess(deferred, 1, &open));
     wait_for(deferred, 0, 7, COOKIE, 11, 7777);
-    assert_true(deferred_take_excess(deferred, 0, &open));
+    assert_true(deferred_match_take_excess(deferred, 0, &open));
     assert_int_equal(open.id, 2);
-    assert_int_equal(deferred_open_count(deferred), DEFERRED_OPEN_MAX);
+    assert_int_equal(deferred_match_open_count(deferred), DEFERRED_MATCH_OPEN_MAX);
 }
 
 static void what_waits_too_long_is_given_up(void **state)
 {
-    struct deferred *deferred = *state;
-    struct deferred_open open;
+    struct deferred_match *deferred = *state;
+    struct deferred_match_open open;
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     wait_for(deferred, 0, 71, COOKIE, 30, 1001);
     wait_for(deferred, 1, 72, COOKIE, 20, 2000);
-    assert_false(deferred_take_expired(deferred, 9, &open));
-    assert_true(deferred_take_expired(deferred, 20, &open));
+    assert_false(deferred_match_take_expired(deferred, 9, &open));
+    assert_true(deferred_match_take_expired(deferred, 20, &open));
     assert_int_equal(open.id, 1000);
-    assert_true(deferred_take_expired(deferred, 20, &open));
+    assert_true(deferred_match_take_expired(deferred, 20, &open));
     assert_int_equal(open.id, 2000);
-    assert_false(deferred_take_expired(deferred, 20, &open));
-    assert_true(deferred_take_expired(deferred, UINT64_MAX, &open));
+    assert_false(deferred_match_take_expired(deferred, 20, &open));
+    assert_true(deferred_match_take_expired(deferred, UINT64_MAX, &open));
     assert_int_equal(open.id, 1001);
-    assert_int_equal(deferred_open_count(deferred), 0);
+    assert_int_equal(deferred_match_open_count(deferred), 0);
 }
 
 static void chains_beyond_the_room_are_left_out_and_the_rest_stay(void **state)
 {
-    struct deferred *deferred = *state;
+    struct deferred_match *deferred = *state;
     static uint64_t frames[510];
     uint64_t added = 0;
     frames[0] = 0x5000;
     do {
-        deferred_add_chain(
-            deferred,
-            &(struct deferred_chain){.tid = 70, .cookie = added++, .frames = frames, .count = 510});
+        deferred_match_add_chain(deferred,
+                                 &(struct deferred_match_chain){
+                                     .tid = 70, .cookie = added++, .frames = frames, .count = 510});
         assert_in_range(added, 1, 4096);
     } while (find_leaf(deferred, 70, added - 1, 1) != 0);
     assert_in_range(added, 1024, 4096);
     assert_int_equal(find_leaf(deferred, 70, 0, 1), 0x5000);
     assert_int_equal(find_leaf(deferred, 70, added - 2, 1), 0x5000);
-    deferred_end_round(deferred);
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
+    deferred_match_end_round(deferred);
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 1), 0x1000);
 }
@@ -343,12 +347,12 @@ static void settle_id(struct story *story, uint64_t id, uint64_t stack)
     }
 }
 
-static void handle_sample(struct deferred *deferred, struct story *story,
+static void handle_sample(struct deferred_match *deferred, struct story *story,
                           struct sample_story *sample)
 {
     const struct entry_story *entry = &story->entries[sample->entry];
     uint64_t leaf = find_leaf(deferred, entry->tid, entry->cookie, sample->time_ns);
-    sample->id = deferred_open_id(deferred, sample->cpu_index, entry->tid, entry->cookie);
+    sample->id = deferred_match_open_id(deferred, sample->cpu_index, entry->tid, entry->cookie);
     if (leaf != 0) {
         sample->id = 0;
         sample->settled = true;
@@ -361,19 +365,19 @@ static void handle_sample(struct deferred *deferred, struct story *story,
     wait_for(deferred, sample->cpu_index, entry->tid, entry->cookie, sample->time_ns, sample->id);
 }
 
-static void end_round(struct deferred *deferred, struct story *story)
+static void end_round(struct deferred_match *deferred, struct story *story)
 {
-    struct deferred_open open;
-    struct deferred_chain chain;
+    struct deferred_match_open open;
+    struct deferred_match_chain chain;
     bool exec = false;
-    while (deferred_take_done(deferred, &open, &chain, &exec)) {
+    while (deferred_match_take_done(deferred, &open, &chain, &exec)) {
         settle_id(story, open.id, exec ? EMPTY_STACK : chain.frames[0]);
     }
-    deferred_end_round(deferred);
+    deferred_match_end_round(deferred);
 }
 
 /* One round: what happens in it, in an order drawn by lot. */
-static void play_round(struct deferred *deferred, struct story *story, size_t round)
+static void play_round(struct deferred_match *deferred, struct story *story, size_t round)
 {
     uint32_t offset = draw(story, ENTRIES + SAMPLES);
     for (uint32_t i = 0; i < ENTRIES + SAMPLES; i++) {
@@ -407,21 +411,21 @@ static void any_arrangement_gives_the_stacks_of_the_ordered_stream(void **state)
     static struct story story;
     (void)state;
     for (uint32_t seed = 1; seed <= 300; seed++) {
-        struct deferred *deferred = deferred_new(CPU_COUNT);
-        struct deferred_open open;
+        struct deferred_match *deferred = deferred_match_new(CPU_COUNT);
+        struct deferred_match_open open;
         assert_non_null(deferred);
         tell_story(&story, seed);
         for (size_t round = 0; round < ROUNDS; round++) {
             play_round(deferred, &story, round);
         }
-        while (deferred_take_expired(deferred, UINT64_MAX, &open)) {
+        while (deferred_match_take_expired(deferred, UINT64_MAX, &open)) {
             settle_id(&story, open.id, EMPTY_STACK);
         }
         for (size_t i = 0; i < SAMPLES; i++) {
             assert_true(story.samples[i].settled);
             assert_int_equal(story.samples[i].stack, expected_stack(&story, &story.samples[i]));
         }
-        (void)deferred_free(deferred);
+        (void)deferred_match_free(deferred);
     }
 }
 

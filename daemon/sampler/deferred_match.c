@@ -5,15 +5,15 @@
  * stay are moved to its start at the end of a round, so it touches only as much memory as two
  * rounds need. Entries of a chain may be any words of a stack: the arena is in no core dump, and
  * what is dropped is wiped. What waits lies in a pool of slots, each in its bucket's list and in
- * its CPU's, which goes by age. Invariant: a CPU's list holds at most DEFERRED_OPEN_MAX slots, and
- * a slot is in exactly one bucket or free.
+ * its CPU's, which goes by age. Invariant: a CPU's list holds at most DEFERRED_MATCH_OPEN_MAX
+ * slots, and a slot is in exactly one bucket or free.
  *
  * Whoever calls applies what is told beside samples up to a moment first, and then the samples up
  * to that moment: so when a round ends, the samples of a chain that is here have come, but for
  * those whose time was taken a little later than the chain's. For these a chain stays another
  * round.
  */
-#include "deferred.h"
+#include "deferred_match.h"
 
 #include "cleanup.h"
 #include "seeded_hash.h"
@@ -39,7 +39,7 @@ struct entry {
 };
 
 struct slot {
-    struct deferred_open open;
+    struct deferred_match_open open;
     uint32_t next_in_bucket; /* or in the list of free ones */
     uint32_t older;
     uint32_t newer;
@@ -51,7 +51,7 @@ struct cpu_list {
     size_t count;
 };
 
-struct deferred {
+struct deferred_match {
     uint64_t *arena; /* mapped */
     size_t arena_words;
     size_t used_words;
@@ -81,9 +81,9 @@ static void clear_buckets(uint32_t buckets[BUCKET_COUNT])
     }
 }
 
-struct deferred *deferred_new(size_t cpu_count)
+struct deferred_match *deferred_match_new(size_t cpu_count)
 {
-    struct deferred *deferred = calloc(1, sizeof *deferred);
+    struct deferred_match *deferred = calloc(1, sizeof *deferred);
     if (deferred == NULL) {
         return NULL;
     }
@@ -94,11 +94,11 @@ struct deferred *deferred_new(size_t cpu_count)
     deferred->arena = arena == MAP_FAILED ? NULL : arena;
     deferred->arena_words = bytes / sizeof(uint64_t);
     deferred->cpu_count = cpu_count;
-    deferred->slots = calloc(cpu_count, DEFERRED_OPEN_MAX * sizeof *deferred->slots);
+    deferred->slots = calloc(cpu_count, DEFERRED_MATCH_OPEN_MAX * sizeof *deferred->slots);
     deferred->lists = calloc(cpu_count, sizeof *deferred->lists);
     if (deferred->arena == NULL || madvise(arena, bytes, MADV_DONTDUMP) < 0 ||
         deferred->slots == NULL || deferred->lists == NULL) {
-        return deferred_free(deferred);
+        return deferred_match_free(deferred);
     }
     clear_buckets(deferred->chain_buckets);
     clear_buckets(deferred->open_buckets);
@@ -106,14 +106,14 @@ struct deferred *deferred_new(size_t cpu_count)
         deferred->lists[i] = (struct cpu_list){NONE, NONE, 0};
     }
     deferred->free_slot = NONE;
-    for (size_t i = cpu_count * DEFERRED_OPEN_MAX; i-- > 0;) {
+    for (size_t i = cpu_count * DEFERRED_MATCH_OPEN_MAX; i-- > 0;) {
         deferred->slots[i].next_in_bucket = deferred->free_slot;
         deferred->free_slot = (uint32_t)i;
     }
     return deferred;
 }
 
-struct deferred *deferred_free(struct deferred *deferred)
+struct deferred_match *deferred_match_free(struct deferred_match *deferred)
 {
     if (deferred != NULL) {
         if (deferred->arena != NULL) {
@@ -126,7 +126,7 @@ struct deferred *deferred_free(struct deferred *deferred)
     return NULL;
 }
 
-static struct entry *entry_at(const struct deferred *deferred, size_t words)
+static struct entry *entry_at(const struct deferred_match *deferred, size_t words)
 {
     return (struct entry *)(void *)(deferred->arena + words);
 }
@@ -136,7 +136,7 @@ static size_t entry_words(size_t frame_count)
     return sizeof(struct entry) / sizeof(uint64_t) + frame_count;
 }
 
-static struct entry *find_entry(const struct deferred *deferred, int32_t tid, uint64_t cookie)
+static struct entry *find_entry(const struct deferred_match *deferred, int32_t tid, uint64_t cookie)
 {
     uint32_t at = deferred->chain_buckets[bucket_of(tid, cookie)];
     while (at != NONE) {
@@ -149,7 +149,7 @@ static struct entry *find_entry(const struct deferred *deferred, int32_t tid, ui
     return NULL;
 }
 
-static void link_entry(struct deferred *deferred, size_t words)
+static void link_entry(struct deferred_match *deferred, size_t words)
 {
     struct entry *entry = entry_at(deferred, words);
     uint32_t *bucket = &deferred->chain_buckets[bucket_of(entry->tid, entry->cookie)];
@@ -157,7 +157,8 @@ static void link_entry(struct deferred *deferred, size_t words)
     *bucket = (uint32_t)words;
 }
 
-void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *chain)
+void deferred_match_add_chain(struct deferred_match *deferred,
+                              const struct deferred_match_chain *chain)
 {
     if (chain->count > deferred->arena_words ||
         entry_words(chain->count) > deferred->arena_words - deferred->used_words) {
@@ -183,10 +184,11 @@ void deferred_add_chain(struct deferred *deferred, const struct deferred_chain *
 }
 
 /* As a sample at `time_ns` may have it. */
-static struct deferred_chain show_entry(const struct entry *entry, uint64_t time_ns, bool *ret_exec)
+static struct deferred_match_chain show_entry(const struct entry *entry, uint64_t time_ns,
+                                              bool *ret_exec)
 {
     *ret_exec = time_ns < entry->exec_ns;
-    return (struct deferred_chain){
+    return (struct deferred_match_chain){
         .tid = entry->tid,
         .cookie = entry->cookie,
         .exec_ns = entry->exec_ns,
@@ -195,8 +197,8 @@ static struct deferred_chain show_entry(const struct entry *entry, uint64_t time
     };
 }
 
-bool deferred_find_chain(struct deferred *deferred, int32_t tid, uint64_t cookie, uint64_t time_ns,
-                         struct deferred_chain *ret)
+bool deferred_match_find_chain(struct deferred_match *deferred, int32_t tid, uint64_t cookie,
+                               uint64_t time_ns, struct deferred_match_chain *ret)
 {
     struct entry *entry = find_entry(deferred, tid, cookie);
     bool exec = false;
@@ -208,7 +210,7 @@ bool deferred_find_chain(struct deferred *deferred, int32_t tid, uint64_t cookie
     return !exec;
 }
 
-static struct slot *find_slot(const struct deferred *deferred, int32_t tid, uint64_t cookie,
+static struct slot *find_slot(const struct deferred_match *deferred, int32_t tid, uint64_t cookie,
                               const size_t *cpu_index)
 {
     uint32_t at = deferred->open_buckets[bucket_of(tid, cookie)];
@@ -223,18 +225,18 @@ static struct slot *find_slot(const struct deferred *deferred, int32_t tid, uint
     return NULL;
 }
 
-uint64_t deferred_open_id(const struct deferred *deferred, size_t cpu_index, int32_t tid,
-                          uint64_t cookie)
+uint64_t deferred_match_open_id(const struct deferred_match *deferred, size_t cpu_index,
+                                int32_t tid, uint64_t cookie)
 {
     const struct slot *slot = find_slot(deferred, tid, cookie, &cpu_index);
     return slot == NULL ? 0 : slot->open.id;
 }
 
-static void add_slot(struct deferred *deferred, const struct deferred_open *open)
+static void add_slot(struct deferred_match *deferred, const struct deferred_match_open *open)
 {
     struct cpu_list *list = &deferred->lists[open->cpu_index];
     uint32_t index = deferred->free_slot;
-    assert(list->count < DEFERRED_OPEN_MAX && index != NONE);
+    assert(list->count < DEFERRED_MATCH_OPEN_MAX && index != NONE);
     struct slot *slot = &deferred->slots[index];
     uint32_t *bucket = &deferred->open_buckets[bucket_of(open->tid, open->cookie)];
     deferred->free_slot = slot->next_in_bucket;
@@ -256,7 +258,7 @@ static void add_slot(struct deferred *deferred, const struct deferred_open *open
     deferred->open_count++;
 }
 
-static void unlink_from_list(struct deferred *deferred, const struct slot *slot)
+static void unlink_from_list(struct deferred_match *deferred, const struct slot *slot)
 {
     struct cpu_list *list = &deferred->lists[slot->open.cpu_index];
     if (slot->older == NONE) {
@@ -272,7 +274,8 @@ static void unlink_from_list(struct deferred *deferred, const struct slot *slot)
     list->count--;
 }
 
-static void take_slot(struct deferred *deferred, struct slot *slot, struct deferred_open *ret)
+static void take_slot(struct deferred_match *deferred, struct slot *slot,
+                      struct deferred_match_open *ret)
 {
     uint32_t index = (uint32_t)(slot - deferred->slots);
     uint32_t *link = &deferred->open_buckets[bucket_of(slot->open.tid, slot->open.cookie)];
@@ -287,10 +290,11 @@ static void take_slot(struct deferred *deferred, struct slot *slot, struct defer
     deferred->open_count--;
 }
 
-uint64_t deferred_wait(struct deferred *deferred, const struct deferred_open *sample)
+uint64_t deferred_match_wait(struct deferred_match *deferred,
+                             const struct deferred_match_open *sample)
 {
     struct slot *slot = find_slot(deferred, sample->tid, sample->cookie, &sample->cpu_index);
-    struct deferred_open replaced = {0};
+    struct deferred_match_open replaced = {0};
     if (slot != NULL && slot->open.id == sample->id) {
         slot->open.sample_count++;
         slot->open.first_ns =
@@ -304,22 +308,24 @@ uint64_t deferred_wait(struct deferred *deferred, const struct deferred_open *sa
     return replaced.sample_count;
 }
 
-size_t deferred_open_count(const struct deferred *deferred)
+size_t deferred_match_open_count(const struct deferred_match *deferred)
 {
     return deferred->open_count;
 }
 
-bool deferred_take_excess(struct deferred *deferred, size_t cpu_index, struct deferred_open *ret)
+bool deferred_match_take_excess(struct deferred_match *deferred, size_t cpu_index,
+                                struct deferred_match_open *ret)
 {
     const struct cpu_list *list = &deferred->lists[cpu_index];
-    if (list->count < DEFERRED_OPEN_MAX) {
+    if (list->count < DEFERRED_MATCH_OPEN_MAX) {
         return false;
     }
     take_slot(deferred, &deferred->slots[list->oldest], ret);
     return true;
 }
 
-bool deferred_take_expired(struct deferred *deferred, uint64_t time_ns, struct deferred_open *ret)
+bool deferred_match_take_expired(struct deferred_match *deferred, uint64_t time_ns,
+                                 struct deferred_match_open *ret)
 {
     for (size_t i = 0; i < deferred->cpu_count && deferred->open_count > 0; i++) {
         uint32_t oldest = deferred->lists[i].oldest;
@@ -331,8 +337,8 @@ bool deferred_take_expired(struct deferred *deferred, uint64_t time_ns, struct d
     return false;
 }
 
-bool deferred_take_done(struct deferred *deferred, struct deferred_open *ret,
-                        struct deferred_chain *ret_chain, bool *ret_exec)
+bool deferred_match_take_done(struct deferred_match *deferred, struct deferred_match_open *ret,
+                              struct deferred_match_chain *ret_chain, bool *ret_exec)
 {
     while (deferred->open_count > 0 && deferred->done_words < deferred->used_words) {
         struct entry *entry = entry_at(deferred, deferred->done_words);
@@ -348,7 +354,7 @@ bool deferred_take_done(struct deferred *deferred, struct deferred_open *ret,
     return false;
 }
 
-void deferred_end_round(struct deferred *deferred)
+void deferred_match_end_round(struct deferred_match *deferred)
 {
     size_t kept_words = 0;
     clear_buckets(deferred->chain_buckets);
@@ -370,7 +376,7 @@ void deferred_end_round(struct deferred *deferred)
     deferred->done_words = 0;
 }
 
-uint64_t deferred_orphan_count(const struct deferred *deferred)
+uint64_t deferred_match_orphan_count(const struct deferred_match *deferred)
 {
     return deferred->orphan_count;
 }
