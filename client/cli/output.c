@@ -185,7 +185,9 @@ static int open_path(struct output *output, const char *path, struct fault *rete
     if (exists && access(path, W_OK) < 0) {
         return refuse_create(path, errno, reterr);
     }
-    return open_beside(output, exists ? status.st_mode & 0777 : 0600, reterr);
+    /* Another user's file may have been put there to be read by that user. */
+    bool keeps_mode = exists && status.st_uid == geteuid();
+    return open_beside(output, keeps_mode ? status.st_mode & 0777 : 0600, reterr);
 }
 
 /* `tag` may be NULL. */

@@ -8,6 +8,8 @@
  */
 #include "module_load.h"
 
+#include "module_ticket.h"
+
 #include <stdio.h>
 
 /* Large libraries take 1 to 3 ns a byte. */
@@ -32,6 +34,15 @@ static size_t table_limit(enum module_table table, uint64_t file_bytes)
         break;
     }
     return symbol_table_limit(file_bytes);
+}
+
+bool module_load_is_abandoned(const struct module_load *load)
+{
+    const struct module_ticket *ticket = load->tickets;
+    while (ticket != NULL && module_ticket_is_abandoned(ticket)) {
+        ticket = ticket->next;
+    }
+    return load->tickets != NULL && ticket == NULL;
 }
 
 uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_ns)

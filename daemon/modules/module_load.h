@@ -15,6 +15,9 @@
 /* What reading this load takes: what it took before (`known_ns`), 0: by the size of its files. */
 uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_ns);
 
+/* Whether all that wanted it have released their tickets. */
+bool module_load_is_abandoned(const struct module_load *load);
+
 /* Returns what elf_worker_send() does. */
 int module_load_ask(const struct module_load *load, struct elf_worker *worker);
 

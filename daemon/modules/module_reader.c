@@ -250,6 +250,10 @@ static bool begin_load(struct module_reader *reader, enum module_worker_name nam
     if (load == NULL || (only_wanted && load->request.urgency != MODULE_WANTED)) {
         return false;
     }
+    if (module_load_is_abandoned(load)) {
+        module_queue_remove(reader->queue, load);
+        return fail_load(load, MODULE_FAILURE_LIMIT, ret);
+    }
     send_load(reader, &reader->workers.workers[name], load, uid, now_ns);
     return false;
 }

@@ -21,6 +21,11 @@ struct module_ticket *module_ticket_new(const struct module_request *request)
     return ticket;
 }
 
+bool module_ticket_is_abandoned(const struct module_ticket *ticket)
+{
+    return atomic_load_explicit(&ticket->holder_count, memory_order_relaxed) < 2;
+}
+
 static void publish(struct module_ticket *ticket, enum module_state state)
 {
     atomic_store_explicit(&ticket->state, state, memory_order_release);

@@ -20,6 +20,9 @@ struct module_ticket {
 /* Held by the requester and by the cache. NULL: no memory. */
 struct module_ticket *module_ticket_new(const struct module_request *request);
 
+/* Whether its requester has released it. */
+bool module_ticket_is_abandoned(const struct module_ticket *ticket);
+
 /* Shows the entry, which gains a user. Takes the cache's hold. */
 void module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry);
 /* Takes the cache's hold. */

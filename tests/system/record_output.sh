@@ -30,6 +30,28 @@ grep -qE "^profctl: note: sampling ended by itself after [0-9.]+ s: the session'
 profctl record -d 0.5 -o "$WORK/asked.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
 [ -s "$WORK/err" ] && fail "record ends as it was asked to and says: $(cat "$WORK/err")"
 
+# A file of one's own keeps its mode. Another user may have made one to have its mode given to the recording: none of
+# the recording is for others, while it is made or after.
+: >"$WORK/kept.fxt"
+chmod 640 "$WORK/kept.fxt"
+profctl record -d 0.2 -o "$WORK/kept.fxt" >/dev/null 2>&1 || fail "record over a file"
+[ "$(stat -c %a "$WORK/kept.fxt")" = 640 ] || fail "a file of one's own has another mode now: $(ls -l "$WORK/kept.fxt")"
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 1777 "$WORK/shared"
+    : >"$WORK/shared/trap.fxt"
+    chmod 666 "$WORK/shared/trap.fxt"
+    chown 4712:4712 "$WORK/shared/trap.fxt"
+    run_in_background profctl record -d 1 -o "$WORK/shared/trap.fxt" >/dev/null 2>&1
+    recorder=$BACKGROUND_PID
+    has_begun() {
+        compgen -G "$WORK/shared/trap.fxt.partial-*" >/dev/null
+    }
+    wait_until 10 has_begun || fail "record does not begin"
+    [ "$(stat -c '%u %a' "$WORK"/shared/trap.fxt.partial-*)" = "0 600" ] || fail "others may read: $(ls -l "$WORK/shared")"
+    wait "$recorder" || fail "record over another user's file"
+    [ "$(stat -c '%u %a' "$WORK/shared/trap.fxt")" = "0 600" ] || fail "others may read: $(ls -l "$WORK/shared")"
+fi
+
 # Without room not even the first bytes are kept.
 for name in full.fxt full.fxt.gz; do
     status=0

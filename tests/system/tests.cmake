@@ -84,6 +84,7 @@ lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # weighs the daemon's memory
 lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
+lone_test(kept_tables) # weighs the daemon's memory
 lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
 lone_test(storms) # takes the machine's pids, and many short programs must be named

@@ -7,6 +7,7 @@
 #include "module_reader.h"
 
 #include "limit_clock.h"
+#include "module_ticket.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -294,6 +295,33 @@ static void an_account_passes_its_own_slow_file(void **state)
     expect_with(slow_too, MODULE_FIRST);
 }
 
+/* The session has ended that wanted them: a worker reads nothing for nobody. */
+static void what_is_wanted_no_more_is_not_read(void **state)
+{
+    (void)state;
+    struct module_request request = {.urgency = MODULE_WANTED};
+    struct module_ticket *held = module_ticket_new(&request);
+    struct module_ticket *left = module_ticket_new(&request);
+    int slow = add(1, 0);
+    expect_nothing(0);
+    int first = add(2, 1 * MS);
+    int second = add(2, 2 * MS);
+    world.loads[first].tickets = left;
+    world.loads[second].tickets = held;
+    left->next = NULL;
+    module_ticket_release(left); /* the requester's hold */
+    expect_out(300 * MS, first, MODULE_FAILURE_LIMIT);
+    expect_not_begun(first);
+    expect_nothing(300 * MS);
+    expect_with(second, MODULE_SECOND);
+    expect_with(slow, MODULE_FIRST);
+    world.loads[first].tickets = NULL;
+    world.loads[second].tickets = NULL;
+    module_ticket_release(left);
+    module_ticket_release(held);
+    module_ticket_release(held);
+}
+
 /* Two accounts with slow files cost a third one 300 ms, and so does each further one. */
 static void a_slow_file_at_the_second_is_put_back_for_others(void **state)
 {
@@ -487,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         READER_TEST(a_second_worker_passes_a_slow_file_of_another_account),
         READER_TEST(an_account_passes_its_own_slow_file),
+        READER_TEST(what_is_wanted_no_more_is_not_read),
         READER_TEST(a_slow_file_at_the_second_is_put_back_for_others),
         READER_TEST(a_file_that_is_likely_to_be_needed_puts_nothing_back),
         READER_TEST(what_the_second_cannot_read_is_the_firsts),

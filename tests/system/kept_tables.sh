@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a session's tables took goes back to the machine when the session ends: a user without rights keeps processes
+# with 60,000 mappings each, of which every session learns, and which cost the daemon nothing in between.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "only root can run programs of other users"
+chmod 711 "$WORK"
+mkdir -m 777 "$WORK/files"
+cp "$WORKLOADS/map_hoard" "$WORK"
+
+start_daemon
+for number in 1 2; do
+    run_in_background setpriv --reuid=4712 --regid=4712 --clear-groups "$WORK/map_hoard" "$WORK/files/$number" 60000 5 0 >"$WORK/ready$number"
+    is_ready() {
+        grep -q ready "$WORK/ready$number"
+    }
+    wait_until 60 is_ready || skip "no process may have 60,000 mappings"
+done
+
+# anon_kib: the daemon's own memory, without the tables of files, which it keeps for the next session.
+anon_kib() {
+    awk '/^RssAnon/ { print $2 }' "/proc/$daemon_pid/status"
+}
+
+for ((session = 0; session < 4; session++)); do
+    run_in_background profctl record -F 4000 -a -d 3 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "record: $(cat "$WORK/out")"
+    sleep 2
+    during=$(anon_kib)
+    wait "$recorder" || fail "record: $(cat "$WORK/out")"
+    after[session]=$(anon_kib)
+    echo "session $session: $during KiB while it runs, ${after[session]} KiB after it"
+    # The mappings of five processes are 20 MiB: 72 bytes each.
+    [ "$((during - after[session]))" -gt 20480 ] || fail "it has learnt of no mappings, or keeps them"
+done
+# What is left is what each thread's arena begins with, and no table.
+[ "$((after[3] - after[0]))" -lt 4096 ] || fail "each session leaves something"
