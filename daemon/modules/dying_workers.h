@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Workers that were killed and are not gone: one that reads from a filesystem which does not answer
- * dies only when that lets go of it. There is a place for 16; each knows for which account
- * (account.h) it was reading, so that an account with two of them there gets no third. The last few
- * places are kept for readers of local filesystems, which let go at once. A worker that is alive
- * has a place reserved for its end. Belongs to the main thread.
+ * Keeps the workers that were killed and have not exited yet. A worker that reads from a filesystem
+ * which does not answer exits only when the filesystem does. There are 16 places. Each place names
+ * the account (account.h) for which its worker read: an account with two of them gets no third. The
+ * last places are for readers of local filesystems, which always answer. Each living worker has a
+ * place reserved. Belongs to the main thread.
  */
 
 #include "elf_worker.h"
@@ -29,16 +29,16 @@ struct dying_workers {
     unsigned troubles;     /* a bit for each enum elf_worker_trouble of those that are gone */
 };
 
-/* Releases those that can be. */
+/* Frees the places of workers that have exited. */
 void dying_workers_look(struct dying_workers *dying);
-/* Before a worker is started: reserves a place for its end, or returns false. */
+/* Reserves a place for a worker to be started; false: all are taken or reserved. */
 bool dying_workers_reserve(struct dying_workers *dying);
-/* It was not started. */
+/* Returns the reservation: the worker was not started. */
 void dying_workers_unreserve(struct dying_workers *dying);
-/* Ends a worker, which is taken and gets its reserved place. `uid`: for whom it was reading, NULL:
- * for nobody. */
+/* Ends `worker` (taken), which gets its reserved place. `uid`: the account for which it read; NULL:
+ * it read nothing. */
 void dying_workers_add(struct dying_workers *dying, struct elf_worker *worker, const uid_t *uid);
-/* Whether a file is not to be read for this uid until a worker that is dying is gone: one of the
- * uid's own or, of a file that is not local, anybody's. */
+/* True when no file of `uid` may be read until a dying worker has exited: one of the same account
+ * or, for a file that is not local, any. */
 bool dying_workers_forbid(const struct dying_workers *dying, uid_t uid, bool is_local);
 void dying_workers_done(struct dying_workers *dying);

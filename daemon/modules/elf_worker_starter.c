@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The thread leaves the program's table of descriptors with a copy that ends with its own socket
- * (CLOSE_RANGE_UNSHARE): what is not copied need not be closed. Then it is asked over that socket,
- * a message with a descriptor for each worker, and answers with a pid. It is the worker's parent,
- * for whose end the worker is told to die.
+ * Runs the thread that starts workers. The thread unshares the table of descriptors, as a copy that
+ * ends with its own socket (CLOSE_RANGE_UNSHARE). Each message on that socket has a descriptor for
+ * one worker; the thread answers with the worker's pid. The thread is the worker's parent: the
+ * kernel kills the worker when the thread ends.
  *
- * A process that was forked has no such thread, and starts its own.
+ * A forked process has no such thread, and starts its own.
  */
 #include "elf_worker_starter.h"
 
@@ -32,7 +32,7 @@ struct spawned {
     int32_t pid;
 };
 
-/* Of this process; the other end is the thread's. */
+/* This process's end of the socket, and the requests without an answer. */
 static struct {
     pid_t pid; /* whose thread it is; 0: none was started */
     int socket_fd;
@@ -61,7 +61,7 @@ static int send_request(int socket_fd, int fd)
     return sent < 0 ? (int)sent : 0;
 }
 
-/* Where the kernel cannot do it the thread goes on with the program's table. */
+/* Without CLOSE_RANGE_UNSHARE the thread keeps the program's table. */
 static void leave_table(int socket_fd)
 {
     if (close_range((unsigned)socket_fd + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0 &&
@@ -128,7 +128,7 @@ int elf_worker_starter_ask(int socket_fd, pid_t *pid)
     return r;
 }
 
-/* The answer to the first of those that were asked. */
+/* Takes the answer to the oldest request. */
 static void take_answer(const struct spawned *spawned)
 {
     pid_t *pid = starter.asked[0];
@@ -141,7 +141,7 @@ static void take_answer(const struct spawned *spawned)
     }
 }
 
-/* The thread is gone: there are no more answers. */
+/* Fails all requests: the thread has ended. */
 static void take_end(void)
 {
     const struct spawned ended = {.error = -EPIPE};

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Starts workers from a thread that has a table of descriptors of its own, in which there is no
- * foreign file. A new process begins with a copy of its creator's table and closes what it should
- * not have before the creator goes on; closing a file of a user can take for ever.
+ * Starts workers from a thread that has its own table of descriptors, without foreign files. A new
+ * process begins with a copy of that table and closes what is not its own before it executes; to
+ * close a file of a user may block for ever.
  *
- * The first call starts the thread, which lives as long as the program. What is open by then is no
- * user's. All calls come from one thread.
+ * The first call starts the thread, which lives as long as the program. No user's file is open by
+ * then. All calls come from one thread.
  */
 
 #include <sys/types.h>
@@ -22,9 +22,8 @@
  */
 int elf_worker_starter_ask(int socket_fd, pid_t *pid);
 
-/* Takes the answers that have come, and waits for that to `pid` for at most so long: a process
- * begins when the scheduler lets it. */
+/* Takes the answers that have come, and waits up to `wait_ms` for that to `pid`. */
 void elf_worker_starter_wait(const pid_t *pid, int wait_ms);
 
-/* The answer to `pid` has no place any more: the process is killed when it comes. */
+/* Drops the answer to `pid`: its process is killed as soon as it is known. */
 void elf_worker_starter_forget(const pid_t *pid);

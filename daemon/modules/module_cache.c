@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Leads each ticket to its table: the opener finds the file, the store knows whether there is a
- * table for it, and if not, the reader gets a load, one for each file however many tickets want it.
- * A load that comes to nothing costs its tickets alone.
+ * Gives each ticket its table. The opener opens the file, and the store may have the table already.
+ * If not, the reader gets one load for the file, however many tickets want it. A load that fails
+ * fails its tickets, and no others.
  *
- * A file that has been read is read again together with its debug file, if there is one, which is
- * known only once its build-id is. Where that fails, what it gave alone is its table.
+ * The first reading of a file finds its build-id, and by that its debug file. If there is one, the
+ * file is read again together with it. If that fails, the table of the first reading is kept.
  *
- * Everything but the requests runs in the main thread, inside module_cache_dispatch(), which never
- * waits: files are opened and closed by the opener's threads, and a killed worker is reaped when it
- * is ready to be.
+ * All but the requests run in the main thread, in module_cache_dispatch(), which never waits: the
+ * opener's threads open and close files, and a killed worker is reaped after its exit.
  */
 #include "module_cache.h"
 
@@ -54,7 +53,7 @@ static void finish_ticket(struct module_cache *cache, struct module_ticket *tick
     module_ticket_finish(ticket, entry);
 }
 
-/* Decides all tickets of a load, by `entry` or, if NULL, by `failure`, and ends it. */
+/* Ends a load: its tickets get `entry` or, if that is NULL, `failure`. */
 static void end_load(struct module_cache *cache, struct module_load *load,
                      struct module_entry *entry, enum module_failure failure)
 {
@@ -78,7 +77,7 @@ static void end_load(struct module_cache *cache, struct module_load *load,
     free(load);
 }
 
-/* Takes the table, which is what its tickets get. */
+/* Ends a load with its table (taken). */
 static void keep_table(struct module_cache *cache, struct module_load *load,
                        const struct elf_worker_table *table)
 {
@@ -92,7 +91,7 @@ static void keep_table(struct module_cache *cache, struct module_load *load,
     end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
 }
 
-/* What was read of the file alone. */
+/* Ends a load with the table that was made without its debug file. */
 static void keep_first_table(struct module_cache *cache, struct module_load *load)
 {
     const struct elf_worker_table first = load->first;
@@ -100,8 +99,8 @@ static void keep_first_table(struct module_cache *cache, struct module_load *loa
     keep_table(cache, load, &first);
 }
 
-/* A load has no table, or no other than it had: remembered, where it is the file's doing, but for
- * the kernel, which has no identity. */
+/* Ends a load without a table, unless it has that of its first reading. A failure that is the
+ * file's own is remembered, except for the kernel, which has no identity. */
 static void fail_load(struct module_cache *cache, struct module_load *load,
                       enum module_failure failure, uint64_t now_ns)
 {
@@ -115,7 +114,7 @@ static void fail_load(struct module_cache *cache, struct module_load *load,
     end_load(cache, load, NULL, failure);
 }
 
-/* Has the debug file of what has just been read looked for. False: it has none. */
+/* Has the opener look for the debug file of a file that was read. False: it has none. */
 static bool part_load(struct module_cache *cache, struct module_load *load,
                       const struct elf_worker_table *table)
 {
@@ -145,7 +144,7 @@ static void take_reading(struct module_cache *cache, const struct module_reading
     }
 }
 
-/* The debug file is there, or is not: the file is read again with it, or not. */
+/* Takes the answer for a debug file: the file is read again with it, or keeps its first table. */
 static void take_debug_file(struct module_cache *cache, const struct opener_answer *answer)
 {
     struct module_load *load = answer->userdata;
@@ -162,8 +161,8 @@ static void take_debug_file(struct module_cache *cache, const struct opener_answ
     }
 }
 
-/* Whether a sample waits for the second reading of a file, between which and the first nothing may
- * come that is only likely to be needed. */
+/* True when a sample waits for the second reading of a file. Then no file is read ahead before
+ * it. */
 static bool is_wanted_parted(const struct module_cache *cache)
 {
     const struct module_load *parted = cache->parted;
@@ -181,7 +180,7 @@ static void read_on(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-/* The load for what a ticket wants of that file which is under way or waiting, or NULL. */
+/* The load (borrowed) for this table of this file, queued or at a worker, or NULL. */
 static struct module_load *find_load(struct module_cache *cache, enum module_table table,
                                      const struct file_identity *identity)
 {
@@ -213,7 +212,7 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
     return load;
 }
 
-/* A sample waits for it now, wherever it is. */
+/* Makes a load urgent, wherever it is: a sample waits for it. */
 static void want_load(struct module_cache *cache, struct module_load *load)
 {
     bool parted = load->first.map != NULL && load->debug_fd < 0;
@@ -224,8 +223,8 @@ static void want_load(struct module_cache *cache, struct module_load *load)
     }
 }
 
-/* A large file takes seconds to read, for which it keeps a worker from what samples wait for. So it
- * is read when a sample falls in it, and not because one may. */
+/* A large file occupies a worker for seconds. So it is not read ahead, but when a sample falls in
+ * it. */
 static bool is_read_ahead(const struct opener_answer *answer)
 {
     const struct module_ticket *ticket = answer->userdata;
@@ -233,7 +232,7 @@ static bool is_read_ahead(const struct opener_answer *answer)
            answer->file.identity.size_bytes <= PREFETCH_BYTES_MAX;
 }
 
-/* Has the ticket wait for the load of its file, which is made if there is none. */
+/* Adds the ticket to the load of its file, which is made if there is none. */
 static void add_load(struct module_cache *cache, const struct opener_answer *answer)
 {
     struct module_ticket *ticket = answer->userdata;
@@ -262,7 +261,7 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
     load->tickets = ticket;
 }
 
-/* A file has been opened: is it known? */
+/* Takes a file that was opened: its table may be in the store. */
 static void take_file(struct module_cache *cache, const struct opener_answer *answer,
                       uint64_t now_ns)
 {
@@ -300,7 +299,7 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-/* Has the descriptor (borrowed) end a wait for this cache. Returns 0, or -errno. */
+/* Adds the descriptor (borrowed) to those that wake the cache's caller. Returns 0 or -errno. */
 static int watch(struct module_cache *cache, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -431,7 +430,7 @@ static struct module_ticket *submit(struct module_cache *cache,
         .userdata = ticket,
     };
     if (opener_submit(cache->opener, &opening) < 0) {
-        /* Nobody will decide it: both holds are ours. */
+        /* No answer will come: both holds are dropped here. */
         atomic_fetch_add(&cache->refused_count, 1);
         module_ticket_release(ticket);
         module_ticket_release(ticket);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each uid has a clock that runs while a worker works for it; the one whose clock will be furthest
- * behind when its next file has been read is served. A uid that comes, or comes back, starts at the
- * queue's own clock, which is that of the last one served, unless its own is ahead: nobody saves up
- * time by being away, and nobody gets rid of what he has used by going. Those who are behind the
- * queue's clock can be forgotten, also while a worker works for them.
+ * Fair queueing by worker time. Each uid has a clock that advances by the worker time that it uses.
+ * The next file is of the uid whose clock will be lowest after that file. The queue's clock is that
+ * of the uid served last. A uid that returns starts at the queue's clock or at its own, whichever
+ * is later: absence neither saves time up nor clears what was used. A uid whose clock is not ahead
+ * of the queue's can be forgotten, also while a worker reads for it.
  */
 #include "module_queue.h"
 
 #include "cleanup.h"
 
-/* What makes a load wait for the turn of a user. */
+/* A load's place in the queue of one user. */
 struct module_claim {
     struct module_claim *next;         /* of the user, while the load waits */
     struct module_claim *next_of_load; /* of other users */
@@ -66,7 +66,8 @@ static void forget_user(struct module_queue *queue, struct user **link)
     free(user);
 }
 
-/* Forgets who has used nothing that counts and, where they are too many, who has used least. */
+/* Forgets idle users that are not ahead of the queue's clock and, where there are too many, the one
+ * that is least ahead. */
 static void forget_idle(struct module_queue *queue)
 {
     struct user **least = NULL;
@@ -119,7 +120,7 @@ static uint64_t due_ns(const struct module_load *load)
     return load->arrived_ns + load->expected_ns;
 }
 
-/* Behind what is due at the same time. */
+/* Inserts by due time, behind equal ones. */
 static void insert(struct module_claim **link, struct module_claim *claim)
 {
     while (*link != NULL && due_ns((*link)->load) <= due_ns(claim->load)) {
@@ -129,7 +130,7 @@ static void insert(struct module_claim **link, struct module_claim *claim)
     *link = claim;
 }
 
-/* Has a claim of a load that waits count. */
+/* Puts the claim of a waiting load into its user's queue. */
 static int stand(struct module_queue *queue, struct module_claim *claim)
 {
     struct user *user = get_user(queue, claim->uid);
@@ -140,7 +141,7 @@ static int stand(struct module_queue *queue, struct module_claim *claim)
     return 0;
 }
 
-/* Where it does. */
+/* Takes the claim out of that queue. */
 static void leave(struct module_queue *queue, const struct module_claim *claim)
 {
     struct user *user = find_user(queue, claim->uid);
@@ -234,7 +235,7 @@ static struct module_load *first_of(const struct user *user, size_t urgency,
     return claim == NULL ? NULL : claim->load;
 }
 
-/* Of the accounts that are busy, or of the others. */
+/* The first load among the busy accounts, or among the others. */
 static struct module_load *first_among(const struct module_queue *queue, size_t urgency,
                                        const struct module_turn *turn, bool busy, uid_t *ret_uid)
 {

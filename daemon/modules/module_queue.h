@@ -2,15 +2,14 @@
 #pragma once
 
 /*
- * The files that wait for a worker, and whose turn it is: that of the account which has had the
- * least of the workers' time, what its next file is expected to take included. Files that a sample
- * waits for come before those that are only likely to be needed. Among the files of one account a
- * file stands as if it had come later by what it is expected to take, so quick ones pass it for
- * that long and no longer. Thus one user's slow files cost the others no more than the time of one
- * of them.
+ * Orders the files that wait for a worker. The next file is of the account that has used the least
+ * worker time, the expected time of that file included. Files that a sample waits for go before
+ * files that are read ahead. Within an account, files are ordered by arrival plus expected time:
+ * quick files pass a slow one for as long as it is expected to take. So the slow files of one user
+ * delay the others by the time of one file.
  *
- * A file that several accounts want has a claim of each, and its turn is the earliest of theirs: an
- * account that wants everybody's libraries first delays nobody. Belongs to the main thread.
+ * A file that several accounts want has a claim of each, and the earliest claim counts: an account
+ * that requests common libraries early delays no other. Belongs to the main thread.
  */
 
 #include "elf_worker.h"
@@ -18,7 +17,7 @@
 
 #define MODULE_QUEUE_USERS_MAX 1024 /* who are remembered although nothing of theirs waits */
 
-/* A file whose table is wanted, and who wants it. */
+/* A file of which a table is wanted, and the tickets and claims for it. */
 struct module_load {
     struct module_load *next;
     struct module_request request;
@@ -35,7 +34,7 @@ struct module_load {
     bool is_waiting;             /* module_queue's own */
 };
 
-/* What may be begun now. */
+/* Which loads a worker may begin now. */
 struct module_turn {
     bool is_for_second; /* without what is for the first worker only */
     size_t busy_count;
@@ -46,32 +45,34 @@ struct module_turn {
 struct module_queue;
 
 struct module_queue *module_queue_new(void);
-/* There is nothing left in it. */
+/* The queue must be empty. */
 struct module_queue *module_queue_free(struct module_queue *queue);
 
-/* Has a load, which may wait already, wait for the turn of `uid` too. Returns 0 or -ENOMEM. */
+/* Adds a claim of `uid` to a load, whether the load waits or not. Returns 0 or -ENOMEM. */
 int module_queue_claim(struct module_queue *queue, struct module_load *load, uid_t uid);
-/* The load does not wait for the turn of `uid` any more. True: it has no claim left. */
+/* Removes the claim of `uid`. True: the load has no claim left. */
 bool module_queue_unclaim(struct module_queue *queue, struct module_load *load, uid_t uid);
-/* Takes the load, which has a claim; `arrived_ns` and what follows is set. Returns 0 or -ENOMEM. */
+/* Queues the load (taken), which has a claim; `arrived_ns` and the members after it are set.
+ * Returns 0 or -ENOMEM. */
 int module_queue_add(struct module_queue *queue, struct module_load *load);
-/* The load whose turn it is, which stays, or NULL: none waits that may be begun. `ret_uid` (may be
- * NULL): by whose claim. */
+/* The next load (borrowed: it stays queued); NULL: no load may be begun. `ret_uid` (may be NULL):
+ * the account whose claim made it the next. */
 struct module_load *module_queue_first(struct module_queue *queue, const struct module_turn *turn,
                                        uid_t *ret_uid);
-/* Takes out (returned) a load that waits; its claims stay with it. */
+/* Takes a load (returned) out of the queue; it keeps its claims. */
 void module_queue_remove(struct module_queue *queue, struct module_load *load);
-/* The same, since it is the turn of `uid`. */
+/* The same for a load that is begun by the claim of `uid`. */
 void module_queue_serve(struct module_queue *queue, struct module_load *load, uid_t uid);
 /* Frees the claims of a load that does not wait. */
 void module_load_free_claims(struct module_load *load);
 /* A load (borrowed) for this table of this file, or NULL. */
 struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
                                       const struct file_identity *identity);
-/* Whether that is what a load is for: the kernel, whose symbols change, has no identity. */
+/* True when the load is for this table of this file. The kernel has no identity: its symbols
+ * change. */
 bool module_load_is(const struct module_load *load, enum module_table table,
                     const struct file_identity *identity);
-/* A sample waits for it now. */
+/* Makes the load urgent: a sample waits for it. */
 void module_queue_want(struct module_queue *queue, struct module_load *load);
-/* A worker has spent so much time for a uid. */
+/* Charges worker time to an account. */
 void module_queue_charge(struct module_queue *queue, uid_t uid, uint64_t time_ns);

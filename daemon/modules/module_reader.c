@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A load is in one place: the queue, or with a worker. A worker has one request under way; one that
- * dies or takes too long costs that one load, and is replaced after a moment. The time that a load
- * took is its account's, whatever came of it.
+ * Moves each load from the queue to a worker and back out as a result. A load is in one of the two
+ * places. A worker has one request under way. A worker that dies or takes too long fails that load
+ * and is replaced after a delay. The load's account is charged the time, whatever the result.
  */
 #include "module_reader.h"
 
@@ -97,7 +97,7 @@ int module_reader_fd(const struct module_reader *reader)
     return reader->epoll_fd;
 }
 
-/* Whether a load is met again: the kernel, whose symbols change, has no identity. */
+/* False for the kernel: its symbols change, so it has no identity by which to know it again. */
 static bool is_known(const struct module_load *load)
 {
     return load->request.source != MODULE_KERNEL;
@@ -120,7 +120,7 @@ int module_reader_add(struct module_reader *reader, struct module_load *load)
     return module_queue_add(reader->queue, load);
 }
 
-/* The load (returned) of a worker that reads it no more. */
+/* Takes the load (returned) of a worker and charges its time. */
 static struct module_load *take_load(struct module_reader *reader, struct module_worker *worker,
                                      uint64_t now_ns)
 {
@@ -140,7 +140,7 @@ static bool fail_load(struct module_load *load, enum module_failure failure,
     return true;
 }
 
-/* What the second worker has of a load is not the last word: it waits for the first. */
+/* Queues the second worker's load again, for the first worker alone. */
 static bool put_back(struct module_reader *reader, uint64_t now_ns, struct module_reading *ret)
 {
     struct module_worker *second = &reader->workers.workers[MODULE_SECOND];
@@ -150,7 +150,7 @@ static bool put_back(struct module_reader *reader, uint64_t now_ns, struct modul
     return module_reader_add(reader, load) < 0 && fail_load(load, MODULE_FAILURE_LIMIT, ret);
 }
 
-/* A worker's reason for giving no table, where the file's user can mend it. */
+/* Notes a refusal that the file's user can mend. */
 static void note_refusal(struct module_reader *reader, const struct module_load *load, int error)
 {
     if (error == -ENOTSUP && load->request.source == MODULE_JITDUMP) {
@@ -159,7 +159,7 @@ static void note_refusal(struct module_reader *reader, const struct module_load 
     }
 }
 
-/* Takes a worker's answer, or its end. True: a load came out. */
+/* Takes a worker's answer, or its death. True: `*ret` is set. */
 static bool receive_answer(struct module_reader *reader, enum module_worker_name name,
                            uint64_t now_ns, struct module_reading *ret)
 {
@@ -193,7 +193,7 @@ static bool receive_answer(struct module_reader *reader, enum module_worker_name
     return true;
 }
 
-/* What takes the second worker's time is put back where others wait for it. */
+/* Takes the second worker's load away if others wait for that worker. True: `*ret` is set. */
 static bool clear_the_way(struct module_reader *reader, uint64_t now_ns, struct module_reading *ret)
 {
     if (!module_workers_is_in_the_way(&reader->workers, reader->queue, now_ns)) {
@@ -203,7 +203,7 @@ static bool clear_the_way(struct module_reader *reader, uint64_t now_ns, struct 
     return put_back(reader, now_ns, ret);
 }
 
-/* Whether what files of an account did before stands in the way of another one. */
+/* True while workers or descriptors of this account's earlier files hang. */
 static bool is_forbidden(struct module_reader *reader, const struct module_load *load, uid_t uid)
 {
     return dying_workers_forbid(&reader->workers.dying, uid, load->file.is_local) ||
@@ -221,7 +221,7 @@ static void send_load(struct module_reader *reader, struct module_worker *worker
         return;
     }
     if (r < 0) {
-        /* It was dead before it saw this one. */
+        /* The worker died before it got this load. */
         module_worker_drop(worker, now_ns);
         return;
     }
@@ -229,7 +229,7 @@ static void send_load(struct module_reader *reader, struct module_worker *worker
     module_worker_reads(worker, load, uid, now_ns);
 }
 
-/* Gives a worker what is its turn. True: a load came out, which may not be read. */
+/* Sends the next load to a worker. True: `*ret` is a load that is not to be read. */
 static bool begin_load(struct module_reader *reader, enum module_worker_name name, uint64_t now_ns,
                        bool only_wanted, struct module_reading *ret)
 {
@@ -258,7 +258,7 @@ static bool begin_load(struct module_reader *reader, enum module_worker_name nam
     return false;
 }
 
-/* The descriptor becomes readable when something may be due, and no more because something was. */
+/* Sets the timer to the next time at which something is due. */
 static void set_timer(struct module_reader *reader, uint64_t now_ns)
 {
     uint64_t at_ns = module_workers_next_look_ns(&reader->workers, now_ns);

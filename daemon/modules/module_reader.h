@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Has loads read by the workers: which load is next says module_queue, at which worker
- * module_workers. A load goes in by module_reader_add() and comes out of module_reader_next(), read
- * or not. Belongs to the main thread; nothing waits but module_reader_free().
+ * Has the workers read the loads. module_queue decides which load is next, module_workers which
+ * worker reads it. Each load that module_reader_add() takes comes out of module_reader_next(), read
+ * or failed. Belongs to the main thread; only module_reader_free() waits.
  */
 
 #include "module_workers.h"
 
 struct module_reader;
 
-/* What became of a load. */
+/* The result of a load. */
 struct module_reading {
     struct module_load *load;      /* returned */
     enum module_failure failure;   /* _NONE, _UNREADABLE, _WORKER or _LIMIT */
@@ -32,31 +32,31 @@ struct module_reader_counts {
  * module_reader_free(), or -errno. */
 int module_reader_new(const struct elf_worker_config configs[MODULE_WORKERS], struct opener *opener,
                       struct module_reader **ret);
-/* Ends the workers. What has not been read comes out of module_reader_drain() then. */
+/* Ends the workers. Loads that were not read come out of module_reader_drain(). */
 void module_reader_stop(struct module_reader *reader);
 /* After module_reader_stop(): a load (returned), or NULL. */
 struct module_load *module_reader_drain(struct module_reader *reader);
-/* After module_reader_drain() has given NULL. */
+/* To be called after module_reader_drain() has returned NULL. */
 struct module_reader *module_reader_free(struct module_reader *reader);
 
 /* A descriptor (borrowed) that polls readable when module_reader_next() has something to do. */
 int module_reader_fd(const struct module_reader *reader);
 
-/* Has a load, wherever it is, be read by the turn of `uid` too. Returns 0 or -ENOMEM. */
+/* Adds a claim of `uid` to a load, queued or not. Returns 0 or -ENOMEM. */
 int module_reader_claim(struct module_reader *reader, struct module_load *load, uid_t uid);
-/* Takes a load with a claim, whose `arrived_ns` is set. Returns 0 or -ENOMEM. */
+/* Queues a load (taken on success) that has a claim and `arrived_ns`. Returns 0 or -ENOMEM. */
 int module_reader_add(struct module_reader *reader, struct module_load *load);
 /* A load (borrowed) for this table of this file, or NULL. */
 struct module_load *module_reader_find(struct module_reader *reader, enum module_table table,
                                        const struct file_identity *identity);
-/* A sample waits for it now. */
+/* Makes the load urgent: a sample waits for it. */
 void module_reader_want(struct module_reader *reader, struct module_load *load);
 
-/* Lets the workers go on, with `only_wanted` with nothing that is only likely to be needed, and
- * gives one load that came out; false: none now. To be called until then. */
+/* Takes answers, begins loads, and returns one result; false: there is none now. Call it until it
+ * returns false. With `only_wanted` nothing is read ahead. */
 bool module_reader_next(struct module_reader *reader, uint64_t now_ns, bool only_wanted,
                         struct module_reading *ret);
 
 struct module_reader_counts module_reader_counts(const struct module_reader *reader);
-/* 0 while there is none. */
+/* The worker's pid, 0 without a worker. */
 int module_reader_worker_pid(const struct module_reader *reader, enum module_worker_name name);

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * What module_file.c and module_perf_map.c have in common: the way to a file, and the proof of it.
- * Each may hang, as module_file.h says.
+ * The search for a file, shared by module_file.c and module_perf_map.c: ways to the file, and
+ * proofs of its identity. Each call may hang, as module_file.h says.
  */
 
 #include "module_file.h"
 
 #include <sys/vfs.h>
 
-/* One search: what is wanted, and what stands in its way. */
+/* One search: the query, and the guard that may refuse a step. */
 struct module_search {
     const struct module_query *query;
     const struct module_guard *guard;
@@ -19,8 +19,8 @@ struct module_search {
     uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
 };
 
-/* What stands in the way of a step to that place; `userdata` is a search. A module_path_guard_fn.
- */
+/* Asks the search's guard for a step to that place: a module_path_guard_fn; `userdata` is a
+ * search. */
 bool module_search_may_touch(const struct module_place *place, void *userdata);
 
 /* The folder (returned: close) of the process that is meant, and not of one that has its pid since;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A hash table of entries by the identity of their file. An entry goes only when it has no users:
- * users are added by the main thread alone, so one that the main thread sees without users stays
- * without until it says otherwise. The failures are a ring: the oldest is forgotten first.
+ * A hash table of entries by the identity of their file. Only an entry without users is removed,
+ * and only the main thread adds users: an entry that the main thread sees without users cannot gain
+ * one meanwhile. Failures are kept in a ring, which replaces the oldest.
  */
 #include "module_store.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The tables that the cache holds, by identity of their file: found, bounded, trimmed. All of it
- * belongs to the main thread but for module_entry_release().
+ * Keeps the tables of the cache by the identity of their file, within a bound, and removes unused
+ * ones. Belongs to the main thread, except module_entry_release().
  */
 
 #include "elf_worker.h"
@@ -32,26 +32,26 @@ struct module_store;
 struct module_store *module_store_new(void);
 struct module_store *module_store_free(struct module_store *store);
 
-/* The entry of a file, with a new user that module_entry_release() takes away again; or NULL. */
+/* The entry of a file (returned: module_entry_release()), or NULL. */
 struct module_entry *module_store_find(struct module_store *store, enum module_table table,
                                        const struct file_identity *identity);
 
 /*
- * Takes a table (on success) of a file, NULL: of the kernel, made for a process of `uid`, and makes
- * room by removing the longest unused. A uid holds at most half of what the others leave, so that
- * there is always as much again for one more. `*ret` has no user yet. Returns 0, -ENOMEM, or
- * -ENOSPC when what is in use fills a limit or the uid's share of it.
+ * Adds a table (taken on success) of a file (NULL: the kernel) that a process of `uid` has mapped.
+ * Evicts the tables that were unused for longest where room is needed. An account holds at most
+ * half of the room that the others leave. `*ret` has no user yet. Returns 0, -ENOMEM, or -ENOSPC
+ * when tables in use fill the store or the account's share.
  */
 int module_store_add(struct module_store *store, const struct file_identity *identity, uid_t uid,
                      const struct elf_worker_table *table, struct module_entry **ret);
 void module_entry_use(struct module_entry *entry);
-/* From any thread; afterwards the entry may go. */
+/* Any thread may call it; the entry may be freed. */
 void module_entry_release(struct module_entry *entry);
 
-/* Removes what nobody has used for MODULE_IDLE_NS. */
+/* Removes tables that were unused for MODULE_IDLE_NS. */
 void module_store_trim(struct module_store *store, uint64_t now_ns);
 
-/* Remembers for MODULE_FAILURE_NS that a file gives no such table. */
+/* Remembers for MODULE_FAILURE_NS that this table of the file cannot be made. */
 void module_store_fail(struct module_store *store, enum module_table table,
                        const struct file_identity *identity, enum module_failure failure,
                        uint64_t now_ns);

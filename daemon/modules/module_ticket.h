@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A ticket as the cache sees it. Two hold it at most: who requested it, and the cache until it has
- * decided. What the requester reads is published by the state.
+ * A ticket as the cache sees it. It has two holders at most: the requester, and the cache until the
+ * result is known. The state publishes the members that the requester reads.
  */
 
 #include "module_store.h"
@@ -17,13 +17,13 @@ struct module_ticket {
     struct module_ticket *next; /* the cache's own */
 };
 
-/* Held by the requester and by the cache. NULL: no memory. */
+/* The requester and the cache hold it. NULL: no memory. */
 struct module_ticket *module_ticket_new(const struct module_request *request);
 
-/* Whether its requester has released it. */
+/* True when the requester has released it. */
 bool module_ticket_is_abandoned(const struct module_ticket *ticket);
 
-/* Shows the entry, which gains a user. Takes the cache's hold. */
+/* Publishes the entry, which gains a user, and drops the cache's hold. */
 void module_ticket_finish(struct module_ticket *ticket, struct module_entry *entry);
-/* Takes the cache's hold. */
+/* Publishes the failure and drops the cache's hold. */
 void module_ticket_fail(struct module_ticket *ticket, enum module_failure failure);

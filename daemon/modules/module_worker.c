@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A file may take the worker over, and a worker that was taken over may say anything of the files
- * that come after. So one that has read what an unprivileged user wrote reads nothing but that
- * user's files from then on: for any other, there is a new one.
+ * Starts, ends and renews one worker. A hostile file may take the worker over, and such a worker
+ * may answer falsely for later files. So a worker that has read a file of an unprivileged user
+ * reads only that user's files from then on; any other file gets a new worker.
  *
- * It may also send descriptors, which it should not. The socket with them is closed by an opener's
- * thread, on the account for which the worker read last; until that is through nothing is read for
- * that account (module_cache.c).
+ * A worker that was taken over may also send descriptors. An opener's thread closes the socket that
+ * holds them, charged to the account for which the worker read last. Until it is closed no file is
+ * read for that account (module_cache.c).
  */
 #include "module_worker.h"
 
@@ -38,7 +38,7 @@ static int start(struct module_worker *worker, uint64_t now_ns)
     return 0;
 }
 
-/* With a place for its end. */
+/* Starts a worker after a place for its end was reserved. */
 static int start_with_place(struct module_worker *worker, uint64_t now_ns)
 {
     if (!dying_workers_reserve(worker->place.dying)) {
@@ -63,8 +63,7 @@ void module_worker_done(struct module_worker *worker)
     worker->current = elf_worker_free(worker->current);
 }
 
-/* A socket that is closed may be open still in another process, so that it would stay readable
- * here. */
+/* Ends the worker. Its socket leaves the epoll set first: another process may keep it open. */
 static void end(struct module_worker *worker)
 {
     struct elf_worker *ended = take_ptr(worker->current);
@@ -110,14 +109,14 @@ void module_worker_works(struct module_worker *worker)
     worker->restart_delay_ns = 0;
 }
 
-/* Whether it has not read the file of a user other than the load's author. */
+/* True unless the worker has read a file of another user than the load's author. */
 static bool may_read(const struct module_worker *worker, const struct module_load *load)
 {
     return worker->author == 0 ||
            (worker->author == load->file.author && worker->author != MODULE_AUTHOR_UNKNOWN);
 }
 
-/* Another one takes the place of one that has seen too much, as soon as there is a place. */
+/* Replaces the worker, if there is a place for the old one. */
 static void renew(struct module_worker *worker, uint64_t now_ns)
 {
     if (!dying_workers_reserve(worker->place.dying)) {

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * One worker of the module cache, what it reads, and those that were in its place before: started,
- * replaced when it dies, and renewed when it has read what it must not have read before another
- * user's file. Belongs to the main thread; nothing waits but module_worker_done().
+ * One worker of the module cache and the load that it reads. A worker that dies is replaced. A
+ * worker that has read a file of an unprivileged user is renewed before it reads any other user's
+ * file. Belongs to the main thread; only module_worker_done() waits.
  */
 
 #include "dying_workers.h"
@@ -32,27 +32,28 @@ struct module_worker {
     uint64_t renewal_count;
 };
 
-/* Of zero bytes. */
+/* `worker` is zeroed. */
 void module_worker_init(struct module_worker *worker, const struct elf_worker_config *config,
                         const struct module_worker_place *place);
-/* Ends it, and waits a moment for it. There is nothing that it reads any more. */
+/* Ends the worker, which reads nothing, and waits a moment for its exit. */
 void module_worker_done(struct module_worker *worker);
 
-/* Starts one if there is none, and it is time. Returns 0, also when it is not time yet, -EBUSY when
- * too many are dying, or -errno; then it is not tried again for a while. */
+/* Starts the worker if it is missing and its restart delay is over. Returns 0, also during that
+ * delay; -EBUSY when too many workers are dying; or -errno, and then a delay begins. */
 int module_worker_start(struct module_worker *worker, uint64_t now_ns);
-/* Ends the current one, which has died or takes too long: the next one waits, each time longer. */
+/* Ends a worker that has died or takes too long. The restart delay grows each time. */
 void module_worker_drop(struct module_worker *worker, uint64_t now_ns);
-/* Ends the current one, which is to blame for nothing. */
+/* Ends the worker without a restart delay. */
 void module_worker_retire(struct module_worker *worker);
-/* It has answered: the next one need not wait. */
+/* Resets the restart delay: the worker has answered. */
 void module_worker_works(struct module_worker *worker);
 
-/* Whether the current one may read `load` now; one that may not is renewed, where that can be. */
+/* True when the worker may read `load`. A worker that may not is renewed if there is a place for
+ * the old one. */
 bool module_worker_prepare(struct module_worker *worker, const struct module_load *load,
                            uint64_t now_ns);
-/* It was given `load` (taken) to read, for the account `uid`. */
+/* Notes that the worker reads `load` (taken) for the account `uid`. */
 void module_worker_reads(struct module_worker *worker, struct module_load *load, uid_t uid,
                          uint64_t now_ns);
-/* What it was given (returned), which it reads no more; whatever came of it. */
+/* Takes its load (returned) away, with or without a result. */
 struct module_load *module_worker_take(struct module_worker *worker, uint64_t now_ns);

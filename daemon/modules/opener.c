@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The threads; what waits for them and in which order is opener_queue.c's, how a file is found is
- * module_file.c's. A job is in exactly one place: the queue, a thread's slot, or the answers; under
- * the lock always. What may hang happens outside the lock. A slot given up keeps its job until the
- * thread comes back, but its answer has been handed out; the thread then cleans up after itself. So
- * a thread may outlive opener_free(), and the object goes with its last holder.
+ * Runs the opener's threads. opener_queue.c orders the jobs, module_file.c finds the files. A job
+ * is in exactly one place, under the lock: the queue, a thread's slot, or the answers. Calls that
+ * may hang run without the lock. A slot that was given up keeps its job until its thread returns;
+ * the answer has been handed out by then, and the thread frees what it got. So a thread may outlive
+ * opener_free(), and the last holder frees the object.
  *
- * A thread that begins sees to it that another one is idle, as long as there are free slots. A
- * thread that has been at work for a while is slow, and does not count as one at work any more. All
- * slots but the last may be at work on what may hang; whatever is begun beside them is careful, so
- * that one thread always comes back.
+ * A thread that takes a job starts another one if no thread is idle and a slot is free. A thread is
+ * slow after a while, and then does not count as one at work. All slots but one may have jobs that
+ * can hang; the last slot takes only careful jobs, so that one thread always returns.
  */
 #include "opener.h"
 
@@ -53,7 +52,7 @@ static bool is_slow(const struct slot *slot, uint64_t now_ns)
     return slot->given_up || now_ns - slot->begin_ns >= slot->opener->hang_ns / SLOW_PART;
 }
 
-/* A filesystem on which a thread hangs is left alone until it lets go. */
+/* Refuses a filesystem while a thread hangs on it. */
 static bool on_device(uint64_t device, void *userdata)
 {
     struct slot *slot = userdata;
@@ -70,7 +69,7 @@ static bool on_device(uint64_t device, void *userdata)
     return !hangs;
 }
 
-/* A process that hung is left alone until it answers. */
+/* Refuses a process that hung, until a thread returns from it. */
 static bool on_process(int32_t pid, uint64_t start_time_ns, void *userdata)
 {
     struct slot *slot = userdata;
@@ -107,7 +106,7 @@ static enum module_failure open_job(const struct module_guard *guard, struct job
     return MODULE_FAILURE_NOT_FILE;
 }
 
-/* Does what may hang; without the lock. */
+/* Does the part of a job that may hang. Called without the lock. */
 static void do_job(struct slot *slot, struct job *job)
 {
     const struct module_guard guard = {on_device, on_process, slot, job->is_careful};
@@ -118,11 +117,11 @@ static void do_job(struct slot *slot, struct job *job)
     }
     enum module_failure failure = open_job(&guard, job);
     bool missed = failure == MODULE_FAILURE_NOT_FOUND || failure == MODULE_FAILURE_IDENTITY;
-    /* There may be another way to it, when one can be tried. */
+    /* Another way may lead to the file, once a thread may try it. */
     answer->failure = job->is_careful && missed ? MODULE_FAILURE_LIMIT : failure;
 }
 
-/* Makes an opened job an answer, or forgets it if that has been given already. */
+/* Moves a finished job to the answers, or drops it if its slot was given up. */
 static void finish_job(struct slot *slot)
 {
     struct opener *opener = slot->opener;
@@ -145,8 +144,8 @@ static void finish_job(struct slot *slot)
     (void)pthread_cond_broadcast(&opener->changed);
 }
 
-/* Whoever is last lets go of the memory. Files that nobody could close are left to the end of the
- * process: closing them is what hangs. */
+/* Frees the object with its last holder. Unlocks. Files that no thread could close stay open until
+ * the process ends. */
 static void drop_holder(struct opener *opener)
 {
     opener->holder_count--;
@@ -171,7 +170,7 @@ static size_t count_idle(const struct opener *opener)
     return count;
 }
 
-/* Threads at work that are not slow. */
+/* The number of threads at work that are not slow. */
 static size_t count_working(const struct opener *opener)
 {
     const uint64_t now_ns = limit_clock_ns();
@@ -183,7 +182,7 @@ static size_t count_working(const struct opener *opener)
     return count;
 }
 
-/* Threads that may never come back. */
+/* The number of threads that may never return. */
 static size_t count_at_risk(const struct opener *opener)
 {
     size_t count = 0;
@@ -194,7 +193,7 @@ static size_t count_at_risk(const struct opener *opener)
     return count;
 }
 
-/* Takes what may be done now; NULL: nothing, or enough threads are at work. */
+/* Takes the next job; NULL: there is none, or enough threads are at work. */
 static struct job *begin(struct slot *slot)
 {
     struct opener *opener = slot->opener;
@@ -225,7 +224,8 @@ static int keep_one_idle(struct opener *opener)
                                 run_thread, &opener->slots[i]);
 }
 
-/* For something to do; whether other threads are slow is seen by looking. */
+/* Waits for a job. While enough threads work, it looks again after a while: one may be slow then.
+ */
 static void wait_for_work(struct opener *opener)
 {
     if (count_working(opener) < OPENER_THREADS) {
@@ -261,7 +261,7 @@ static void *run_thread(void *userdata)
     return NULL;
 }
 
-/* With all that is neither a descriptor nor a thread; NULL: no memory. */
+/* Allocates the object, without descriptors and threads; NULL: no memory. */
 static struct opener *allocate(void)
 {
     struct opener *opener = calloc(1, sizeof *opener);
@@ -362,7 +362,7 @@ int opener_submit(struct opener *opener, const struct opener_request *request)
     return r;
 }
 
-/* An answer for what hangs: the job stays with its thread. */
+/* Gives an answer for a job that hangs; its thread keeps the job. */
 static bool give_up_slot(struct opener *opener, struct opener_answer *ret)
 {
     uint64_t now_ns = limit_clock_ns();
@@ -402,7 +402,7 @@ static bool is_usable(const struct opener *opener)
     return usable && !opener->stopping;
 }
 
-/* An answer for what waits while nobody is left to do it. */
+/* Gives an answer for a queued job when all threads hang. */
 static bool refuse_queued(struct opener *opener, struct opener_answer *ret)
 {
     struct job *job = is_usable(opener) ? NULL : opener_queue_refuse(&opener->queue);

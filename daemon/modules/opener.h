@@ -2,24 +2,22 @@
 #pragma once
 
 /*
- * Threads that open and close foreign files, since either can hang for as long as a filesystem or a
- * process likes. Four work at a time. A thread that hangs longer than `hang_ns` is given up: its
- * request fails; while it hangs its filesystem is not touched again, and its process, if that is
- * what hangs, never again (hung_processes.h). Another thread takes its place, until there are
- * OPENER_THREADS_MAX. The last of them is careful: it goes by paths on local filesystems, where
- * nothing waits for a user.
+ * Opens and closes foreign files on threads, since a filesystem or a process can block either for
+ * ever. Four threads work at a time. A thread that hangs longer than `hang_ns` is given up and its
+ * request fails. While it hangs, its filesystem is not touched; a process that hangs is never
+ * touched again (hung_processes.h). Another thread replaces it, up to OPENER_THREADS_MAX. The last
+ * thread is careful: it opens only paths on local filesystems, which always answer.
  *
- * Shared fairly among the accounts (account.h) whose processes are asked about: each may have so
- * many requests (half of what the others leave), open files and threads; whose turn it is goes
- * round; and a file that a sample waits for comes before one that is only likely to be needed. An
- * account all of whose threads hang is served carefully. What can only be opened otherwise fails
- * with MODULE_FAILURE_LIMIT. Processes that are gone count as their parent's account, else together
- * as one.
+ * The accounts (account.h) of the processes share the threads fairly. Each account has a limit of
+ * requests (half of what the others leave), open files and threads, and accounts take turns. A file
+ * that a sample waits for goes before one that is read ahead. An account whose threads all hang is
+ * served by careful opens alone; any other open fails with MODULE_FAILURE_LIMIT. A process that has
+ * exited counts as its parent's account; all others without a known account count as one.
  *
- * A debug file is asked for by who holds a file already, so it waits for no place among all open
- * files, but only for one of the OPENER_UID_FILES_MAX that there are for debug files.
+ * A request for a debug file comes from a load that has a file open. So it does not wait for one of
+ * all open files, but only for one of the OPENER_UID_FILES_MAX debug files.
  *
- * opener_submit() may be called from any thread; everything else belongs to one.
+ * Any thread may call opener_submit(); all other calls belong to one thread.
  */
 
 #include "module_file.h"
@@ -61,21 +59,21 @@ int opener_fd(const struct opener *opener);
 /* Returns 0, -EAGAIN when there are too many requests, or of this uid, or -ENOMEM. */
 int opener_submit(struct opener *opener, const struct opener_request *request);
 
-/* Takes one answer, also of what hangs or can never begin; false: none now. Each request gets
- * exactly one. Never blocks. */
+/* Takes one answer; false: there is none now. Each request gets exactly one answer, also one that
+ * hangs or can never begin. Never blocks. */
 bool opener_next(struct opener *opener, struct opener_answer *ret);
 
-/* Has an answer's file closed by a thread. Never blocks. */
+/* Has a thread close an answer's file. Never blocks. */
 void opener_release(struct opener *opener, int fd, uid_t uid);
 
-/* Takes a descriptor of unknown kind, to be closed by a thread, as one of that uid's files. Never
+/* Has a thread close a descriptor (taken) of unknown kind, which counts as a file of `uid`. Never
  * blocks. Without memory it stays open. */
 void opener_discard(struct opener *opener, int fd, uid_t uid);
-/* Whether any of these is not closed yet. */
+/* True while a discarded descriptor of `uid` is open. */
 bool opener_is_discarding(struct opener *opener, uid_t uid);
 
-/* Opens nothing more, waiting for threads at work no longer than `hang_ns`, and not at all for
- * those given up. What is left then comes out of opener_next() as failed. */
+/* Stops opening, and waits up to `hang_ns` for threads at work, but not for those that were given
+ * up. The requests that are left come out of opener_next() as failed. */
 void opener_stop(struct opener *opener);
 
 /*

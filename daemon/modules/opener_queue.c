@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One user for each uid that has anything here: requests, open files, threads at work. Users stand
- * in a ring, and the one after the last that was served is looked at first. A user goes with the
- * last thing that it has.
+ * Keeps a user for each uid that has requests, open files or threads at work. The users form a ring
+ * and take turns. A user is freed with its last request, file and thread.
  *
- * A job whose file has been handed out stays with its user until the file comes back, so that
- * giving it back needs no memory.
+ * A job whose file was handed out stays with its user until the file is returned, so that the
+ * return needs no memory.
  */
 #include "opener_queue.h"
 
@@ -64,7 +63,7 @@ struct job *job_free(struct job *job)
     return NULL;
 }
 
-/* Whom a request is for: the process's uid, or that of its parent when it is gone. */
+/* The uid that a request is charged to: that of the process or, after its exit, of its parent. */
 static uid_t uid_of(const struct module_query *query)
 {
     uint32_t uid = process_owner(query->pid);
@@ -217,27 +216,27 @@ int opener_queue_add(struct opener_queue *queue, struct job *job)
     return 0;
 }
 
-/* What is opened for those who hold a file already must not wait until they give it back. */
+/* Debug files have a limit of their own: their loads hold a file while they wait. */
 static bool may_have_file(const struct opener_queue *queue, const struct opener_user *user)
 {
     return user->file_count < OPENER_UID_FILES_MAX &&
            (queue->file_count < OPENER_FILES_MAX || user->uid == OPENER_OWN_UID);
 }
 
-/* Whether a user may have one more thread that may hang. */
+/* True when one more thread may hang for this user. */
 static bool may_hang(const struct opener_user *user, bool only_careful)
 {
     return !only_careful && user->busy_count < OPENER_UID_THREADS_MAX;
 }
 
-/* Or one that cannot, while there is no other way. */
+/* True when the user may have a careful thread, because no other is allowed. */
 static bool may_be_careful(const struct opener_user *user, bool only_careful)
 {
     return user->careful_count == 0 &&
            (only_careful || user->given_up_count >= OPENER_UID_THREADS_MAX);
 }
 
-/* A file that may be closed now. */
+/* The next file to close. */
 static struct job *take_closing(struct opener_queue *queue, bool only_careful)
 {
     struct opener_user *user = queue->turn;
@@ -293,7 +292,7 @@ struct job *opener_queue_take(struct opener_queue *queue, bool may_open, bool on
     return job;
 }
 
-/* Its answer is out, or will never come. */
+/* Counts the request as answered. */
 static void uncount_request(struct opener_queue *queue, struct job *job)
 {
     uint64_t weight = weight_of(job);

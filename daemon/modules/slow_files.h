@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Files that took a worker long, and how long: what they take is no surprise when they are read
- * again. The oldest is forgotten first. Begins as zero bytes; belongs to the main thread.
+ * Remembers how long a worker took for slow files, as the estimate for the next reading. The oldest
+ * entry is replaced first. Begins as zero bytes; belongs to the main thread.
  */
 
 #include "module.h"
@@ -19,9 +19,9 @@ struct slow_files {
     size_t next;
 };
 
-/* Notes that making this table of a file took `time_ns`, in place of what was noted before. */
+/* Sets the time that this table of the file took. */
 void slow_files_add(struct slow_files *files, enum module_table table,
                     const struct file_identity *identity, uint64_t time_ns);
-/* How long it took, or 0 for a file that is not known. */
+/* The time that this table took, or 0 for an unknown file. */
 uint64_t slow_files_time_ns(const struct slow_files *files, enum module_table table,
                             const struct file_identity *identity);
