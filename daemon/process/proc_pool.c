@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A request is its own answer, a failed one until it is read. It is in exactly one place: a queue,
- * a thread's slot, or the list of what is done; under the lock always. Reading happens outside the
- * lock. When a slot is given up its answer is handed out as it is; what the thread brings when it
- * comes back is thrown away. So a thread may outlive proc_pool_free(), and the object goes with
- * its last holder.
+ * Runs the threads that read /proc. A request becomes its own answer: a failed one until it is
+ * read. It is in exactly one place, under the lock: a queue, a thread's slot, or the list of
+ * answers. Reading happens without the lock. When a slot is given up its failed answer is handed
+ * out, and what the thread reads later is dropped. So a thread may outlive proc_pool_free(), and
+ * the last holder frees the object.
  *
- * Who hung is remembered for the whole program (hung_processes.h), and so are the places of threads
- * at work: sessions come and go, and what hangs stays. A thread that begins sees to it that another
- * one is idle, as long as there are slots. Of the places one is kept for what does not hang, and
- * before it a few for processes of root.
+ * Two things outlive a session and belong to the whole program: the processes that hung
+ * (hung_processes.h), and the places of threads at work. A thread that takes a request starts
+ * another one if no thread is idle and a slot is free. One place is for readings that cannot hang,
+ * and a few more are for processes of root.
  *
- * What counts is for how long a thread was seen asleep, look by look: one that waits for its turn
- * on a busy machine does not hang, and when all of the daemon stood still nobody looked. Others
- * begin beside that one, too, when it has been at work for as long.
+ * A thread hangs by the time for which it was seen asleep, sampled now and then. A thread that
+ * waits for a CPU does not hang, and time in which the whole daemon was stopped does not count. A
+ * thread that has been at work for the limit, asleep or not, is slow.
  *
- * A thread that is slow is not given up yet, but others work beside it, and to them it is as good
- * as lost: who answers just in time must not keep everybody waiting.
+ * The pool stops waiting for a slow thread and serves the next request on another, as it does for a
+ * lost one. The slow thread is not given up yet.
  *
- * The asker may have a higher priority than the threads, so whoever holds the lock inherits it, and
- * does little under it.
+ * The caller may have a higher priority than the threads. So the lock's holder inherits that
+ * priority, and does little under the lock.
  */
 #include "proc_pool.h"
 
@@ -127,7 +127,7 @@ static struct proc_reading *take_request(struct proc_pool *reader)
     return request;
 }
 
-/* Under the memory's lock. */
+/* The number of slow places, of any account or of one. Called under the memory's lock. */
 static size_t count_slow(bool any, uint32_t account)
 {
     size_t count = 0;
@@ -137,7 +137,7 @@ static size_t count_slow(bool any, uint32_t account)
     return count;
 }
 
-/* Whether there is nobody left to read. */
+/* True when no thread is left to read. */
 static bool is_everything_slow(void)
 {
     (void)pthread_mutex_lock(&memory.lock);
@@ -146,7 +146,7 @@ static bool is_everything_slow(void)
     return slow;
 }
 
-/* Whether the process of a place may hang as well. */
+/* True when the process of a place may hang as well; notes that process. */
 static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t account)
 {
     const size_t kept_count = account == 0 ? KEPT_PLACES : ROOT_PLACES;
@@ -166,7 +166,7 @@ static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, u
     return hangs;
 }
 
-/* NULL: others have them all. */
+/* A free place; NULL: all are taken. */
 static struct place *take_place(void)
 {
     struct place *place = NULL;
@@ -204,7 +204,7 @@ static bool has_requests(const struct proc_pool *reader)
     return any;
 }
 
-/* Whether somebody is at work who is waited for. */
+/* True when a thread is at work that is not slow. */
 static bool is_working(const struct proc_pool *reader)
 {
     bool working = false;
@@ -215,7 +215,7 @@ static bool is_working(const struct proc_pool *reader)
     return working;
 }
 
-/* Asked by a thread before anything that can hang. */
+/* Called by a thread before each call that can hang. */
 static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
 {
     struct slot *slot = userdata;
@@ -226,7 +226,7 @@ static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *us
     return !may_hang(slot->place, pid, start_time_ns, account_of(uid));
 }
 
-/* Takes what the thread of a slot has read; NULL: there was no memory for it. */
+/* Takes the reading (taken) of a slot's thread; NULL: there was no memory for it. */
 static void finish(struct proc_pool *reader, struct slot *slot, struct proc_reading *reading)
 {
     struct proc_reading *failed = take_ptr(slot->answer);
@@ -249,7 +249,7 @@ static void finish(struct proc_pool *reader, struct slot *slot, struct proc_read
     }
 }
 
-/* Whoever is last lets go of the memory. Unlocks. */
+/* Frees the object with its last holder. Unlocks. */
 static void drop_holder(struct proc_pool *reader)
 {
     reader->holder_count--;
@@ -263,7 +263,7 @@ static void drop_holder(struct proc_pool *reader)
     }
 }
 
-/* Takes the next request, unless others are at work or nothing may be begun. */
+/* Takes the next request, unless a thread is at work or the answers fill their room. */
 static bool begin(struct proc_pool *reader, struct slot *slot)
 {
     if (is_working(reader) || !has_requests(reader) || reader->done_bytes >= PROC_POOL_BYTES_MAX) {
@@ -393,7 +393,7 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
     return 0;
 }
 
-/* Whether there are threads that will soon have ended. */
+/* True when threads are left that are not lost, and so end soon. */
 static bool has_company(const struct proc_pool *reader)
 {
     size_t lost_count = 0;
@@ -403,7 +403,7 @@ static bool has_company(const struct proc_pool *reader)
     return reader->holder_count > 1 + lost_count;
 }
 
-/* Whether a thread sleeps; else it runs, or would if it could. */
+/* True when the thread sleeps; false when it runs or waits for a CPU. */
 static bool is_asleep(const struct slot *slot)
 {
     char text[256];
@@ -435,7 +435,7 @@ static void look_at_all(struct proc_pool *reader)
     }
 }
 
-/* What nobody asks for any more; nor is a lost thread to keep it until it comes back. */
+/* Frees all requests and answers, those of lost threads too. */
 static void drop_requests(struct proc_pool *reader)
 {
     look_at_all(reader);
@@ -493,7 +493,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
     if (request != NULL) {
         queue->unanswered_count++;
         append(queue, request);
-        /* Who is at work goes on with it. */
+        /* A thread at work takes it next. */
         if (!is_working(reader)) {
             (void)pthread_cond_signal(&reader->changed);
         }
@@ -524,14 +524,14 @@ static struct proc_reading *give_up(struct proc_pool *reader)
     return NULL;
 }
 
-/* The answer to what nobody is left to read, or NULL. */
+/* An answer for a request that no thread is left to read, or NULL. */
 static struct proc_reading *refuse(struct proc_pool *reader)
 {
     if (is_working(reader) || !has_requests(reader)) {
         return NULL;
     }
     if (!is_everything_slow()) {
-        /* Who was at work is slow now, or one that was lost has come back. */
+        /* A thread has become slow, or a lost one has returned. */
         (void)pthread_cond_signal(&reader->changed);
         return NULL;
     }

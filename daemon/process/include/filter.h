@@ -6,7 +6,7 @@
  * a target pid or a child that one forks, a tid, a name of the thread or of its leader at the time
  * of the sample, the uid or a cgroup of the process as they were last read. With no target,
  * everything matches. Kernel threads match unless the session leaves them out. Pure; the collector
- * tells it of forks in the order of their time.
+ * reports forks in the order of their time.
  */
 
 #include "process_table.h"
@@ -31,17 +31,17 @@ struct filter *filter_new(const struct filter_config *config);
 struct filter *filter_free(struct filter *filter);
 
 /*
- * A process or, where pid and parent_pid are equal, a thread came into being: a target's child is a
- * target, and nobody else's is, whatever its pid stood for before; a new tid is none. Returns 0, or
- * -ENOSPC for a pid or tid beyond FILTER_PIDS_MAX, the kernel's own limit: a set of all pids is
- * small enough that no child is ever turned away, and no exit need be told.
+ * Notes a new process or, where pid and parent_pid are equal, a new thread. The child of a target
+ * is a target; any other new process is none, whatever its pid was before; a new tid is none.
+ * Returns 0, or -ENOSPC for a pid or tid beyond FILTER_PIDS_MAX, the kernel's own limit. The set
+ * has room for all pids, so no child is refused, and exits need not be reported.
  */
 #define FILTER_PIDS_MAX 4194304
 int filter_fork(struct filter *filter, int32_t pid, int32_t parent_pid, int32_t tid);
 
-/* Whether uids or cgroups are targets, so that a process must be asked for its own. */
+/* True when uids or cgroups are targets, so that each process's own must be read. */
 bool filter_wants_identity(const struct filter *filter);
-/* Whether an effective uid or the text of /proc/PID/cgroup is a target's. */
+/* True when the effective uid or the text of /proc/PID/cgroup is a target's. */
 bool filter_matches_identity(const struct filter *filter, uint32_t uid, const char *cgroups);
 
 /*

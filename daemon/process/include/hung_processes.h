@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Processes that kept a thread of ours waiting, which any process can do to whoever looks at its
- * memory (/proc/PID/maps, map_files). They are remembered for the whole program, since sessions
- * come and go: the last HUNG_PROCESSES_MAX of them. All functions may be called from every thread.
+ * Remembers the processes that blocked a thread of the daemon. Any process can block a reader of
+ * /proc/PID/maps and map_files. The last HUNG_PROCESSES_MAX are remembered for the whole program,
+ * not for a session. Any thread may call all functions.
  */
 
 #include <stdbool.h>
@@ -14,6 +14,6 @@
 
 /* `start_time_ns` is that of /proc/PID/stat: proc_parse_start_time(). */
 void hung_processes_add(int32_t pid, uint64_t start_time_ns);
-/* It has answered after all. */
+/* Forgets a process that has answered after all. */
 void hung_processes_remove(int32_t pid, uint64_t start_time_ns);
 bool hung_processes_have(int32_t pid, uint64_t start_time_ns);

@@ -2,19 +2,18 @@
 #pragma once
 
 /*
- * Reads /proc on a thread of its own, since a process can keep whoever reads its maps waiting for
- * as long as it likes. After a while asleep a thread is slow, and another one goes on beside it; a
- * reading that sleeps longer than a limit is given up: it has failed, and its thread is lost until
- * it comes back.
+ * Reads /proc on threads, since a process can block a reader of its maps for as long as it likes. A
+ * thread that has slept for a while is slow, and another one goes on beside it. A reading that
+ * sleeps longer than a limit is given up: it has failed, and its thread is lost until it returns.
  *
- * Mappings of that process are not read meanwhile, nor again unless what the thread brings is
- * whole; nor, for the time being, any of an account (account.h) of which PROC_POOL_UID_LOST_MAX
- * threads are slow or lost. A thread that is lost is replaced, until there are
- * PROC_POOL_THREADS_MAX, of all readers of the program together. The last few read mappings of
- * root's processes only, and the very last one none. When all are lost everything fails at once.
+ * The mappings of that process are not read meanwhile, and never again unless the late reading is
+ * whole. Those of an account (account.h) are not read while PROC_POOL_UID_LOST_MAX threads are slow
+ * or lost for it. A lost thread is replaced, up to PROC_POOL_THREADS_MAX for all pools of the
+ * program. The last few threads read the mappings of root's processes only, and the very last one
+ * reads none. When all threads are lost each request fails at once.
  *
- * What samples wait for comes first, then a walk, then what is read once more. Each request has
- * exactly one answer. All calls come from one thread, and none ever waits but proc_pool_free().
+ * Requests that samples wait for go first, then those of a walk, then repeated readings. Each
+ * request has exactly one answer. All calls come from one thread; only proc_pool_free() waits.
  */
 
 #include "counters.h"
@@ -35,22 +34,22 @@ enum proc_urgency {
 
 struct proc_pool;
 
-/* Starts the first thread; with `cgroups` readings have them. After `hang_ns` one is given up, and
- * a thread is slow after a twentieth of it. Returns 0 and an object to release with
- * proc_pool_free(), or -errno. */
+/* Starts the first thread. With `cgroups` each reading has the process's cgroups. A reading is
+ * given up after `hang_ns`, and a thread is slow after a twentieth of that. Returns 0 and an object
+ * to release with proc_pool_free(), or -errno. */
 int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret);
 
-/* Returns 0, 1 when the same is asked already and not yet begun (then one answer is for both), or
- * -EAGAIN when there are too many. */
+/* Requests a part of a process. Returns 0; 1 when the same request waits already (one answer is for
+ * both); or -EAGAIN when too many requests wait. */
 int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc_part part,
                   int32_t pid);
 
-/* The next answer (returned: free()); NULL: none now. `error` is -ETIMEDOUT for what was given up,
- * -EBUSY for what nobody is left to read. */
+/* The next answer (returned: free()); NULL: there is none now. `error` is -ETIMEDOUT for a reading
+ * that was given up, and -EBUSY for a request that no thread is left to read. */
 struct proc_reading *proc_pool_next(struct proc_pool *reader);
 
-/* Threads at work are waited for, for 100 ms at the most; one that is still at work then is lost,
- * and its process hangs, as if it had been given up. One that is lost is never waited for. */
+/* Waits up to 100 ms for threads at work, but not for lost ones. A thread that is still at work
+ * then is lost, and its process counts as one that hangs. */
 struct proc_pool *proc_pool_free(struct proc_pool *reader);
 
 struct proc_pool_counts {

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Reads what /proc says of a process. Only what the kernel itself writes (stat, comm, maps, status,
- * cgroup), never a file of a user; yet maps can be kept from us for as long as its process likes:
- * who may not wait leaves it to proc_pool.h. What is too much is cut, and said to be.
+ * Reads what /proc says of a process: only texts that the kernel writes (stat, comm, maps, status,
+ * cgroup), never a file of a user. The process can block the reading of its maps for as long as it
+ * likes; proc_pool.h is for callers that may not wait. A reading that is too large is cut and
+ * marked.
  */
 
 #include "process_table.h"
