@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * pid -> names, threads and executable mappings over time. Fed by the kernel's sideband records in
- * the order of their time and by scans of /proc; asked with (pid, pc, sample time). Bounded: what
- * finds no place is counted in `table_refused`, never an abort. Pure: no files, no clock.
+ * Maps a pid and a time to a process with its names, threads and executable mappings. The input is
+ * the kernel's sideband records, in the order of their time, and scans of /proc. Lookups are by
+ * (pid, pc, sample time). Bounded: an entry without a place is counted in `table_refused`. Pure: no
+ * files, no clock.
  *
- * A process that has ended, a mapping that was replaced, a name that was changed stay until
- * process_table_prune() passes them, so a sample that is late by one drain still finds its time.
+ * An ended process, a replaced mapping and a former name stay until process_table_prune() removes
+ * them, so that a sample which is late by one drain finds what was true at its time.
  */
 
 #include "capacity.h"
@@ -22,10 +23,10 @@
 #define COMM_BYTES              16
 
 /*
- * Every process is charged to an account (account.h): of processes, threads, mappings and names an
- * account holds at most half of what the others leave. An eighth of each is for root alone. A
- * process has its parent's account until /proc tells another. Processes of which no parent is known
- * either are charged to an account of their own, which holds at most a fourth of what is left.
+ * Every process is charged to an account (account.h). An account holds at most half of the
+ * processes, threads, mappings and names that the others leave; an eighth of each is for root
+ * alone. A process has its parent's account until /proc is read. Processes without a known parent
+ * are charged to one common account, which holds at most a fourth of what the others leave.
  */
 #define PROCESS_TABLE_PROCESSES_MAX CAPACITY((size_t)65536)
 #define PROCESS_TABLE_THREADS_MAX   CAPACITY((size_t)262144)
@@ -39,9 +40,9 @@
 #define PROCESS_MAPPINGS_RESERVED  (PROCESS_TABLE_MAPPINGS_MAX / 2 / PROCESS_TABLE_PROCESSES_MAX)
 #define MAPPING_WEIGHT_BYTES       64
 /*
- * A child begins with its parent's mappings, and a process with many can have children that cost it
- * next to nothing (vfork). So only so many are copied in a round for parents that have more than a
- * few: a child beyond that begins as one of which nothing is known, and is read from /proc.
+ * A child begins with a copy of its parent's mappings, and vfork() makes children at nearly no
+ * cost. So the copies of one round are bounded for parents with more than a few mappings. A child
+ * beyond the bound begins without mappings, and is read from /proc.
  */
 #define PROCESS_INHERIT_FEW   ((size_t)256)
 #define PROCESS_INHERIT_ROUND ((size_t)16384)
@@ -49,15 +50,15 @@
 #define PROCESS_PRUNE_STEPS ((size_t)16384)
 #define PROCESS_HISTORY_MAX ((size_t)512) /* ended mappings, that a lookup goes through */
 /*
- * Names that a thread no longer has, and which late samples ask for. Each thread has room for one;
- * of the rest a process may hold an eighth of what the others leave. What finds no place leaves a
- * time without a name.
+ * Former names of threads, kept for late samples. Each thread has room for one; of the rest a
+ * process may hold an eighth of what the others leave. A name without a place leaves its time
+ * unnamed.
  */
 #define PROCESS_TABLE_NAMES_MAX CAPACITY((size_t)262144)
 #define THREAD_NAMES_MAX        ((uint32_t)256)
 
-/* What was mapped, as the kernel or /proc told us. Shared by the copies of a mapping that fork
- * makes. */
+/* The file of a mapping, as a record or /proc describes it. A mapping and its copies after fork
+ * share it. */
 struct mapped_file {
     uint32_t reference_count;
     const char *path; /* "[anon]" for memory without a file, "[vdso]", "//anon", ... as told; equal
@@ -181,9 +182,9 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
 struct process_table *process_table_free(struct process_table *table);
 
 /*
- * The sideband, in the order of time. Unknown pids and tids come into being as they are named; pids
- * and tids below 1 are ignored. A record may come late, after one that is newer: where the two
- * disagree, the newer one stands.
+ * Sideband records, in the order of time. A record creates the process and the thread that it names
+ * if they are unknown; pids and tids below 1 are ignored. Where a late record contradicts a newer
+ * one, the newer one stands.
  */
 void process_table_fork(struct process_table *table, int32_t pid, int32_t parent_pid, int32_t tid,
                         int32_t parent_tid, uint64_t time_ns);
@@ -205,7 +206,7 @@ struct mapping_description {
 void process_table_mmap(struct process_table *table, int32_t pid,
                         const struct mapping_description *mapping, uint64_t time_ns);
 
-/* What one reading of /proc/PID gave. All borrowed. */
+/* One reading of /proc/PID. All borrowed. */
 struct process_scan {
     int32_t pid;
     int32_t parent_pid;
@@ -228,49 +229,50 @@ struct process_scan {
     uint32_t account;
 };
 /*
- * Scanned mappings hold from the process's last exec or fork record, else from 0, or, where all its
- * mappings were known, from `begin_ns`. They lie beneath what records said: a range that a record's
- * mapping covers is left alone, unless process_table_lost() was told since. A scan that an exec or
- * exit record (already told) cuts in two is dropped. A scanned mapping that is there already
- * changes nothing; one that differs from what an older scan saw replaces it from `begin_ns` on. A
- * start time later than that of the process we know is another process with the same pid. Of a
- * process that is known already, tell it when the sideband up to `end_ns` has been: what a record
- * explains is nobody else's then.
+ * Merges a scan. Its mappings hold from the process's last exec or fork record, or from 0 without
+ * one; where all mappings were known already, new ones hold from `begin_ns`. Records take
+ * precedence: a range that a record's mapping covers is left alone, unless process_table_lost() was
+ * called since. A scanned mapping that is known changes nothing; one that differs from an older
+ * scan's replaces it from `begin_ns` on.
+ *
+ * A scan that an exec or exit record cuts in two is dropped. A later start time than that of the
+ * known process means another process with the same pid. For a known process, call this after all
+ * sideband records up to `end_ns`, so that no change that a record explains counts as unexplained.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);
 /*
- * A process with this pid was seen at `time_ns`: if none is known that lives then, its beginning
- * was not told, and it is made. NULL when there is no place, or a newer one is known.
+ * The process that lives with this pid at `time_ns`, made if none is known. NULL when there is no
+ * place, or a newer process with this pid is known.
  */
 struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns);
-/* Charges what a process holds to its owner, if that is known. */
+/* Charges a process's entries to its owner's account, if that is known. */
 void process_table_charge(struct process_table *table, struct process *process);
-/* True when something that is charged to root found no place since the last call. Some of what is
- * charged to root may be of others by now, since no record tells of a new uid. */
+/* True when an entry charged to root found no place since the last call. Some entries charged to
+ * root may be of other users by now, since no record reports a new uid. */
 bool process_table_take_root_refused(struct process_table *table);
-/* Records of any process were lost up to `time_ns`: a scan that begins later knows better than the
- * older records. */
+/* Notes that records of any process were lost up to `time_ns`: a scan that begins later takes
+ * precedence over older records. */
 void process_table_lost(struct process_table *table, uint64_t time_ns);
 /*
- * What a process and its thread `tid` are called at `time_ns` may be a name of an earlier program:
- * they have none from then on, until a record, or the last scan if that is later, names them.
+ * Removes the names of a process and of its thread `tid` from `time_ns` on, which may be those of
+ * an earlier program, until the next record or, if it is later, the last scan.
  */
 void process_table_doubt(struct process_table *table, struct process *process, int32_t tid,
                          uint64_t time_ns);
-/* /proc has no such process at `time_ns`: what lived then has ended, and its exit was lost. */
+/* Ends the process that lived at `time_ns`: /proc has none, so its exit record was lost. */
 void process_table_gone(struct process_table *table, int32_t pid, uint64_t time_ns);
 
 /*
  * A walk of all of /proc, one at a time: begin, each pid that /proc lists, and, unless it was cut
- * short, its end. What was known before `begin_ns` and was not met is gone at `end_ns`: an exit
- * that is told late may still set an earlier time. What comes during a walk counts as met.
+ * short, its end. A process that was known before `begin_ns` and was not listed ends at `end_ns`; a
+ * late exit record may still set an earlier time. Processes that begin during the walk stay.
  */
 void process_table_walk_begin(struct process_table *table);
 void process_table_walk_meet(struct process_table *table, int32_t pid);
 void process_table_walk_end(struct process_table *table, uint64_t begin_ns, uint64_t end_ns);
 
-/* The process that had this pid at `time_ns` or, when none lived then, the last one that had it
- * before and is not forgotten yet: a task is sampled until it is reaped. NULL without either. */
+/* The process that had this pid at `time_ns`. When none lived then, the last one that had it before
+ * and is still kept, since a task is sampled until it is reaped. Else NULL. */
 struct process *process_table_find(struct process_table *table, int32_t pid, uint64_t time_ns);
 /* The mapping in which `pc` fell at `time_ns`, or NULL. Valid until the next call that changes the
  * process. */
@@ -288,11 +290,11 @@ typedef void (*mapping_visit_fn)(struct process *process, struct mapping *mappin
 void process_table_each_mapping(struct process_table *table, mapping_visit_fn visit,
                                 void *userdata);
 
-/* A round of the collector begins: what it may cost is counted anew. */
+/* Begins a round of the collector, with new limits of work. */
 void process_table_begin_round(struct process_table *table);
 
-/* Forgets what ended before `horizon_ns`: no sample older than that will be asked for. Not all at
- * once where it is much: the next call goes on. */
+/* Frees entries that ended before `horizon_ns`: no older sample is looked up any more. Work is
+ * bounded; the next call goes on. */
 void process_table_prune(struct process_table *table, uint64_t horizon_ns);
 
 struct process_table_counts {
