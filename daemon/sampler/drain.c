@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One round: note the horizon (a moment just past), then the sample rings' heads, then drain all
- * sideband. Whatever a sample up to the horizon depends on was written before it, so it is among
- * what was drained. Sideband up to the horizon is applied in the order of its time, some records at
- * a time; then the samples up to there are worked off CPU by CPU, each looking up the state of its
- * own time; and so on, up to the horizon.
- * Newer samples stay in their rings, newer sideband stays queued, until the next round. Nothing
- * ever waits.
+ * Handles the records of one round. A round notes the horizon (a moment just past), then the heads
+ * of the sample rings, then drains all sideband. The records that a sample depends on were written
+ * before it, so they are among those that were drained.
  *
- * A sample logs nothing. One of what was met before allocates nothing, nor does another, but for
- * asking for a process that is not known, once a second; what goes wrong is counted.
+ * Some sideband records are applied, in the order of their time; then the samples up to that time
+ * are handled CPU by CPU, each by the state of its own time. This repeats up to the horizon. Newer
+ * samples stay in their rings and newer sideband stays queued until the next round. No call waits.
+ *
+ * Handling a sample logs nothing and allocates nothing, except once a second for the request of an
+ * unknown process. Every failure is counted.
  */
 #include "drain.h"
 
@@ -38,7 +38,7 @@
 #define MERGED_MAX  ((size_t)128)
 #define WAITING_MAX ((size_t)4096)
 
-/* What held samples may have waited for. */
+/* The events that may end the wait of held samples. */
 struct news {
     bool tables;   /* those whose stacks need one; they are known to be wanted */
     bool readings; /* of /proc: all others */
@@ -148,8 +148,8 @@ static uint64_t unready_count(const struct drain *drain)
     return drain->config.code == NULL ? 0 : code_map_unready_count(drain->config.code);
 }
 
-/* Writes a sample that is wanted. False: its stack needs a table that is not there yet; never with
- * `settle`. */
+/* Writes a sample that the filter keeps. False: its stack needs a table that has not come; never
+ * with `settle`. */
 static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
                          bool settle, struct sample *sample, struct process *process)
 {
@@ -196,7 +196,7 @@ static struct sample begin_sample(const struct perf_record *record)
     };
 }
 
-/* What becomes of a sample now. */
+/* The result of handling a sample. */
 enum outcome {
     OUTCOME_TAKEN, /* counted; written, if it is wanted */
     OUTCOME_EARLY, /* its process has to be read from /proc first: not even whether it is wanted is
@@ -204,8 +204,8 @@ enum outcome {
     OUTCOME_COLD,  /* it is wanted, and its stack needs a table that is not there yet */
 };
 
-/* Whether the filter keeps it: decided once, when it comes or when its process has been read. No
- * record tells that a process has another uid or cgroup, so one that is sampled is asked again,
+/* True when the filter keeps the sample. Decided once, when the sample is drained or when its
+ * process has been read. No record reports a new uid or cgroup, so a sampled process is read again
  * once a second and after an exec. */
 static bool is_wanted(struct drain *drain, const struct sample *sample, struct process *process,
                       bool settle, bool *ret_awaited)
@@ -216,8 +216,8 @@ static bool is_wanted(struct drain *drain, const struct sample *sample, struct p
     return filter_matches(drain->config.filter, process, sample->pid, sample->tid, sample->time_ns);
 }
 
-/* Counts and writes a sample, unless it has to wait; never with `settle`. `wanted`: it is known to
- * be. */
+/* Counts and writes a sample, unless it has to wait, which it never has with `settle`. `wanted`:
+ * the filter is known to keep it. */
 static enum outcome take_sample(struct drain *drain, size_t cpu_index,
                                 const struct perf_record *record, bool wanted, bool settle)
 {
@@ -261,7 +261,7 @@ void drain_prefetch(struct drain *drain)
     }
 }
 
-/* Takes the oldest ones that have waited for long enough, whatever is known by now. */
+/* Settles the oldest samples that have waited for DRAIN_HELD_NS, with what is known. */
 static void settle_expired(struct drain *drain, uint64_t time_ns)
 {
     const struct held_sample *held = waiting_samples_first(drain->held);
@@ -325,8 +325,8 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
 }
 
 /*
- * The kernel wrote the next record on its own CPU, long ago: on its way here while this one is
- * worked off, it is not waited for word by word. Where there is none this is a hint for nothing.
+ * Prefetches the next record, which another CPU has written, while this one is handled. Without a
+ * next record the hint does no harm.
  */
 static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
 {
@@ -336,7 +336,7 @@ static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
     __builtin_prefetch(bytes + 2 * size_bytes - 1); /* its last word says how much is valid */
 }
 
-/* Works off one CPU's samples up to the horizon. */
+/* Handles the samples of one CPU up to the horizon. */
 static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
 {
     struct perf_source *source = drain->config.source;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each pid that a sample asked about is remembered for a second, with what became of it, so that
- * its other samples neither ask again nor take a lock. Two pids that share a place only ask more
- * often.
+ * Remembers each requested pid for a second, with the result, so that its further samples neither
+ * request it again nor take a lock. Two pids that share a place are requested more often.
  *
- * While too much waits to be told, nothing is taken from the threads, which then stop as well. What
- * one round tells is bounded, since a process may have 65,536 mappings, and many may: a large
- * reading is told in parts, and only with the last of them the process counts as read.
+ * While too many readings wait to be merged, none is taken from the threads, which then pause. The
+ * work of a round is bounded: a process may have 65,536 mappings, and there may be many such. A
+ * large reading is merged in parts, and the process counts as read after the last part.
  *
- * A walk lists all pids at once and asks for them a bit at a time, beside what samples ask for.
+ * A walk lists all pids at once and requests some at a time, beside the requests of samples.
  */
 #include "proc_feed.h"
 
@@ -195,7 +194,7 @@ bool proc_feed_take_failure(struct proc_feed *readings)
     return failed;
 }
 
-/* Takes what a walk met. */
+/* Merges the list of pids of a walk. */
 static void take_list(struct proc_feed *readings, struct proc_reading *list)
 {
     readings->listing = false;
@@ -214,7 +213,7 @@ static void take_list(struct proc_feed *readings, struct proc_reading *list)
     readings->asked_count = readings->answered_count = 0;
 }
 
-/* Asks for as many as there is room for; the walk is over when all have been answered. */
+/* Requests as many pids of the walk as there is room for. The walk ends with the last answer. */
 static void go_on_walking(struct proc_feed *readings)
 {
     const struct proc_reading *list = readings->list;
@@ -241,7 +240,7 @@ static void judge(struct proc_feed *readings, struct proc_reading *reading)
         filter_matches_identity(readings->filter, reading->uid, reading->cgroups);
 }
 
-/* A process of which it could not be read stays as it was judged last. */
+/* Notes the uid and cgroups. If they could not be read, the last judgement of the process stays. */
 static void tell_identity(struct proc_feed *readings, const struct proc_reading *reading)
 {
     struct process *process = find_newest(readings, reading->scan.pid);
@@ -254,7 +253,7 @@ static void tell_identity(struct proc_feed *readings, const struct proc_reading 
     }
 }
 
-/* Who was read again in vain is not so soon again. */
+/* Counts useless readings in a row: after each, the next reading is later. */
 static void count_reread(struct proc_feed *readings, int32_t pid, bool useless)
 {
     struct process *process = find_newest(readings, pid);
@@ -282,8 +281,8 @@ static void remember(struct proc_feed *readings, const struct proc_reading *read
     }
 }
 
-/* Tells as much of a reading as the round allows; its threads at once, they are few. True: that was
- * the last of it. */
+/* Merges as much of a reading as the round allows; its threads at once, since they are few. True:
+ * the reading is merged. */
 static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
 {
     struct process_scan part = reading->scan;
@@ -315,7 +314,7 @@ static void end_telling(struct proc_feed *readings, struct proc_reading *reading
     free(reading);
 }
 
-/* Tells what has waited for long enough. */
+/* Merges the readings whose end the sideband has reached. */
 static bool tell_list(struct proc_feed *readings, struct reading_list *list, uint64_t reached_ns)
 {
     bool any = false;

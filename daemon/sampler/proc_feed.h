@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What /proc is asked for, and what comes of it into the process table, without ever waiting: the
- * reading is proc_pool.h's. Belongs to the collector thread; of sideband_feed.c only.
+ * Requests readings of /proc and merges their results into the process table. Never waits: the
+ * threads of proc_pool.h read. Belongs to the collector thread; only sideband_feed.c uses it.
  */
 
 #include "filter.h"
@@ -27,28 +27,29 @@ enum reading_state {
     READING_CAME,  /* a moment ago, whatever it said; or it cannot be had */
     READING_GONE,  /* /proc did not know the process a moment ago */
 };
-/* Asks for all of a process of which nothing is known, or not enough, for a sample of `time_ns`.
- * Since `from_ns` it has the pid. */
+/* Requests all of a process that is unknown, or known in part, for a sample at `time_ns`.
+ * `from_ns`: when this process got the pid; older answers are ignored. */
 enum reading_state proc_feed_ask(struct proc_feed *readings, int32_t pid, uint64_t from_ns,
                                  uint64_t time_ns);
-/* Asks for the mappings of one that seems to lack some: the less often, the less came of it. */
+/* Requests the mappings of a process that seems to lack some; less often after each useless one. */
 void proc_feed_reread(struct proc_feed *readings, struct process *process, uint64_t time_ns);
-/* Asks whose a process is, if that is a target's affair, and it is not known or a second old. */
+/* Requests the uid and cgroups of a process if targets need them and they are unknown or a second
+ * old. */
 void proc_feed_identify(struct proc_feed *readings, struct process *process, uint64_t time_ns);
 
-/* Walks all of /proc; the processes that were known before it and that /proc does not list have
- * ended. Nothing while a walk is under way. */
+/* Begins a walk of /proc, unless one is under way. A known process that /proc does not list has
+ * ended. */
 void proc_feed_walk(struct proc_feed *readings);
 bool proc_feed_is_walking(const struct proc_feed *readings);
-/* Whether a walk since the last call has not told all that it could have: another one is due. */
+/* True when a walk since the last call was incomplete: another one is due. */
 bool proc_feed_take_failure(struct proc_feed *readings);
 
-/* A round begins, in which apply() may tell so much and no more. */
+/* Begins a round, with a new limit for apply(). */
 void proc_feed_begin_round(struct proc_feed *readings);
 /*
- * Tells the table what has come, as far as the round allows. A process that is known already is
- * told of when all sideband up to the end of its reading is applied, that is when `reached_ns` is
- * not before it: what a record explains is nobody else's then. Returns whether anything was told.
+ * Merges the readings that have come, within the limit of the round. The reading of a known process
+ * is merged when all sideband up to its end is applied (`reached_ns` is not before it), so that no
+ * change that a record explains counts as unexplained. Returns whether any was merged.
  */
 bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns);
 
