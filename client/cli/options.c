@@ -112,7 +112,7 @@ static const struct verb_option *find_option(const struct command_line *line, in
 #define LEFT_BYTES ((size_t)64)
 static const char *left_side(const struct verb_option *option, char *into)
 {
-    char letter[] = {'-', option->letter, '\0'};
+    char letter[] = {'-', (char)option->letter, '\0'};
     (void)snprintf(into, LEFT_BYTES, "  %s%s%s%s%s", option->letter == '\0' ? "  " : letter,
                    option->name == NULL     ? ""
                    : option->letter == '\0' ? "  --"
@@ -286,7 +286,7 @@ TAKE(options_raise)
 {
     unsigned *level = into;
     (void)line, (void)value;
-    *level = *level > option->level ? *level : option->level;
+    *level = *level > option->level ? *level : (unsigned)option->level;
     return EXIT_DONE;
 }
 

@@ -158,7 +158,8 @@ static void print_json_line(struct json_out *out, const struct field *field,
                             const struct value *value)
 {
     cleanup_(json_freep) cJSON *tree = NULL;
-    if (json_parse(value->data, value->count, DATA_DEPTH_MAX, &tree, NULL) == 0) {
+    if (value->data != NULL &&
+        json_parse(value->data, value->count, DATA_DEPTH_MAX, &tree, NULL) == 0) {
         cleanup_(freep) char *json = strndup(value->data, value->count);
         json_out_raw(out, field->name, json);
     } else {

@@ -24,7 +24,7 @@ void record_request_done(struct record_request *request)
 #define NAME_BYTES ((size_t)32)
 static const char *option_name(const struct verb_option *option, char *into)
 {
-    char letter[] = {option->letter, '\0'};
+    char letter[] = {(char)option->letter, '\0'};
     (void)snprintf(into, NAME_BYTES, "-%s%s", letter[0] == '\0' ? "-" : letter,
                    letter[0] == '\0' ? option->name : "");
     return into;

@@ -135,6 +135,9 @@ _start;L:a;main;f1;f2;L:x;handler   1 true
 _start;L:a;main;f1;L:x              1 true
 _start;L:a;main;deep;deep;deep      1 true
 _start;L:a;main;U:1                 1 true
+_start;L:a;main;f1;__x86.get_pc_thunk.bx       1 true
+_start;L:a;main;deep;__x86.get_pc_thunk.ax     1 UNTRUE
+_start;L:a;main;__x86.get_pc_thunk.bx;f1       1 UNTRUE
 _start;L:a;main;deep;deep           1 UNTRUE
 _start;L:a;main;f2;leaf             1 UNTRUE
 _start;main;f1;f2;leaf              1 UNTRUE

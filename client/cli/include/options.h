@@ -31,13 +31,13 @@ typedef int option_take_fn(const struct command_line *line, const struct verb_op
 
 /* Without letter and name, `help` is a title above the options that follow. {0} ends a table. */
 struct verb_option {
-    char letter;          /* '\0': none */
+    int letter;           /* '\0': none */
     const char *name;     /* of the long option; NULL: none */
     const char *argument; /* what --help calls the value; NULL: it takes none */
     const char *help;     /* lines, of which the last has no newline */
     option_take_fn *take;
-    size_t at;      /* of the member in the verb's request */
-    unsigned level; /* of options_raise() */
+    size_t at;    /* of the member in the verb's request */
+    size_t level; /* of options_raise(), which sets an unsigned */
 };
 
 struct command_line {
