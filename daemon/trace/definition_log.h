@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The log of definitions, shared among those whose samples need them. Whoever runs programs decides
- * how many names and mappings these have, so each owner (a uid) has a share of each log
- * (fair_share.h): nobody alone can fill one. What is beyond a share is refused, counted by its
- * kind, and not asked for again in that log. Belongs to the collector thread.
+ * Shares the log of definitions among the owners (uids) of the sampled processes. Programs decide
+ * how many names and mappings they have, so each owner has a share of each log (fair_share.h) and
+ * no owner alone can fill it. A definition beyond the share is refused, counted by its kind, and
+ * not requested again in that log. Belongs to the collector thread.
  */
 
 #include "trace_buffer.h"
@@ -29,24 +29,24 @@ struct definition_log;
 struct definition_log *definition_log_new(struct trace_buffer *buffer);
 struct definition_log *definition_log_free(struct definition_log *log);
 
-/* A log begins, of which nobody has had anything. */
+/* Begins a log, in which all shares are unused. */
 void definition_log_begin(struct definition_log *log);
 
-/* Puts a group whole, or refuses it, and counts that. */
+/* Writes a group whole and charges its owner, or refuses and counts it. */
 bool definition_log_put(struct definition_log *log, uint32_t owner, enum definition_log_kind kind,
                         const void *group, size_t group_bytes);
-/* Whether an owner could pay for so much; if not, counts it as refused. */
+/* True when the owner's share has room for `bytes`; else it counts as refused. */
 bool definition_log_may_pay(struct definition_log *log, uint32_t owner,
                             enum definition_log_kind kind, size_t bytes);
-/* Takes so much of a share for what is put later, with definition_log_put_paid(). */
+/* Charges `bytes` to the owner now; definition_log_put_paid() writes the record later. */
 bool definition_log_pay(struct definition_log *log, uint32_t owner, enum definition_log_kind kind,
                         size_t bytes);
-/* Puts what was paid for, or is of no owner: the session, the books. For these some room is kept.
- * False: there is none all the same. */
+/* Writes a record that was charged before, or has no owner (the session, the books). Some room is
+ * reserved for these. False: there is no room all the same. */
 bool definition_log_put_paid(struct definition_log *log, const void *group, size_t group_bytes);
 
-/* Whether somebody has little left of his share of this log: another one would be welcome. */
+/* True when an owner has little left of its share of this log, so that a new log is due. */
 bool definition_log_is_short(const struct definition_log *log);
-/* What was refused in all logs. */
+/* The numbers of refused definitions of all logs. */
 uint64_t definition_log_refused_count(const struct definition_log *log,
                                       enum definition_log_kind kind);

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Modules and mappings on their way into the file. The first sample in a mapping writes its Module
- * and Mmap records, as far as they are known by then, and asks the module cache for the file; when
- * the answer comes, what it corrects is written again (same process, same range, same time: the
- * later record wins), and the functions that were sampled meanwhile get their names. Belongs to the
- * collector thread.
+ * Writes modules and mappings into the trace. The first sample in a mapping writes its Module and
+ * Mmap records, as far as they are known, and requests the file from the module cache. When the
+ * answer comes, corrected records are written (same process, range and time: the later record
+ * wins), and the functions sampled meanwhile get their names. Belongs to the collector thread.
  */
 
 #include "definition_log.h"
@@ -22,7 +21,7 @@ struct trace_modules *trace_modules_new(struct definition_log *log, struct modul
                                         struct trace_symbols *symbols, struct kernel_code *kernel);
 struct trace_modules *trace_modules_free(struct trace_modules *modules);
 
-/* A log (numbered from 1) begins, in which nothing is written yet. */
+/* Begins a log (numbered from 1), in which nothing is written yet. */
 void trace_modules_begin(struct trace_modules *modules, uint32_t log_number);
 
 /*
@@ -39,38 +38,38 @@ enum frame_outcome {
 };
 
 /*
- * Sees to it that `address` of the process, at `time_ns`, is defined and will be named. The outcome
- * holds for all samples from `*ret_from_ns` on, as long as the process keeps its generation;
- * TIME_OPEN_NS: for this moment only, since the address stands for something else by now.
+ * Defines `address` of the process at `time_ns`, and has it named. The outcome holds for all
+ * samples from `*ret_from_ns` on while the process keeps its generation. TIME_OPEN_NS: do not cache
+ * the outcome; the mapping has since been replaced.
  */
 enum frame_outcome trace_modules_frame(struct trace_modules *modules, struct process *process,
                                        uint64_t address, uint64_t time_ns, uint64_t *ret_from_ns);
-/* The same for an address of the kernel, as long as trace_modules_kernel_epoch() stays. */
+/* The same for an address of the kernel, while trace_modules_kernel_epoch() stays. */
 enum frame_outcome trace_modules_kernel_frame(struct trace_modules *modules, uint64_t address,
                                               uint64_t time_ns, uint64_t *ret_from_ns);
 uint32_t trace_modules_kernel_epoch(const struct trace_modules *modules);
 
-/* Changes whenever more is known of code that was made while it ran; never 0. */
+/* Changes when more is known of code that was made at run time; never 0. */
 uint32_t trace_modules_made_epoch(const struct trace_modules *modules);
 
-/* Takes up the answers that have come. False when there is no room for what they say. */
+/* Handles the answers that have come. False when the log has no room. */
 bool trace_modules_poll(struct trace_modules *modules);
 bool trace_modules_pending(const struct trace_modules *modules);
-/* Has what a process may have added to its list of functions read once more. */
+/* Requests the perf maps and jitdumps again, which may have grown. */
 void trace_modules_ask_again(struct trace_modules *modules);
 
 /* Whether what was sampled in made code until then (CLOCK_BOOTTIME) has the names it will have. */
 bool trace_modules_proved(const struct trace_modules *modules, uint64_t time_ns);
-/* This log ends: what cannot be proved any more loses its name. */
+/* Ends this log: a function that cannot be proved any more loses its name. */
 void trace_modules_close(struct trace_modules *modules);
 
-/* How many files have been met. */
+/* The number of files that were requested. */
 uint64_t trace_modules_met_count(const struct trace_modules *modules);
-/* Whether the last poll found none of the first `met_count` pending. */
+/* True when the last poll found none of the first `met_count` pending. */
 bool trace_modules_settled(const struct trace_modules *modules, uint64_t met_count);
 uint64_t trace_modules_unread_count(const struct trace_modules *modules);
-/* Addresses for which there was no room while their file was being read. */
+/* The number of addresses that had no room while their file was being read. */
 uint64_t trace_modules_refused_count(const struct trace_modules *modules);
 
-/* The process table lets go of a file; what is pending for it stays here. */
+/* Releases a file of the process table; pending requests stay. */
 void trace_modules_file_gone(struct trace_modules *modules, struct mapped_file *file);

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Samples on their way into the file: sees to it that what a sample refers to (names, modules,
- * mappings) is in the log before it, gathers the samples of a moment, and puts them as groups
- * (trace_groups.h) into their CPU's lane of the trace buffer (trace_lanes.h). Belongs to the
- * collector thread.
+ * Writes samples into the trace buffer. The names, modules and mappings that a sample refers to are
+ * in the log before it. The samples of a moment are grouped (trace_groups.h) and put into their
+ * CPU's lane (trace_lanes.h). Belongs to the collector thread.
  */
 
 #include "counters.h"
@@ -43,45 +42,45 @@ int trace_new(const struct trace_config *config, struct trace **ret);
 struct trace *trace_free(struct trace *trace);
 
 /*
- * Takes a sample (copied). What becomes of it, kept or dropped, is counted when it is put into its
- * lane: at the next trace_poll() at the latest. `process` is whose sample it is, NULL when nobody
- * knows. `*ret_uncertain` is set when a frame fell into no mapping that is known.
+ * Takes a sample (copied). It counts as kept or dropped when it is put into its lane, at the next
+ * trace_poll() at the latest. `process` is the sample's, NULL when it is unknown. `*ret_uncertain`
+ * is set when a frame fell into no known mapping.
  */
 void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
                   struct process *process, bool *ret_uncertain);
 
 /*
- * A sample whose user stack is not known yet: it is written now, and counted, and its stack later,
- * with trace_complete(). `*id` is 0, or one of the same CPU that an earlier sample got and whose
- * stack is this one's too; it is changed where a new id is drawn. False: dropped, and counted.
+ * Writes a partial: a sample whose user stack trace_complete() writes later. The partial is counted
+ * now. `*id` is 0, or the id of an earlier partial of the same CPU with the same stack; it changes
+ * when a new id is drawn. False: dropped, and counted.
  */
 bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct sample *sample,
                         struct process *process, uint64_t *id);
 /*
- * Writes the user stack and the quality of `sample` for all partials of the id; the rest of it is
- * that of one of them. What `closed` says stands beside. False: they have no stack, since the id
- * was closed already, or what the stack needs has no room and it is closed as lost.
+ * Writes the completion of an id: the user stack and quality of `sample` for all its partials, and
+ * `closed` beside them. The other members of `sample` are those of one partial. False: the partials
+ * have no stack, since the id was closed before, or its definitions had no room and it is closed as
+ * lost.
  */
 bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const struct sample *sample,
                     struct process *process, enum stack_closed closed);
 /* Closes without a stack every id that a sample of `time_ns` or before opened. */
 void trace_close_partials(struct trace *trace, uint64_t time_ns, enum stack_closed closed);
 
-/* What has become of a CPU's samples. After trace_poll() there are no others. */
+/* The counts of a CPU's samples; complete after trace_poll(). */
 struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index);
 
 /*
- * Puts what was gathered into the lanes, writes what has become known of modules since, and lets
- * the reader have the samples that have their names or have waited long enough. Call after every
- * drain.
+ * Puts gathered samples into the lanes, writes new definitions of modules, and publishes the
+ * samples that have their names or have waited long enough. Call it after every drain.
  */
 void trace_poll(struct trace *trace);
 
-/* Whether functions that were sampled still wait for their file's symbols. */
+/* True while sampled functions wait for their file's symbols. */
 bool trace_names_pending(const struct trace *trace);
 
-/* No sample comes after this: what may have been said since of functions that have no name is asked
- * for once more, and is pending until then. */
+/* Notes the end of sampling: perf maps and jitdumps are read once more for functions without a
+ * name, which are pending until then. */
 void trace_ask_again(struct trace *trace);
 
 /* Closes what is open, and writes the books (a JSON object in one line) and whatever else must not

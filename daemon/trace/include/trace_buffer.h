@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * What was recorded. The samples of each CPU lie in a ring until the reader has acknowledged them.
- * What they refer to (names, modules, symbols, the books) lies in a log that is kept as long as
- * samples that were put beside it are: each reader gets the log from its beginning. A log does not
- * grow for ever: the writer opens a new one, to which what is put afterwards belongs.
+ * Keeps the recording until it is read. The samples of each CPU lie in a ring until the reader has
+ * acknowledged them. The definitions that they refer to (names, modules, symbols) and the books lie
+ * in a log, which is kept as long as the samples that were put beside it. Each reader gets the log
+ * from its beginning. A log is bounded: the writer opens a new one for the samples that follow.
  *
  * One writer (the collector), one reader (the main thread), no lock. Groups of records are handed
- * out whole, in memory that is touched only as it fills. What is full refuses what is new; nothing
- * is ever overwritten.
+ * out whole, and memory is touched only as it fills. A full ring or log refuses new groups; nothing
+ * is overwritten.
  *
- * Order: the reader takes note of the CPU lanes before the log and hands out definitions first, so
- * whatever a sample refers to has been handed out before it.
+ * Order: the reader notes the positions of the CPU lanes before that of the log and hands out
+ * definitions first, so every definition is handed out before the samples that refer to it.
  */
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ struct trace_buffer;
 struct trace_buffer *trace_buffer_new(size_t cpu_count, size_t log_bytes, size_t cpu_bytes);
 struct trace_buffer *trace_buffer_free(struct trace_buffer *buffer);
 
-/* Writer: whether a group of this size would be taken. */
+/* Writer: true when there is room for a group of this size. */
 bool trace_buffer_has_room(const struct trace_buffer *buffer, size_t lane, size_t group_bytes);
 /*
  * Writer: puts one group (a multiple of 8 bytes) whole, or returns false and changes nothing. A
@@ -45,15 +45,15 @@ bool trace_buffer_put_samples(struct trace_buffer *buffer, size_t lane, const vo
                               size_t group_bytes, uint32_t sample_count);
 
 /*
- * Writer: keeps room in a CPU's lane for one group of up to this size, or returns false. Nothing
- * else gets that room until it is released: a put that follows the release at once is taken.
+ * Writer: reserves room in a CPU's lane for one group of up to this size, or returns false. No
+ * other group gets that room: a put right after the release succeeds.
  */
 bool trace_buffer_reserve(struct trace_buffer *buffer, size_t lane, size_t group_bytes);
 void trace_buffer_release(struct trace_buffer *buffer, size_t lane, size_t group_bytes);
 
 /* Writer: notes how far the lanes are filled. */
 void trace_buffer_mark(struct trace_buffer *buffer);
-/* Writer: lets the reader have all samples up to the last mark. */
+/* Writer: publishes all samples up to the last mark. */
 void trace_buffer_show(struct trace_buffer *buffer);
 
 /* Writer: whether trace_buffer_next_log() may be called. False while all logs are needed. */
@@ -62,14 +62,14 @@ bool trace_buffer_has_log(const struct trace_buffer *buffer);
 void trace_buffer_next_log(struct trace_buffer *buffer);
 
 /*
- * Reader: whether what is taken next begins a segment, since its log is another or begins anew.
- * Says so once: the caller has to write the segment's beginning.
+ * Reader: true, once, when the next group begins a segment, since its log is another one or begins
+ * anew. The caller then writes the segment's beginning.
  */
 bool trace_buffer_begins_segment(struct trace_buffer *buffer);
 /* Reader: copies whole groups of the present segment into `bytes`, as many as fit. Returns their
  * size, 0 when nothing is ready. */
 size_t trace_buffer_take(struct trace_buffer *buffer, void *bytes, size_t capacity_bytes);
-/* Reader: what was taken has arrived, and is given back to the system. */
+/* Reader: acknowledges the groups that were taken; their memory goes back to the system. */
 void trace_buffer_acknowledge(struct trace_buffer *buffer);
 /* Reader: begins a segment with the samples that were not acknowledged. */
 void trace_buffer_rewind(struct trace_buffer *buffer);
