@@ -65,5 +65,5 @@ static const uint8_t arch_dwarf_32bit[ARCH_DWARF_COUNT_32BIT] = {
 /* The one that needs nothing but where its module is. */
 #define ARCH_RELOC_RELATIVE 8
 
-/* The instruction that fills the room between two functions, and is run by nobody. */
+/* The instruction that fills the room between two functions, and is never run. */
 #define ARCH_PADDING 0xcc

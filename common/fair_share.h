@@ -3,8 +3,8 @@
 
 /*
  * How bounded tables are shared among those who are not to be trusted, without knowing how many
- * there will be: each may hold a part of what the others leave. Nobody alone can fill a table, and
- * whoever comes next finds room, less each time but never none before the table is really full.
+ * there will be: each may hold a part of what the others leave. No holder alone can fill a table,
+ * and the next one finds room: less each time, but some until the table is really full.
  */
 
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 
 #define THREADS_STACK_BYTES ((size_t)256 << 10) /* of a thread that may be lost with it */
 
-/* Starts a thread with a small stack that nobody joins and that takes no signals, which are the
+/* Starts a thread with a small stack that is never joined and takes no signals, which are the
  * main thread's business. Returns 0, or -errno. */
 static inline int threads_start(void *(*run)(void *), void *userdata)
 {

@@ -53,7 +53,7 @@ struct daemon {
     struct control *control;
     sd_event_source *cache_source;
     sd_event_source *tick_source;
-    sd_event_source *watchdog_source; /* NULL: nobody watches */
+    sd_event_source *watchdog_source; /* NULL: no watchdog */
     sd_event_source *end_source;      /* NULL but while what was recorded is served, as the next */
     sd_event_source *served_source;
     struct control_line told; /* to the service manager */

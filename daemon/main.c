@@ -122,7 +122,7 @@ static int usage(void)
     return EXIT_USAGE;
 }
 
-/* The administrator's file, or none where nobody named one. Returns 1, 0 for none, or -errno. */
+/* The administrator's file, or none where none was named. Returns 1, 0 for none, or -errno. */
 static int load_config(const char *path, struct daemon_config *ret, struct fault *reterr)
 {
     daemon_config_init(ret, path == NULL ? DAEMON_CONFIG_PATH : path);

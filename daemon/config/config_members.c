@@ -2,7 +2,7 @@
 
 /*
  * What every config is read by: the text, strictly; the names of its members, none unknown and none
- * twice; a value of each simple type. A name that nobody knows is refused, never ignored: a typing
+ * twice; a value of each simple type. An unknown name is refused, never ignored: a typing
  * error must not mean something else than was asked for.
  */
 #include "config_members.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes the control socket for a daemon that nobody passed one to, and removes it. Two rules: a
- * socket on which somebody listens is never taken away, and at no moment may more users connect
- * than in the end. For the second the mode is set before bind(), and widened only once the group is
- * right.
+ * Makes the control socket for a daemon that got none from its service manager, and removes it. Two
+ * rules: a socket on which somebody listens is never taken away, and at no moment may more users
+ * connect than in the end. For the second the mode is set before bind(), and widened only once the
+ * group is right.
  */
 #include "cleanup.h"
 #include "control.h"
@@ -51,7 +51,8 @@ static int make_default_directory(const char *path, struct fault *reterr)
                      strerror(r), remedy_for(r));
 }
 
-/* Removes a socket on which nobody listens; anything else at the path is left for bind() to find.
+/* Removes a socket on which no process listens; anything else at the path is left for bind() to
+ * find.
  */
 static int remove_stale(const struct sockaddr_un *address, struct fault *reterr)
 {

@@ -61,7 +61,7 @@ void control_init_quotas(struct control *control)
     control->refusal_quota.all_lines_max = REFUSAL_LINES_ALL;
 }
 
-/* Apart, so that nobody hides a session behind refusals. */
+/* Counted apart, so that refusals cannot hide a session. */
 static struct log_quota *find_quota(struct control *control, enum control_event event)
 {
     return event == CONTROL_REFUSED || event == CONTROL_DENIED ? &control->refusal_quota

@@ -121,7 +121,7 @@ static int reply_stopped(struct peer *peer, const char *by)
 
 /*
  * Called by the session, so it frees nothing: the peer goes on from the loop. A Stop whose
- * connection is gone by now has been obeyed all the same, and nobody need be told.
+ * connection is gone by now has been obeyed all the same, and no client is left to reply to.
  */
 static void on_stopped(struct session *session, const char *by, void *userdata)
 {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the files of control share: the state of control and of one connection. Nobody else includes
- * it.
+ * What the files of control share: the state of control and of one connection. No other file
+ * includes it.
  */
 
 #include "control.h"
@@ -68,7 +68,7 @@ struct control {
     struct lingering lingering[CONTROL_LINGERING_MAX];
 
     struct session *session; /* owned; NULL: none */
-    struct peer *holder;     /* NULL: there is no session, or nobody holds it, a detached one */
+    struct peer *holder;     /* NULL: there is no session, or it is detached and not held */
     bool segment_begun;      /* the holder has read from the session */
     uint64_t read_sequence;  /* of what the holder was given last */
     unsigned repeat_count;   /* how often it was */

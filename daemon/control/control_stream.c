@@ -22,7 +22,7 @@
  * client's can hang on it, since a socket with a name cannot be bound to a path any more. That is
  * what the random name is for. A socket cannot be opened anew through /proc.
  *
- * The daemon's own end stays open until nobody holds the other one.
+ * The daemon's own end stays open while any process holds the other one.
  */
 #include "account.h"
 #include "cleanup.h"
@@ -141,7 +141,7 @@ int control_stream_check(struct peer *peer, struct fault *reterr)
     return check_shares(peer, &own, &users, reterr);
 }
 
-/* Gives the socket a name that nobody can guess. Returns 0 or -errno. */
+/* Gives the socket a name that cannot be guessed. Returns 0 or -errno. */
 static int name_socket(int fd)
 {
     static const char prefix[] = "cpu-profilerd-stream-";

@@ -3,7 +3,7 @@
 
 /*
  * One record on its way through the reader: hands out its words, texts and references in order,
- * and never beyond the record. The reader's own; nobody else includes it.
+ * and never beyond the record. The reader's own; no other file includes it.
  *
  * Every function returns 0, or -EBADMSG and puts a sentence into `error`. Outputs are written only
  * on success. References and ticks are those of the current provider, which there must be.

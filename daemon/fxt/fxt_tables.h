@@ -3,7 +3,7 @@
 
 /*
  * What a stream of FXT records has defined so far: providers, and for each its strings, threads and
- * ticks. The reader's own; nobody else includes it.
+ * ticks. The reader's own; no other file includes it.
  */
 
 #include "fxt_format.h"

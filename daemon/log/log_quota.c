@@ -2,7 +2,7 @@
 
 /*
  * One window for all users: it begins with the first line after the one before it is over and told.
- * A window whose counts nobody has asked for yet goes on, so nothing is left out unseen.
+ * A window goes on until its counts were taken, so every line that is left out is counted.
  */
 #include "log_quota.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Nobody waits for them: each is asked now and then whether it is gone. No worker is started
+ * No call waits for their exit: each is looked at now and then. No worker is started
  * without a place for it here.
  */
 #include "dying_workers.h"

@@ -32,7 +32,7 @@ struct module_request {
     uint32_t known_bytes; /* of a perf map or a jitdump: as many as were read of it before */
 };
 
-/* What is asked on the way to a file, by whoever may hang there. */
+/* The questions of a thread on its way to a file, before steps that may hang. */
 struct module_guard {
     /* Before each step that may wait for the filesystem `device`; false: do not touch it. */
     bool (*device)(uint64_t device, void *userdata);

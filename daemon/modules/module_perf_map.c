@@ -27,7 +27,7 @@
 #define MAPS_FOLDER   "/tmp"
 #define PERF_MAP_MARK (UINT64_C(1) << 63) /* no device's number has it */
 #define JITDUMP_MARK  (UINT64_C(1) << 62)
-#define YOUNG_SHIFT   20 /* nobody else's times come near */
+#define YOUNG_SHIFT   20 /* no other times come near */
 
 /* What the process calls itself, and whose files it makes: the innermost pid, and the effective
  * uid. */

@@ -109,7 +109,7 @@ struct module_entry *module_store_find(struct module_store *store, enum module_t
     return NULL;
 }
 
-/* Whether `a`, in nobody's use, has been so for longer. */
+/* True when `a` has been unused for longer. Both are unused. */
 static bool is_older(const struct module_entry *a, const struct module_entry *b)
 {
     /* One that was not looked at since it became unused did so last. */

@@ -90,7 +90,7 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
     return attr;
 }
 
-/* Nobody waits for its ring: it is drained before the samples are. */
+/* Its ring wakes no thread: it is drained before the samples are. */
 static struct perf_event_attr switch_attr(void)
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);

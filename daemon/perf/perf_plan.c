@@ -49,7 +49,7 @@
 #define SWITCH_RING_BYTES       ((uint64_t)512 << 10)
 #define SWITCH_RING_SMALL_BYTES ((uint64_t)128 << 10)
 
-#define STACK_COPY_BYTES_MIN  512  /* less helps nobody */
+#define STACK_COPY_BYTES_MIN  512  /* fewer are useless */
 #define STACK_COPY_BYTES_GOOD 4096 /* less leaves many stacks without their root */
 
 /*

@@ -108,7 +108,7 @@ static int open_cpus(struct perf_source *source, const uint32_t *online, size_t 
     return sampled_count > 0 ? 0 : fault_set(reterr, ENODEV, "all CPUs went offline");
 }
 
-/* Whoever names a CPU wants its samples: one that is not there is a mistake. */
+/* A config that names a CPU wants its samples: a missing one is a mistake. */
 static int check_cpus(const struct perf_source_config *config, const uint32_t *online,
                       size_t online_count, struct fault *reterr)
 {
@@ -195,7 +195,7 @@ static struct perf_source *new_source(const struct perf_source_config *config, c
     return source;
 }
 
-/* The CPUs of the machine, those that are offline as well; where nobody tells, the ones online. */
+/* The CPUs of the machine, the offline ones too; without a list of these, the online ones. */
 static int find_places(const uint32_t *online, size_t online_count, uint32_t **ret_cpus,
                        size_t *ret_count, struct fault *reterr)
 {

@@ -77,7 +77,7 @@ static void drop_file(struct process_account *account, struct mapped_file *file)
     free(file);
 }
 
-/* What finds no place leaves a time in which nobody knows what was there. */
+/* A mapping without a place leaves a time for which it is unknown what was there. */
 static void refuse(struct process_account *account, struct process *process, size_t count)
 {
     account->counts.counters.table_refused += count;

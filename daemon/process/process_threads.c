@@ -202,7 +202,7 @@ void process_threads_rename(struct process_account *account, struct process *pro
     const struct name *before = process_thread_name(thread, time_ns);
     const struct name *newest =
         thread->name_count == 0 ? NULL : &thread->names[thread->name_count - 1];
-    /* Late, and amid what was forgotten: nobody knows until when it would hold. */
+    /* Late, and amid forgotten names: its end is unknown. */
     bool in_gap = before != newest && before != NULL && before->text[0] == '\0';
     if (!in_gap && (before == NULL || strncmp(before->text, comm, COMM_BYTES - 1) != 0)) {
         add_name(account, process, thread, comm, time_ns);

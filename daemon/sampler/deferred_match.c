@@ -34,7 +34,7 @@ struct entry {
     int32_t tid;
     uint32_t count;
     uint32_t next_in_bucket; /* offset in words */
-    bool asked_for;          /* or nobody is expected to */
+    bool asked_for;          /* or no sample is expected to */
     bool seen;               /* by the end of a round */
 };
 

@@ -18,7 +18,7 @@ struct walk {
     struct unwind_frame frame;
     enum unwind_code code;       /* of the last frame that was added, */
     const struct cfi_rule *rule; /* and its rule if it has one; */
-    uint64_t callee_bp; /* where the frame pointer of the one before it points, 0: nobody knows */
+    uint64_t callee_bp; /* where the frame pointer of the one before it points, 0: unknown */
     uint64_t *frames;
     uint64_t *places;
     struct unwind_result result;
@@ -109,7 +109,7 @@ static bool keeps_frame_pointer(const struct walk *walk)
                : walk->code == UNWIND_CODE_NO_RULE && walk->input->mode == UNWIND_AUTO;
 }
 
-/* Where the frame pointer of the last frame points, or 0: it has none, or nobody knows. */
+/* Where the frame pointer of the last frame points, or 0: it has none, or it is unknown. */
 static uint64_t frame_pointer(const struct walk *walk)
 {
     const struct cfi_rule *rule = walk->code == UNWIND_CODE_RULE ? walk->rule : NULL;

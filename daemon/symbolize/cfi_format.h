@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How cfi_builder.c writes a table and cfi_table.c reads it; nobody else includes this. Behind the
- * header: the segments, the rules, the pages and one more page that ends the last, the rows,
+ * How cfi_builder.c writes a table and cfi_table.c reads it; no other file includes this. Behind
+ * the header: the segments, the rules, the pages and one more page that ends the last, the rows,
  * without gaps and with nothing after them.
  *
  * A row holds from its address to the next row's. Rows know the lower half of their address only:

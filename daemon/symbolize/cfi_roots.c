@@ -31,8 +31,8 @@
 
 /* What is known of a function by its name. */
 enum role {
-    ROLE_ROOT,         /* nobody calls it; what call-frame information says of it comes first */
-    ROLE_CERTAIN_ROOT, /* nobody calls it, and call-frame information of it is wrong */
+    ROLE_ROOT,         /* never called; what call-frame information says of it comes first */
+    ROLE_CERTAIN_ROOT, /* never called, and call-frame information of it is wrong */
     ROLE_RETURN,       /* the same; stacks are made to return to its first byte: a call would end
                           there */
     ROLE_SWITCH,       /* it calls on another stack than it was called on */

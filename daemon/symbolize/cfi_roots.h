@@ -5,7 +5,7 @@
 #include "elf_file.h"
 
 /*
- * Add a CFI_ROOT row for each function that nobody calls and that is known by its name, and see to
+ * Add a CFI_ROOT row for each function that is never called and known by its name, and see to
  * it that those which go over to another stack are CFI_SWITCH. The builder keeps what came first:
  * cfi_roots_add_certain(), to be called before anything else is added, is for names whose
  * call-frame information is known to be wrong; cfi_roots_add(), to be called last, for all of them,

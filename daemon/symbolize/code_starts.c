@@ -27,7 +27,7 @@
 
 struct start {
     uint64_t address;
-    uint64_t end; /* or `address`: nobody says */
+    uint64_t end; /* or `address`: unknown */
     uint64_t kind;
 };
 

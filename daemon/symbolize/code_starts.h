@@ -17,7 +17,7 @@ struct code_starts;
 struct code_starts *code_starts_new(void);
 struct code_starts *code_starts_free(struct code_starts *starts);
 
-/* Adds one, of `bytes` of code, 0: nobody says; they may come in any order. Returns 0, -ENOMEM, or
+/* Adds one, of `bytes` of code, 0: unknown; they may come in any order. Returns 0, -ENOMEM, or
  * -E2BIG past a bound. */
 int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
                     enum code_start kind);

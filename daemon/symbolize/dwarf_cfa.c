@@ -415,7 +415,7 @@ static int run_extended(struct machine *machine, uint8_t instruction)
         return run_register_rule(machine, instruction);
     case CFA_GNU_ARGUMENTS_SIZE:
         return dwarf_read_uleb(&machine->program, &ignored) ? 0 : -EBADMSG;
-    default: /* CFA_GNU_WINDOW_SAVE, and what nobody knows the length of */
+    default: /* CFA_GNU_WINDOW_SAVE, and operations of unknown length */
         return -EBADMSG;
     }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * How symbol_builder.c writes a table and symbol_table.c reads it; nobody else includes this.
+ * How symbol_builder.c writes a table and symbol_table.c reads it; no other file includes this.
  * Behind the header: the segments, the symbols, their claims, the names, without gaps and with
  * nothing after them.
  */

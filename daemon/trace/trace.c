@@ -7,7 +7,7 @@
  * overwritten costs a second look, never a wrong or a missing definition.
  *
  * Samples are gathered as long as they are of one CPU and near in time, at the longest until the
- * next poll; so nobody waits for a group, and the counts are whole after each round. What finds no
+ * next poll; so no group is awaited, and the counts are whole after each round. What finds no
  * room in its CPU's lane is dropped and counted, and so is a sample that cannot do without
  * something for which its user's share of the log has no room.
  *

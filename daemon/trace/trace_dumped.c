@@ -155,7 +155,7 @@ static bool show(struct made_shared *shared, const struct dumped_code *code,
             .owner = code->owner, .kind = DEFINITION_TASK, .vaddr = piece->vaddr, .name = name});
 }
 
-/* Says that nobody knows whose [start, end) is from a time on. */
+/* Writes that the owner of [start, end) is unknown from a time on. */
 static bool hide(struct made_shared *shared, const struct dumped_code *code,
                  const struct shown_mapping *region, uint64_t start, uint64_t end, uint64_t from_ns)
 {

@@ -6,7 +6,8 @@
  * mapping record says from when on it is what is to be seen; another one that it is gone, and
  * what is there is unknown. Code that was there before the session gets such records when it goes,
  * from the session's start on: the list may be read later, and name what is there then. A name is
- * given only where the kernel's own are: whoever may not see those is told nothing of what it runs.
+ * given only where the kernel's own are: a user that may not see those learns nothing of what the
+ * kernel runs.
  */
 #include "trace_kernel.h"
 

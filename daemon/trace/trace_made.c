@@ -159,7 +159,7 @@ static bool show(struct made_shared *shared, const struct made_code *code,
             .owner = code->owner, .kind = DEFINITION_TASK, .vaddr = vaddr, .name = name});
 }
 
-/* Says that nobody knows whose it was from that time on. False: refused. */
+/* Writes that its owner is unknown from that time on. False: refused. */
 static bool hide(struct made_shared *shared, const struct made_code *code,
                  const struct made_piece *piece, uint64_t from_ns)
 {

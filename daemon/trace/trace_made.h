@@ -8,7 +8,7 @@
  * In the file a process's made code is one module. A function that is the only one that its
  * addresses were ever claimed by has them as they run. One that took over addresses of another gets
  * fresh addresses of the module, from MADE_VADDR on, and a mapping record that says since when it
- * is what is to be seen. Where nobody knows whose an address was, it is "[anon]".
+ * is what is to be seen. Where the owner of an address is unknown, it is "[anon]".
  */
 
 #include "dump_clock.h"

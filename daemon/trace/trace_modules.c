@@ -101,7 +101,7 @@ static bool define_without_file(struct trace_modules *modules, struct trace_jit 
                        : trace_jit_define(modules->jits, jit, shown, definition.vaddr, name);
 }
 
-/* That nobody knows what is there. */
+/* Writes that it is unknown what is there. */
 static bool write_unknown(struct trace_modules *modules, uint32_t owner,
                           enum definition_log_kind kind, const struct shown_mapping *shown)
 {
@@ -198,7 +198,7 @@ static bool may_show_through(const struct process *process, uint64_t time_ns)
     return time_ns < process->exec_ns || process->has_gaps;
 }
 
-/* Nobody is to know what was mapped at an address at a time. False: refused. */
+/* Writes that it is unknown what was mapped at an address at a time. False: refused. */
 static bool define_unknown(struct trace_modules *modules, const struct process *process,
                            uint64_t address, uint64_t time_ns)
 {

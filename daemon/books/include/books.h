@@ -35,7 +35,7 @@ struct books_cpu {
 
 struct books {
     uint64_t period_ns;
-    struct books_cpu *cpus; /* owned by whoever made the books */
+    struct books_cpu *cpus; /* owned by the maker of the books */
     size_t cpu_count;
     bool totals_only; /* print no CPU by itself, for machines with very many */
     struct counters counters;

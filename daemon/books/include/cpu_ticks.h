@@ -4,7 +4,7 @@
 /*
  * Where the ticks of one CPU went: told of its samples, losses, throttles and switches in the order
  * of their time, it says which ticks passed in idleness, which were throttled, and which are
- * missing with nobody to answer for them. Constant memory, constant time. Pure.
+ * missing without a cause. Constant memory, constant time. Pure.
  *
  * The kernel's timer is periodic, so the ticks between two samples are known to the microsecond;
  * with exclude_idle the timer goes on while the CPU idles, and writes nothing.
@@ -72,7 +72,7 @@ struct cpu_ticks {
     uint64_t known_idle_ns;
     uint64_t blind_ns;
     int64_t told_balance_ns; /* told, and not yet in ticks */
-    int64_t blind_left;      /* ticks of `blind` that nobody has explained */
+    int64_t blind_left;      /* ticks of `blind` without an explanation */
 };
 
 void cpu_ticks_init(struct cpu_ticks *ticks, uint64_t period_ns);

@@ -47,7 +47,7 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
 
 /*
  * Reads and parses the file `path` (borrowed likewise). It must be a regular file that belongs to
- * root or to the caller's user, and that nobody but its owner may write to. Returns as the parser
+ * root or to the caller's user, and that only its owner may write to. Returns as the parser
  * does, or another -errno with a fault that names no member; -ENOENT when there is no such file.
  */
 int daemon_config_load(const char *path, struct daemon_config *ret, struct fault *reterr);

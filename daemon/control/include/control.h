@@ -36,8 +36,8 @@ struct control_params {
 };
 
 /*
- * Binds and listens at `path`. A socket that is there already is replaced when nobody listens on
- * it. The mode is 0600, or 0660 of the group cpu-profiler where there is one and the caller may
+ * Binds and listens at `path`. A socket that is there already is replaced when no process listens
+ * on it. The mode is 0600, or 0660 of the group cpu-profiler where there is one and the caller may
  * give to it. The folder of the default path is made when it is missing. Returns a descriptor
  * (returned: close()), or -errno with a fault, -EADDRINUSE when another daemon listens there.
  */

@@ -199,7 +199,7 @@ enum fxt_argument {
     FXT_ARGUMENT_KOID = 8,
 };
 
-/* "Blob record", "Blob types"; SAMPLE is ours, one of the numbers that nobody has assigned. */
+/* "Blob record", "Blob types"; SAMPLE is ours, one of the unassigned numbers. */
 #define FXT_BLOB_NAME          FXT_BITS(16, 31)
 #define FXT_BLOB_PAYLOAD_BYTES FXT_BITS(32, 46)
 #define FXT_BLOB_TYPE          FXT_BITS(48, 55)

@@ -6,7 +6,7 @@
  * ctime), never by build-id alone: a build-id is bytes that its author chose. A mapping's first
  * sample makes a ticket; an opener thread opens the file; a worker, which alone parses it, answers
  * with a table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed
- * when nobody needs a table for 60 s.
+ * when a table was unused for 60 s.
  *
  * Threads: module_cache_request() may be called from the collector; everything else belongs to the
  * main thread.

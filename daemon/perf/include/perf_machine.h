@@ -45,6 +45,6 @@ int64_t perf_machine_parse_clock_offset(const char *text);
 
 /*
  * Whether every task has a pid here. In a pid namespace of our own, records show tasks outside of
- * it as pid 0, which is the idle task's. False when nobody can tell.
+ * it as pid 0, which is the idle task's. False when it is unknown.
  */
 bool perf_machine_sees_all_pids(void);

@@ -131,7 +131,7 @@ bool perf_source_is_alive(const struct perf_source *source, size_t index);
 
 /* What takes the place of a CPU's events, and then what had it before. */
 struct perf_opening {
-    struct perf_opening *next; /* of whoever has it */
+    struct perf_opening *next; /* its holder's own */
     size_t index;              /* into `cpus` */
     struct perf_cpu cpu;
     uint64_t gap_from_ns; /* from then on the CPU's sideband may be missing; the caller's to set */

@@ -3,7 +3,7 @@
 
 /*
  * The texts of /proc that say what a process is, to values. Pure. Each text is NUL-terminated; the
- * names in it are as whoever runs the process likes them.
+ * names in it are any bytes that the process's user chooses.
  */
 
 #include "process_table.h"

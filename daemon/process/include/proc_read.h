@@ -27,7 +27,7 @@ enum proc_part {
 
 /* One reading, in one piece of memory: free(). */
 struct proc_reading {
-    struct proc_reading *next; /* for whoever holds it */
+    struct proc_reading *next; /* its holder's own */
     size_t bytes;              /* that it takes */
     enum proc_part part;
     int urgency;        /* the asker's own, as the next two */

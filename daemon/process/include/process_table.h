@@ -89,7 +89,7 @@ struct mapping {
 struct name {
     uint64_t from_ns;
     uint32_t written_log;  /* trace.c's own: the log in which it is written */
-    char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them; "": nobody knows */
+    char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them; "": unknown */
     bool judged;           /* filter.c's own, as the next one */
     bool matches;
 };

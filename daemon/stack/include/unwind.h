@@ -24,7 +24,7 @@ enum unwind_code {
     UNWIND_CODE_RULE,    /* its module has a rule: never CFI_NONE or CFI_UNSUPPORTED */
     UNWIND_CODE_NO_RULE, /* executable, without a rule that can be followed */
     UNWIND_CODE_PENDING, /* its module's table is not there yet, */
-    UNWIND_CODE_LATE,    /* and nobody waits for it any more: the stack ends there */
+    UNWIND_CODE_LATE,    /* and it is not awaited any more: the stack ends there */
     UNWIND_CODE_OPAQUE,  /* executable, without a rule or a frame pointer: the stack ends there */
 };
 
@@ -68,7 +68,7 @@ struct unwind_result {
  * `frames` (max_depth of them, the caller's) are filled leaf first: the first is `ip`. Of each
  * other the predecessor, address - 1, is in the frame's instruction: it is a return address, or, of
  * what a signal interrupted and of the trampoline behind a handler, the exact address + 1. `places`
- * (as many) are the frames' stack pointers, 0 where nobody knows: a return address lies below its
+ * (as many) are the frames' stack pointers, 0 where it is unknown: a return address lies below its
  * frame's.
  */
 void unwind_stack(const struct unwind_input *input, uint64_t *frames, uint64_t *places,

@@ -24,7 +24,7 @@ struct user_stack {
 
 /*
  * Fills in the user stack of `sample` and how good it is; the frames are borrowed from the record
- * or from `stack`, until the next call. `process` is whose sample it is, NULL when nobody knows.
+ * or from `stack`, until the next call. `process` is the sample's, NULL when it is unknown.
  * `*ret_unmapped`: the way led to an address in no mapping that is known. False: a table is not
  * there yet, try again later; never with `settle`.
  */

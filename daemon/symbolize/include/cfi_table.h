@@ -16,10 +16,10 @@
 enum cfi_kind {
     CFI_NONE,        /* the module says nothing of this address */
     CFI_UNSUPPORTED, /* it says something that no rule of ours can */
-    CFI_ROOT,   /* nobody called this: the return address is undefined, or the function is known
-                   to be the outermost of its kind of stack */
-    CFI_OFFSET, /* CFA = register + cfa_offset */
-    CFI_DEREF,  /* CFA = *(register + cfa_offset) + cfa_addend */
+    CFI_ROOT,        /* never called: the return address is undefined, or the function is known
+                        to be the outermost of its kind of stack */
+    CFI_OFFSET,      /* CFA = register + cfa_offset */
+    CFI_DEREF,       /* CFA = *(register + cfa_offset) + cfa_addend */
     CFI_DEREF_INDEX, /* CFA = *(register + 8 * cfa_index + cfa_offset) + cfa_addend: OpenSSL's
                         multiplications put their caller's rsp behind what they work on */
     CFI_PLT,    /* CFA = register + cfa_offset, and a word more where (rip & 15) >= cfa_addend */

@@ -20,7 +20,7 @@ struct code_claim {
     uint64_t time_ns;
     uint64_t start;
     uint64_t end;   /* above start */
-    uint64_t vaddr; /* of the function in its table of symbols; 0: nobody knows whose it is */
+    uint64_t vaddr; /* of the function in its table of symbols; 0: its owner is unknown */
     uint32_t order; /* of equal times the higher one is the later */
 };
 
@@ -28,7 +28,7 @@ struct code_span {
     uint64_t from_ns;
     uint64_t to_ns; /* above from_ns; CODE_SPAN_OPEN */
     uint64_t start;
-    uint64_t vaddr; /* of `start`, in the table of symbols; 0: nobody knows whose it is */
+    uint64_t vaddr; /* of `start`, in the table of symbols; 0: its owner is unknown */
     uint32_t size_bytes;
     uint32_t node; /* of the tree over the columns that lists it */
 };
