@@ -31,7 +31,7 @@ struct output {
     z_stream deflate;
     char *tag;                 /* owned; NULL: a later run does not go on */
     struct partial marked;     /* with a tag: what a later run goes on behind */
-    FILE *stream;              /* owned; NULL: nobody asked for one */
+    FILE *stream;              /* owned; NULL: none was requested */
     struct fault stream_fault; /* of the first write through it that failed; code 0: none */
     uint8_t piece[DEFLATE_PIECE_BYTES];
 };
@@ -84,7 +84,7 @@ static int refuse_memory(const char *path, struct fault *reterr)
     return fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
 }
 
-/* Whether what an earlier run has left is what its name says, and nobody else's. */
+/* True when the file is what an earlier run of this user has left, as its name says. */
 static bool is_sound(int fd, const struct partial *partial)
 {
     struct stat status;

@@ -57,7 +57,8 @@ static int fail_connect(struct profctl_fault *fault, int code, const char *path)
     }
 }
 
-/* A socket that is connected, or -errno. A daemon that accepts nobody is not waited for for ever.
+/* A socket that is connected, or -errno. The wait for a daemon that accepts no connection is
+ * bounded.
  */
 static int dial(const struct sockaddr_un *address)
 {

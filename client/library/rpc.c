@@ -2,7 +2,7 @@
 
 /*
  * A connection on which something went wrong below the calls (a time limit, a broken reply, the
- * daemon gone) is closed at once, since nobody could tell any more which reply belongs to which
+ * daemon gone) is closed at once, since it would be unknown which reply belongs to which
  * call; from then on every call gives -ENOTCONN.
  */
 #include "rpc.h"

@@ -153,7 +153,7 @@ static int add_node(struct lines_walk *walk, Dwarf_Die *entry, uint32_t outer, u
     return 0;
 }
 
-/* Takes the addresses in [start, end) that the scope around has and nobody within it has yet. */
+/* Takes the addresses in [start, end) that the outer scope has and no inner one has yet. */
 static int take_addresses(struct lines_walk *walk, const struct scope *outer, struct scope *scope,
                           uint64_t start, uint64_t end)
 {

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 
 #define NOBODY       65534
-#define USER         "cpu-profilerd-worker" /* who owns nothing; the uid 65534 may own some */
+#define USER         "cpu-profilerd-worker" /* owns no file; the uid 65534 may own some */
 #define END_WAIT_MS  1000
 #define DATA_MIN     (UINT64_C(512) << 20)
 #define DATA_MAX     (UINT64_C(16) << 30)

@@ -40,7 +40,7 @@ struct reading {
     char *chunk;            /* PROFCTL_READ_BYTES_MAX */
     uint64_t fetched_bytes; /* by this run */
     uint64_t resumed_bytes; /* of the file, that an earlier run had written */
-    bool is_first;          /* nobody has read the session before */
+    bool is_first;          /* the session was not read before */
     bool has_ended;
 };
 

@@ -109,7 +109,7 @@ static void print_rows(FILE *file, const struct profile *profile, const struct r
     }
 }
 
-/* Which modules' inlined functions are known; what nobody asked for is no part of it. */
+/* Which modules' inlined functions are known; modules that were not looked for are left out. */
 static void print_sources(FILE *file, const struct profile *profile)
 {
     size_t asked = 0;

@@ -29,7 +29,7 @@ struct inline_frame {
 
 /* What is known of a module's debugging information. */
 enum inlines_source {
-    INLINES_NOT_ASKED, /* nobody looked for it */
+    INLINES_NOT_ASKED, /* not looked for */
     INLINES_FOUND,
     INLINES_NO_BUILD_ID, /* the recording has no build-id of the module, so no file is known as its
                           */

@@ -63,7 +63,7 @@ struct profile_module {
     uint32_t debug_file;        /* of `texts`: with the debugging information, or INTERN_NONE */
     enum inlines_source source; /* of it */
     bool is_anonymous;          /* "[anon]", "[jit]": its addresses mean nothing to anybody */
-    bool is_unknown;            /* "[unknown]": what was there nobody knows */
+    bool is_unknown;            /* "[unknown]" */
 };
 
 /* One line of a stack. Two frames are one if all their members are equal. */

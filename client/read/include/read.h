@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * One `profctl read`: what the detached session has recorded and nobody has read yet, into a file.
+ * One `profctl read`: the unread samples of the detached session, into a file.
  * verb_read.c reads the options.
  */
 
