@@ -27,9 +27,9 @@ LIBC_MODULES = re.compile(r"(libc\.so\.6|libc\.so|ld-linux-x86-64\.so\.2|ld-linu
 # Functions of a static glibc or musl around the calls of a program.
 LIBC_NAMES = ("__libc_start_main __libc_start_call_main __libc_start_main_impl __restore_rt __restore "
               "_start_c libc_start_main_stage2 __start_context clone __clone clone3 __clone3 start_thread start "
-              # What the compiler calls in 32-bit code for divisions.
-              "__udivdi3 __umoddi3").split()
-# Any 32-bit function may call one of these, which tell it where it is, and call nothing.
+              # What the compiler calls in 32-bit code: divisions, and thunks that return their own address.
+              "__udivdi3 __umoddi3 __x86.get_pc_thunk.ax __x86.get_pc_thunk.bx __x86.get_pc_thunk.cx "
+              "__x86.get_pc_thunk.dx __x86.get_pc_thunk.si __x86.get_pc_thunk.di __x86.get_pc_thunk.bp").split()
 THUNK = "__x86.get_pc_thunk."
 TOKEN = re.compile(r"^(.*?)(\{\d+\}|[+?])?$")
 
@@ -103,8 +103,8 @@ class Declaration:
         return bool(self.own) and frame.module == self.file and frame.name not in self.own
 
     def text(self, frames):
-        """A stack as the text that the patterns match: each frame marked L (libc's), U (unnamed) or P. The compiler's
-        own leaf is left out: its caller is judged as the leaf."""
+        """A stack as the text that the patterns match: each frame marked L (libc's), U (unnamed) or P. A thunk
+        as the leaf, which any 32-bit function may call, is left out: its caller is judged as the leaf."""
         parts = []
         if len(frames) > 1 and frames[-1].named and frames[-1].name.startswith(THUNK):
             frames = frames[:-1]
