@@ -134,6 +134,7 @@ enum stack_quality unwind_cfi_step(const struct cfi_rule *rule, const struct unw
     struct restored bx =
         restore(memory, frame, cfa, ARCH_DWARF_BX, rule->bx_saved, rule->bx_offset);
     unwind_frame_set(frame, pc, cfa, bp.value, bx.value,
-                     (uint32_t)bp.known << ARCH_DWARF_BP | (uint32_t)bx.known << ARCH_DWARF_BX);
+                     (uint32_t)bp.known << ARCH_DWARF_BP | (uint32_t)bx.known << ARCH_DWARF_BX |
+                         (frame->known & rule->kept));
     return STACK_NONE;
 }

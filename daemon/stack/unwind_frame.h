@@ -35,8 +35,8 @@ static inline bool unwind_frame_knows(const struct unwind_frame *frame, unsigned
     return (frame->known >> number & 1) != 0;
 }
 
-/* Becomes the caller's. Beside rsp `known` says which of rbp and rbx hold something. In place: the
- * other registers are left behind, unknown. */
+/* Becomes the caller's. Beside rsp `known` says which registers hold something. In place: those
+ * without an argument hold what they held. */
 static inline void unwind_frame_set(struct unwind_frame *frame, uint64_t pc, uint64_t sp,
                                     uint64_t bp, uint64_t bx, uint32_t known)
 {

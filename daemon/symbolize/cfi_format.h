@@ -52,4 +52,4 @@ static inline size_t cfi_format_bytes(const struct cfi_header *header)
 
 _Static_assert(sizeof(size_t) == 8, "counts of 32 bits cannot wrap it");
 _Static_assert(sizeof(struct cfi_header) % 8 == 0, "the segments are aligned");
-_Static_assert(sizeof(struct cfi_rule) == 28, "no padding, and pages and rows are aligned");
+_Static_assert(sizeof(struct cfi_rule) == 32, "no padding, and pages and rows are aligned");

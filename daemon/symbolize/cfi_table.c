@@ -28,8 +28,8 @@ static bool is_rule_valid(const struct cfi_rule *rule)
 {
     return rule->kind <= CFI_END && rule->cfa_register < ARCH_REGISTERS_COUNT &&
            rule->cfa_index < ARCH_REGISTERS_COUNT && rule->signal_frame <= 1 &&
-           rule->keeps_fp <= 1 && rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST &&
-           rule->bx_saved <= CFI_LOST &&
+           rule->keeps_fp <= 1 && (rule->kept & ~CFI_KEPT_REGISTERS) == 0 &&
+           rule->ra_saved <= CFI_LOST && rule->bp_saved <= CFI_LOST && rule->bx_saved <= CFI_LOST &&
            (!has_caller(rule) || rule->ra_saved == CFI_AT_CFA || rule->ra_saved == CFI_AT_SP);
 }
 

@@ -199,6 +199,7 @@ static bool note_flow(struct code_effect *effect, const ZydisDecodedInstruction 
     case ZYDIS_CATEGORY_COND_BR:
         effect->target = branch_target(instruction, operands, address);
         effect->flow = effect->target == 0 ? CODE_END : CODE_BRANCH;
+        note_changes(effect, operands, instruction->operand_count); /* loop counts in rcx */
         return true;
     case ZYDIS_CATEGORY_UNCOND_BR:
         effect->target = branch_target(instruction, operands, address);

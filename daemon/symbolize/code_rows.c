@@ -21,6 +21,7 @@
 #include "code_resumers.h"
 #include "code_starts.h"
 #include "eh_frame.h"
+#include "kept_registers.h"
 #include "segments.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ struct code_rows {
     struct cfi_builder *builder;
     const struct cfi_table *table;
     struct code_starts *starts;
+    struct kept_registers *kept;
     uint64_t left_visits; /* as code_region_visit() counts them */
     uint64_t left_bytes;  /* that may be looked through for calls */
     uint8_t *window;      /* a part of the file's code, WINDOW_BYTES at most */
@@ -114,6 +116,7 @@ static int add_rules(const struct code_rows *rows, const struct code_region *reg
         }
         struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
         if (rule.kind != CFI_NONE) {
+            rule.kept = rule.kind == CFI_OFFSET ? kept_registers_find(rows->kept, start) : 0;
             start -= code_forks_is_early(region, i) && is_unclaimed(rows, start - 1);
             end += code_forks_is_late(region, i) && is_unclaimed(rows, end);
             r = cfi_builder_add(rows->builder, start, end, &rule);
@@ -353,6 +356,73 @@ static int add_resumers(struct code_rows *rows)
     return r;
 }
 
+/* Whether a CFA rests on a register of which only a row of the callee can tell. */
+static bool rests_on_kept(const struct cfi_rule *rule)
+{
+    return rule->kind == CFI_OFFSET && (CFI_KEPT_REGISTERS >> rule->cfa_register & 1) != 0;
+}
+
+/* Notes what is called from `start` to `end`, where the CFA rests on this register. */
+static void want_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                         uint64_t end, unsigned int number)
+{
+    size_t bytes = end - start;
+    if (bytes > CODE_REGION_BYTES_MAX || bytes > rows->left_bytes) {
+        return;
+    }
+    rows->left_bytes -= bytes;
+    const uint8_t *code = read_code(rows, part, start, &bytes);
+    for (size_t at = 0; at < bytes;) {
+        uint64_t callee = 0;
+        at += code_effect_skip(code + at, bytes - at, start + at, &callee);
+        if (callee != 0) {
+            kept_registers_want(rows->kept, callee, number);
+        }
+    }
+}
+
+static void want_part_callees(struct code_rows *rows, const struct code_part *part)
+{
+    for (uint64_t at = part->start; at < part->end;) {
+        struct cfi_span span = cfi_table_span(rows->table, at);
+        uint64_t end = span.end < part->end ? span.end : part->end;
+        if (rests_on_kept(span.rule)) {
+            want_callees(rows, part, at, end, span.rule->cfa_register);
+        }
+        at = end;
+    }
+}
+
+/* Functions that keep a register on which their caller's CFA rests. */
+static int add_kept(struct code_rows *rows)
+{
+    bool is_wanted = false;
+    uint64_t callee = 0;
+    for (size_t i = 0; i < rows->table->rule_count; i++) {
+        is_wanted = is_wanted || rests_on_kept(&rows->table->rules[i]);
+    }
+    for (size_t i = 0; is_wanted && i < rows->part_count; i++) {
+        rows->window_bytes = 0;
+        want_part_callees(rows, &rows->parts[i]);
+    }
+    int r = kept_registers_sort_callees(rows->kept);
+    for (size_t i = 0; r == 0 && kept_registers_find_callee(rows->kept, i, &callee); i++) {
+        const struct code_part *part = find_part(rows, callee, callee + 1);
+        if (part == NULL || rows->left_visits < KEPT_INSTRUCTIONS_MAX * CODE_DECODE_VISITS) {
+            continue;
+        }
+        size_t bytes = part->end - callee;
+        bytes = bytes < KEPT_BYTES_MAX ? bytes : KEPT_BYTES_MAX;
+        rows->window_bytes = 0;
+        const uint8_t *code = read_code(rows, part, callee, &bytes);
+        rows->left_visits -= kept_registers_follow(rows->kept, i, code, bytes) * CODE_DECODE_VISITS;
+    }
+    if (r == 0) {
+        r = kept_registers_sort(rows->kept);
+    }
+    return r < 0 ? r : kept_registers_add_rows(rows->kept, rows->table, rows->builder);
+}
+
 static int add_all(struct code_rows *rows)
 {
     find_parts(rows);
@@ -367,6 +437,9 @@ static int add_all(struct code_rows *rows)
     cfi_builder_prefer(rows->builder);
     if (r == 0) {
         r = add_resumers(rows);
+    }
+    if (r == 0) {
+        r = add_kept(rows);
     }
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
@@ -393,12 +466,15 @@ int code_rows_add(const struct elf_file *file, struct cfi_builder *builder)
         .builder = builder,
         .table = &table,
         .starts = code_starts_new(),
+        .kept = kept_registers_new(),
         .left_visits = CODE_ROWS_VISITS_MAX,
         .left_bytes = CALLS_BYTES_MAX,
         .window = window,
     };
-    r = window != NULL && rows.starts != NULL ? add_all(&rows) : -ENOMEM;
+    bool has_memory = window != NULL && rows.starts != NULL && rows.kept != NULL;
+    r = has_memory ? add_all(&rows) : -ENOMEM;
     (void)code_starts_free(rows.starts);
+    (void)kept_registers_free(rows.kept);
     return r;
 }
 

@@ -24,12 +24,13 @@ ladder(no_pie ${plain} -no-pie)
 # Leaves in assembly, each of which spins, and each instruction of which is stepped through.
 set(leaf_number 0)
 foreach(leaf plain cfi pushes aligned frame inner tail pic stale saved_sp branches red_zone switched indirect enter
-    push_ret loop_push ret_n data shared conflict grows noreturn table swapped counted)
+    push_ret loop_push ret_n data shared conflict grows noreturn table swapped counted kept kept_bare
+    kept_not kept_deep)
     math(EXPR leaf_number "${leaf_number} + 1")
     set(declaration asm_leaf.truth)
     if(leaf MATCHES "^(tail|push_ret)$")
         set(declaration asm_tail.truth)
-    elseif(leaf MATCHES "^(stale|pic|shared)$")
+    elseif(leaf MATCHES "^(stale|pic|shared|kept_deep)$")
         set(declaration asm_${leaf}.truth)
     endif()
     truth_program(a_${leaf} asm_leaf.c ${declaration} OPTIONS ${plain} -DTRUTH_LEAF=${leaf_number})

@@ -5,6 +5,7 @@
  * every sixteen bytes and knows one law: what came first stays. Damage is done to the bytes that
  * cfi_format.h describes, which is why this test includes it.
  */
+#include "arch_x86_64.h"
 #include "cfi_format.h"
 #include "cfi_table.h"
 #include "cleanup.h"
@@ -339,6 +340,8 @@ static void refuses_every_damage_that_a_lookup_would_meet(void **state)
         {"a return address nowhere", OF_RULE(ra_saved), 1, CFI_LOST},
         {"no such place for rbp", OF_RULE(bp_saved), 1, CFI_LOST + 1},
         {"no such place for rbx", OF_RULE(bx_saved), 1, CFI_LOST + 1},
+        {"a kept rsp", OF_RULE(kept), 4, 1U << ARCH_DWARF_SP},
+        {"no such kept register", OF_RULE(kept), 4, 1U << ARCH_REGISTERS_COUNT},
         {"a first page that skips rows", PAGE(0), 4, 1},
         {"an empty page", PAGE(1), 4, 0},
         {"a page beyond the rows", PAGE(1), 4, 6},

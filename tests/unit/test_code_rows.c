@@ -167,6 +167,33 @@ __asm__(
     ".globl trampoline\n");
 extern const char trampoline, __executable_start;
 
+/* One that keeps its old stack pointer in rax, and calls what leaves it alone, and what does not.
+ */
+__asm__(FUNCTION(kept_caller) ".cfi_startproc\n mov %rsp, %rax\n .cfi_def_cfa_register %rax\n"
+                              "sub $96, %rsp\n and $-64, %rsp\n call keeps_described\n"
+                              "call keeps_bare\n call keeps_loop\n call keeps_until_end\n"
+                              "call changes_late\n call changes_by_loop\n call calls\n"
+                              "call goes_anywhere\n lea (%rax), %rsp\n"
+                              ".cfi_def_cfa_register %rsp\n ret\n .cfi_endproc\n" END(kept_caller));
+__asm__(FUNCTION(kept_caller_cx) ".cfi_startproc\n mov %rsp, %rcx\n .cfi_def_cfa_register %rcx\n"
+                                 "sub $96, %rsp\n and $-64, %rsp\n call keeps_loop\n"
+                                 "call changes_by_loop\n lea (%rcx), %rsp\n"
+                                 ".cfi_def_cfa_register %rsp\n ret\n .cfi_endproc\n" END(
+                                     kept_caller_cx));
+#define CALLEE(name, body)                                                                         \
+    __asm__(FUNCTION(name) ".cfi_startproc\n" body "\n.cfi_endproc\n" END(name));                  \
+    extern const char name
+CALLEE(keeps_described, "mov (%rax), %rcx\n ret");
+CALLEE(keeps_loop, "1: dec %rdi\n jz 2f\n jmp 1b\n 2: ret");
+/* What changes it stands behind the return. */
+CALLEE(keeps_until_end, "mov %rdi, %rcx\n ret\n xor %eax, %eax\n ret");
+CALLEE(changes_late, "mov %rdi, %rcx\n test %rcx, %rcx\n jz 1f\n ret\n 1: movb $1, %al\n ret");
+CALLEE(changes_by_loop, "1: nop\n loop 1b\n ret");
+CALLEE(calls, "nop\n call keeps_loop\n ret");
+CALLEE(goes_anywhere, "nop\n jmp *%rdx");
+__asm__(FUNCTION(keeps_bare) "push %rdi\n mov %rdi, %rcx\n pop %rdi\n ret\n" END(keeps_bare));
+extern const char keeps_bare;
+
 struct mark {
     int32_t where; /* from here */
     int32_t kind;
@@ -255,9 +282,35 @@ static void knows_a_signal_trampoline(void **state)
     assert_int_equal(cfi_table_find(&world->table, start - 2)->kind, CFI_NONE);
 }
 
+static uint32_t kept_at(const struct world *world, const char *code)
+{
+    const struct cfi_rule *rule =
+        cfi_table_find(&world->table, (uint64_t)(code - &__executable_start));
+    assert_int_equal(rule->kind, CFI_OFFSET);
+    return rule->kept;
+}
+
+static void knows_which_registers_callees_keep(void **state)
+{
+    const struct world *world = *state;
+    const uint32_t ax = 1U << ARCH_DWARF_AX;
+    const uint32_t cx = 1U << 2;
+    assert_int_equal(kept_at(world, &keeps_described), ax);
+    assert_int_equal(kept_at(world, &keeps_described + 3), ax);
+    assert_int_equal(kept_at(world, &keeps_bare), ax);
+    assert_int_equal(kept_at(world, &keeps_bare + 1), ax);
+    assert_int_equal(kept_at(world, &keeps_loop), ax | cx);
+    assert_int_equal(kept_at(world, &keeps_until_end), ax);
+    assert_int_equal(kept_at(world, &changes_by_loop), ax);
+    assert_int_equal(kept_at(world, &changes_late), 0);
+    assert_int_equal(kept_at(world, &calls), 0);
+    assert_int_equal(kept_at(world, &goes_anywhere), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_which_registers_callees_keep),
         cmocka_unit_test(knows_each_instruction),
         cmocka_unit_test(knows_a_signal_trampoline),
     };

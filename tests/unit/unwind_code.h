@@ -37,6 +37,7 @@ enum code_function {
     CODE_FORK,         /* CFA = rsp + 8, and a root where rax is 0 */
     CODE_LATE,         /* its table has not come in time */
     CODE_LEAVING,      /* nothing tells its caller */
+    CODE_KEEPER,       /* CFA = rsp + 8, and r10 is its caller's */
     CODE_END,
 };
 
@@ -95,6 +96,7 @@ static const struct cfi_rule code_rules[CODE_END] = {
                      AT_CFA(ra, -8)},
     [CODE_SPOILER] = {CFA_AT(SP, 8), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST},
     [CODE_POPPED] = {CFA_AT(SP, 8), AT_CFA(ra, -8), AT_CFA(bp, -16), AT_CFA(bx, -24)},
+    [CODE_KEEPER] = {CFA_AT(SP, 8), AT_CFA(ra, -8), .kept = 1U << CODE_DWARF_R10},
     [CODE_LIAR] = {CFA_AT(SP, 0), AT_CFA(ra, 0)},
     [CODE_GO] = {CFA_AT(SP, 24), AT_CFA(ra, -8), .bp_saved = CFI_LOST, .bx_saved = CFI_LOST,
                  .keeps_fp = 1},

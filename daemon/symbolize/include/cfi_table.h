@@ -13,6 +13,9 @@
 
 #define CFI_TABLE_BYTES_MAX ((size_t)64 << 20)
 
+/* Those of which a rule can say that the code keeps them: all but rbx, rbp and rsp. */
+#define CFI_KEPT_REGISTERS UINT32_C(0xff37)
+
 enum cfi_kind {
     CFI_NONE,        /* the module says nothing of this address */
     CFI_UNSUPPORTED, /* it says something that no rule of ours can */
@@ -53,6 +56,7 @@ struct cfi_rule {
     int32_t ra_offset;
     int32_t bp_offset;
     int32_t bx_offset;
+    uint32_t kept; /* a bit for each other register that holds what it will hold in the caller */
 };
 
 struct cfi_stats {

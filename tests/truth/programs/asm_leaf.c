@@ -43,6 +43,10 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define TABLE     24 /* a table of jumps to places with different depths */
 #define SWAPPED   25 /* the stack pointer is in another register for a while */
 #define COUNTED   26 /* room of a size that a register has */
+#define KEPT      27 /* the old stack pointer is in rax, which its callee leaves alone */
+#define KEPT_BARE 28 /* the same, with a callee without call-frame information */
+#define KEPT_NOT  29 /* its callee has an address of another frame in rax meanwhile, */
+#define KEPT_DEEP 30 /* or C that it calls has */
 
 #if TRUTH_LEAF == PLAIN
 __asm__(BEGIN(asm_leaf) SPIN "xor %eax, %eax\n ret\n" END(asm_leaf));
@@ -154,6 +158,31 @@ __asm__(BEGIN(
 __asm__(BEGIN(
     asm_leaf) "push %rbp\n mov %edi, %eax\n and $1, %eax\n shl $7, %eax\n add $16, %eax\n sub %rax, %rsp\n"
               "mov $6, %ebp\n" SPIN "add %rax, %rsp\n pop %rbp\n ret\n" END(asm_leaf));
+#elif TRUTH_LEAF >= KEPT
+/* The size of the room is a matter of the alignment, so that the CFA rests on rax alone. */
+__asm__(BEGIN(asm_leaf) ".cfi_startproc\n mov %rsp, %rax\n .cfi_def_cfa_register %rax\n"
+                        "push %rbx\n .cfi_offset %rbx, -16\n push %rbp\n .cfi_offset %rbp, -24\n"
+                        "sub $96, %rsp\n and $-64, %rsp\n mov $5, %ebp\n call asm_inner\n"
+                        "mov -8(%rax), %rbx\n .cfi_restore %rbx\n mov -16(%rax), %rbp\n"
+                        ".cfi_restore %rbp\n lea (%rax), %rsp\n .cfi_def_cfa_register %rsp\n"
+                        "xor %eax, %eax\n ret\n .cfi_endproc\n" END(asm_leaf));
+#if TRUTH_LEAF == KEPT
+__asm__(BEGIN(
+    asm_inner) ".cfi_startproc\n push %rdi\n .cfi_adjust_cfa_offset 8\n test $1, %dil\n jz 2f\n" SPIN
+               "2: pop %rdi\n .cfi_adjust_cfa_offset -8\n" SPIN
+               "ret\n .cfi_endproc\n" END(asm_inner));
+#elif TRUTH_LEAF == KEPT_BARE
+__asm__(BEGIN(asm_inner) "push %rdi\n push %rdi\n" SPIN
+                         "pop %rdi\n pop %rdi\n ret\n" END(asm_inner));
+#elif TRUTH_LEAF == KEPT_NOT
+__asm__(BEGIN(
+    asm_inner) ".cfi_startproc\n push %rax\n .cfi_adjust_cfa_offset 8\n lea 8(%rsp), %rax\n" SPIN
+               "pop %rax\n .cfi_adjust_cfa_offset -8\n ret\n .cfi_endproc\n" END(asm_inner));
+#else
+__asm__(
+    BEGIN(asm_inner) ".cfi_startproc\n push %rax\n .cfi_adjust_cfa_offset 8\n call callback\n"
+                     "pop %rax\n .cfi_adjust_cfa_offset -8\n ret\n .cfi_endproc\n" END(asm_inner));
+#endif
 #endif
 
 #if TRUTH_LEAF == STALE
