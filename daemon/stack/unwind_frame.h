@@ -15,6 +15,11 @@
 #define UNWIND_KERNEL_HALF (UINT64_C(1) << 63)
 #define UNWIND_END_32BIT   (UINT64_C(1) << 32)
 
+/* The kernel's copy ends at a page that is not in memory. Within a stack that is one that the
+ * program has never written; a frame with such a page is not larger than this. */
+#define UNWIND_PAGE_BYTES    UINT64_C(4096)
+#define UNWIND_GAP_BYTES_MAX (UINT64_C(1) << 20)
+
 struct unwind_memory {
     uint64_t start; /* the address of bytes[0] */
     const uint8_t *bytes;
@@ -52,6 +57,15 @@ static inline size_t unwind_memory_word_bytes(const struct unwind_memory *memory
     return memory->is_32bit ? ARCH_WORD_BYTES_32BIT : ARCH_WORD_BYTES;
 }
 
+/* Whether the stack may go on at an address above the copy. */
+static inline bool unwind_memory_may_go_on(const struct unwind_memory *memory, uint64_t address)
+{
+    bool ends_at_page = (memory->start + memory->size_bytes) % UNWIND_PAGE_BYTES == 0;
+    return address >= memory->start &&
+           (memory->cut ||
+            (ends_at_page && address - memory->start < memory->size_bytes + UNWIND_GAP_BYTES_MAX));
+}
+
 /* Reads a word. Returns STACK_NONE, or what a stack that needs it ends with. */
 static inline enum stack_quality unwind_memory_read(const struct unwind_memory *memory,
                                                     uint64_t address, uint64_t *ret)
@@ -69,8 +83,7 @@ static inline enum stack_quality unwind_memory_read(const struct unwind_memory *
         }
         return STACK_NONE;
     }
-    bool may_be_above = memory->cut && address >= memory->start;
-    bool may_be_stack = (may_be_above || memory->elsewhere) &&
+    bool may_be_stack = (unwind_memory_may_go_on(memory, address) || memory->elsewhere) &&
                         address < (memory->is_32bit ? UNWIND_END_32BIT : UNWIND_KERNEL_HALF);
     return may_be_stack ? STACK_SHORT_COPY : STACK_BAD_MEMORY;
 }

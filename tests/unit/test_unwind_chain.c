@@ -215,6 +215,8 @@ static void follows_the_chain_as_far_as_it_holds(void **state)
         {.name = "to such an entry, on a stack that is copied whole",
          .ip = CODE(CODE_FRAME),
          .bp = AT(7),
+         .words = {0},
+         .word_count = 1,
          .whole = true,
          .chain = {CODE(CODE_FRAME), CODE(CODE_WIDE), CODE(CODE_ROOT)},
          .chain_count = 3,
