@@ -33,23 +33,6 @@ static inline int threads_start(void *(*run)(void *), void *userdata)
     return r;
 }
 
-/* Starts a thread with `slot`, which says by `*is_running` that it has one, and is one more holder
- * of the object that `lock` guards. Unlocks meanwhile. Returns 0, or -errno with both as before. */
-static inline int threads_start_holder(pthread_mutex_t *lock, uint32_t *holder_count,
-                                       bool *is_running, void *(*run)(void *), void *slot)
-{
-    *is_running = true;
-    (*holder_count)++;
-    (void)pthread_mutex_unlock(lock);
-    int r = threads_start(run, slot);
-    (void)pthread_mutex_lock(lock);
-    if (r < 0) {
-        *is_running = false;
-        (*holder_count)--;
-    }
-    return r;
-}
-
 /* A condition whose limits are of CLOCK_MONOTONIC. Returns 0, or -errno. */
 static inline int threads_init_condition(pthread_cond_t *condition)
 {

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Runs the threads that read /proc. A request becomes its own answer: a failed one until it is
- * read. It is in exactly one place, under the lock: a queue, a thread's slot, or the list of
- * answers. Reading happens without the lock. When a slot is given up its failed answer is handed
- * out, and what the thread reads later is dropped. So a thread may outlive proc_pool_free(), and
- * the last holder frees the object.
+ * What the threads that read /proc do; thread_pool.c runs them. A request becomes its own answer: a
+ * failed one until it is read. It is in exactly one place, under the pool's lock: a queue, a
+ * thread's slot, or the list of answers. Reading happens without the lock. When a slot is given up
+ * its failed answer is handed out, and what the thread reads later is dropped.
  *
  * Two things outlive a session and belong to the whole program: the processes that hung
- * (hung_processes.h), and the places of threads at work. A thread that takes a request starts
- * another one if no thread is idle and a slot is free. One place is for readings that cannot hang,
- * and a few more are for processes of root.
- *
- * A thread hangs by the time for which it was seen asleep, sampled now and then. A thread that
- * waits for a CPU does not hang, and time in which the whole daemon was stopped does not count. A
- * thread that has been at work for the limit, asleep or not, is slow.
- *
- * The pool stops waiting for a slow thread and serves the next request on another, as it does for a
- * lost one. The slow thread is not given up yet.
- *
- * The caller may have a higher priority than the threads. So the lock's holder inherits that
- * priority, and does little under the lock.
+ * (hung_processes.h), and the places of threads at work. One place is for readings that cannot
+ * hang, and a few more are for processes of root.
  */
 #include "proc_pool.h"
 
@@ -28,32 +16,29 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "hung_processes.h"
-#include "limit_clock.h"
+#include "thread_pool.h"
 #include "threads.h"
 
-#include <fcntl.h>
-#include <pthread.h>
+#include <errno.h>
 #include <string.h>
 
-#define SLOW_PART         20 /* of the time after which a reading is given up: a thread is slow */
-#define LOOK_PART         8  /* this much of it counts between two looks, at the most */
-#define KEPT_PLACES       1  /* for what does not hang, */
-#define ROOT_PLACES       4  /* and with these for root's processes */
-#define IDLE_MAX          2  /* threads */
+#define KEPT_PLACES       1 /* for what does not hang, */
+#define ROOT_PLACES       4 /* and with these for root's processes */
+#define IDLE_MAX          2 /* threads */
 #define FREE_WAIT_NS      (100 * NS_PER_MS)
 #define ACCOUNT_NOT_KNOWN UINT32_MAX
 
+_Static_assert(PROC_POOL_THREADS_MAX == THREAD_POOL_SLOTS, "each slot may have a thread");
+
+/* What a thread has. */
 struct slot {
     struct proc_pool *reader;
-    bool is_running;             /* it has a thread */
+    struct proc_read *scan;      /* owned; NULL: no memory */
     struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
-    uint64_t begin_ns;           /* as the next ones, while busy */
-    uint64_t look_ns;            /* of the last look */
-    uint64_t asleep_ns;
-    uint64_t start_time_ns; /* of its process; 0: not known yet */
-    bool slow;              /* and so is its place */
-    int stat_fd;            /* of the thread itself; -1: it counts as asleep */
+    struct proc_request request;
+    struct proc_reading *reading; /* what the thread has read; NULL: no memory */
+    uint64_t start_time_ns;       /* of its process; 0: not known yet; while busy */
 };
 
 struct queue {
@@ -77,18 +62,24 @@ static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
 static int memory_error;
 
 struct proc_pool {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint32_t holder_count; /* threads, and the owner */
-    bool ending;
+    struct thread_pool pool;
     bool cgroups;
-    uint64_t hang_ns;
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
     struct proc_pool_counts counts;
     struct slot slots[PROC_POOL_THREADS_MAX];
 };
+
+static void lock(struct proc_pool *reader)
+{
+    (void)pthread_mutex_lock(&reader->pool.lock);
+}
+
+static void unlock(struct proc_pool *reader)
+{
+    (void)pthread_mutex_unlock(&reader->pool.lock);
+}
 
 static void append(struct queue *queue, struct proc_reading *reading)
 {
@@ -188,10 +179,11 @@ static void leave_place(struct place *place)
     (void)pthread_mutex_unlock(&memory.lock);
 }
 
-static void mark_slow(struct slot *slot)
+static void slow(void *owner, size_t number)
 {
+    const struct slot *slot = &((struct proc_pool *)owner)->slots[number];
     (void)pthread_mutex_lock(&memory.lock);
-    slot->slow = slot->place->slow = true;
+    slot->place->slow = true;
     (void)pthread_mutex_unlock(&memory.lock);
 }
 
@@ -205,14 +197,9 @@ static bool has_requests(const struct proc_pool *reader)
 }
 
 /* True when a thread is at work that is not slow. */
-static bool is_working(const struct proc_pool *reader)
+static bool is_working(struct proc_pool *reader)
 {
-    bool working = false;
-    for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        const struct slot *slot = &reader->slots[i];
-        working = working || (slot->answer != NULL && !slot->slow);
-    }
-    return working;
+    return thread_pool_working_count(&reader->pool) > 0;
 }
 
 /* Called by a thread before each call that can hang. */
@@ -220,18 +207,21 @@ static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *us
 {
     struct slot *slot = userdata;
     struct proc_pool *reader = slot->reader;
-    (void)pthread_mutex_lock(&reader->lock);
+    lock(reader);
     slot->start_time_ns = start_time_ns;
-    (void)pthread_mutex_unlock(&reader->lock);
+    unlock(reader);
     return !may_hang(slot->place, pid, start_time_ns, account_of(uid));
 }
 
-/* Takes the reading (taken) of a slot's thread; NULL: there was no memory for it. */
-static void finish(struct proc_pool *reader, struct slot *slot, struct proc_reading *reading)
+/* Takes what was read; NULL: there was no memory for it. */
+static void finish(void *owner, size_t number, bool was_given_up)
 {
+    struct proc_pool *reader = owner;
+    struct slot *slot = &reader->slots[number];
+    struct proc_reading *reading = take_ptr(slot->reading);
     struct proc_reading *failed = take_ptr(slot->answer);
     leave_place(take_ptr(slot->place));
-    if (failed == NULL) { /* it was given up */
+    if (was_given_up) {
         if (reading != NULL && reading->error == 0 && !reading->scan.mappings_missing) {
             hung_processes_remove(reading->scan.pid, slot->start_time_ns);
         }
@@ -240,33 +230,21 @@ static void finish(struct proc_pool *reader, struct slot *slot, struct proc_read
     }
     if (reading != NULL) {
         reader->counts.counters.proc_unread += reading->cut || reading->scan.mappings_missing;
-        reader->done_bytes += reading->bytes;
-        append(&reader->done, reading);
         free(failed);
     } else {
-        reader->done_bytes += failed->bytes;
-        append(&reader->done, failed);
+        reading = failed;
     }
-}
-
-/* Frees the object with its last holder. Unlocks. */
-static void drop_holder(struct proc_pool *reader)
-{
-    reader->holder_count--;
-    bool last = reader->holder_count == 0;
-    (void)pthread_cond_broadcast(&reader->changed);
-    (void)pthread_mutex_unlock(&reader->lock);
-    if (last) {
-        (void)pthread_cond_destroy(&reader->changed);
-        (void)pthread_mutex_destroy(&reader->lock);
-        free(reader);
-    }
+    reader->done_bytes += reading->bytes;
+    append(&reader->done, reading);
 }
 
 /* Takes the next request, unless a thread is at work or the answers fill their room. */
-static bool begin(struct proc_pool *reader, struct slot *slot)
+static bool begin(void *owner, size_t number)
 {
-    if (is_working(reader) || !has_requests(reader) || reader->done_bytes >= PROC_POOL_BYTES_MAX) {
+    struct proc_pool *reader = owner;
+    struct slot *slot = &reader->slots[number];
+    if (reader->pool.is_ending || is_working(reader) || !has_requests(reader) ||
+        reader->done_bytes >= PROC_POOL_BYTES_MAX) {
         return false;
     }
     slot->place = take_place();
@@ -274,79 +252,41 @@ static bool begin(struct proc_pool *reader, struct slot *slot)
         return false;
     }
     slot->answer = take_request(reader);
-    slot->begin_ns = slot->look_ns = limit_clock_ns();
-    slot->asleep_ns = 0;
-    slot->start_time_ns = 0;
-    slot->slow = false;
-    return true;
-}
-
-static size_t count_idle(const struct proc_pool *reader)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        count += reader->slots[i].is_running && reader->slots[i].place == NULL;
-    }
-    return count;
-}
-
-static void *run_thread(void *userdata);
-
-/* Starts a thread unless one is idle or all slots have theirs. Unlocks meanwhile. Returns 0, or
- * -errno. */
-static int keep_one_idle(struct proc_pool *reader)
-{
-    size_t i = 0;
-    while (i < PROC_POOL_THREADS_MAX && reader->slots[i].is_running) {
-        i++;
-    }
-    if (i == PROC_POOL_THREADS_MAX || count_idle(reader) > 0 || reader->ending) {
-        return 0;
-    }
-    reader->slots[i] = (struct slot){.reader = reader, .stat_fd = -1};
-    return threads_start_holder(&reader->lock, &reader->holder_count, &reader->slots[i].is_running,
-                                run_thread, &reader->slots[i]);
-}
-
-/* Reads what a slot has begun. */
-static void read_request(struct proc_pool *reader, struct slot *slot, struct proc_read *scan)
-{
-    const struct proc_request request = {
+    slot->request = (struct proc_request){
         .part = slot->answer->part,
         .urgency = slot->answer->urgency,
         .pid = slot->answer->scan.pid,
         .cgroups = reader->cgroups,
     };
-    (void)keep_one_idle(reader);
-    (void)pthread_mutex_unlock(&reader->lock);
-    struct proc_reading *reading =
-        scan == NULL ? NULL : proc_read_read(scan, &request, may_read, slot);
-    (void)pthread_mutex_lock(&reader->lock);
-    finish(reader, slot, reading);
+    slot->start_time_ns = 0;
+    return true;
 }
 
-static void *run_thread(void *userdata)
+static void work(void *owner, size_t number)
 {
-    struct slot *slot = userdata;
-    struct proc_pool *reader = slot->reader;
-    struct proc_read *scan = proc_read_new();
+    struct slot *slot = &((struct proc_pool *)owner)->slots[number];
+    slot->reading =
+        slot->scan == NULL ? NULL : proc_read_read(slot->scan, &slot->request, may_read, slot);
+}
+
+static void enter(void *owner, size_t number)
+{
+    struct proc_pool *reader = owner;
+    struct slot *slot = &reader->slots[number];
     (void)pthread_setname_np(pthread_self(), "proc-reader");
-    (void)pthread_mutex_lock(&reader->lock);
-    slot->stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
-    while (!reader->ending) {
-        if (begin(reader, slot)) {
-            read_request(reader, slot, scan);
-        } else if (count_idle(reader) > IDLE_MAX) {
-            break;
-        } else {
-            (void)pthread_cond_wait(&reader->changed, &reader->lock);
-        }
-    }
-    (void)proc_read_free(scan);
-    slot->stat_fd = close_fd(slot->stat_fd);
-    slot->is_running = false;
-    drop_holder(reader);
-    return NULL;
+    slot->reader = reader;
+    slot->scan = proc_read_new();
+}
+
+static void leave(void *owner, size_t number)
+{
+    struct slot *slot = &((struct proc_pool *)owner)->slots[number];
+    slot->scan = proc_read_free(slot->scan);
+}
+
+static void free_pool(void *owner)
+{
+    free(owner);
 }
 
 static void init_memory(void)
@@ -354,37 +294,30 @@ static void init_memory(void)
     memory_error = threads_init_lock(&memory.lock);
 }
 
-static int init_locks(struct proc_pool *reader)
-{
-    (void)pthread_once(&memory_once, init_memory);
-    int r = memory_error < 0 ? memory_error : threads_init_lock(&reader->lock);
-    if (r < 0) {
-        return r;
-    }
-    r = threads_init_condition(&reader->changed);
-    if (r < 0) {
-        (void)pthread_mutex_destroy(&reader->lock);
-    }
-    return r;
-}
-
 int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
 {
+    static const struct thread_pool_calls calls = {.enter = enter,
+                                                   .leave = leave,
+                                                   .begin = begin,
+                                                   .work = work,
+                                                   .slow = slow,
+                                                   .finish = finish,
+                                                   .free = free_pool};
     struct proc_pool *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return -ENOMEM;
     }
-    int r = init_locks(reader);
+    (void)pthread_once(&memory_once, init_memory);
+    int r = memory_error < 0 ? memory_error
+                             : thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX);
     if (r < 0) {
         free(reader);
         return r;
     }
-    reader->holder_count = 1;
     reader->cgroups = cgroups;
-    reader->hang_ns = hang_ns;
-    (void)pthread_mutex_lock(&reader->lock);
-    r = keep_one_idle(reader);
-    (void)pthread_mutex_unlock(&reader->lock);
+    lock(reader);
+    r = thread_pool_keep_one_idle(&reader->pool);
+    unlock(reader);
     if (r < 0) {
         (void)proc_pool_free(reader);
         return r;
@@ -393,59 +326,19 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
     return 0;
 }
 
-/* True when threads are left that are not lost, and so end soon. */
-static bool has_company(const struct proc_pool *reader)
-{
-    size_t lost_count = 0;
-    for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        lost_count += reader->slots[i].place != NULL && reader->slots[i].answer == NULL;
-    }
-    return reader->holder_count > 1 + lost_count;
-}
-
-/* True when the thread sleeps; false when it runs or waits for a CPU. */
-static bool is_asleep(const struct slot *slot)
-{
-    char text[256];
-    ssize_t size = pread(slot->stat_fd, text, sizeof text - 1, 0);
-    text[size > 0 ? size : 0] = '\0';
-    const char *state = strrchr(text, ')');
-    return state == NULL || state[1] == '\0' || strchr("SD", state[2]) != NULL;
-}
-
-static void look_at_all(struct proc_pool *reader)
-{
-    const uint64_t now_ns = limit_clock_ns();
-    const uint64_t look_max_ns = reader->hang_ns / LOOK_PART;
-    for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL) {
-            continue;
-        }
-        const uint64_t since_ns = now_ns - slot->look_ns;
-        slot->look_ns = now_ns;
-        if (is_asleep(slot)) {
-            slot->asleep_ns += since_ns < look_max_ns ? since_ns : look_max_ns;
-        }
-        bool slow = slot->asleep_ns >= reader->hang_ns / SLOW_PART ||
-                    now_ns - slot->begin_ns >= reader->hang_ns;
-        if (slow && !slot->slow) {
-            mark_slow(slot);
-        }
-    }
-}
-
 /* Frees all requests and answers, those of lost threads too. */
 static void drop_requests(struct proc_pool *reader)
 {
-    look_at_all(reader);
+    bool is_hung[PROC_POOL_THREADS_MAX];
+    size_t number = THREAD_POOL_SLOTS;
+    thread_pool_look(&reader->pool);
     for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        struct slot *slot = &reader->slots[i];
-        struct proc_reading *request = take_ptr(slot->answer);
-        if (request != NULL && slot->slow) {
-            hung_processes_add(request->scan.pid, slot->start_time_ns);
-        } else if (request != NULL) {
-            mark_slow(slot);
+        is_hung[i] = reader->pool.slots[i].is_slow;
+    }
+    while ((number = thread_pool_give_up(&reader->pool, true)) < THREAD_POOL_SLOTS) {
+        struct proc_reading *request = take_ptr(reader->slots[number].answer);
+        if (is_hung[number]) {
+            hung_processes_add(request->scan.pid, reader->slots[number].start_time_ns);
         }
         free(request);
     }
@@ -460,16 +353,10 @@ struct proc_pool *proc_pool_free(struct proc_pool *reader)
     if (reader == NULL) {
         return NULL;
     }
-    const struct timespec deadline = clock_timespec(limit_clock_ns() + FREE_WAIT_NS);
-    int r = 0;
-    (void)pthread_mutex_lock(&reader->lock);
-    reader->ending = true;
-    (void)pthread_cond_broadcast(&reader->changed);
-    while (has_company(reader) && r == 0) {
-        r = pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
-    }
+    lock(reader);
+    thread_pool_end(&reader->pool, FREE_WAIT_NS);
     drop_requests(reader);
-    drop_holder(reader);
+    thread_pool_release(&reader->pool);
     return NULL;
 }
 
@@ -487,7 +374,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
                   int32_t pid)
 {
     struct queue *queue = &reader->queues[urgency];
-    (void)pthread_mutex_lock(&reader->lock);
+    lock(reader);
     int r = find_room(queue, part, pid);
     struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, (int)urgency) : NULL;
     if (request != NULL) {
@@ -495,33 +382,29 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
         append(queue, request);
         /* A thread at work takes it next. */
         if (!is_working(reader)) {
-            (void)pthread_cond_signal(&reader->changed);
+            (void)pthread_cond_signal(&reader->pool.changed);
         }
     }
-    (void)pthread_mutex_unlock(&reader->lock);
+    unlock(reader);
     return r == 0 && request == NULL ? -EAGAIN : r;
 }
 
 /* The answer of a thread that hangs, or NULL. */
 static struct proc_reading *give_up(struct proc_pool *reader)
 {
-    look_at_all(reader);
-    for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        struct slot *slot = &reader->slots[i];
-        if (slot->answer == NULL || slot->asleep_ns < reader->hang_ns) {
-            continue;
-        }
-        struct proc_reading *reading = take_ptr(slot->answer);
-        hung_processes_add(reading->scan.pid, slot->start_time_ns);
-        reading->error = -ETIMEDOUT;
-        reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
-        reader->counts.counters.proc_unread++;
-        if (reader->counts.hung_pid == 0) {
-            reader->counts.hung_pid = reading->scan.pid;
-        }
-        return reading;
+    size_t number = thread_pool_give_up(&reader->pool, false);
+    if (number == THREAD_POOL_SLOTS) {
+        return NULL;
     }
-    return NULL;
+    struct proc_reading *reading = take_ptr(reader->slots[number].answer);
+    hung_processes_add(reading->scan.pid, reader->slots[number].start_time_ns);
+    reading->error = -ETIMEDOUT;
+    reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
+    reader->counts.counters.proc_unread++;
+    if (reader->counts.hung_pid == 0) {
+        reader->counts.hung_pid = reading->scan.pid;
+    }
+    return reading;
 }
 
 /* An answer for a request that no thread is left to read, or NULL. */
@@ -532,7 +415,7 @@ static struct proc_reading *refuse(struct proc_pool *reader)
     }
     if (!is_everything_slow()) {
         /* A thread has become slow, or a lost one has returned. */
-        (void)pthread_cond_signal(&reader->changed);
+        (void)pthread_cond_signal(&reader->pool.changed);
         return NULL;
     }
     struct proc_reading *reading = take_request(reader);
@@ -544,13 +427,13 @@ static struct proc_reading *refuse(struct proc_pool *reader)
 
 struct proc_reading *proc_pool_next(struct proc_pool *reader)
 {
-    (void)pthread_mutex_lock(&reader->lock);
+    lock(reader);
     struct proc_reading *reading = take(&reader->done);
     if (reading != NULL) {
         bool was_full = reader->done_bytes >= PROC_POOL_BYTES_MAX;
         reader->done_bytes -= reading->bytes;
         if (was_full && reader->done_bytes < PROC_POOL_BYTES_MAX) {
-            (void)pthread_cond_signal(&reader->changed);
+            (void)pthread_cond_signal(&reader->pool.changed);
         }
     }
     reading = reading == NULL ? give_up(reader) : reading;
@@ -558,14 +441,14 @@ struct proc_reading *proc_pool_next(struct proc_pool *reader)
     if (reading != NULL) {
         reader->queues[reading->urgency].unanswered_count--;
     }
-    (void)pthread_mutex_unlock(&reader->lock);
+    unlock(reader);
     return reading;
 }
 
 struct proc_pool_counts proc_pool_counts(struct proc_pool *reader)
 {
-    (void)pthread_mutex_lock(&reader->lock);
+    lock(reader);
     struct proc_pool_counts counts = reader->counts;
-    (void)pthread_mutex_unlock(&reader->lock);
+    unlock(reader);
     return counts;
 }
