@@ -113,19 +113,17 @@ size_t thread_pool_working_count(struct thread_pool *pool)
     return count;
 }
 
-size_t thread_pool_give_up(struct thread_pool *pool, bool any)
+bool thread_pool_is_hung(const struct thread_pool *pool, size_t slot)
 {
-    thread_pool_look(pool);
-    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {
-        struct thread_pool_slot *slot = &pool->slots[i];
-        if (slot->is_busy && !slot->is_given_up && (any || slot->asleep_ns >= pool->hang_ns)) {
-            become_slow(pool, slot);
-            slot->is_given_up = true;
-            (void)pthread_cond_broadcast(&pool->changed);
-            return i;
-        }
-    }
-    return THREAD_POOL_SLOTS;
+    const struct thread_pool_slot *looked = &pool->slots[slot];
+    return looked->is_busy && !looked->is_given_up && looked->asleep_ns >= pool->hang_ns;
+}
+
+void thread_pool_give_up(struct thread_pool *pool, size_t slot)
+{
+    become_slow(pool, &pool->slots[slot]);
+    pool->slots[slot].is_given_up = true;
+    (void)pthread_cond_broadcast(&pool->changed);
 }
 
 static size_t count_idle(const struct thread_pool *pool)

@@ -68,15 +68,16 @@ int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *c
  * or -errno. */
 int thread_pool_keep_one_idle(struct thread_pool *pool);
 
-/* Looks which threads sleep. To be called now and then, as by the next two. */
+/* Looks which threads sleep. To be called now and then. */
 void thread_pool_look(struct thread_pool *pool);
 
-/* The number of threads at work that are not slow. */
+/* Looks, and counts the threads at work that are not slow. */
 size_t thread_pool_working_count(struct thread_pool *pool);
 
-/* Gives up a thread that hangs; with `any` one that is at work. Returns its slot, or
- * THREAD_POOL_SLOTS: there is none. */
-size_t thread_pool_give_up(struct thread_pool *pool, bool any);
+/* True when a thread that was not given up has hung, as of the last look. */
+bool thread_pool_is_hung(const struct thread_pool *pool, size_t slot);
+/* Gives up a thread that is at work. */
+void thread_pool_give_up(struct thread_pool *pool, size_t slot);
 
 /* From now on threads end when there is no work. Waits up to `wait_ns` for all that are not given
  * up, and leaves the lock meanwhile. */

@@ -256,12 +256,25 @@ int opener_submit(struct opener *opener, const struct opener_request *request)
     return r;
 }
 
+/* True when a slot's job is to be waited for no longer. */
+static bool is_overdue(const struct opener *opener, size_t slot)
+{
+    const struct thread_pool_slot *at = &opener->pool.slots[slot];
+    bool is_left = opener->stopping && at->is_busy && !at->is_given_up &&
+                   opener->jobs[slot]->kind != JOB_CLOSE;
+    return is_left || thread_pool_is_hung(&opener->pool, slot);
+}
+
 /* Gives an answer for a job that hangs; its thread keeps the job. */
 static bool give_up(struct opener *opener, struct opener_answer *ret)
 {
-    size_t slot = THREAD_POOL_SLOTS;
-    while ((slot = thread_pool_give_up(&opener->pool, opener->stopping)) < THREAD_POOL_SLOTS) {
-        struct job *job = opener->jobs[slot];
+    thread_pool_look(&opener->pool);
+    for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
+        struct job *job = opener->jobs[i];
+        if (!is_overdue(opener, i)) {
+            continue;
+        }
+        thread_pool_give_up(&opener->pool, i);
         opener->hang_count++;
         opener_queue_give_up(&opener->queue, job);
         if (job->asks_process && !opener->stopping) {

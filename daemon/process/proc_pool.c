@@ -329,16 +329,14 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
 /* Frees all requests and answers, those of lost threads too. */
 static void drop_requests(struct proc_pool *reader)
 {
-    bool is_hung[PROC_POOL_THREADS_MAX];
-    size_t number = THREAD_POOL_SLOTS;
     thread_pool_look(&reader->pool);
     for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        is_hung[i] = reader->pool.slots[i].is_slow;
-    }
-    while ((number = thread_pool_give_up(&reader->pool, true)) < THREAD_POOL_SLOTS) {
-        struct proc_reading *request = take_ptr(reader->slots[number].answer);
-        if (is_hung[number]) {
-            hung_processes_add(request->scan.pid, reader->slots[number].start_time_ns);
+        struct proc_reading *request = take_ptr(reader->slots[i].answer);
+        if (request != NULL && reader->pool.slots[i].is_slow) {
+            hung_processes_add(request->scan.pid, reader->slots[i].start_time_ns);
+        }
+        if (request != NULL) {
+            thread_pool_give_up(&reader->pool, i);
         }
         free(request);
     }
@@ -392,10 +390,15 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
 /* The answer of a thread that hangs, or NULL. */
 static struct proc_reading *give_up(struct proc_pool *reader)
 {
-    size_t number = thread_pool_give_up(&reader->pool, false);
-    if (number == THREAD_POOL_SLOTS) {
+    size_t number = 0;
+    thread_pool_look(&reader->pool);
+    while (number < PROC_POOL_THREADS_MAX && !thread_pool_is_hung(&reader->pool, number)) {
+        number++;
+    }
+    if (number == PROC_POOL_THREADS_MAX) {
         return NULL;
     }
+    thread_pool_give_up(&reader->pool, number);
     struct proc_reading *reading = take_ptr(reader->slots[number].answer);
     hung_processes_add(reading->scan.pid, reader->slots[number].start_time_ns);
     reading->error = -ETIMEDOUT;
