@@ -98,7 +98,7 @@ void switch_feed_until(struct switch_feed *feed, uint64_t time_ns)
 void switch_feed_publish(struct switch_feed *feed)
 {
     if (feed->ring != NULL) {
-        perf_ring_publish(feed->ring);
+        (void)perf_ring_publish(feed->ring);
     }
 }
 

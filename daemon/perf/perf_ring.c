@@ -105,9 +105,15 @@ void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)
     ring->tail += size_bytes;
 }
 
-void perf_ring_publish(struct perf_ring *ring)
+/* The kernel refuses a record by the tail that was published last. Its head never falls, so a head
+ * of now that leaves less room than a record can need shows every refusal up to now. */
+bool perf_ring_publish(struct perf_ring *ring)
 {
-    if (ring->meta != NULL) {
-        __atomic_store_n(&ring->meta->data_tail, ring->tail, __ATOMIC_RELEASE);
+    if (ring->meta == NULL) {
+        return false;
     }
+    uint64_t tail = __atomic_load_n(&ring->meta->data_tail, __ATOMIC_RELAXED);
+    __atomic_store_n(&ring->meta->data_tail, ring->tail, __ATOMIC_SEQ_CST);
+    uint64_t head = __atomic_load_n(&ring->meta->data_head, __ATOMIC_SEQ_CST);
+    return head - tail + PERF_RING_BOUNCE_BYTES > ring->data_bytes;
 }

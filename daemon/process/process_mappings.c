@@ -450,13 +450,53 @@ static void replace_scanned(struct process_account *account, struct process *pro
     }
 }
 
+/* Ends what is known of [start, end) and older than the scan. Returns whether anything was. */
+static bool end_unseen(struct process_account *account, struct process *process, uint64_t start,
+                       uint64_t end, uint64_t begin_ns)
+{
+    const struct mapping hole = {.start = start, .end = end};
+    bool any = false;
+    uint64_t at = start;
+    while (at < end) {
+        struct mapping_place place = mapping_set_seek(&process->mappings, at);
+        const struct mapping *mapping = mapping_set_at(&process->mappings, place);
+        if (mapping == NULL || mapping->start >= end) {
+            break;
+        }
+        at = mapping->end;
+        if (mapping->from_ns <= begin_ns) {
+            cut(account, process, place, &hole, begin_ns);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Ends the mappings that are gone. Those of the scan are in the order of their addresses. */
+static bool end_all_unseen(struct process_account *account, struct process *process,
+                           const struct process_scan *scan)
+{
+    uint64_t at = scan->whole_from;
+    bool any = false;
+    for (size_t i = 0; i < scan->mapping_count && at < scan->whole_to; i++) {
+        const struct mapping_description *seen = &scan->mappings[i];
+        uint64_t end = earlier(later(seen->start, at), scan->whole_to);
+        any = end_unseen(account, process, at, end, scan->begin_ns) || any;
+        at = later(at, seen->end);
+    }
+    if (at < scan->whole_to) {
+        any = end_unseen(account, process, at, scan->whole_to, scan->begin_ns) || any;
+    }
+    return any;
+}
+
 void process_mappings_scan(struct process_account *account, struct process *process,
                            const struct process_scan *scan)
 {
     /* What is new where all was known has come since. */
     const uint64_t from_ns =
         process->scanned ? scan->begin_ns : later(process->from_ns, process->exec_ns);
-    bool any_new = false;
+    bool is_changed = end_all_unseen(account, process, scan);
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];
         if (description->start >= description->end ||
@@ -474,9 +514,9 @@ void process_mappings_scan(struct process_account *account, struct process *proc
         (void)lay_beneath(account, process, &mapping);
         replace_scanned(account, process, &mapping, description, scan->begin_ns);
         drop_file(account, file);
-        any_new = true;
+        is_changed = true;
     }
-    if (any_new) {
+    if (is_changed) {
         changed(account, process);
     }
 }

@@ -365,11 +365,11 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
         perf_ring_advance(ring, size_bytes);
         unpublished_bytes += size_bytes;
         if (unpublished_bytes >= PUBLISH_BYTES) {
-            perf_ring_publish(ring);
+            (void)perf_ring_publish(ring);
             unpublished_bytes = 0;
         }
     }
-    perf_ring_publish(ring);
+    (void)perf_ring_publish(ring);
 }
 
 void drain_all(struct drain *drain, uint64_t horizon_ns)

@@ -281,6 +281,19 @@ static void remember(struct proc_feed *readings, const struct proc_reading *read
     }
 }
 
+/* Up to which address a part of a reading has all mappings behind the part before it. */
+static uint64_t whole_to(const struct proc_reading *reading, const struct process_scan *part,
+                         bool last)
+{
+    if (part->mappings_missing) {
+        return 0;
+    }
+    if (last && !reading->cut) {
+        return UINT64_MAX;
+    }
+    return part->mapping_count == 0 ? 0 : part->mappings[part->mapping_count - 1].end;
+}
+
 /* Merges as much of a reading as the round allows; its threads at once, since they are few. True:
  * the reading is merged. */
 static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
@@ -291,8 +304,10 @@ static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
     const size_t steps = readings->steps_left > threads ? readings->steps_left - threads : 0;
     const uint64_t generation = generation_of(readings, part.pid);
     bool last = left <= steps;
+    part.whole_from = reading->told_count == 0 ? 0 : part.mappings[reading->told_count - 1].end;
     part.mappings += reading->told_count;
     part.mapping_count = last ? left : steps;
+    part.whole_to = whole_to(reading, &part, last);
     part.mappings_missing = part.mappings_missing || !last;
     part.thread_count = threads;
     process_table_scan(readings->processes, &part);

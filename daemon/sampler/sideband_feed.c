@@ -8,6 +8,7 @@
 #include "sideband_feed.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "proc_feed.h"
 #include "sideband.h"
 
@@ -16,7 +17,7 @@
 
 #define RESCAN_PERIOD_NS PROC_FEED_PERIOD_NS
 #define OWNERS_PERIOD_NS UINT64_C(60000000000) /* a walk of 30,000 processes takes seconds */
-#define GAPS_MAX         16
+#define GAPS_MAX         64
 #define BPF_SUFFIX       " [bpf]"
 
 /* When sideband was lost: between a ring's last record and the word of it. 0: never. */
@@ -29,11 +30,12 @@ struct sideband_feed {
     struct sideband_feed_config config;
     struct counters counters;
     struct sideband *sideband;
-    uint64_t *told_ns; /* for each CPU, the time of its last sideband record */
+    uint64_t *told_ns; /* for each CPU, the time of its last sideband record, */
+    bool *was_full;    /* whether its ring was full after that, */
     uint64_t *lost_ns; /* and when it went offline, 0: not known */
     bool rescan;
     struct loss loss;           /* the last one, or the last few together */
-    struct loss gaps[GAPS_MAX]; /* of CPUs that came back, in that order */
+    struct loss gaps[GAPS_MAX]; /* in which records of any process may be missing, as noted */
     size_t gap_count;
     struct proc_feed *readings;
     uint64_t reached_ns; /* up to where sideband has been applied */
@@ -49,11 +51,12 @@ struct sideband_feed *sideband_feed_new(const struct sideband_feed_config *confi
     }
     feed->config = *config;
     feed->told_ns = calloc(config->source->sideband_count, sizeof *feed->told_ns);
+    feed->was_full = calloc(config->source->sideband_count, sizeof *feed->was_full);
     feed->lost_ns = calloc(config->source->sideband_count, sizeof *feed->lost_ns);
     feed->sideband = sideband_new();
     feed->readings = proc_feed_new(config->processes, config->filter);
-    if (feed->told_ns == NULL || feed->lost_ns == NULL || feed->sideband == NULL ||
-        feed->readings == NULL) {
+    if (feed->told_ns == NULL || feed->was_full == NULL || feed->lost_ns == NULL ||
+        feed->sideband == NULL || feed->readings == NULL) {
         return sideband_feed_free(feed);
     }
     return feed;
@@ -65,6 +68,7 @@ struct sideband_feed *sideband_feed_free(struct sideband_feed *feed)
         (void)sideband_free(feed->sideband);
         (void)proc_feed_free(feed->readings);
         free(feed->told_ns);
+        free(feed->was_full);
         free(feed->lost_ns);
         free(feed);
     }
@@ -145,8 +149,6 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         break;
     case PERF_KIND_LOST:
         feed->counters.sideband_lost += record->lost.count;
-        feed->rescan = true;
-        process_table_lost(processes, record->time_ns);
         break;
     case PERF_KIND_DEFERRED_CALLCHAIN:
         apply_chain(feed, record);
@@ -184,10 +186,11 @@ static void note_loss(struct sideband_feed *feed, uint64_t from_ns, uint64_t to_
     loss->to_ns = to_ns > loss->to_ns ? to_ns : loss->to_ns;
 }
 
-/* What has no place in the queue, or cannot be read, is lost as well. */
-static void drop_record(struct sideband_feed *feed, uint64_t from_ns, uint64_t to_ns)
+/* Records of any process may be missing between these times: all have to be read again. */
+static void lose_records(struct sideband_feed *feed, uint64_t from_ns, uint64_t to_ns)
 {
     note_loss(feed, from_ns, to_ns);
+    note_gap(feed, from_ns, to_ns);
     process_table_lost(feed->config.processes, to_ns);
     feed->rescan = true;
 }
@@ -202,8 +205,7 @@ void sideband_feed_gap(struct sideband_feed *feed, size_t cpu_index, uint64_t fr
 {
     const uint64_t lost_ns = feed->lost_ns[cpu_index];
     from_ns = lost_ns > from_ns && lost_ns <= to_ns ? lost_ns : from_ns;
-    drop_record(feed, from_ns, to_ns);
-    note_gap(feed, from_ns, to_ns);
+    lose_records(feed, from_ns, to_ns);
 }
 
 void sideband_feed_renew(struct sideband_feed *feed, size_t cpu_index, uint64_t time_ns)
@@ -211,37 +213,69 @@ void sideband_feed_renew(struct sideband_feed *feed, size_t cpu_index, uint64_t 
     feed->told_ns[cpu_index] = time_ns;
 }
 
-/* Moves what a CPU's sideband ring holds into the queue; whether it held anything. */
+/* Adds a time to those in which records are missing. */
+static void widen(struct loss *loss, uint64_t from_ns, uint64_t to_ns)
+{
+    bool is_first = loss->to_ns == 0;
+    loss->from_ns = is_first || from_ns < loss->from_ns ? from_ns : loss->from_ns;
+    loss->to_ns = to_ns > loss->to_ns ? to_ns : loss->to_ns;
+}
+
+/* Queues a record of a ring, and adds to `loss` where one is missing. A LOST record of what was
+ * seen when the ring was full says nothing new. */
+static void queue_record(struct sideband_feed *feed, size_t cpu_index, const uint8_t *bytes,
+                         size_t size_bytes, struct loss *loss)
+{
+    uint64_t *told_ns = &feed->told_ns[cpu_index];
+    struct perf_record record;
+    if (perf_record_parse(&feed->config.source->layout, bytes, size_bytes, &record) < 0) {
+        feed->counters.bad_records++;
+        widen(loss, *told_ns, clock_ns(CLOCK_BOOTTIME));
+        return;
+    }
+    if (!sideband_add(feed->sideband, record.time_ns, bytes, size_bytes)) {
+        feed->counters.sideband_lost++;
+        widen(loss, record.time_ns, record.time_ns);
+        return;
+    }
+    if (record.kind == PERF_KIND_LOST && !feed->was_full[cpu_index]) {
+        widen(loss, *told_ns, record.time_ns);
+    }
+    *told_ns = record.time_ns;
+    feed->was_full[cpu_index] = false;
+}
+
+/*
+ * Moves what a CPU's sideband ring holds into the queue; whether it held anything. A record that
+ * found no room is lost, and LOST, which tells of it, comes with the next record only. So a ring
+ * that was full is taken to have lost some since its last record.
+ */
 static bool empty_ring(struct sideband_feed *feed, size_t cpu_index)
 {
     struct perf_ring *ring =
         &feed->config.source->cpus[cpu_index].streams[PERF_STREAM_SIDEBAND].ring;
-    uint64_t *told_ns = &feed->told_ns[cpu_index];
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
+    struct loss loss = {0};
     perf_ring_refresh(ring);
     bool any = ring->head != ring->tail;
     for (int r = perf_ring_peek(ring, &bytes, &size_bytes); r != 0;
          r = perf_ring_peek(ring, &bytes, &size_bytes)) {
-        struct perf_record record;
-        if (r < 0 ||
-            perf_record_parse(&feed->config.source->layout, bytes, size_bytes, &record) < 0) {
+        if (r < 0) {
             feed->counters.bad_records++;
-            drop_record(feed, *told_ns, *told_ns);
-        } else if (!sideband_add(feed->sideband, record.time_ns, bytes, size_bytes)) {
-            feed->counters.sideband_lost++;
-            drop_record(feed, record.time_ns, record.time_ns);
+            widen(&loss, feed->told_ns[cpu_index], clock_ns(CLOCK_BOOTTIME));
         } else {
-            if (record.kind == PERF_KIND_LOST) {
-                note_loss(feed, *told_ns, record.time_ns);
-            }
-            *told_ns = record.time_ns;
-        }
-        if (r > 0) {
+            queue_record(feed, cpu_index, bytes, size_bytes, &loss);
             perf_ring_advance(ring, size_bytes);
         }
     }
-    perf_ring_publish(ring);
+    if (perf_ring_publish(ring)) {
+        feed->was_full[cpu_index] = true;
+        widen(&loss, feed->told_ns[cpu_index], clock_ns(CLOCK_BOOTTIME));
+    }
+    if (loss.to_ns > 0) {
+        lose_records(feed, loss.from_ns, loss.to_ns);
+    }
     return any;
 }
 

@@ -95,7 +95,7 @@ static void drain(const struct oracle_config *config, struct oracle_process *pro
             }
             perf_ring_advance(ring, size_bytes);
         }
-        perf_ring_publish(ring);
+        (void)perf_ring_publish(ring);
     }
 }
 

@@ -154,7 +154,7 @@ static void drain_ring(struct story *story, struct tally *tally, struct perf_rin
         perf_ring_advance(ring, size_bytes);
     }
     story->unparsed_count += r < 0;
-    perf_ring_publish(ring);
+    (void)perf_ring_publish(ring);
 }
 
 static void drain(struct story *story)

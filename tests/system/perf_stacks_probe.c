@@ -182,7 +182,7 @@ static void drain_ring(struct run *run, struct perf_ring *ring, const struct bus
             run->lost_count += record.lost.count;
         }
         perf_ring_advance(ring, size_bytes);
-        perf_ring_publish(ring);
+        (void)perf_ring_publish(ring);
     }
     run->unparsed_count += r < 0;
 }

@@ -36,7 +36,7 @@ static void keep_ring(FILE *file, uint32_t index, struct perf_ring *ring)
                     bytes);
         perf_ring_advance(ring, size_bytes);
     }
-    perf_ring_publish(ring);
+    (void)perf_ring_publish(ring);
 }
 
 static void keep_round(FILE *file, struct perf_source *source, uint64_t horizon_ns)

@@ -87,6 +87,7 @@ lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(kept_tables) # weighs the daemon's memory
 lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
+lone_test(lost_exec) # has every daemon lose records
 lone_test(storms) # takes the machine's pids, and many short programs must be named
 lone_test(hostile_map) # takes a CPU, and no tick of the machine may be lost
 lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples

@@ -186,25 +186,6 @@ static void tell_changed(struct ring_world *world)
     process_table_scan(world->processes, &reading);
 }
 
-static void after_a_loss_all_is_uncertain_until_it_is_read_anew(void **state)
-{
-    struct ring_world *world = *state;
-    fake_proc_set(read_changed, NULL);
-    put_lost(world, 500);
-    put_sample(world, 550, false);
-    drain_all(world->drain, 560);
-    assert_int_equal(drain_counters(world->drain)->sideband_lost, 5);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
-    assert_true(drain_take_rescan(world->drain));
-    tell_changed(world);
-    put_sample(world, 590, false);
-    put_sample(world, 650, false);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
-    expect_samples(world, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
-                          "650 prog b+0x10 ; ");
-}
-
 static void without_a_loss_a_record_is_believed_before_a_scan(void **state)
 {
     struct ring_world *world = *state;
@@ -415,6 +396,72 @@ static void a_program_that_ends_unread_after_a_gap_has_no_name(void **state)
                             "590 [unknown] ; 650 two c+0x10 ; ");
 }
 
+/* Of samples at these times, after records were lost up to 500. */
+static void expect_after_loss(struct ring_world *world, const char *expected)
+{
+    put_lost(world, 500);
+    put_sample(world, 550, false);
+    put_sample(world, 590, false);
+    put_sample(world, 650, false);
+    drain_all(world->drain, 660);
+    assert_true(drain_take_rescan(world->drain));
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+    assert_int_equal(drain_counters(world->drain)->sideband_lost, 5);
+    expect_samples(world, expected);
+}
+
+/* An exec may be among the records. */
+static void what_changed_in_a_loss_has_no_name_before_it_is_read(void **state)
+{
+    fake_proc_set(read_changed, NULL);
+    expect_after_loss(*state, "150 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; "
+                              "650 prog b+0x10 ; ");
+}
+
+static void what_is_read_to_be_as_before_a_loss_was_so_after_it(void **state)
+{
+    fake_proc_set(read_same, NULL);
+    expect_after_loss(*state, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
+                              "650 prog a+0x10 ; ");
+}
+
+static void a_mapping_that_is_gone_after_a_loss_names_nothing(void **state)
+{
+    struct ring_world *world = *state;
+    map(world, "/c", PLACE + 0x100000, 110);
+    fake_proc_set(read_same, NULL);
+    put_lost(world, 500);
+    drain_sideband(world->drain, 560);
+    put_sample(world, 650, false);
+    drain_all(world->drain, 660);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+    struct process *process = process_table_find(world->processes, PID, 650);
+    assert_non_null(process_find_mapping(process, PLACE, 650));
+    assert_null(process_find_mapping(process, PLACE + 0x100000, 650));
+    assert_non_null(process_find_mapping(process, PLACE + 0x100000, 550));
+}
+
+/* What a full ring lost is told of with the next record only. */
+static void a_full_ring_has_lost_records_of_any_process(void **state)
+{
+    struct ring_world *world = *state;
+    const uint64_t words[] = {pair(PID + 1, PID + 1), 0x62, 7, pair(PID + 1, PID + 1), 200, 0, 7};
+    size_t count = 0;
+    while (ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, words, 7)) {
+        count++;
+    }
+    assert_true(count > 100);
+    fake_proc_set(read_same, NULL);
+    put_sample(world, 190, false);
+    put_sample(world, 550, false);
+    drain_all(world->drain, 560);
+    assert_true(drain_take_rescan(world->drain));
+    (void)drain_held(world->drain, 550 + DRAIN_HELD_NS);
+    expect_samples(world, "150 prog a+0x10 ; 190 prog a+0x10 ; 550 [unknown] ; ");
+}
+
 static void each_program_after_a_gap_has_its_name(void **state)
 {
     struct ring_world *world = *state;
@@ -437,7 +484,10 @@ int main(void)
         TEST(a_program_that_was_left_does_not_show_through),
         TEST(a_name_that_was_forgotten_leaves_an_unknown),
         TEST(what_runs_after_its_exit_is_somebody_else),
-        TEST(after_a_loss_all_is_uncertain_until_it_is_read_anew),
+        TEST(what_changed_in_a_loss_has_no_name_before_it_is_read),
+        TEST(what_is_read_to_be_as_before_a_loss_was_so_after_it),
+        TEST(a_mapping_that_is_gone_after_a_loss_names_nothing),
+        TEST(a_full_ring_has_lost_records_of_any_process),
         TEST(without_a_loss_a_record_is_believed_before_a_scan),
         TEST(a_sample_waits_for_the_reading_of_its_process),
         TEST(who_waits_does_not_look_for_the_answer_with_each_sample),

@@ -7,6 +7,7 @@
  * read only: writing to it is a SIGBUS, however it is mapped. A zeroed one is empty for ever.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,5 +44,6 @@ int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *r
  * may hold a copy of somebody's stack. */
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes);
 
-/* Gives the space of everything consumed back to the kernel (store-release of data_tail). */
-void perf_ring_publish(struct perf_ring *ring);
+/* Gives the space of everything consumed back to the kernel. True: since the last call the ring was
+ * so full that the kernel may have refused a record. */
+bool perf_ring_publish(struct perf_ring *ring);

@@ -220,8 +220,10 @@ struct process_scan {
     bool threads_cut; /* it has more */
     const struct mapping_description *mappings;
     size_t mapping_count;
-    bool mappings_missing; /* it may have some that were not read: of them nothing is said */
-    uint64_t begin_ns;     /* when the reading began and ended */
+    bool mappings_missing; /* it may have more */
+    uint64_t whole_from;   /* from this address on, up to the next one, it has no more */
+    uint64_t whole_to;
+    uint64_t begin_ns; /* when the reading began and ended */
     uint64_t end_ns;
     bool identity_read;
     bool identity_matches;
@@ -233,7 +235,9 @@ struct process_scan {
  * one; where all mappings were known already, new ones hold from `begin_ns`. Records take
  * precedence: a range that a record's mapping covers is left alone, unless process_table_lost() was
  * called since. A scanned mapping that is known changes nothing; one that differs from an older
- * scan's replaces it from `begin_ns` on.
+ * scan's replaces it from `begin_ns` on. Where the scan is whole, known mappings that are older and
+ * that it does not have end at `begin_ns`: no record tells of munmap(), nor of an exec that was
+ * lost.
  *
  * A scan that an exec or exit record cuts in two is dropped. A later start time than that of the
  * known process means another process with the same pid. For a known process, call this after all
