@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sums and prints the books. The counts come from whoever measured them: the collector (received,
- * lost, throttled, missed, idle, kept, filtered, dropped), the kernel (running time), cpu_time
- * (steal). Nothing here is derived by subtraction but `unexplained`.
+ * Sums and prints the books. The counts come from the collector (received, lost, throttled, missed,
+ * idle, kept, filtered, dropped), the kernel (running time) and cpu_time (steal). Only
+ * `unexplained` is the result of a subtraction.
  */
 #include "books.h"
 
@@ -62,7 +62,7 @@ static void add_cpu(struct books_cpu *total, const struct books_cpu *cpu)
     total->dropped += cpu->dropped;
     total->steal_ns += cpu->steal_ns;
     total->offline_ns += cpu->offline_ns;
-    /* The longest name has them all. */
+    /* The longest name contains the others. */
     if (strlen(cpu->idle_source) > strlen(total->idle_source)) {
         total->idle_source = cpu->idle_source;
     }

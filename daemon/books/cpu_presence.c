@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two clocks run at slightly different rates, the kernel's time running and CLOCK_MONOTONIC; so
- * what is known is kept fresh, and only the short time since the last reading is measured by the
- * first. A reading that took long says little of its moment, and one since which the event ran for
- * too little may be of an event that stands still already: both are left out. Invariant: no time
- * is counted twice, since each time offline ends once.
+ * The kernel's time running and CLOCK_MONOTONIC run at slightly different rates. So readings are
+ * frequent, and only the short time since the last one is measured by the time running. Two kinds
+ * of readings are ignored: one that took long, since its moment is not known, and one since which
+ * the event ran for too little, since the CPU may be offline already. Invariant: no time is counted
+ * twice, since each time offline ends once.
  */
 #include "cpu_presence.h"
 
@@ -13,8 +13,8 @@
 
 #define READING_NS_MAX NS_PER_MS
 
-/* The clocks differ by less than one in so many: 500 ppm, by which one of them may be steered, and
- * as much again. */
+/* The clocks differ by less than one part in this many: 500 ppm, by which NTP may steer one of
+ * them, and as much again. */
 #define RATE_DIVISOR 1000
 
 static uint64_t less(uint64_t a, uint64_t b)

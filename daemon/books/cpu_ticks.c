@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Ticks stand at tick_ns + k * period. A sample tells where the ticks stand, since it comes a few
- * microseconds after its own; of many samples the one that came soonest tells best. Between two
- * samples lies a gap; spans in which the CPU idled, or in which nobody knows, judge the ticks in
- * them as they pass, so that no span need be kept. The sample that ends the gap says how many ticks
- * it had: those that no span, no loss and no throttle answers for were missed.
+ * Ticks are at tick_ns + k * period. A sample comes a few microseconds after its tick; of many
+ * samples the earliest one gives the phase best. Two samples enclose a gap. The CPU's idle and
+ * blind spans account for the ticks in them as the spans end, so no span is stored. The sample that
+ * ends the gap gives its number of ticks: those that no span, loss or throttle accounts for were
+ * missed.
  *
- * Invariants: each tick is judged once, next_tick moving on only; a tick of which there is a sample
- * is not idle, whatever the spans say (the switch that ended idleness had interrupts off); a
- * throttled event has no ticks, and its timer begins anew after it.
+ * Invariants: each tick is accounted for once, since next_tick only rises. A tick with a sample is
+ * not idle, even inside an idle span (the switch that ended it had interrupts off). A throttled
+ * event has no ticks, and its timer begins anew afterwards.
  *
- * What cannot be known is left out, and the books show it as unexplained: ticks after the
- * last sample of a run, and those at blind times that no other source calls idle.
+ * Two kinds of ticks stay unexplained in the books: those after the last sample of a run, and those
+ * at blind times that no other source calls idle.
  */
 #include "cpu_ticks.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Samples that are looked at to find the one that came soonest after its tick. */
+/* The number of samples among which the earliest after its tick is taken. */
 #define PHASE_SAMPLES 32
 
-/* A sample may be earlier than any before it by so much, without being the one of another tick. */
+/* A sample that is earlier than all before it by at most this is still of the same tick. */
 #define EARLY_DIVISOR 16
-/* Before the first one, the time is known at which somebody else, perhaps late, saw the start. */
+/* Before the first sample, the start is known only as the daemon noted it, perhaps late. */
 #define EARLY_FIRST_DIVISOR 4
 
 /*
@@ -33,7 +33,7 @@
 #define SWITCH_NS_MAX  5000
 #define SWITCH_DIVISOR 8
 
-/* What another source may be ahead or behind by: its own resolution, of two readings. */
+/* By how much another source may be off: the resolution of its two readings. */
 #define TOLD_BALANCE_NS INT64_C(20000000)
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -52,14 +52,14 @@ void cpu_ticks_init(struct cpu_ticks *cpu_ticks, uint64_t period_ns)
     *cpu_ticks = (struct cpu_ticks){.period_ns = period_ns, .end_ns = UINT64_MAX};
 }
 
-/* How many ticks stand from tick_ns to just before `time_ns`, without the first. */
+/* The number of ticks after tick_ns and before `time_ns`. */
 static uint64_t ticks_before(const struct cpu_ticks *cpu_ticks, uint64_t time_ns)
 {
     uint64_t since_ns = less(time_ns, cpu_ticks->tick_ns);
     return since_ns == 0 ? 0 : (since_ns - 1) / cpu_ticks->period_ns;
 }
 
-/* Judges the ticks of a span to be what the CPU did in it. */
+/* Counts the ticks of a span by what the CPU did in it. */
 static void judge(struct cpu_ticks *cpu_ticks, uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t slack_ns = least(SWITCH_NS_MAX, cpu_ticks->period_ns / SWITCH_DIVISOR);
@@ -73,7 +73,7 @@ static void judge(struct cpu_ticks *cpu_ticks, uint64_t from_ns, uint64_t to_ns)
     cpu_ticks->next_tick = end;
 }
 
-/* The state has lasted up to `time_ns`. */
+/* The state lasted up to `time_ns`. */
 static void settle(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
 {
     uint64_t from_ns = cpu_ticks->state_since_ns;
@@ -90,7 +90,7 @@ static void settle(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
     cpu_ticks->state_since_ns = time_ns;
 }
 
-/* The clock went on while nothing else did: what is open moves with it. */
+/* The clock jumped: the open gap and span move with it. */
 static void skip_suspended(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
 {
     uint64_t jump_ns = cpu_ticks->suspended_ns;
@@ -103,7 +103,8 @@ static void skip_suspended(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
     }
 }
 
-/* Before each event: all that lasts has lasted until then. Returns its time, within the run. */
+/* To be called before each event: the state lasted until then. Returns the event's time, cut to the
+ * run. */
 static uint64_t enter(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
 {
     skip_suspended(cpu_ticks, time_ns);
@@ -171,7 +172,7 @@ void cpu_ticks_close(struct cpu_ticks *cpu_ticks)
     if (!cpu_ticks->running) {
         return;
     }
-    /* A CPU that was busy would have told so by a sample, or the loss of one. */
+    /* A busy CPU would have had a sample, or the loss of one. */
     if (cpu_ticks->state == TICK_UNSEEN) {
         cpu_ticks->state = cpu_ticks->gap_lost == 0 ? TICK_IDLE : TICK_BLIND;
     }
@@ -179,13 +180,12 @@ void cpu_ticks_close(struct cpu_ticks *cpu_ticks)
     if (cpu_ticks->throttled) {
         end_throttle(cpu_ticks, cpu_ticks->end_ns);
     }
-    /* After the last sample nothing is missed, since nothing shows it: only what is known counts.
-     */
+    /* Ticks after the last sample are not known to be missed. */
     close_gap(cpu_ticks, cpu_ticks->gap_idle + cpu_ticks->gap_lost + cpu_ticks->gap_blind);
     cpu_ticks->running = false;
 }
 
-/* Where the ticks stand, by the sample that came soonest of some. */
+/* The phase of the ticks, by the earliest of some samples. */
 static void find_phase(struct cpu_ticks *cpu_ticks, uint64_t late_ns)
 {
     cpu_ticks->phase_least_ns = least(cpu_ticks->phase_least_ns, late_ns);
@@ -197,7 +197,7 @@ static void find_phase(struct cpu_ticks *cpu_ticks, uint64_t late_ns)
     }
 }
 
-/* The sample's tick becomes the one that is counted from. Returns how many there were to it. */
+/* The sample's tick becomes tick_ns. Returns how many ticks there were from the last one to it. */
 static uint64_t find_tick(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
 {
     uint64_t divisor = cpu_ticks->sampled ? EARLY_DIVISOR : EARLY_FIRST_DIVISOR;
@@ -206,7 +206,7 @@ static uint64_t find_tick(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
     uint64_t late_ns = since_ns % cpu_ticks->period_ns;
     bool early = late_ns >= cpu_ticks->period_ns - cpu_ticks->period_ns / divisor;
     ticks += early ? 1 : 0;
-    /* Two samples are not of one tick, and the first one is the best guess of its own. */
+    /* Two samples are not of one tick, and the first sample is the best guess of its tick. */
     if (ticks == 0 || early || !cpu_ticks->sampled) {
         begin_ticks(cpu_ticks, time_ns);
         cpu_ticks->sampled = true;
@@ -224,7 +224,7 @@ void cpu_ticks_sample(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
         return;
     }
     if (cpu_ticks->throttled && cpu_ticks->throttle_sampled) {
-        /* The record that ended it was lost: it was a period ago at the latest. */
+        /* The UNTHROTTLE record was lost: it was a period ago at the latest. */
         cpu_ticks_unthrottle(cpu_ticks, less(time_ns, cpu_ticks->period_ns));
     }
     cpu_ticks->throttle_sampled = cpu_ticks->throttled;
@@ -267,7 +267,7 @@ void cpu_ticks_unthrottle(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
     if (cpu_ticks->throttled) {
         end_throttle(cpu_ticks, time_ns);
     }
-    /* The record of a throttle is a little earlier than the sample of the same tick. */
+    /* A THROTTLE record is a little earlier than the sample of the same tick. */
     close_gap(cpu_ticks, ticks_before(cpu_ticks, since_ns + cpu_ticks->period_ns / EARLY_DIVISOR));
     begin_ticks(cpu_ticks, time_ns);
 }

@@ -2,9 +2,9 @@
 
 /*
  * Parses the `cpuN` lines of /proc/stat: user nice system idle iowait irq softirq steal guest
- * guest_nice. The kernel's own text, so a line that does not look like that is skipped, not
- * reported. cpuidle counts the time of each idle state in cpuN/cpuidle/stateM/time. States are
- * numbered from 0 without a gap, and a CPU that goes offline keeps its files.
+ * guest_nice. The text is the kernel's own, so a line of another form is skipped, not reported.
+ * cpuidle has the time of each idle state in cpuN/cpuidle/stateM/time. States have numbers from 0
+ * without a gap, and a CPU that goes offline keeps its files.
  */
 #include "cpu_time.h"
 

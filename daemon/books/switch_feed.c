@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The ticks wants its events in the order of their time, and those of a CPU come from two rings:
- * so one record is always taken ahead, and kept until its time has come. A loss is told as soon as
- * it is seen, without waiting for its time, since the time that it concerns begins with the record
- * before it. A ring that is full may have lost what no record tells of yet: that counts as a loss
- * too.
+ * cpu_ticks takes events in the order of their time, and a CPU's events come from two rings. So one
+ * record is always read ahead, and kept until its time. A loss is passed on at once, since the time
+ * that it concerns begins with the record before it. A full ring counts as a loss, too: the kernel
+ * may not have written its LOST record yet.
  */
 #include "switch_feed.h"
 
 #include "clock.h"
 
-/* A switch record with a LOST before it does not fit in less. */
+/* A switch record with a LOST record before it needs this much room. */
 #define ROOM_BYTES 128
 
-/* A rate is judged over so much, or a short burst would count as one. */
+/* A rate is measured over this time, so that a short burst is none. */
 #define RATE_SPAN_NS UINT64_C(100000000)
 
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
@@ -55,7 +54,7 @@ static void take_record(struct switch_feed *feed, const struct perf_record *reco
     }
 }
 
-/* Has the next record, if there is one, ready in `next`. */
+/* Reads the next record, if there is one, into `next`. */
 static void take_ahead(struct switch_feed *feed)
 {
     const uint8_t *bytes = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Brings the two rings of a CPU together: before a record of the ring of samples is told, all
- * switches up to its time are. Counts; judges nothing.
+ * Merges the two rings of a CPU: before a record of its sample ring is counted, all switches up to
+ * its time are. cpu_ticks does the accounting.
  */
 #include "ticks.h"
 

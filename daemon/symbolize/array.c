@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Growing and sorting for the builders of tables. The sort is a merge sort from the bottom up: runs
- * of doubling length are merged to and fro between the array and a spare one. Two runs that are
- * already in order are copied whole, since files mostly are in order. Pure.
+ * Grows and sorts arrays for the builders of tables. The sort is a bottom-up merge sort: runs of
+ * doubling length are merged from the array into a spare one and back. Two runs that are in order
+ * already are copied whole, since most files are in order. Pure.
  */
 #include "array.h"
 

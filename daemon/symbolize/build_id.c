@@ -2,8 +2,8 @@
 
 /*
  * Walks ELF notes: three words (name size, descriptor size, type), the name, the descriptor, both
- * padded. The bytes are foreign: every step is checked against what is left, and a note that does
- * not fit ends the walk. Pure.
+ * padded. The bytes are foreign: each step is checked against the bytes that are left, and a note
+ * that does not fit ends the walk. Pure.
  */
 #include "build_id.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Collects the rules of one module and writes them as a table. Ranges that follow each other
- * without a gap, which is what one function gives, are kept as one run of pieces, so that sorting
- * and overlaps are a matter of functions and not of rows. A run's first piece is also its rank:
- * pieces are numbered as they come, and where runs overlap the lowest wins.
+ * Collects the rules of one module and serialises them as a table. Ranges that follow each other
+ * without a gap, as those of one function do, are kept as one run of pieces. So runs are sorted and
+ * compared for overlaps, not single rows. Pieces are numbered in the order in which they were
+ * added. A run's first piece is its rank: where runs overlap, the lowest rank wins.
  *
- * Finishing sweeps the runs by address. Those that reach the current address wait in a heap, the
- * best on top; a piece that was written, or was covered by a better run, is taken off its run, so
- * the sweep consumes what it reads and goes over each piece once.
+ * cfi_builder_finish() sweeps the runs by address. Runs that reach the current address wait in a
+ * heap, the best on top. A piece that was written, or that a better run covers, is removed from its
+ * run, so the sweep visits each piece once.
  *
- * The input is foreign and may be made to hurt: what is kept is bounded, the search for equal rules
- * looks at a bounded number of them, and no order of ranges costs more than its logarithm.
+ * The input is foreign and may be made to be slow. So all arrays are bounded, the search for an
+ * equal rule takes a bounded number of steps, and no order of ranges costs more than n log n.
  */
 #include "array.h"
 #include "cfi_format.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Functions at the bottom of a stack, or where one stack goes over to another, in modules whose
- * call-frame information does not say so, or says what is not true of them. Without their names an
- * unwinder finds the end of a stack only by running into what lies below it. A program's entry
- * needs no name: the kernel jumps there. The dynamic linker's own has no call frames in glibc, and
- * no symbol once it is stripped; every process begins with it.
+ * Finds by their names functions at which stacks begin, or at which one stack continues on another,
+ * where call-frame information does not say so or is wrong. Without these names an unwinder would
+ * run past the end of such a stack. A program's entry needs no name: the kernel jumps there. The
+ * entry of glibc's dynamic linker, with which every process begins, has no call frames, and no
+ * symbol once it is stripped.
  *
- * Names are foreign, too. A module that gives one of these to another function of its own ends
- * stacks early, at its own frames, which it could have said in call-frame information as well.
+ * Names are foreign, too. A module that gives such a name to another of its functions ends stacks
+ * early at its own frames, which its call-frame information could do as well.
  */
 #include "cfi_roots.h"
 

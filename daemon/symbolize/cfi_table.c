@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads a serialised table that a process without rights has written, so that nothing in it may be
- * believed: cfi_table_open() checks every byte that a lookup or an unwinder will follow, once, and
- * the lookups follow without checking. Whoever opens a table sees to it that the bytes do not
- * change under it (a sealed memfd, or memory of its own). Pure; cfi_builder.c writes what is read
- * here.
+ * Reads a serialised table. A process without rights wrote it, so no byte of it can be trusted:
+ * cfi_table_open() checks once every byte that a lookup or an unwinder follows, and the lookups
+ * follow without checks. The caller makes sure that the bytes do not change afterwards (a sealed
+ * memfd, or its own memory). Pure; cfi_builder.c is the writer.
  *
- * cfi_table_find() is asked for every frame of every sample. It goes to the page by its number and
- * halves the page's rows without a branch that could be guessed wrong.
+ * cfi_table_find() is called for each frame of each sample. It finds the page by its number, and
+ * searches the page's rows by halves without a branch that can be mispredicted.
  */
 #include "arch_x86_64.h"
 #include "cfi_format.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where a function returns its CFA is rsp + 8. Going back over an instruction, what was expressed
- * by registers behind it is expressed by those before it; a register that got a value from nowhere
- * that can be told ends the expression. Where flow parts, both ways must agree. A jump to code with
- * a row of the file's own, or to a function's start, is as good as a return. Knowledge is only lost
- * from round to round, so the rounds end.
+ * Derives rows from a function's returns, where its CFA is rsp + 8. Going back over an instruction,
+ * an expression by the registers behind it becomes one by the registers before it. A register whose
+ * new value is unknown ends the expression. Where the flow parts, both ways must agree. A jump to
+ * code with a row of the file, or to a function's start, counts as a return. From round to round
+ * knowledge is only lost, so the rounds end.
  */
 #include "code_backward.h"
 

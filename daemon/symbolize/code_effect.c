@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Zydis decodes; here its words become effects. An effect says too little rather than too much: a
- * register that an instruction changes in a way without a name of its own is in `changes`. Stores
- * through an index register are not seen: compilers reach arrays so, never what they saved.
+ * Turns an instruction that Zydis decoded into its effect. An effect claims too little rather than
+ * too much: a register that an instruction changes in any other way is in `changes`. Stores through
+ * an index register are ignored: compilers reach arrays so, never saved registers.
  */
 #include "code_effect.h"
 

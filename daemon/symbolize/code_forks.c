@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Both looks at one instruction, joined. Beside them, what flow alone does not tell: behind the
- * system call that makes a thread the same instructions run on two stacks, and the child, which
- * sees 0, has no caller. It is known by where its way leads: to a row that says so, or to the
- * instruction that clears rbp, by which the ABI marks a stack's first frame.
+ * Joins what the forward and the backward look know of one instruction. It adds what flow alone
+ * does not show: behind the system call that makes a thread the same instructions run on two
+ * stacks. The child, for which the call returns 0, has no caller. The child's way is recognised by
+ * its end: a row that is a root, or the instruction that clears rbp, with which the ABI marks the
+ * first frame.
  */
 #include "code_forks.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A function begins with its return address on top of the stack; from there each instruction says
- * what becomes of the registers. Where two ways meet, what they agree on is kept. What the file
- * says itself (a row of its call frames) holds wherever it stands. States only ever lose knowledge,
- * so the rounds end.
+ * Derives rows from a function's start, where the return address is on top of the stack. From there
+ * each instruction's effect changes the state. Where two ways meet, the state keeps what both agree
+ * on. A row of the file itself always holds. States only lose knowledge, so the rounds end.
  *
- * A word on the stack that leads to the CFA is followed by its distance from rsp: code that aligns
- * its stack keeps its frame so. Writes are compared with it where they are made through rsp.
+ * Code that aligns its stack keeps its frame in a word on the stack. Such a word is followed by its
+ * distance from rsp, and compared with writes through rsp.
  */
 #include "code_forward.h"
 

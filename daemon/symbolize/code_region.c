@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Decodes a stretch of code from one end to the other. Data amid code gives instructions that
- * nothing executes; where code goes on behind them the decoder falls into step within a few bytes,
- * and at once where the file says that an instruction begins.
+ * Decodes a stretch of code from one end to the other. Data amid code decodes as instructions that
+ * are never executed. Behind data, the decoder is in step again within a few bytes, and at once
+ * where a row or a symbol of the file begins.
  */
 #include "code_region.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * libgcc's unwinder makes two calls before it leaves. The first puts the registers of the frame
- * that it goes to where this one has saved its caller's, the return address among them; the second
- * does nothing, for debuggers. Behind it the handler's address is written where the new frame's
- * stack begins, and the stack pointer is set. From the first call on nothing tells the caller.
+ * Finds where libgcc's unwinder leaves for a handler. It makes two calls before. The first one
+ * overwrites the saved registers of its own frame, the return address among them, with those of the
+ * handler's frame. The second one does nothing; it is for debuggers. Then the unwinder writes the
+ * handler's address to the new stack, and sets the stack pointer. From the first call on its caller
+ * cannot be found.
  *
- * Where a compiler has inlined one of the two, the stretch begins one call earlier: then less is
- * told than could be, and nothing that is wrong.
+ * If a compiler has inlined one of the two calls, the stretch begins one call earlier: more stacks
+ * end there than necessary, and none is wrong.
  */
 #include "code_resumers.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Goes over the executable sections and takes the stretches that no row covers, each with the rows
- * around it, which are facts to begin and to end with. Each instruction gets the rule on which the
- * look forward, from the functions' starts, and the look back, from their returns, do not
- * contradict each other; one of them is enough, and where they contradict there is no row. A region
- * that flows in circles that nothing settles has none either.
+ * Makes rows for the stretches of executable sections that no row covers. Rows around a stretch are
+ * facts to start from. Each instruction gets a rule from the forward look, from functions' starts,
+ * or from the backward look, from returns. If both have one, they must agree; else there is no row.
+ * Code whose analysis does not settle has no rows either.
  *
- * The code is foreign. What is decoded, and how often, is bounded, and a wrong row costs the module
- * its own stacks only.
+ * The code is foreign. The number of decoded instructions is bounded, and a wrong row affects only
+ * stacks of its own module.
  */
 #include "code_rows.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The claims are gone through in the order of their time. What holds at that time are pieces that
- * do not overlap, each known by the column where it begins; `begins` marks those columns, in levels
- * of 64 bits, so that the piece before any column is found in a few steps. A claim cuts what it
- * meets at its edges, ends what lies between them, and takes its place: each claim makes at most
- * two pieces more than it ends, so there are at most three times as many spans as claims.
+ * Builds spans by going through the claims in the order of time. At each time the claims that hold
+ * are pieces that do not overlap, each identified by the column at which it begins. `begins` marks
+ * those columns, in levels of 64 bits, so that the piece before any column is found in a few steps.
+ * A claim cuts the pieces at its edges, ends those between them, and takes their place. It makes at
+ * most two pieces more than it ends, so there are at most three times as many spans as claims.
  *
  * A span is listed at the nodes of a binary tree over the columns that it fills: those of one node
  * never overlap in time, so a lookup searches by time in each node above its column.

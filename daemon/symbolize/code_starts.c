@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A sorted list of addresses. What is called is a function, and so is what a symbol with a size and
- * the type of one names; another symbol may be a label within one, and counts as a start only as
- * far as what flows into it agrees. An entry of a procedure linkage table that is filled lazily has
- * two: the jump through its slot leads to what stands behind it.
+ * A sorted list of addresses at which functions begin. The target of a call is a function, and so
+ * is a symbol of that type with a size. Another symbol may be a label inside of a function; it
+ * counts as a start only if the flow into it agrees. An entry of a lazy procedure linkage table has
+ * two starts: the jump through its slot leads to the code behind it at first.
  */
 #include "code_starts.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Position-independent code of 32 bits calls a thunk to learn its own address: the thunk loads its
- * return address into a register and returns. That of the C library's start files, which every
- * program has, and others written in assembly have no call frames, and their callers' frames are in
- * no frame pointer. Their four bytes are looked for wherever code can be. Where these bytes are
- * run, the return address is on top of the stack, in whatever function they stand.
+ * Finds thunks in position-independent 32-bit code. A thunk loads its return address into a
+ * register and returns, so that its caller learns its own address. The thunk of the C library's
+ * start files, which every program has, and others written in assembly have no call frames, and
+ * their callers no frame pointer. So the thunk's four bytes are searched for in all code. Wherever
+ * these bytes are executed, the return address is on top of the stack.
  */
 #include "code_thunks.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Finds .debug_frame and brings its bytes into memory. It can be compressed, by a header that the
- * ELF standard has for it or, under another name, by the one that GNU's tools wrote before. The
- * sizes in those are foreign: one that is too large, or that no compressed bytes of this length can
- * give, is refused before there is memory for it, and what comes out past it ends the section.
+ * Finds .debug_frame and reads it into memory. The section can be compressed, with the ELF
+ * standard's header or, under another name, with the older one of GNU's tools. The sizes in these
+ * headers are foreign. A size that is too large, or that compressed bytes of this length cannot
+ * have, is refused before memory is allocated. Output beyond the size ends the section.
  */
 #include "debug_frame.h"
 

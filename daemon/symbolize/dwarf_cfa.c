@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The machine behind call-frame instructions (DWARF 5, 6.4.2). Its state is the rule that will be
- * in the table: of all columns, those of the CFA, the return address, rbp and rbx are followed. In
- * the state, CFI_SAME for the return address stands for whatever cannot be expressed, and CFI_LOST
- * for undefined; rbp and rbx are CFI_LOST in both cases, since the caller can be found without
- * them.
+ * Runs call-frame instructions (DWARF 5, 6.4.2). The state is a rule of the table: the columns of
+ * the CFA, the return address, rbp and rbx are followed, all others ignored. In the state, CFI_SAME
+ * for the return address means that no rule can express it, and CFI_LOST that it is undefined. For
+ * rbp and rbx both are CFI_LOST, since the caller can be found without them.
  *
- * Every instruction takes a byte at least, and remembered states are bounded, so the size of the
- * program bounds what it costs. Pure.
+ * Each instruction has at least one byte, and remembered states are bounded, so the cost is bounded
+ * by the size of the program. Pure.
  */
 #include "dwarf_cfa.h"
 

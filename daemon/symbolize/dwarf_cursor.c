@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The primitive values of DWARF: integers of fixed and variable length, strings, blocks and encoded
- * pointers. Nothing is read beyond what is left. Pure.
+ * Reads the primitive values of DWARF: integers of fixed and variable length, strings, blocks and
+ * encoded pointers. No read goes beyond the bytes that are left. Pure.
  */
 #include "dwarf_cursor.h"
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * A place in foreign bytes of little-endian DWARF. Every read says whether the bytes were there and
- * whole, and moves the cursor only if so.
+ * A cursor in foreign bytes of little-endian DWARF. A read returns false, without moving the
+ * cursor, when the bytes end too early or are malformed.
  */
 struct dwarf_cursor {
     const uint8_t *bytes; /* borrowed */
@@ -35,8 +35,8 @@ bool dwarf_read_string(struct dwarf_cursor *cursor, const char **ret);
 /* The next bytes as a cursor of their own. */
 bool dwarf_read_block(struct dwarf_cursor *cursor, uint64_t size_bytes, struct dwarf_cursor *ret);
 
-/* The number in the table of the register that DWARF of the cursor's module numbers so; one that no
- * register has where the module's has none. */
+/* Translates a register number of the module's DWARF into that of cfi_table.h; UINT64_MAX: there is
+ * no such register. */
 static inline uint64_t dwarf_register(const struct dwarf_cursor *cursor, uint64_t number)
 {
     if (!cursor->is_32bit) {

@@ -2,13 +2,13 @@
 
 /*
  * Walks the entries of .eh_frame (Linux Standard Base, 10.6) and .debug_frame (DWARF 5, 6.4.1):
- * CIEs, which say what functions have in common, and FDEs, which each name a CIE before them and
- * describe one function. The instructions in both are dwarf_cfa.c's.
+ * CIEs, with what several functions have in common, and FDEs, each with a reference to a CIE before
+ * it and the rows of one function. dwarf_cfa.c runs the instructions in both.
  *
- * The section is foreign. The walk goes forward only, and an FDE can name only a CIE that the walk
- * came by, so that each byte is read once and CIEs cannot overlap. An entry whose content is broken
- * costs itself; one that does not fit ends the walk. Rows are for code only: what an FDE claims
- * beyond the executable segment that it begins in is left out.
+ * The section is foreign. The walk goes forward only, and an FDE can refer only to a CIE that the
+ * walk has passed, so that each byte is read once and CIEs cannot overlap. An entry with broken
+ * content is left out; one that does not fit ends the walk. The part of an FDE's range beyond the
+ * executable segment in which it begins is left out.
  */
 #include "dwarf_entries.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Recognises expressions instead of evaluating them, so that a lookup has no expression left in it.
- * All that compilers and assembly write down is a register and an offset, seldom another register,
- * with at most one load and another offset, and the one of linkers' PLT entries. Pure.
+ * Recognises the forms of expressions instead of evaluating them, so that rules have no
+ * expressions. The forms of compilers and assembly are a register and an offset, seldom a second
+ * register, with at most one load and another offset, and the expression of linkers' PLT entries.
+ * Pure.
  */
 #include "dwarf_expression.h"
 

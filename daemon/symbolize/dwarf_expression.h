@@ -4,10 +4,11 @@
 #include "cfi_table.h"
 #include "dwarf_cursor.h"
 
-/* The forms of DWARF expressions that call-frame information of real programs consists of. */
+/* The forms of DWARF expressions that call-frame information of real programs has. */
 
-/* Sets how `rule` finds the CFA: CFI_UNSUPPORTED where the form is another. */
+/* Sets the CFA of `rule`; its kind becomes CFI_UNSUPPORTED for another form. */
 void dwarf_expression_cfa(struct dwarf_cursor expression, struct cfi_rule *rule);
 
-/* Where the expression says that a register is saved: CFI_AT_SP or CFI_AT_BP, else CFI_LOST. */
+/* Where a register is saved by the expression: CFI_AT_SP, CFI_AT_BP, or CFI_LOST for another form.
+ */
 enum cfi_saved dwarf_expression_place(struct dwarf_cursor expression, int64_t *ret_offset);

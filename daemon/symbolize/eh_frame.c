@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Finds .eh_frame, by its name or through the program headers, and brings together all that a file
- * says of its frames. Where several have something to say of the same code the first is kept, so
- * their order is their rank: names that stand above it, .eh_frame, .debug_frame, other names, and
- * of 32 bits the thunks of position-independent code.
+ * Finds .eh_frame, by its name or through the program headers, and joins all sources of a file's
+ * rows. Where two sources have rows for the same code, the first one wins. The order is: names that
+ * override call-frame information, .eh_frame, .debug_frame, other names, and for 32 bits the thunks
+ * of position-independent code.
  */
 #include "eh_frame.h"
 

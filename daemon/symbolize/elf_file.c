@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opens ELF files through libelf. What libelf hands out is checked once more where it is used as a
- * size or an offset, and the number of symbol sections of each kind that count is one. Compressed
- * sections and those without bytes in the file are left alone.
+ * Opens ELF files through libelf. Values from libelf are checked once more before they are used as
+ * a size or an offset. One symbol section of each kind is read. Compressed sections, and those
+ * without bytes in the file, are ignored.
  */
 #include "elf_file.h"
 

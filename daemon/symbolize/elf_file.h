@@ -6,8 +6,8 @@
 #include <gelf.h>
 
 /*
- * An ELF program or library as every reader of ours needs it. The file is foreign: it is read with
- * pread() only and never mapped, so that one which shrinks meanwhile is a short read and no signal.
+ * An ELF program or library, as all readers here need it. The file is foreign: it is read with
+ * pread() only and never mapped, so that a file that shrinks causes a short read and no signal.
  */
 struct elf_file {
     Elf *elf;
@@ -27,7 +27,7 @@ struct elf_file {
 int elf_file_init(struct elf_file *ret, int fd);
 void elf_file_done(struct elf_file *file);
 
-/* What the file's code is for. */
+/* The machine of the file's code. */
 enum elf_machine {
     ELF_MACHINE_OTHER,
     ELF_MACHINE_X86_64,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Brings the table of a Go program's functions into memory, as it is when the program runs. It has
- * a section of its own, unless a linker of C put a position-independent program together: that one
- * merges it with what else is constant after relocation, where it is known by its first bytes. The
- * addresses in such programs are relocations, and what the file has in their place may be zeros.
+ * Reads the table of a Go program's functions into memory, as it is when the program runs. The
+ * table has a section of its own, unless a C linker has linked a position-independent program. Such
+ * a linker merges the table with other data that is constant after relocation, where its first
+ * bytes identify it. The addresses in such programs are relocations; the file may have zeros in
+ * their place.
  *
- * From Go 1.26 on the table does not say what its addresses count from. The runtime's own record of
- * the module does (its members have been at these places since Go 1.18, and stand in a section of
- * their own since 1.26). It is believed if it belongs to this table, and if it has the first and
- * the last address of it too: a program whose runtime finds that to be otherwise ends at once.
+ * From Go 1.26 on the table does not have the base of its addresses. The runtime's record of the
+ * module has it (since Go 1.18 in these members, since 1.26 in a section of its own). The record is
+ * used if it refers to this table and has the table's first and last address: Go's runtime ends a
+ * program at once where they differ.
  */
 #include "elf_go.h"
 

@@ -8,9 +8,9 @@
 #define ELF_GO_BYTES_MAX ((uint64_t)256 << 20)
 
 /*
- * Calls for each function of a Go program that has no .symtab, with the names that its own runtime
- * shows: those of .symtab, but for type arguments ("[...]") and the suffix of assembly (".abi0").
- * A file that has none, or is broken there, has no such functions. A callback that returns < 0 ends
- * it. Returns 0, -ENOMEM, or what the callback did.
+ * Calls `on_function` for each function of a Go program without .symtab. Names are those of Go's
+ * runtime: as in .symtab, but for type arguments ("[...]") and the suffix of assembly (".abi0"). A
+ * file without a table of functions, or with a broken one, has no functions. A callback that
+ * returns < 0 ends the walk. Returns 0, -ENOMEM, or the callback's result.
  */
 int elf_go_functions(const struct elf_file *file, go_function_fn on_function, void *userdata);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Names the entries of .plt, .plt.sec and .plt.got. Linkers differ in how they lay these out and in
- * which of them they make, but every entry that calls lead to jumps through a slot of the global
- * offset table; so the code is searched for that jump, and no order is relied upon. The entry at
- * the beginning of a lazy .plt jumps through a slot that no relocation fills, and gets no name.
+ * Names the entries of .plt, .plt.sec and .plt.got. Linkers differ in the layout of these sections
+ * and in which of them they make. But each entry that is called jumps through a slot of the global
+ * offset table, so the code is searched for that jump, in any order. The first entry of a lazy .plt
+ * jumps through a slot without a relocation, and gets no name.
  */
 #include "elf_plt.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Chooses which symbols are functions: those of the file, of the file without code that was split
- * off it (mini debug info inside it, or one that the caller found), of Go's own table where symbols
- * were stripped, and of its linkage tables. Only
- * addresses in executable segments of the file itself become symbols: nothing else can be in a
- * stack. Debugging information is left alone; how a foreign file is read without harm is
- * elf_file.c's.
+ * Chooses which symbols are functions. Sources are the file itself, its debug file (mini debug info
+ * inside it, or one that the caller found), Go's own table where symbols were stripped, and its
+ * linkage tables. Only addresses in executable segments of the file become symbols, since a stack
+ * has no others. DWARF is ignored. elf_file.c reads foreign files safely.
  */
 #include "elf_symbols.h"
 

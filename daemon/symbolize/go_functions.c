@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads the table that Go's runtime finds its functions by. There is an index, sorted by address:
- * for each function its address and the place of its record, and an address more, where the last
- * one ends. The record says the address once more, and which name it is. So no length has to be
- * guessed: a function reaches to the next, and where the linker left a hole its record is nowhere.
+ * Reads the table in which Go's runtime looks its functions up. An index, sorted by address, has
+ * the address and the place of the record of each function, and at its end the address at which the
+ * last function ends. The record repeats the address, and has the place of the name. A function
+ * reaches to the next one; a hole that the linker left has no record.
  *
- * The versions differ in where the parts begin (the first one has no parts, everything counts from
- * its first byte), in whether an address is one or 32 bits of distance from the beginning of the
- * text, and in the record. Pure; never reads outside of the bytes it was given.
+ * The versions differ in where the parts begin (in the first one all places count from the table's
+ * first byte), in whether an address is absolute or a 32-bit distance from the beginning of the
+ * text, and in the record. Pure; never reads beyond the bytes of the table.
  */
 #include "go_functions.h"
 

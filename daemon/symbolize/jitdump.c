@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A record begins with what it is, its length and its time; the code itself, line numbers and
- * unwinding tables are passed over. A record that has no end yet ends the reading, as does one of a
- * length that it cannot have: nothing behind it is known to be a record.
+ * Parses the records of a jitdump. A record begins with its kind, length and time. Code bytes, line
+ * numbers and unwind tables are skipped. An incomplete record ends the reading, and so does one
+ * with an impossible length, since the place of the next record is not known.
  *
- * Code that is moved keeps the name that its old place had when it left, and the old place is
- * nobody's from then on. So moves are followed in the order of the file, by the addresses.
+ * Code that is moved keeps the name that its old place had when it moved, and its old place has no
+ * name from then on. So moves are followed in the order of the file, by the addresses.
  */
 #include "jitdump.h"
 

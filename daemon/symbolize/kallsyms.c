@@ -3,8 +3,8 @@
 /*
  * Reads /proc/kallsyms: a line is "ADDRESS TYPE NAME" or, in a module, "ADDRESS TYPE
  * NAME\t[MODULE]". Symbols of data are barriers: the function before them ends there. A line of
- * another form makes the text none of ours; an address of 0 is a hidden one, or that of a per-CPU
- * variable, and never a name.
+ * another form makes the whole text invalid. An address of 0 is hidden, or that of a per-CPU
+ * variable, and its symbol is left out.
  */
 #include "kallsyms.h"
 

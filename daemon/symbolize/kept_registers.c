@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From a function's first instruction every way is followed up to a return. Where no instruction on
- * any of them changes a register, it holds everywhere on them what it holds after the return, and
- * that is what the caller's CFA rests on. It does not matter how an instruction was come to: all
- * that can follow it was looked at.
+ * Follows each way from a function's first instruction to a return. A register that no instruction
+ * on these ways changes has, at each of them, the value that it has after the return, and on which
+ * the caller's CFA rests. That also holds for an instruction that another function jumps to, since
+ * all ways from it to a return were followed.
  *
- * The code is foreign. Functions, instructions of one and of all are bounded; what is left out
- * keeps nothing, so that its callers' stacks end, marked.
+ * The code is foreign. The numbers of functions, of instructions of a function, and of all
+ * instructions are bounded. Beyond a bound no register is kept, so stacks end there, marked.
  */
 #include "kept_registers.h"
 

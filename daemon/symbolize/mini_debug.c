@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Unpacks the "mini debug info" of distributions that strip their programs: .gnu_debugdata, an ELF
- * file under xz. What comes out is foreign as what went in; it goes into a file in memory, so that
- * it is read as any other. Both sizes are bounded while the bytes come, since nothing that the
- * section says of them can be believed: xz makes much out of nearly nothing.
+ * Decompresses the "mini debug info" of distributions that strip their programs: .gnu_debugdata, an
+ * ELF file under xz. The result is as foreign as the section; it becomes a file in memory, so that
+ * it is read as any other file. The sizes in the section cannot be trusted, and a few bytes of xz
+ * can become very many. So the output and the decompressor's memory are bounded while it runs.
  */
 #include "mini_debug.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads perf maps. Each line claims a range of addresses; who claims an address last has it. The
- * ranges are sorted by where they begin, and then walked over with a heap of those that the walk is
- * inside of, the last line on top: each step gives one piece that belongs to the top. So pieces
- * never overlap, there are at most twice as many as lines, and no order of the lines makes this
- * slow. Of the lines that the walk has met, the two that reach furthest tell whether a piece is
- * another's, too: a piece ends where the next line begins.
+ * Reads perf maps. Each line claims a range of addresses; the last line that claims an address has
+ * it. The ranges are sorted by their starts, and a sweep over them keeps a heap of those that it is
+ * inside of, the last line on top. Each step makes one piece, which belongs to the line on top. So
+ * pieces do not overlap, there are at most twice as many as lines, and no order of the lines is
+ * slow. A piece ends where the next line begins. Of the lines that the sweep has passed, the two
+ * that reach furthest show whether a piece was claimed by another line, too.
  */
 #include "perf_map.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Executable segments: file offset to address and back to the segment. There are at most
- * SYMBOL_TABLE_SEGMENTS_MAX and nearly always one, so they are walked. Pure.
+ * Finds the address of a file offset, and the segment of an address. A module has at most
+ * SYMBOL_TABLE_SEGMENTS_MAX segments and nearly always one, so the search is linear. Pure.
  */
 #include "segments.h"
 

@@ -3,10 +3,10 @@
 
 #include "symbol_table.h"
 
-/* What both kinds of table do with a module's executable segments. */
+/* A module's executable segments, as both kinds of table use them. */
 
-/* Whether a table may hold it: it is not empty, and lies in the lower half of all addresses, where
- * programs are. So no sum of an address in it and the size of something wraps around. */
+/* True when a table may hold the segment: it is not empty, and lies in the lower half of all
+ * addresses, where programs are. So no sum of one of its addresses and a size wraps around. */
 bool segment_is_valid(const struct symbol_segment *segment);
 bool segments_are_valid(const struct symbol_segment *segments, size_t count);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Collects the functions of one module and writes them as a table. Names are cleaned as they come,
- * so what is kept is what will be written; entries are sorted once, at the end. A barrier is an
- * entry without a name: it ends a sizeless symbol and is never written.
+ * Collects the functions of one module and serialises them as a table. Names are cleaned when they
+ * are added; entries are sorted once, at the end. A barrier is an entry without a name: it ends a
+ * symbol without a size and is not written.
  *
- * A name that was met not long ago is kept once: many symbols may stand at one string, and copies
- * of it would make a huge table of a small file. Whatever escapes that (strings that begin inside
- * each other) ends at the limit, which is a small multiple of the file's size.
+ * A name that equals a recent one is stored once: many symbols may share one string, and copies of
+ * it would make a huge table of a small file. Other duplicates (strings that begin inside each
+ * other) end at the table's limit, a small multiple of the file's size.
  *
- * The input is foreign and may be made to hurt, which array_sort() withstands.
+ * The input is foreign and may be made to be slow; array_sort() is fast for any order.
  */
 #include "array.h"
 #include "segments.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads a serialised table that a process without rights has written, so that nothing in it may be
- * believed: symbol_table_open() checks every byte that a lookup will follow, once, and the lookups
- * follow without checking. Whoever opens a table sees to it that the bytes do not change under it
- * (a sealed memfd, or memory of its own). Pure; symbol_builder.c writes what is read here.
+ * Reads a serialised table. A process without rights wrote it, so no byte of it can be trusted:
+ * symbol_table_open() checks once every byte that a lookup follows, and the lookups follow without
+ * checks. The caller makes sure that the bytes do not change afterwards (a sealed memfd, or its own
+ * memory). Pure; symbol_builder.c is the writer.
  */
 #include "segments.h"
 #include "symbol_format.h"

@@ -17,14 +17,14 @@
 
 struct books_cpu {
     uint32_t cpu;
-    uint64_t running_ns; /* that the kernel counted for the sampling event */
+    uint64_t running_ns; /* of the sampling event, as the kernel counted it */
     uint64_t received;
     uint64_t lost;
     uint64_t throttled;
     uint64_t missed;
-    uint64_t crowded; /* of the missed: between samples that came close upon each other */
+    uint64_t crowded; /* of the missed: between samples that follow each other at once */
     uint64_t idle;
-    uint64_t held; /* samples that came and wait for tables: not expected yet */
+    uint64_t held; /* samples that wait for tables: left out of the expected ones */
     uint64_t kept;
     uint64_t filtered;
     uint64_t dropped;
@@ -37,11 +37,11 @@ struct books {
     uint64_t period_ns;
     struct books_cpu *cpus; /* owned by the maker of the books */
     size_t cpu_count;
-    bool totals_only; /* print no CPU by itself, for machines with very many */
+    bool totals_only; /* prints the sums alone, for machines with very many CPUs */
     struct counters counters;
 };
 
-/* running_ns / period_ns, rounded to the nearest tick, less what is held. */
+/* running_ns / period_ns, rounded to the nearest tick, less `held`. */
 uint64_t books_expected(const struct books *books, const struct books_cpu *cpu);
 int64_t books_unexplained(const struct books *books, const struct books_cpu *cpu);
 

@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * For how long a CPU was offline while sampling was on, and when it went. Nobody tells the moment:
- * the kernel's time running of its event stands still from then on, and so it is where the last
- * reading at which it ran and what it ran since lead to. Times of a suspended machine are no part
- * of it. Pure.
+ * Measures for how long a CPU was offline while sampling was on, and when it went offline. The
+ * kernel does not report that moment. The time running of the CPU's event stands still from then
+ * on, so the moment is that of the last reading plus the time run since. Time in which the machine
+ * was suspended does not count. Pure.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The same moment by the clock that goes on while the machine is suspended, and the one that stops.
- */
+/* One moment by two clocks: CLOCK_BOOTTIME goes on while the machine is suspended, CLOCK_MONOTONIC
+ * stops. */
 struct cpu_moment {
     uint64_t boottime_ns;
     uint64_t monotonic_ns;
@@ -21,10 +21,10 @@ struct cpu_moment {
 /* Zeroed: sampling is off, and was never on. */
 struct cpu_presence {
     bool sampling;
-    bool ticking;           /* with sampling: the CPU is there */
-    uint64_t off_since_ns;  /* without ticking; CLOCK_MONOTONIC */
-    uint64_t offline_ns;    /* that are over */
-    struct cpu_moment seen; /* ticking, by its time running */
+    bool ticking;           /* with `sampling`: the CPU is online */
+    uint64_t off_since_ns;  /* without `ticking`; CLOCK_MONOTONIC */
+    uint64_t offline_ns;    /* the sum of the times offline that have ended */
+    struct cpu_moment seen; /* the last moment at which its time running had grown */
     uint64_t seen_running_ns;
 };
 
@@ -36,11 +36,10 @@ void cpu_presence_stop(struct cpu_presence *presence, struct cpu_moment now);
 /* The event's time running was read between the two moments. */
 void cpu_presence_see(struct cpu_presence *presence, struct cpu_moment before,
                       struct cpu_moment after, uint64_t running_ns);
-/* It is found to be offline, its time running standing still. Returns when it went, CLOCK_BOOTTIME.
- */
+/* The CPU is found to be offline. Returns when it went offline, CLOCK_BOOTTIME. */
 uint64_t cpu_presence_lose(struct cpu_presence *presence, struct cpu_moment now,
                            uint64_t running_ns);
-/* It ticks again. */
+/* The CPU is online again. */
 void cpu_presence_return(struct cpu_presence *presence, struct cpu_moment now, uint64_t running_ns);
 
 /* As of CLOCK_MONOTONIC's `now_ns`. */

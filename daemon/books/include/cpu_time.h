@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What the kernel says each CPU did with its time: /proc/stat's idle (with iowait) and steal
- * columns, to one USER_HZ tick (10 ms) each. For how long it idled, cpuidle says in microseconds
- * where the machine has a driver for it; the books ask for that where no switch record tells.
+ * Reads each CPU's idle time (with iowait) and steal time from /proc/stat, in units of a USER_HZ
+ * tick (10 ms). Where the machine has a cpuidle driver, that has idle time in microseconds. The
+ * books need it for times that no switch record covers.
  */
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct cpu_time {
 };
 
 /*
- * Fills `times` (count of them, each with its `cpu` set); a CPU that is not there keeps its values.
+ * Fills `times` (`count` of them, each with its `cpu` set). A CPU that is offline keeps its values.
  * Returns 0, or -errno when /proc/stat cannot be read.
  */
 int cpu_time_read(struct cpu_time *times, size_t count);
@@ -25,12 +25,12 @@ int cpu_time_read(struct cpu_time *times, size_t count);
 /* The same from the text of /proc/stat, NUL-terminated. Pure. */
 void cpu_time_parse(const char *text, uint64_t tick_ns, struct cpu_time *times, size_t count);
 
-/* The name of the source for the books: "cpuidle" or "proc_stat". `root`: CPU_IDLE_ROOT. */
+/* The name of the idle source for the books: "cpuidle" or "proc_stat". `root`: CPU_IDLE_ROOT. */
 #define CPU_IDLE_ROOT "/sys/devices/system/cpu"
 const char *cpu_idle_source(const char *root, uint32_t cpu);
 
 /*
- * Sets idle_ns of each of `times`, whose `cpu` is set; a CPU that cannot be read keeps its value.
- * `source` is a name that cpu_idle_source() gave. Returns 0 or -errno.
+ * Sets idle_ns of each of `times`, whose `cpu` is set. A CPU that cannot be read keeps its value.
+ * `source` is a result of cpu_idle_source(). Returns 0 or -errno.
  */
 int cpu_idle_read(const char *root, const char *source, struct cpu_time *times, size_t count);

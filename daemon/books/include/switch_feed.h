@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * From one CPU's ring of switch records into its ticks, as far as the ticks's time has come; and
- * whether there are so many of them that it is better to do without. Pure.
+ * Moves one CPU's switch records from their ring into its cpu_ticks, up to a time. Decides whether
+ * their rate is so high that they had better be off. Pure.
  */
 
 #include "cpu_ticks.h"
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More switches a second than this cost more than they tell; after a while it is tried again. */
+/* More switches a second cost more than they are worth; they are tried again after a while. */
 #define SWITCH_FEED_RATE_MAX UINT64_C(20000)
 #define SWITCH_FEED_RETRY_NS UINT64_C(10000000000)
 
@@ -21,15 +21,15 @@ struct switch_feed {
     struct perf_ring *ring; /* borrowed, as the next two; NULL: no records */
     const struct perf_record_layout *layout;
     struct cpu_ticks *ticks;
-    bool full; /* the ring was, so that later records may be lost */
+    bool full; /* the ring was full, so later records may be lost */
     bool has_next;
     struct {
         uint64_t time_ns;
         bool was_idle, is_idle;
     } next;
     bool off;
-    uint64_t rate_since_ns; /* and how many records there were since */
-    uint64_t rate_count;
+    uint64_t rate_since_ns;
+    uint64_t rate_count; /* records since then */
     uint64_t retry_ns;
     uint64_t bad_count; /* records that could not be parsed */
 };
@@ -40,14 +40,15 @@ void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
 /* Sampling has been enabled, and the records with it. */
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns);
 
-/* Takes note of what the kernel has written; then up to some times; then its room is given back. */
+/* In a round: reads how far the kernel has written; moves records up to a time, any number of
+ * times; gives the ring's room back. */
 void switch_feed_refresh(struct switch_feed *feed);
 void switch_feed_until(struct switch_feed *feed, uint64_t time_ns);
 void switch_feed_publish(struct switch_feed *feed);
-/* Whether nothing is left of what it took note of. */
+/* True when all that the kernel had written at the last refresh was moved. */
 bool switch_feed_is_empty(const struct switch_feed *feed);
 
-/* After a drain up to `time_ns`: what is to be done with the CPU's switch event. */
+/* What to do with the CPU's switch event, after a round up to `time_ns`. */
 enum switch_wish {
     SWITCH_KEEP,
     SWITCH_DISABLE,

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The ledgers of all sampled CPUs, and the feeds of their switch records: what the drain tells, in
- * the order of its rounds. CPUs are indices into the source's.
+ * The cpu_ticks of all sampled CPUs, with the feeds of their switch records. The drain calls it, in
+ * the order of its rounds. A `cpu_index` is an index into the source's CPUs.
  */
 
 #include "cpu_ticks.h"
@@ -12,25 +12,27 @@
 
 struct ticks;
 
-/* Returned; NULL when there is no memory. `source` is borrowed for their life. */
+/* Returned: ticks_free(). NULL when there is no memory. `source` is borrowed meanwhile. */
 struct ticks *ticks_new(struct perf_source *source);
 struct ticks *ticks_free(struct ticks *ticks);
 
-/* Sampling was enabled, at the started_ns of each CPU that is not absent; or disabled, at its
- * stopped_ns: before what the rings hold is worked off, and after. */
+/* Sampling was enabled, at the started_ns of each CPU that is not absent. */
 void ticks_start(struct ticks *ticks);
+/* Sampling was disabled, at each CPU's stopped_ns: called before the rings are drained for the last
+ * time, */
 void ticks_end(struct ticks *ticks);
+/* and after. */
 void ticks_close(struct ticks *ticks);
-/* One CPU among them has had no ticks since `time_ns`; then its rings are worked off, which they
- * are when both are empty; and from its started_ns on it has ticks again, in new rings. */
+/* A CPU that goes offline and comes back: it has had no ticks since `time_ns`; true when its old
+ * rings are empty; it leaves them; its ticks begin again at its new started_ns, in new rings. */
 void ticks_lose(struct ticks *ticks, size_t cpu_index, uint64_t time_ns);
 bool ticks_drained(struct ticks *ticks, size_t cpu_index);
 void ticks_leave(struct ticks *ticks, size_t cpu_index);
 void ticks_return(struct ticks *ticks, size_t cpu_index);
 void ticks_suspended(struct ticks *ticks, uint64_t jump_ns);
 
-/* A round: what there is of switches; each record of a CPU's ring of samples; then its horizon,
- * UINT64_MAX: all that there is. */
+/* A round: it begins; each record of a CPU's sample ring; a CPU's records up to the horizon are
+ * taken (UINT64_MAX: all of them). */
 void ticks_refresh(struct ticks *ticks);
 void ticks_take(struct ticks *ticks, size_t cpu_index, const struct perf_record *record);
 void ticks_reach(struct ticks *ticks, size_t cpu_index, uint64_t horizon_ns);

@@ -2,34 +2,34 @@
 #pragma once
 
 /*
- * How to go from a frame to its caller, for every address of one module: the rows of its .eh_frame
- * as a flat table that two processes can share. The worker builds it, the daemon checks every
- * offset once and then only looks things up. Addresses are the module's own (ELF) addresses. The
- * layout is private to one build of the program; it is never stored. Registers have the numbers of
- * x86-64's DWARF, of 32-bit code as well (arch_x86_64.h).
+ * A flat table of unwind rows: for every address of one module, the rule that leads from a frame to
+ * its caller. Two processes can share it: the worker builds it; the daemon checks every offset once
+ * and then only looks rows up. Addresses are the module's own (ELF) addresses. The layout is
+ * private to one build of the program and is never stored. Registers have x86-64's DWARF numbers,
+ * also for 32-bit code (arch_x86_64.h).
  */
 
 #include "symbol_table.h"
 
 #define CFI_TABLE_BYTES_MAX ((size_t)64 << 20)
 
-/* Those of which a rule can say that the code keeps them: all but rbx, rbp and rsp. */
+/* The registers that `kept` of a rule can have: all but rbx, rbp and rsp. */
 #define CFI_KEPT_REGISTERS UINT32_C(0xff37)
 
 enum cfi_kind {
-    CFI_NONE,        /* the module says nothing of this address */
-    CFI_UNSUPPORTED, /* it says something that no rule of ours can */
-    CFI_ROOT,        /* never called: the return address is undefined, or the function is known
-                        to be the outermost of its kind of stack */
+    CFI_NONE,        /* the module has no call-frame information for this address */
+    CFI_UNSUPPORTED, /* it has some that no other kind can express */
+    CFI_ROOT,        /* no caller: the return address is undefined, or the function is known to be
+                        the outermost of its kind of stack */
     CFI_OFFSET,      /* CFA = register + cfa_offset */
     CFI_DEREF,       /* CFA = *(register + cfa_offset) + cfa_addend */
     CFI_DEREF_INDEX, /* CFA = *(register + 8 * cfa_index + cfa_offset) + cfa_addend: OpenSSL's
-                        multiplications put their caller's rsp behind what they work on */
+                        multiplications save their caller's rsp behind their operands */
     CFI_PLT,    /* CFA = register + cfa_offset, and a word more where (rip & 15) >= cfa_addend */
-    CFI_SWITCH, /* the function goes over to another stack and calls there, with rbp as it was:
-                   CFI_OFFSET holds before and after, if ra_saved is CFI_AT_CFA, else nothing */
+    CFI_SWITCH, /* the function switches to another stack and calls there, without changing rbp:
+                   before and after, CFI_OFFSET holds if ra_saved is CFI_AT_CFA */
     CFI_FORK,   /* behind the call that makes a thread: CFI_OFFSET, and CFI_ROOT where rax is 0 */
-    CFI_END,    /* nothing tells the caller here, not even the frame pointer: the stack ends */
+    CFI_END,    /* the caller cannot be found, not even by the frame pointer: the stack ends */
 };
 
 /* Where the caller's value of a register is. */
@@ -56,17 +56,17 @@ struct cfi_rule {
     int32_t ra_offset;
     int32_t bp_offset;
     int32_t bx_offset;
-    uint32_t kept; /* a bit for each other register that holds what it will hold in the caller */
+    uint32_t kept; /* a bit for each other register whose value is the caller's already */
 };
 
 struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
-    uint64_t covered_bytes;     /* of code, by rows that an unwinder can follow, or end at */
-    uint64_t unsupported_bytes; /* by rows that are CFI_UNSUPPORTED */
+    uint64_t covered_bytes;     /* of code with rows that an unwinder can follow, or end at */
+    uint64_t unsupported_bytes; /* of code with CFI_UNSUPPORTED */
 };
 
-/* Views into the serialised bytes; cfi_format.h says how they lie there. */
+/* Views into the serialised bytes, whose layout is in cfi_format.h. */
 struct cfi_page;
 struct cfi_row;
 struct cfi_table {
@@ -81,7 +81,7 @@ struct cfi_table {
     size_t segment_count;
     const uint8_t *build_id;
     size_t build_id_bytes;
-    bool is_32bit; /* the module's code, and so the words of its stacks */
+    bool is_32bit; /* the module's code has 32 bits, and so have words of its stacks */
     struct cfi_stats stats;
 };
 
@@ -94,11 +94,11 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret);
 /* The rule for `vaddr`: never NULL, CFI_NONE where the table has none. */
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr);
 
-/* A stretch of addresses that one row speaks of; rules[0] where there is none. */
+/* The addresses that one row covers; its rule is rules[0] where there is no row. */
 struct cfi_span {
     uint64_t start, end;
     const struct cfi_rule *rule;
-    bool carried; /* it goes on with what the row before it says: a page begins there, no more */
+    bool carried; /* the row before it has the same rule: only a page begins here */
 };
 struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
 
@@ -106,9 +106,9 @@ struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr);
 
 /*
- * Collects rows and serialises them. Ranges may come in any order; where two overlap, the one that
- * came first stays. All return 0, -ENOMEM, or -E2BIG past CFI_TABLE_BYTES_MAX or another limit of
- * the table.
+ * Collects rows and serialises them. Ranges may be added in any order. Where two overlap, the one
+ * that was added first stays. All return 0, -ENOMEM, or -E2BIG past CFI_TABLE_BYTES_MAX or another
+ * limit of the table.
  */
 struct cfi_builder;
 struct cfi_builder *cfi_builder_new(void);
@@ -116,27 +116,27 @@ struct cfi_builder *cfi_builder_free(struct cfi_builder *builder);
 /* As symbol_builder_segment() and symbol_builder_build_id(). */
 int cfi_builder_segment(struct cfi_builder *builder, const struct symbol_segment *segment);
 int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, size_t bytes);
-/* The module's code is of 32 bits; without this call it is of 64. */
+/* The module's code has 32 bits; without this call it has 64. */
 void cfi_builder_32bit(struct cfi_builder *builder);
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);
-/* Whether a range that was added holds the address. Looks at all of them. */
+/* True when a range that was added holds the address. Searches all of them. */
 bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address);
 /*
- * What is added from here on and begins in [start, end) is of a function that goes over to another
- * stack: it becomes CFI_SWITCH. Of such functions a bounded number is known, the first ones.
+ * [start, end) is a function that switches to another stack: ranges that are added later and begin
+ * in it become CFI_SWITCH. A bounded number of such functions is kept, the first ones.
  */
 void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end);
 /*
- * [start, end) is a function that may go on in another frame than its caller's (code_resumers.h). A
- * bounded number of them is known, the first ones.
+ * [start, end) is a function that may continue in another frame than its caller's
+ * (code_resumers.h). A bounded number of them is kept, the first ones.
  */
 void cfi_builder_resumer(struct cfi_builder *builder, uint64_t start, uint64_t end);
-/* Those that are known, by a number from 0 on; false: there are no more. */
+/* These functions, by a number from 0 on; false: there are no more. */
 bool cfi_builder_find_resumer(const struct cfi_builder *builder, size_t number, uint64_t *ret_start,
                               uint64_t *ret_end);
-/* What is added from here on comes before all that was added so far. To be called once at most. */
+/* Ranges that are added later win over all that were added so far. To be called once at most. */
 void cfi_builder_prefer(struct cfi_builder *builder);
-/* Returned bytes: release with free(). More may be added after it, and all be finished again. */
+/* Returned: free(). More ranges may be added afterwards, and the table finished again. */
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);

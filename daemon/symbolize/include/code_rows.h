@@ -5,16 +5,16 @@
 
 struct elf_file;
 
-/* How often instructions of a file are looked at: some 20 ns each. What is left then has no rows.
- */
+/* The number of looks at an instruction that a file may cost, some 20 ns each. Code beyond that has
+ * no rows. */
 #define CODE_ROWS_VISITS_MAX UINT64_C(200000000)
 
 /*
- * Adds rows for code of which the builder has none that an unwinder can follow: hand-written
- * assembly, linkage tables, whole libraries without call-frame information. They come from the
- * instructions. To be called last. Returns as cfi_builder_add(); what cannot be told has no row.
+ * Makes rows from the instructions of code for which the builder has no row that an unwinder can
+ * follow: hand-written assembly, linkage tables, whole libraries without call-frame information. To
+ * be called last. Returns as cfi_builder_add(). Code that cannot be analysed gets no rows.
  */
 int code_rows_add(const struct elf_file *file, struct cfi_builder *builder);
 
-/* All that a file gives: eh_frame_add(), and then code_rows_add(). Returns as eh_frame_read(). */
+/* All rows of a file: eh_frame_add(), then code_rows_add(). Returns as eh_frame_read(). */
 int code_rows_read(int fd, struct cfi_builder *builder);

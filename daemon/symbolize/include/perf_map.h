@@ -9,40 +9,40 @@
 #define PERF_MAP_BYTES_MAX ((size_t)64 << 20)
 #define PERF_MAP_LINES_MAX ((size_t)2 << 20)
 
-/* A file may have been changed so long after the time of change that it shows. */
+/* A file's time of change may be this much earlier than the change. */
 #define PERF_MAP_SLACK_NS UINT64_C(1000000000)
 
 /*
- * Each function of the table has a claim, the place in the text of the line that holds there:
- * whoever appends a line has the higher claim, and equal claims of one text are one line. The bit
- * says that other lines, too, have claimed some of these addresses.
+ * Each function of the table has a claim: the place of its line in the text. A later line has a
+ * higher claim, and equal claims of one text are of one line. The bit says that other lines have
+ * claimed some of these addresses, too.
  */
 #define PERF_MAP_CLAIM_SHARED (UINT32_C(1) << 31)
 
-/* What was read, which stands in the table where that of an ELF file has its build-id. */
+/* What was read. The table has it in place of a build-id. */
 struct perf_map_state {
     uint64_t text_bytes; /* of whole lines */
     uint64_t text_hash;
-    uint64_t known_bytes; /* of the text as it was read before, 0: not asked, or no longer there */
-    uint64_t known_hash;  /* of as many bytes of this one */
-    int64_t changed_s;    /* st_ctim; all zero when it was changed meanwhile */
+    uint64_t known_bytes; /* of the text at the reading before; 0: none, or the text is shorter */
+    uint64_t known_hash;  /* of as many bytes of this text */
+    int64_t changed_s;    /* st_ctim; both 0 when the file was changed meanwhile */
     int64_t changed_ns;
 };
 
-/* The state that a table made by perf_map_read() has; false: it has none. */
+/* The state in a table of perf_map_read(); false: it has none. */
 bool perf_map_state(const struct symbol_table *table, struct perf_map_state *ret);
 
 /*
- * Adds the functions of a perf map, the text in which a runtime says what code it has made: lines
- * of "START SIZE NAME", both numbers hexadecimal, addresses as the process has them. A runtime
- * appends what it makes, and uses addresses again; where functions overlap, the later line holds.
- * A line of another form, or one that has no end yet, is left out.
+ * Adds the functions of a perf map, a text that a runtime appends a line to for each function that
+ * it generates: "START SIZE NAME", both numbers hexadecimal, addresses of the process. Runtimes use
+ * addresses again, so where functions overlap, the later line holds. A line of another form, or
+ * without an end, is left out.
  *
  * Returns 0; -E2BIG, -ENOMEM.
  */
 int perf_map_parse(const char *text, size_t bytes, struct symbol_builder *builder);
 
-/* The same with the text read from a file (borrowed), which also limits the builder, and the state.
- * `known_bytes` is what the reading before had of whole lines. Also -errno of fstat() and read().
- */
+/* The same for a file (borrowed), by whose size the builder is limited, and with the state.
+ * `known_bytes` is the size of the whole lines at the reading before. Also returns -errno of
+ * fstat() and read(). */
 int perf_map_read(int fd, size_t known_bytes, struct symbol_builder *builder);

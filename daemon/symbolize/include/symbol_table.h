@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The functions of one module as a flat table that two processes can share: the worker builds it,
- * the daemon checks every offset once and then only looks things up. Addresses are the module's own
- * (ELF) addresses. The layout is private to one build of the program; it is never stored.
+ * A flat table of the functions of one module that two processes can share: the worker builds it;
+ * the daemon checks every offset once and then only looks symbols up. Addresses are the module's
+ * own (ELF) addresses. The layout is private to one build of the program and is never stored.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,9 @@
 #define SYMBOL_NAME_BYTES_MAX     4096
 #define SYMBOL_BUILD_ID_BYTES_MAX 64
 
-/* What the table of a file of this size may take. A symbol is smaller here than there and its name
- * as long, so twice the file is more than any linker makes anyone need. */
+/* The bytes that the table of a file of this size may have. A symbol is smaller in the table than
+ * in the file, and its name as long, so twice the file's size is more than any linker's output
+ * needs. */
 static inline size_t symbol_table_limit(uint64_t file_bytes)
 {
     return file_bytes < (SYMBOL_TABLE_BYTES_MAX - SYMBOL_TABLE_SPARE_BYTES) / 2
