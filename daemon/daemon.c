@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Wires the parts to the loop, and the loop to the service manager: it is told when the daemon is
- * ready, what it is doing (once a second at the most), that it lives (while the loop turns and the
- * collector of a session does, so that either's end is noticed) and that it ends.
+ * Connects the parts to the event loop, and the loop to the service manager. The service manager is
+ * notified when the daemon is ready, of its status (at most once a second), and when it ends. The
+ * watchdog is notified while both the loop and the collector of a session make progress.
  *
  * Order of shutdown, the reverse of what depends on what: control first (its session ends sampling
  * and joins the collector, which holds tickets of the cache), then the cache (which joins the
@@ -304,7 +304,7 @@ static int set_up_cache(struct daemon *daemon)
     return sd_event_source_set_exit_on_failure(daemon->tick_source, true);
 }
 
-/* For Status; a kernel that refuses is told to whoever creates a session, with the reason. */
+/* For Status. If the kernel refuses, Create replies with the reason. */
 static struct perf_features probe_features(void)
 {
     struct perf_features features = {0};

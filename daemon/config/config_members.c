@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What every config is read by: the text, strictly; the names of its members, none unknown and none
- * twice; a value of each simple type. An unknown name is refused, never ignored: a typing
- * error must not mean something else than was asked for.
+ * Reads the parts that all configs have in common: the JSON text, strictly; the names of members,
+ * of which none may be unknown or occur twice; values of each simple type. An unknown name is
+ * refused, never ignored, so that a typing error does not change what was asked for.
  */
 #include "config_members.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The daemon's own config. Read once, when the daemon starts. The text is trusted no more than a
- * client's; the file must be one that only its owner can have written, since whoever can write it
- * decides who sees the whole machine.
+ * Reads the daemon's own config, once, when the daemon starts. The text is trusted no more than a
+ * client's. Only root or the daemon's own user may be able to write the file, since it decides
+ * which users see the whole machine.
  */
 #include "daemon_config.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Session configs. A text is parsed whole or not at all; every member is read by one call below
- * read_config(), which gives its range, keeps its default when it is absent, and holds both against
- * the administrator's limits. Whether the machine can do what a config asks is for session to find
- * out.
+ * Parses session configs, whole or not at all. Each member is read by one call below read_config(),
+ * with its range; an absent member keeps its default. Values are checked against the
+ * administrator's limits. session.c finds out whether the machine can do what a config asks for.
  */
 #include "session_config.h"
 

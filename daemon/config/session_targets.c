@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The targets of a session config. Each kind is an array of its own with a bound on its count and
- * on each element; a fault names the element ("targets.comms[3]"). What can match nothing at all is
- * refused, since a recording without samples would tell of it too late.
+ * Parses the targets of a session config. Each kind is an array of its own with a bound on its
+ * count and on each element; a fault names the element ("targets.comms[3]"). A target that cannot
+ * match anything is refused, since a user would notice only after a recording without samples.
  */
 #include "config_members.h"
 

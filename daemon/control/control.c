@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The listening side of the control socket, and who may use the sampler. The socket's mode comes
- * first: a client that cannot connect is not heard at all. Beyond that the administrator may have a
- * list, which is asked once, when a connection is made, with what the kernel noted of the client
- * then: whatever it becomes later, a connection stays what it was. A peer that is not on the list
- * gets org.varlink.service, and a sentence.
+ * Accepts connections on the control socket, and decides which clients may use the sampler. The
+ * socket's mode comes first: other users cannot connect. Beyond that the administrator may have a
+ * list of users and groups. It is checked once, when a connection is made, against the credentials
+ * that the kernel noted then; later changes of the client's ids have no effect. A client that is
+ * not on the list may use org.varlink.service only; other calls are refused with the reason.
  *
- * A connection gets a place (control_places.c) or is closed at once. What a connection says is
- * control_peer.c's (bytes and replies), control_dispatch.c's (calls) and control_methods.c's (what
- * they do). The one session and the peer that holds it are control_session.c's.
+ * A connection gets a place (control_places.c) or is closed at once. control_peer.c handles its
+ * bytes and replies, control_dispatch.c its calls, control_methods.c the methods, and
+ * control_session.c the one session and the peer that holds it.
  */
 #include "cleanup.h"
 #include "clock.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Varlink's calls: one message is checked, its method found in one of the interfaces, its
- * parameters taken by name, and the method called; what is wrong with any of these is answered with
- * the errors of org.varlink.service, which is served here too. A message that is no call at all (no
- * JSON object, no method) breaks the protocol, and its peer is cut off.
+ * Dispatches Varlink calls: checks a message, finds its method in one of the interfaces, takes its
+ * parameters by name, and calls the method. A wrong call is answered with an error of
+ * org.varlink.service, which is served here, too. A message that is no call at all (no JSON object,
+ * no method) breaks the protocol, and its connection is closed.
  */
 #include "cleanup.h"
 #include "control_peer.h"

@@ -2,9 +2,9 @@
 
 /*
  * Makes the control socket for a daemon that got none from its service manager, and removes it. Two
- * rules: a socket on which somebody listens is never taken away, and at no moment may more users
- * connect than in the end. For the second the mode is set before bind(), and widened only once the
- * group is right.
+ * rules hold. A socket on which a program listens is never removed. At no moment may more users
+ * connect than in the end: so the mode is set before bind(), and widened only once the group is
+ * right.
  */
 #include "cleanup.h"
 #include "control.h"
@@ -90,7 +90,7 @@ static bool find_group(gid_t *ret)
     return true;
 }
 
-/* A caller who may not give the socket to the group keeps it to himself. */
+/* If the group cannot be set, the socket stays the owner's alone. */
 static int open_to_group(const char *path, struct fault *reterr)
 {
     gid_t group = 0;
@@ -116,7 +116,7 @@ int control_listen(const char *path, struct fault *reterr)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path[0] == '\0') {
-        /* The kernel would take it for an abstract name, which everybody may connect to. */
+        /* The kernel would take it for an abstract name, to which all users may connect. */
         return fault_set(reterr, EINVAL, "the socket's path is empty; give a path");
     }
     if (strlen(path) >= sizeof address.sun_path) {

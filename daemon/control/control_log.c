@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What clients do, in the log: every session's beginning and end, and every refusal with its
- * reason, each as an entry that says who in fields of its own. All of it is within the quota of its
- * user, subordinate uids included, so no client fills the log or keeps another one's lines out of
- * it.
+ * Logs what clients do: the beginning and end of each session, and each refusal with its reason. An
+ * entry has the client's pid and uid in fields of its own. Entries count against the quota of the
+ * client's account, so no user fills the log or suppresses another user's lines.
  */
 #include "account.h"
 #include "clock.h"

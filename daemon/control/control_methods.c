@@ -2,9 +2,9 @@
 
 /*
  * The methods of io.cpuprofilerd.Sampler, one function each. A method replies, or leaves the peer
- * in a wait whose end replies. The states are session's, and who holds it is control_session.c's;
- * what is decided here is who may hold it, and what a client is told of a session that ended by
- * itself.
+ * in a wait whose end replies. session.c has the session's states, and control_session.c the peer
+ * that holds it. The methods decide which peer may hold it, and what a client learns of a session
+ * that ended by itself.
  */
 #include "account.h"
 #include "cleanup.h"
@@ -258,7 +258,7 @@ static int reply_held(struct peer *peer, const struct peer *holder)
                           session_state_name(session_state(session)));
 }
 
-/* Whoever held the session learns that it does no more; a Stop of its own is still replied to. */
+/* The former holder gets an error for its next call; its own pending Stop is still replied to. */
 static void take_session(struct peer *peer)
 {
     struct control *control = peer->control;

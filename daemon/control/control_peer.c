@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One connection: bytes in, calls out of them one after the other, replies in the same order, bytes
- * out. Invariants:
- *   - A call is taken only when the one before it has its reply queued (or needs none), fewer than
- *     PEER_PENDING_MAX replies wait to be sent, and none of them carries a descriptor. Until then
- *     nothing is read from the socket, so that a peer that only sends is held up, not stored.
- *   - Descriptors that a peer sends are never received (control_socket.c). Where the kernel lets it
- *     send one all the same, it is cut off.
- *   - While a call of a peer is handled only peer_continue() frees the peer; what runs below it
- *     reports an error instead. From outside its calls, peer_end() and the end of the control free
- *     a peer, and peer_resume() has it go on.
+ * One connection: reads bytes, handles the calls in them one after the other, and sends the replies
+ * in the same order. Invariants:
+ *   - A call is handled only when the reply to the one before it is queued (or not needed), fewer
+ *     than PEER_PENDING_MAX replies wait to be sent, and none of them carries a descriptor. Until
+ *     then nothing is read from the socket: a peer that only sends is blocked, not buffered.
+ *   - Descriptors that a peer sends are never received (control_socket.c). If the kernel lets a
+ * peer send one, its connection is closed.
+ *   - While a peer's call is handled, only peer_continue() frees the peer; functions below it
+ * report an error instead. At other times peer_end() and the end of the control free a peer, and
+ *     peer_resume() continues it.
  */
 #include "control_peer.h"
 #include "cleanup.h"

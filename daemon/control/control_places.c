@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The places for connections: who gets one, and whose is ended for that. Shares are by account, so
- * the subordinate uids of a user are that user. Root has places of its own, and always gets one. A
- * user without any connection gets one too: where all are taken, the account that has most gives
- * one up. What is ended is a connection without the session, the one that made no call for longest;
- * one that streams Status comes after those that wait for nothing. A connection without the session
- * that makes no call for leases.idle_ms, and streams no Status, is ended in any case.
+ * Gives connections their places, and chooses which connection is closed for another. Shares are by
+ * account, so a user's subordinate uids count as that user. Root has places of its own, and always
+ * gets one. An account without any connection gets one, too: if all places are taken, the account
+ * with the most connections loses one. The connection that is closed does not hold the session, and
+ * made no call for the longest time; one that streams Status comes last. A connection that does not
+ * hold the session, streams no Status and makes no call for leases.idle_ms is closed in any case.
  *
- * A connection that lingers (see control_socket.c) cannot be ended, so it counts as one of its
- * account's, but takes no place that another account could have.
+ * A connection that lingers (see control_socket.c) cannot be closed. It counts as one of its
+ * account's, but takes no place of another account.
  */
 #include "account.h"
 #include "clock.h"

@@ -3,13 +3,13 @@
 /*
  * The one session: which connection holds it, and when it ends by itself. Only the holder may call
  * its methods. An attached session is held by the connection that created it until both end. A
- * detached one is held by one connection at a time, or by none; where it does not run, it has a
- * lease, which every use renews, and at the lease's end it is closed.
+ * detached one is held by one connection at a time, or by none. While it does not run, it has a
+ * lease, which each use renews. At the lease's end it is closed.
  *
- * An attached session becomes a detached one when root takes it, or when it is not read for as long
- * as the administrator lets it be, which also stops it: a client that stands still keeps the
- * machine's one session from all others. What was created attached must be read in time even then,
- * since it may have no other limit.
+ * An attached session becomes a detached one when root takes it, or when it is not read for the
+ * time that the administrator's config names. The latter also stops it, since a client that does
+ * not read would block the machine's one session. A session that was created attached must be read
+ * in time even when it is detached, since it may have no other limit.
  */
 #include "control_peer.h"
 #include "log.h"
@@ -71,7 +71,7 @@ static int on_lease_end(sd_event_source *source, uint64_t now_us, void *userdata
         control_close_session(control, "it was never started");
         break;
     case SESSION_STOPPED:
-        control_close_session(control, "nobody has used it since it stopped");
+        control_close_session(control, "it was not used since it stopped");
         break;
     case SESSION_RUNNING:
     case SESSION_STOPPING:

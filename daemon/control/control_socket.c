@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connections whose clients may send descriptors, though nobody here wants any. A descriptor that
- * is not received is released by whoever takes its message out of the socket, and a release can
- * wait for as long as the sender likes: a TCP socket lingers, a pipe waits for a reader that stands
- * still in a page fault. So the main thread looks before it takes:
- *   - It peeks, and takes only bytes beside which no descriptor lies; the first one that it sees
- *     ends its connection.
- *   - A connection that ends is shut down first, so that nothing more can come, and emptied as far
- *     as that is safe. If a descriptor is left, a thread of its own closes the socket, and until it
- *     is through the connection counts as one of its user's.
+ * Reads from connections without receiving descriptors, which clients may send all the same. The
+ * thread that takes a message out of the socket releases its descriptors. A release can take as
+ * long as the sender likes: a TCP socket lingers, a pipe waits for a reader that is in a page
+ * fault. So the main thread peeks first:
+ *   - It takes only bytes without a descriptor beside them. The first descriptor that it sees ends
+ *     the connection.
+ *   - A connection that ends is shut down first, so that nothing more arrives, and emptied as far
+ * as that is safe. If a descriptor is left, a thread of its own closes the socket. Until then the
+ *     connection counts as one of its account's.
  */
 #include "account.h"
 #include "cleanup.h"

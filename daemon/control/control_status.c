@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What Status answers: the daemon, the kernel, and the session as it is now. Reads, changes
- * nothing.
+ * Makes the reply to Status: the daemon, the kernel, and the session as it is now. Changes nothing.
  */
 #include "cleanup.h"
 
@@ -91,7 +90,7 @@ cJSON *control_status(struct control *control, bool with_cpus)
     return good ? take_ptr(reply) : NULL;
 }
 
-/* Names of users are left out: whoever knows them may have to be asked over a network. */
+/* Without names of users: a look-up may have to go over a network. */
 struct control_line control_describe(const struct control *control)
 {
     const struct session *session = control->session;

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The streams that Reads hand out: each is one end of an AF_UNIX socket pair, filled before a
- * client can have it, with no writer any more. Three things must hold, whatever a client does with
+ * The streams that replies to Read carry: each is one end of an AF_UNIX socket pair, filled before
+ * a client gets it, with no writer any more. Three things must hold, whatever a client does with
  * its end:
  *
- * The bytes are the daemon's memory, so they must not leave the stream but as copies. splice()
- * moves pages of a pipe into sockets and other pipes, where they stay charged to the daemon. It
- * copies what lies in the linear part of a socket's buffer, into memory of its caller. So each
- * message is shorter than a page, which the kernel keeps linear. What clients hold is then what
- * lies in streams that are still open, and the daemon knows both: an epoll keeps a file in its list
- * until the last descriptor of it is closed, in whichever process, and TIOCOUTQ on the daemon's end
- * is the memory that the bytes take which were not received yet. Neither takes a lock that a reader
- * can hold.
+ * The bytes are the daemon's memory, so they must leave the stream only as copies. splice() moves
+ * pages of a pipe into sockets and other pipes, where they stay charged to the daemon. Bytes in the
+ * linear part of a socket's buffer are copied, into memory of the caller. So each message is
+ * shorter than a page, which the kernel keeps linear. The memory that clients hold is then in
+ * streams that are still open, and the daemon knows both. An epoll keeps a file in its list until
+ * its last descriptor is closed, in any process. TIOCOUTQ on the daemon's end is the memory of the
+ * bytes that were not received yet. Neither takes a lock that a reader can hold.
  *
- * Nothing here may wait for a client. One that receives into a page which does not come
- * (userfaultfd, FUSE) holds the stream's lock meanwhile. Only receiving, peeking and splicing take
- * it, and the daemon does none of them. Its copy of the client's end is closed when it has been
- * sent. That can be the last close, of a socket that holds only bytes, so it waits for nothing: no
- * descriptor can be in it, since both directions are shut down before; and no file system of the
- * client's can hang on it, since a socket with a name cannot be bound to a path any more. That is
- * what the random name is for. A socket cannot be opened anew through /proc.
+ * The daemon must not wait for a client. A client that receives into a page that is never provided
+ * (userfaultfd, FUSE) holds the stream's lock. Only receiving, peeking and splicing take that lock,
+ * and the daemon does none of them. The daemon closes its copy of the client's end after sending
+ * it. That can be the last close, of a socket that holds only bytes, so it does not wait. No
+ * descriptor can be in the socket, since both directions are shut down before. No file system of a
+ * client can hang on it, since a socket with a name cannot be bound to a path any more; the random
+ * name is for that. A socket cannot be opened anew through /proc.
  *
  * The daemon's own end stays open while any process holds the other one.
  */

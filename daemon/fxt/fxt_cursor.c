@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The span of a record is known from its header, and has been checked against the input, before the
- * cursor is set on it; here every step is checked against what is left of the span. Resolving a
- * reference reads the tables and changes nothing.
+ * Reads the fields of one record. The caller has checked the record's size, from its header,
+ * against the input. Each step is checked against the words that are left of the record. Resolving
+ * a reference reads the tables and does not change them.
  */
 #include "fxt_cursor.h"
 

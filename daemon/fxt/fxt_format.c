@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The texts of the strings that every segment of ours defines first. The writer writes them, and
- * the reader knows arguments and events by them, whatever index a file gave them.
+ * The strings that each segment defines first. The writer writes them; the reader recognises
+ * arguments and events by their text, whatever their index in a file is.
  */
 #include "fxt_format.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Decodes one record at a time. The tables change only once all of a record has been checked, so a
- * refused record can be offered again and is refused again. A magic number begins a segment, and
- * with it all tables anew: segments stand for themselves.
+ * Decodes one record at a time. The tables change only after all of a record was checked, so a
+ * record that was refused can be offered again and is refused again. A magic number begins a
+ * segment, which has tables of its own.
  *
- * Strict about the kinds of record that this project writes: reserved bits, padding and words left
- * over are errors. Other kinds are passed over by their size. Whether texts are UTF-8 and whether
- * addresses make sense is left to the caller.
+ * Record types of this project are parsed strictly: set reserved bits, wrong padding and words left
+ * over are errors. Other types are skipped by their size. The caller checks that texts are UTF-8
+ * and that addresses make sense.
  */
 #include "fxt_reader.h"
 

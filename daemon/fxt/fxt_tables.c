@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The tables of one segment. A definition is final: an index that is defined already is refused, as
- * readers disagree on who wins. All of it is bounded: FXT_PROVIDERS_MAX providers, each with
- * FXT_STRING_INDEX_MAX strings and FXT_THREAD_INDEX_MAX threads, and the texts together are no
- * longer than the input. Nothing changes unless the call succeeds.
+ * The tables of one segment. A second definition of an index is refused, since readers disagree on
+ * which definition counts. The tables are bounded: FXT_PROVIDERS_MAX providers, each with
+ * FXT_STRING_INDEX_MAX strings and FXT_THREAD_INDEX_MAX threads, and texts that together are not
+ * longer than the input. A call that fails changes nothing.
  */
 #include "fxt_tables.h"
 

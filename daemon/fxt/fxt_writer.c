@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Encodes records. Each function first computes the record's size in words and checks every limit,
- * then reserves that much in one step and fills it, so memory never holds half a record. After the
- * first failure nothing more is written: what stands there is whole, and the flag says that it is
- * not all. Which indices are in use is the caller's to know: the writer keeps no tables.
+ * Encodes records. Each function computes the record's size in words and checks each limit, then
+ * reserves that size in one step and fills it, so memory never holds half a record. After the first
+ * failure no more records are written: those that were written are whole, and a flag says that some
+ * are missing. The writer has no tables; the caller knows which indices are in use.
  */
 #include "fxt_writer.h"
 

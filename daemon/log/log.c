@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writes log lines. A line is one write(), so that lines of several threads do not mix, and at most
- * LINE_BYTES_MAX long; control characters become '?', so that no text from outside can begin a
- * line. JOURNAL_STREAM says which file of the journal a service was given as standard error; one
- * that was sent elsewhere since gets lines.
+ * Writes log lines. A line is one write(), so that lines of several threads do not mix, and has at
+ * most LINE_BYTES_MAX bytes. Control characters become '?', so that no foreign text can begin a
+ * line. If standard error is the journal's, as JOURNAL_STREAM says, entries go to the journal.
  */
 #include "log.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One window for all users: it begins with the first line after the one before it is over and told.
- * A window goes on until its counts were taken, so every line that is left out is counted.
+ * Counts log lines by user, in one window of time for all users. A window begins with the first
+ * line after the last window's counts were taken, so each line that is left out is counted.
  */
 #include "log_quota.h"
 

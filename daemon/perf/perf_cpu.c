@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opens and maps what one CPU has: all of it, or nothing. Which events those are, perf_open knows;
- * how large their rings are, the source's plan.
+ * Opens the events of one CPU and maps their rings: all of them, or none. perf_open has the events'
+ * attributes, and the source's plan the sizes of the rings.
  */
 #include "perf_cpu.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads the small files of /proc and /sys that say what perf events can do here. What is not there,
- * or is none of what it should be, is told by an errno or by the value that the caller chose.
+ * Reads the small files of /proc and /sys that perf events depend on. For a file that is missing or
+ * malformed, the result is an errno or the caller's default.
  */
 #include "perf_machine.h"
 

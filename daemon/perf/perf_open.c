@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the kernel is asked for: the attributes of the three events of a CPU, which of them this
- * kernel knows, and what it means when it refuses. All events have the same clock, CLOCK_BOOTTIME.
- * Sampling and sideband have the same ids in their records, so one layout parses both; switches
- * come by the ten thousand, and have the least that tells of idleness.
+ * Opens single events: the attributes of the three events of a CPU, the probes for what this kernel
+ * supports, and the explanation of its errors. All events use CLOCK_BOOTTIME. Records of sampling
+ * and sideband have the same ids, so one layout parses both. Switch records come by the ten
+ * thousand, so they have the fewest fields that show idleness.
  */
 #include "perf_open.h"
 

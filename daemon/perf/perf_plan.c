@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The arithmetic behind the rings. A sample ring holds about RING_TIME_NS of samples that are all
- * as large as they can be, so that the reader may be late by that much. A copied stack takes its
- * room in the ring whether the stack is as long or not. Where all rings together would take too
- * much memory, the sample rings shrink, but never below RING_TIME_MIN_NS. Then the sideband rings
- * shrink to what rides out a storm, and a default copy to what roots most stacks; then both
- * further; then a default copy is dropped; at last a default rate makes do with less time. What is
- * explicit keeps its size through all of that, and is refused with the numbers where it does not
- * fit. Numbers are bounded by their types' use: a period of at least 1 ns, records of 16 bits and
- * CPU_LIST_LIMIT CPUs cannot overflow 64 bits.
+ * Computes the sizes of the rings. A sample ring holds about RING_TIME_NS of samples of the largest
+ * size, so that the reader may be late by that much. A copied stack always takes its full size in
+ * the ring. If all rings together are too large for the memory, they shrink in this order: the
+ * sample rings, down to RING_TIME_MIN_NS; the sideband rings, to a size that survives a storm, and
+ * a default copy, to a size that most stacks fit in; both further; a default copy is dropped; a
+ * default rate gets less time. Explicit values keep their size, and are refused with the numbers if
+ * they do not fit. No sum overflows 64 bits, with periods of at least 1 ns, records of 16-bit size
+ * and CPU_LIST_LIMIT CPUs.
  */
 #include "perf_plan.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Takes kernel records apart. A record is a header, a body that its type and the event's
- * sample_type lay out, and, unless it is a sample, a trailer with the ids (sample_id_all). The
- * trailer is found from the record's end, the body must fit in what lies before it. Invariant:
- * every byte is taken through a cursor that cannot leave the record, so a view never points outside
- * of it.
+ * Parses kernel records. A record is a header, a body whose layout depends on its type and the
+ * event's sample_type, and, unless it is a sample, a trailer with the ids (sample_id_all). The
+ * trailer is at the record's end, and the body must fit before it. Invariant: each byte is read
+ * through a cursor that cannot leave the record, so a view never points outside of it.
  *
- * A user callchain is partly what the program wrote on its stack: the kernel copies return
- * addresses without looking at them. So a word that looks like a context marker is believed before
- * the user part only, and inside of it ends the chain.
+ * The words of a user callchain are what the program had on its stack: the kernel copies return
+ * addresses unchecked. So a word that looks like a context marker is one only before the user part;
+ * inside of the user part it ends the chain.
  */
 #include "perf_record.h"
 

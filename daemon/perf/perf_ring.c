@@ -6,9 +6,9 @@
  * so a record's header never wraps; tail never passes the noted head; a record that is shown lies
  * wholly between the two; the bounce buffer holds no more than the record that is shown.
  *
- * The kernel keeps these rules, so content that breaks them means that the ring's memory cannot be
- * trusted at all: everything noted is thrown away and counted, and reading goes on behind it.
- * Parsing records and deciding when to publish are left to others.
+ * The kernel keeps these rules. If content breaks them, the ring's memory cannot be trusted: all
+ * bytes up to the noted head are dropped and counted, and reading goes on behind them. The callers
+ * parse records and decide when to publish.
  */
 #include "perf_ring.h"
 

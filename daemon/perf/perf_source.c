@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opens perf events and maps their rings. Every online CPU gets a dummy, which records what
- * processes do; those that are sampled get cpu-clock as well, which samples, and another dummy,
- * which records switches; each has a ring of its own, so that a flood of the one cannot push out
- * the others. Invariants: a struct perf_cpu in the table has all its events open and their rings
- * mapped, or none; the table has a place for every CPU of the machine, and no place changes its
- * CPU. Memory that can hold copied stacks, the rings and what their records are put together in, is
- * in no core dump.
+ * Opens perf events and maps their rings. Each online CPU gets a dummy event, for sideband. A CPU
+ * that is sampled also gets a cpu-clock event, for samples, and another dummy, for switches. Each
+ * event has a ring of its own, so that a flood of one kind of records cannot push out another.
+ * Invariants: a struct perf_cpu has all its events open and their rings mapped, or none; the table
+ * has a place for each CPU of the machine, and no place changes its CPU. Memory that can hold
+ * copied stacks (the rings, and the buffers for records that wrap) is in no core dump.
  *
- * The kernel takes the events of a CPU that goes offline away from it for good: they can still be
- * read, and nothing switches them on again. So a CPU that comes back gets new ones.
+ * When a CPU goes offline the kernel disables its events for good: they can still be read. So a CPU
+ * that comes back gets new events.
  *
- * perf_open knows the events, perf_cpu those of one CPU, and perf_plan how large rings are; reading
- * them is left to the collector.
+ * perf_open has the events' attributes, perf_cpu the events of one CPU, and perf_plan the sizes of
+ * rings. The collector reads them.
  */
 #include "perf_source.h"
 

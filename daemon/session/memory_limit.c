@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads the limits of the control groups of this process, of either kind: memory.max in the one
+ * Reads the memory limits of this process's control groups, of either kind: memory.max in the one
  * tree of all controllers, memory.limit_in_bytes in the tree of the memory controller. A group's
- * limit holds for those below it, so every folder on the way up is asked. In a container the path
- * may be one of the machine's, which is not there; the root is then the container's own.
+ * limit holds for all groups below it, so each folder on the way to the root is read. In a
+ * container the path may be one of the host's, which is not there; then the root is read, the
+ * container's own.
  */
 #include "memory_limit.h"
 

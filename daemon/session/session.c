@@ -5,10 +5,9 @@
  * is recorded and /proc is read from creation on, so the process table is whole when the first
  * sample comes.
  *
- * A stop disables the events at once, lets the collector drain the rings, makes up the books and
- * hands them to the collector, which writes them after the last names. on_stopped() is called when
- * everything that was sampled is in the trace buffer; `end` is told when it has been read, and the
- * names and the books as well.
+ * A stop disables the events at once, lets the collector drain the rings, and makes the books. The
+ * collector writes the books after the last names. on_stopped() is called when all samples are in
+ * the trace buffer, and `end` when samples, names and books have all been read.
  */
 #include "session.h"
 

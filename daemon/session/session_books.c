@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A CPU that was never online since the session was created is in no books. Counts nothing itself
- * but steal, which /proc/stat has for each CPU.
+ * Makes a session's books from the counts of the collector and the kernel. Counts only steal by
+ * itself, from /proc/stat. A CPU that was never online since the session was created is left out.
  */
 #include "session_books.h"
 
@@ -97,7 +97,7 @@ void session_books_stop(struct session_books *books)
     books->running = false;
 }
 
-/* Who tells of a CPU's idleness; static text. */
+/* The source of a CPU's idle time; static text. */
 static const char *name_idle_source(const struct perf_source *source,
                                     const struct tick_counts *ticks, const char *fallback)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A CPU is taken to be gone when sysfs says that it is offline, or when its sideband, always on,
- * has stopped: a CPU that went and came back unseen has no events either, and none of a suspended
- * machine but the first has. So nothing depends on being told: the kernel's events make it fast,
- * and where there are none one look a second does. A CPU that went lately is looked for more often:
- * what it does between its return and its new events is not seen, and each look that does not find
- * it shows that there is nothing of that yet.
+ * Notices CPUs that go offline and come back, and opens new events for those that come back. A CPU
+ * counts as gone when sysfs says that it is offline, or when its sideband, which is always on, has
+ * stopped. The latter finds a CPU that went and came back between two looks, and all CPUs but the
+ * first after a suspend. The kernel's uevents make a look happen at once; without them there is one
+ * a second. A CPU that went offline lately is looked for more often, since its tasks are not
+ * observed between its return and its new events.
  *
- * here -gone-> away -opened-> coming -replaced-> here. What cannot be opened is tried again at
- * every look, and logged once. Whatever the session's state is, the CPU's sideband is wanted;
- * whether it is sampled is the source's to know.
+ * States: here -gone-> away -opened-> coming -replaced-> here. If events cannot be opened, that is
+ * tried again at each look, and logged once. Sideband is opened in each state of the session;
+ * perf_source knows whether the CPU is sampled.
  */
 #include "session_cpus.h"
 
@@ -138,7 +138,7 @@ void session_cpus_look(struct session_cpus *cpus)
     size_t count = 0;
     struct fault ignored;
     uint64_t time_ns = clock_ns(CLOCK_BOOTTIME);
-    /* Where sysfs cannot be read, whoever opens a CPU's events is told whether it is there. */
+    /* Where sysfs cannot be read, opening a CPU's events shows whether it is online. */
     bool told = perf_machine_online(&online, &count, &ignored) >= 0;
     for (size_t i = 0; i < source->sideband_count; i++) {
         bool is_off = told && !is_online(online, count, cpus->cpus[i].cpu);
