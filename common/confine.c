@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * confine() takes a process's rights away. The order follows from what each step still needs: the
- * root needs CAP_SYS_CHROOT, the bounding set CAP_SETPCAP, the ids CAP_SETUID, and a change of ids
- * clears the parent-death signal and some flags, so those follow. Last comes the filter, a list of
- * what is allowed, in which nothing makes a path, a socket, a process or executable memory.
+ * confine() drops a process's rights. The order follows from what each step needs: chroot() needs
+ * CAP_SYS_CHROOT, the bounding set CAP_SETPCAP, the ids CAP_SETUID. A change of ids clears the
+ * parent-death signal and some flags, so those follow it. The last step is the seccomp filter, a
+ * list of allowed calls, of which none makes a path, a socket, a process or executable memory.
  *
- * The filter sees numbers, not what pointers lead to, so the one call that takes a path and must be
- * allowed (newfstatat, by which the C library does fstat()) is allowed any path. Hence the empty
- * root, where the caller may have one.
+ * The filter sees numbers, not the memory behind pointers. So the one allowed call that takes a
+ * path (newfstatat, with which the C library does fstat()) may have any path. That is why the root
+ * is empty, where the caller may change it.
  *
- * A step that only a privileged caller can do is skipped when the kernel says EPERM, because then
- * the right that it would take away is not there. Every other failure is returned.
+ * A step that only a privileged caller can do is skipped when the kernel returns EPERM, since then
+ * the process does not have that right. Each other failure is returned.
  */
 #include "confine.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One message each way. CMSG_SPACE() rounds up to words, and the kernel fills what room it is told
- * of: where that is told, one descriptor more can come than there is a place for. So CMSG_LEN() is.
+ * Sends and receives one message with descriptors. The buffer's size is given as CMSG_LEN(): the
+ * larger CMSG_SPACE() rounds up to words, and the kernel would fill that room with one descriptor
+ * more than there is a place for.
  */
 #include "descriptors.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Formats faults. Pure: no logging, no allocation; a text that does not fit is cut, never refused,
- * since an error path that can itself fail helps nobody.
+ * Formats faults. Pure: no logging, no allocation. A text that does not fit is cut, never refused,
+ * so that the error path cannot fail.
  */
 #include "fault.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A checker of JSON texts in front of cJSON, and what everybody does with the tree behind it. The
- * checker accepts exactly RFC 8259 in UTF-8, less what cJSON would misread: \u0000 (it would end
- * the string), numbers of more than 63 characters or beyond a double, and nesting deeper than the
- * caller allows. It recurses no deeper than that. Repeated members are left to
- * json_take_members(), since only it knows what the names are for.
+ * Checks JSON texts before cJSON parses them, and has common functions for cJSON's tree. The
+ * checker accepts exactly RFC 8259 in UTF-8, except texts that cJSON would misread: \u0000 (it
+ * would end the string), numbers of more than 63 characters or beyond a double, and nesting deeper
+ * than the caller allows. It recurses no deeper than that. json_take_members() refuses repeated
+ * members.
  */
 #include "json.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table is cleared with each round in which something was taken. Where users meet in it is
- * nobody's choice: the hash is seeded.
+ * Counts the steps of a round by user. The table is cleared for each round in which steps were
+ * taken. No user can choose to share a place of the table with another: the hash is seeded.
  */
 #include "round_share.h"
 

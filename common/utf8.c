@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One decoder, three writers. What is valid is as in RFC 3629: no overlong forms, no surrogates,
- * nothing above U+10FFFF. An invalid byte is replaced alone and decoding goes on at the next one.
+ * Decodes UTF-8, and cleans texts in three forms of output. Valid is what RFC 3629 allows: no
+ * overlong forms, no surrogates, nothing above U+10FFFF. An invalid byte is replaced by itself, and
+ * decoding continues at the next byte.
  */
 #include "utf8.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Cuts a byte stream into NUL-terminated messages. One buffer holds, in this order, the messages
- * already handed out (taken), the bytes already searched for a NUL (scanned), and the rest. Nothing
- * is moved while messages are handed out, and no byte is searched twice, so that the cost is linear
- * in what a peer sends, however it cuts it. Knows no JSON: what stands in a message is the
- * caller's.
+ * Splits a byte stream into NUL-terminated messages. One buffer has, in this order, the messages
+ * that were returned (taken), the bytes that were searched for a NUL (scanned), and the rest. Bytes
+ * do not move while messages are returned, and no byte is searched twice. So the cost is linear in
+ * the bytes of a peer, however it splits them. The caller parses the JSON in a message.
  */
 #include "varlink.h"
 

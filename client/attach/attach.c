@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The daemon refuses in few words, since it tells a client little of what is others'. Status is
- * everybody's, so the sentence is made of that, as it is right after the refusal.
+ * Explains why a session cannot be attached. The daemon's refusal has few details, since sessions
+ * belong to users. Status is open to all members, so the explanation comes from a Status right
+ * after the refusal.
  */
 #include "attach.h"
 
@@ -19,7 +20,7 @@ const struct verb_option attach_options[] = {
     {0},
 };
 
-/* Who has the session and since when, "root (uid 0) since 14:02:11 (12 s ago)". */
+/* The session's holder and since when, "root (uid 0) since 14:02:11 (12 s ago)". */
 #define HOLDER_BYTES (SESSION_OWNER_BYTES + SESSION_CLOCK_BYTES + 48)
 static const char *describe_holder(const struct session_status *status, char *into)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The object may come from a file that anybody wrote: members that are missing, or not numbers, are
- * printed as "-". A column that has nothing else is left out.
+ * Prints the books as a table. The object may come from any user's file: members that are missing,
+ * or not numbers, are printed as "-". A column without any number is left out.
  */
 #include "books_print.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * No tree, no allocation. Whoever prints says what stands in what; errors of the file are the
- * file's owner's to ask for.
+ * Prints JSON without a tree and without allocations. The caller keeps the nesting right, and
+ * checks the stream for errors.
  */
 #include "json_out.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * States: written beside (`temporary_path` is set), or straight. A name that exists is followed to
- * the file that it means, so a symbolic link stays one. Recordings tell what a machine runs: a new
- * file is its owner's alone, and one that is replaced keeps its mode.
+ * Writes an output file. The bytes go to a file beside it (`temporary_path` is set), which is
+ * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, so
+ * it stays a link. Recordings show what a machine runs, so only the owner can read a new file; a
+ * file of the caller's own that is replaced keeps its mode.
  *
- * With a tag the file beside bears a name that a later run finds, and that tells how much of it
- * counts (partial.h). A compressed one is a gzip member from mark to mark.
+ * With a tag the file beside has a name that a later run finds, and that says how much of it counts
+ * (partial.h). A compressed one is a gzip member from mark to mark.
  */
 #include "output.h"
 

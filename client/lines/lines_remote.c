@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The client library is loaded when it is first wanted: it brings a whole HTTP client along, which
- * no other verb needs. It calls back about once a second whatever the network does, and that is
- * where a silent server is given up: the library's own limit begins with the first byte. Only the
- * library can tell whose call it is, hence the look-up of a function in the midst of one.
+ * Fetches debug files from debuginfod servers. The client library is loaded when it is first
+ * needed, since it loads a whole HTTP client, which no other verb needs. The library calls back
+ * about once a second; the callback gives up a silent server, since the library's own limit begins
+ * with the first byte. The callback finds its data through a function of the library, which is
+ * looked up there.
  */
 #include "lines_remote.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A scope takes an address if the scope around it has it, and no other within that has taken it
- * before: the first of two that overlap wins, as in libdw's own dwarf_getscopes(). A function is
- * looked into only when it holds a wanted address, so the time goes with the functions that were
- * sampled, and the rest of a unit costs a look at each entry.
+ * Finds the scopes of addresses in a unit. A scope has an address if the scope around it has it,
+ * and no earlier scope in that one does: the first of two that overlap wins, as in libdw's
+ * dwarf_getscopes(). The walk enters a function only if it has a wanted address. So the time
+ * depends on the functions that were sampled, and other entries cost one look each.
  *
- * The tree is walked with a stack of bounded depth, siblings only ever forward, and every step is
- * paid for from `work_left`: entries that lead in circles, or ranges that are shared out over and
- * over, end the walk.
+ * The walk has a stack of bounded depth, goes to later siblings only, and counts each step against
+ * `work_left`. So it ends for entries in circles, and for ranges that many scopes share.
  */
 #include "lines_scopes.h"
 

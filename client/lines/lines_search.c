@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * lines_search() tries one path after the other. Paths come from the recording, and names of
- * further files from files, so they may lead to anything: regular_file_open() opens none but
- * regular files, and a child looks into them. Of each only the build-id is believed. A file that
- * needs another (dwz) is nothing without it.
+ * lines_search() tries the possible paths of a debug file in turn. Paths come from the recording,
+ * and names of further files from files, so they may lead anywhere: regular_file_open() opens only
+ * regular files, and a child parses them. A file counts only if its build-id is right. A file that
+ * needs another one (dwz) counts only with it.
  */
 #include "lines_search.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * lines_worker starts profctl anew, asks it, and waits for answers until a time limit. A child that
- * breaks the protocol, or is late, is killed. It is waited for, for a moment only: a process that
- * reads from a filesystem which hangs dies when that lets go of it.
+ * lines_worker starts profctl anew as a child, sends it requests, and waits for answers up to a
+ * time limit. A child that breaks the protocol, or is late, is killed. The wait for its end is
+ * short: a process that reads from a hanging filesystem ends only when the filesystem answers.
  */
 #include "lines_worker.h"
 

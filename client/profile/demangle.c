@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the encodings mean is libiberty's to know; here is what keeps foreign names from hurting. It
- * bounds its recursion itself, but not its output: a name can refer to its own parts, and each
- * reference to a part that refers doubles what comes out. So it hands its output over piece by
- * piece, and when there is too much of that it is left by a jump. What it had allocated then is
- * lost, at most a few pages for each of a few names.
+ * Demangles names with libiberty, within bounds, since names are foreign. libiberty bounds its
+ * recursion, but not its output: a name can refer to its own parts, and each reference to a part
+ * with references doubles the output. So it passes its output on in pieces; after too many bytes a
+ * longjmp leaves it. Its allocations are lost then, at most a few pages for each of a few names.
  */
 #include "demangle.h"
 

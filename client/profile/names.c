@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One array, sorted by segment, process, thread, time and order in the file, and a binary search
- * for the last name that is not after what is asked for.
+ * Finds a task's name at a time: one array, sorted by segment, process, thread, time and order in
+ * the file, and a binary search for the last name that is not later.
  */
 #include "names.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which session a segment belongs to is known when it ends, since its records come in any order.
- * Sums go over the members that are there: what a newer version counts adds up as well.
+ * Adds up the books of a recording's segments. The session of a segment is known only at its end,
+ * since its records may have any order. All members that are there are added, also counters of a
+ * newer version.
  */
 #include "recorded_books.h"
 

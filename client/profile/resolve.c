@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An address becomes a frame by way of the mapping that held it at the sample's time and the
- * function that holds it there. A return address may be the first byte of the next function, so
- * callers are looked up one byte lower; what is printed is the address itself. Kernel stacks are
- * everybody's: they are looked up in the mappings of pid 0. Where debugging information is at hand,
- * an address becomes as many frames as functions were inlined there and one more; the last keeps
- * the name that the recording has for it.
+ * Resolves addresses to frames: finds the mapping that had the address at the sample's time, and
+ * the function in it. A return address may be the first byte of the next function, so callers are
+ * looked up one byte lower; reports print the address itself. Kernel stacks are the same for all
+ * processes: they are looked up in the mappings of pid 0. With debugging information, an address
+ * becomes a frame for each function that was inlined there and one more; the last one keeps the
+ * recording's name.
  *
- * Stacks repeat, and addresses repeat in stacks, so the answer for each is kept, with the times
- * between which no Mmap record changes it: of stacks in `chains`, of what they share in `rests`,
- * of addresses in `cache`.
+ * Stacks repeat, and so do addresses in stacks. So results are cached, with the times between which
+ * no Mmap record changes them: those of stacks in `chains`, of their common ends in `rests`, of
+ * addresses in `cache`.
  */
 #include "profile.h"
 

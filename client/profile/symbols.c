@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * JSON's numbers are doubles, exact to 2^53, hence the texts for what is above. Overlapping
- * functions are the writer's to avoid: a lookup sees the last one that begins at or before the
- * address, and no other.
+ * The functions of the modules of a recording. JSON's numbers are doubles, exact to 2^53, so larger
+ * addresses are texts. The writer avoids functions that overlap: a lookup finds only the last one
+ * that begins at or before the address.
  */
 #include "symbols.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The daemon gives each piece until it is acknowledged, which the next Read does; before that the
- * piece is in the file, the file on the disk, and its name tells the piece's sequence. So whatever
- * ends this program, the same command goes on where it was: what its file holds is acknowledged
- * first, what it does not hold comes once more.
+ * Reads a session's data into a file, and loses none of it when the program is interrupted. The
+ * daemon repeats each piece until it is acknowledged, which the next Read does. Before that the
+ * piece is on the disk, and the file's name has the piece's sequence number. So the same command
+ * continues after any interruption: it acknowledges the pieces that its file has, and gets the
+ * others again.
  *
- * Of a session that runs, it reads until nothing is ready after the first sample, but on a disk
- * that is slower than the session no more than the daemon can have held when the reading began; of
- * one that has stopped, all.
+ * From a running session, it reads until nothing is ready after the first sample. If the disk is
+ * slower than the session, it reads at most what the daemon can have held at the beginning. From a
+ * session that has stopped, it reads all.
  */
 #include "read.h"
 

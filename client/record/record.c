@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The order of things: the file is opened first, so that nothing is sampled in vain; the command is
- * forked before the session, whose target it is, and let go when sampling has begun; what is ready
- * is fetched all the while, and all the rest after Stop. Whatever fails after the first byte came,
- * the bytes stay in a file whose name is told.
+ * Records a session, of a command or of the machine. The order: the file is opened first, so that a
+ * mistake there costs no samples; the command is forked before the session, since it is its target,
+ * and executed when sampling has begun; data is fetched meanwhile, and the rest after Stop. If
+ * anything fails after the first byte, the bytes stay in a file whose name is printed.
  */
 #include "record.h"
 
@@ -35,7 +35,7 @@
 
 struct recording {
     const struct record_request *request;
-    FILE *messages; /* borrowed: stdout, or stderr where that is somebody else's */
+    FILE *messages; /* borrowed: stdout, or stderr where stdout is the recording's or command's */
     int signals_fd; /* borrowed */
     struct record_child child;
     struct output *output;
@@ -214,7 +214,7 @@ static bool wait_for_end(struct recording *recording, uint64_t wait_ms)
     return record_signals_read() || record_child_has_ended(&recording->child);
 }
 
-/* Fetches until the time is over, or somebody or the session itself ends the recording. */
+/* Fetches until the time is over, a signal ends the recording, or the session ends. */
 static int sample(struct recording *recording)
 {
     uint64_t end_ns = recording->request->duration_ns == 0

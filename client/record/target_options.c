@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each element is shown to the parser of session configs as soon as it is read, so that what is
- * wrong with it is said in the parser's words and of the option. How many there may be is for the
- * config as a whole. User names are looked up here, where they mean what the caller means.
+ * Makes targets of a session config from options. The parser of session configs checks each element
+ * at once, so that an error has the parser's words and names the option. The config as a whole
+ * bounds their number. User names are looked up here, since the daemon may have other users.
  */
 #include "record.h"
 

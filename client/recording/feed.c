@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A window of 1 MiB. What is left of it after its whole records moves to its front, so records stay
- * 8-byte aligned; a record that does not fit it is refused (the longest that we write has 32 KiB).
+ * Reads a recording through a window of 1 MiB. Bytes behind its last whole record move to its
+ * front, so records stay 8-byte aligned. A record that does not fit the window is refused (the
+ * longest that the daemon writes has 32 KiB).
  */
 #include "recording.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where the bytes come from: a descriptor or memory, and through zlib where they are compressed.
- * Several gzip members after one another are one stream, as for gzip itself. What the bytes are is
- * the feed's to see.
+ * Reads bytes from a descriptor or memory, through zlib where they are compressed. Several gzip
+ * members in a row are one stream, as for gzip itself. The feed interprets the bytes.
  */
 #include "recording.h"
 

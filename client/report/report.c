@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A row is told apart by a key, which is interned, so the number of a key is the number of its row.
- * Functions and modules are counted once per different chain of frames, processes and threads once
- * per sample.
+ * Counts samples into the rows of a report. A row has a key, which is interned, so the number of a
+ * key is the number of its row. Functions and modules are counted once for each different chain of
+ * frames, processes and threads once for each sample.
  */
 #include "report.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Loading with words: what is cut off is still shown, as `gzip -d` does, but it is no success.
+ * Loads a recording and prints its warnings. A recording that is cut off is still shown, as `gzip
+ * -d` does, but the exit status is that of a failure.
  */
 #include "load.h"
 

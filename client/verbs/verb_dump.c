@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `profctl dump`: every record of a recording as it stands there, one after the other; nothing is
- * looked up and nothing is held in memory.
+ * `profctl dump`: prints each record of a recording in the order of the file, without look-ups and
+ * without keeping records in memory.
  */
 #include "dump.h"
 #include "load.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `profctl start`: a detached session, which goes on without this program. One that cannot be
- * started is closed again.
+ * `profctl start`: starts a detached session, which continues without this program. If starting
+ * fails, the session is closed again.
  */
 #include "attach.h"
 #include "cleanup.h"

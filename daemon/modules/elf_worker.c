@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The daemon's side of the worker: starts it, sends a question, takes the answer, ends it. Whatever
- * comes from the worker may have been written by someone who took it over with a hostile file, so
- * an answer counts only if it is the one that was asked for, if our memfd is sealed by then, and
- * holds a table that passes its check. Anything else ends the worker and looks to the caller as if
- * it had died.
+ * The daemon's side of the worker: starts it, sends a request, takes the answer, ends it. A hostile
+ * file may have taken the worker over, so an answer counts only if it belongs to the request, if
+ * the daemon's memfd is sealed by then, and if it has a table that passes its check. Any other
+ * answer ends the worker, and the caller sees a worker that died.
  *
- * A descriptor that comes from the worker may be one whose closing never returns: a user's file,
- * which it was handed. So a message that carries any is not taken out of the socket, and the socket
- * that holds it is closed elsewhere.
+ * A descriptor from the worker may be one whose close never returns: a user's file, which the
+ * worker was given. So a message with a descriptor is not taken out of the socket, and the socket
+ * is closed on another thread.
  *
- * Nothing here blocks but the start, which waits a moment for the new process, and
- * elf_worker_free(), which does for the dead one. Where the new process is late the worker is used
- * all the same: what is sent to it waits in its socket. Belongs to
- * one thread, and that one must live as long as the worker: it is told to die with it.
+ * Two calls block: the start waits a moment for the new process, and elf_worker_free() for the dead
+ * one. If the new process is late, requests wait in its socket. All calls belong to one thread,
+ * which must live as long as the worker: the worker's parent-death signal is bound to it.
  */
 #include "elf_worker.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Distributions split the symbols off their programs, and install them below /usr/lib/debug under
- * the program's build-id. That id is read by the worker from the program and may be any bytes, so
- * of it only digits come into a path. Who takes another program's build-id gets names for his own
- * frames: the table is made for the one file that was asked about.
+ * One load of a file, and the path of its debug file. Distributions strip their programs, and
+ * install the symbols below /usr/lib/debug under the program's build-id. The worker reads that id
+ * from the program, so it may be any bytes: only its hexadecimal digits become part of a path. A
+ * program with another program's build-id gets that program's names for its own frames only, since
+ * a table belongs to one file.
  */
 #include "module_load.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One component at a time: before a name is looked up, the guard is asked for the filesystem of the
- * folder in which it stands, which is known by then. So a path that crosses a dead mount on its way
- * is given up before it, wherever it leads, and a thread that hangs is known to hang on the right
- * filesystem.
+ * Opens a path one component at a time. Before each component is looked up, the guard is asked
+ * about the filesystem of its folder, which is known by then. So a path that crosses a dead mount
+ * is given up before the mount, and a thread that hangs is known to hang on that filesystem.
  *
- * What was walked is also kept as text without links, for "..", which must not leave the root.
+ * The path so far is also kept as text without links, for "..", which must not leave the root.
  */
 #include "module_path.h"
 

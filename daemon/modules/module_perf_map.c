@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Perf maps, and jitdumps, which say the same with times.
+ * Opens perf maps, and jitdumps, which have the same contents with times.
  *
- * A jitdump is a file that the process maps to be found by, so it is proved as every mapped file
- * is; but it tells only of the process whose pid it is named by, which its children are not.
+ * A process maps its jitdump so that profilers find it, so its identity is proved as that of each
+ * mapped file. It is valid only for the process whose pid is in its name, not for its children.
  *
- * A perf map is found by its name alone, which anyone may take first in a folder for everybody. So
- * it must be the process's own: a regular file and no link to one, of the uid as which the process
- * makes files. What a process leaves behind is read once more, to know what it has added since: if
- * it is the same file, whose owner has been proved.
+ * A perf map is found by its name alone, in a folder in which any user may take that name first. So
+ * it must belong to the process: a regular file, not a link, of the uid with which the process
+ * makes files. After a process has exited its map is read once more, for the functions that were
+ * added since, if it is still the file whose owner was proved.
  */
 #include "module_search.h"
 
@@ -142,7 +142,7 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
     }
-    /* A second name of a file of that user may be the work of another one, who cannot read it. */
+    /* Another user, who cannot read the file, may have made a second name of it. */
     if (fstat(fd, &status) < 0 || status.st_nlink > 1) {
         return MODULE_FAILURE_IDENTITY;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rules for two workers, of which each is blind to what it reads: how long it takes is known only
- * afterwards, so time alone decides what is slow.
+ * Decides which of the two workers reads a file. How long a file takes is not known before, so only
+ * the time that it has taken decides that it is slow.
  */
 #include "module_workers.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One pass over mountinfo for each question: the list changes at any time, and only a mount that
- * somebody holds keeps its id. A line is
- *   ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS
- * and no field has a space in it.
+ * Looks mounts up in mountinfo, in one pass for each question: the list changes at any time, and
+ * the id of a mount that is gone is used again. A line is ID PARENT MAJOR:MINOR ROOT MOUNT-POINT
+ * OPTIONS [TAG]... - TYPE SOURCE OPTIONS and no field has a space in it.
  */
 #include "mount_table.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A ring, searched from end to end: it is asked once for each file that is read. A user who fills
- * it with files of its own makes the daemon forget what it knew of others' slow files, and gains
- * nothing.
+ * Remembers files that were slow to read, in a ring. It is searched linearly, once for each file
+ * that is read. A user can evict other users' entries with slow files of its own, and gains nothing
+ * by it.
  */
 #include "slow_files.h"
 

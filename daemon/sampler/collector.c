@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The thread around drain.c: when a round is due, and what becomes of what the main thread asked
- * for. All that both threads touch is in the mailbox, the rest is this thread's alone. Sideband is
- * drained every 10 ms while some comes, so that short processes are known while they live, else
- * every 25 ms, since a round costs about 50 us; samples every 100 ms, or as soon as a ring is a
- * quarter full.
+ * The collector thread: decides when a round of drain.c is due, and carries out the main thread's
+ * requests. Data of both threads is in the mailbox; all else belongs to this thread. Sideband is
+ * drained every 10 ms while records arrive, so that short processes are read while they live. Else
+ * it is drained every 25 ms, since a round costs about 50 us. Samples are drained every 100 ms, or
+ * as soon as a ring is a quarter full.
  */
 #include "collector.h"
 
@@ -161,7 +161,7 @@ static void try_finish(struct collector *collector, uint64_t time_ns)
     }
 }
 
-/* So that a session that is started at once knows who was there before it. */
+/* So that a session that is started at once knows the processes that were there before it. */
 static void end_first_walk(struct collector *collector)
 {
     drain_prefetch(collector->drain);

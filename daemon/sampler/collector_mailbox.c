@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Requests, CPUs and books one way, events, counts and CPUs that were replaced the other. Who puts
- * something in wakes the other thread by its eventfd; who takes it takes all that there is at one
- * moment, so that a CPU's loss is never seen after what takes its place.
+ * Carries requests, CPUs and books from the main thread to the collector, and events, counts and
+ * CPUs that were replaced back. Putting wakes the other thread by its eventfd. Taking takes all
+ * that is there at one moment, so that a CPU's loss is never seen after its replacement.
  */
 #include "collector_mailbox.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A uevent is text: "online@/devices/system/cpu/cpu1", a NUL, and variables, which nobody reads
- * here. Those of CPUs are told by their path. Only the kernel's own group is listened to, into
- * which nobody without rights over the network namespace can write.
+ * Receives the kernel's uevents of CPUs. A uevent is text: "online@/devices/system/cpu/cpu1", a
+ * NUL, and variables, which are ignored. Uevents of CPUs are recognised by their path. Only the
+ * kernel's group is joined; writing to it requires rights over the network namespace.
  */
 #include "cpu_events.h"
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two tables under one key, (tid, cookie). Chains lie one behind the other in an arena; those that
- * stay are moved to its start at the end of a round, so it touches only as much memory as two
- * rounds need. Entries of a chain may be any words of a stack: the arena is in no core dump, and
- * what is dropped is wiped. What waits lies in a pool of slots, each in its bucket's list and in
- * its CPU's, which goes by age. Invariant: a CPU's list holds at most DEFERRED_MATCH_OPEN_MAX
- * slots, and a slot is in exactly one bucket or free.
+ * Matches samples and the chains that arrive later, by two tables with the same key, (tid, cookie).
+ * Chains are in an arena. At the end of a round those that stay move to its start, so only as much
+ * memory is touched as two rounds need. Entries of a chain may be any words of a stack: the arena
+ * is in no core dump, and dropped chains are wiped. Samples that wait are in a pool of slots, each
+ * in its bucket's list and in its CPU's, which is in the order of age. Invariant: a CPU's list has
+ * at most DEFERRED_MATCH_OPEN_MAX slots, and a slot is in exactly one bucket or free.
  *
- * Whoever calls applies what is told beside samples up to a moment first, and then the samples up
- * to that moment: so when a round ends, the samples of a chain that is here have come, but for
- * those whose time was taken a little later than the chain's. For these a chain stays another
- * round.
+ * The caller applies sideband up to a moment first, and then the samples up to that moment. So at
+ * the end of a round a chain's samples have been seen, except those whose time is a little later
+ * than the chain's. For these a chain stays another round.
  */
 #include "deferred_match.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Between the table that matches (deferred.h) and the trace, which draws the ids and keeps room for
- * completions. A sample whose stack is known when it is handled needs no id, and goes the way of
- * all samples: that is most of them, since the kernel walks the stack as the task returns to its
- * program, and the round in which a sample is handled comes later. What is left are samples of
- * tasks that stayed in the kernel.
+ * Writes samples whose chains the kernel delivers later: connects deferred_match with the trace,
+ * which draws the ids and keeps room for completions. A sample whose chain has arrived when it is
+ * handled needs no id, and is written as any other. That is most of them: the kernel walks the
+ * stack when the task returns to its program, and the round that handles the sample is later.
+ * Partials and completions are for samples of tasks that stayed in the kernel.
  *
- * Every id that is opened is closed, with a stack or with the reason why there is none.
+ * Each id that is opened is closed, with a stack or with the reason why there is none.
  */
 #include "deferred_write.h"
 

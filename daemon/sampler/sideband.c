@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An arena of record bytes and an array of entries that point into it. Sorting first drops what has
- * been handed out and moves what is left to the arena's start, so both touch only as much memory as
- * waits. Records of deferred user chains are words of stacks: the arena is in no core dump, and
- * what is dropped is wiped.
+ * Queues sideband records in the order of time: an arena of record bytes, and an array of entries
+ * that point into it. Sorting first drops the records that were taken and moves the others to the
+ * arena's start, so only the memory of waiting records is touched. Records of deferred user chains
+ * have words of stacks: the arena is in no core dump, and dropped records are wiped.
  */
 #include "sideband.h"
 

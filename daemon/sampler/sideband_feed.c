@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The rings of sideband are emptied into one queue, which is applied in the order of time as far as
- * it is asked to be. What was lost on the way makes everything doubtful until the process forks,
- * executes or is read anew. What /proc says comes from proc_feed.c, later than it is asked.
+ * Moves the sideband of all rings into one queue, and applies it to the process table in the order
+ * of time. After a loss all processes are doubtful until they fork, execute or are read anew.
+ * Readings of /proc come from proc_feed.c, some time after their request.
  */
 #include "sideband_feed.h"
 

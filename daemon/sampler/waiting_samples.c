@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A ring of entries of different sizes, each whole: what does not fit before the end of the memory
- * begins at its start again, and `wrap` says where the entries before it end. Entries are released
- * in any order; their room comes free with that of the oldest. One process with deep stacks in
- * files that take long must not drive out the samples of all others, so each has its share.
+ * Keeps samples that wait, in a ring of entries of different sizes. An entry is never split: one
+ * that does not fit before the end of the memory begins at its start, and `wrap` is where the
+ * entries before it end. Entries are released in any order; their room is free when all older ones
+ * are released. Each process has a share, so that one with deep stacks in slow files cannot evict
+ * the samples of all others.
  */
 #include "waiting_samples.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One code_file for each mapped_file with code that a frame fell in or that was prefetched. Its
- * ticket is held for as long as the file is mapped, so the table it shows stays. What was refused
- * because the cache had too much to do is asked for again, once a second.
+ * Finds the rule of an address in a process. There is one code_file for each mapped_file whose
+ * table was wanted or prefetched. It holds its ticket for as long as the file is mapped, so the
+ * table stays. A request that the cache refused, because it had too much to do, is repeated once a
+ * second.
  *
- * What was found for an address is remembered in a fixed table, one place for each hash: a process
- * gets a new generation whenever its mappings change, so what is remembered under the present one
- * holds for every sample since it began. Rules are copied there; nothing in it points anywhere. A
- * process can execute code of 64 bits and of 32: what is remembered is for the one or the other.
+ * The rules of addresses are cached in a fixed table, one place for each hash. A process gets a new
+ * generation whenever its mappings change, so a cached rule of the present generation holds for
+ * each sample since it began. Rules are copied into the cache; it has no pointers. A process can
+ * execute 64-bit and 32-bit code: a cached rule is for one of them.
  */
 #include "code_map.h"
 
@@ -100,7 +101,7 @@ static struct code_file *meet_file(const struct mapping *mapping)
     return mapping->file->code_file;
 }
 
-/* Whose account a process is on; until that is found out, it is that of all who are not known. */
+/* The account of a process; until it is known, the common one of all unknown processes. */
 static uint32_t process_account(const struct process *process)
 {
     return process->owner_known ? process->owner : UINT32_MAX;

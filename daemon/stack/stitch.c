@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Of each thread the newest whole stacks are kept, in a table with one place for each hash of a
- * thread: two busy threads on one place forget each other's, which costs completed stacks, never a
- * wrong one. Several are kept because a thread comes and goes between a few ways, and because they
- * contradict each other where the way to a place has changed: then nothing is completed.
+ * Keeps the newest whole stacks of each thread, in a table with one place for each hash of a
+ * thread. Two busy threads with the same place evict each other's stacks: then fewer stacks are
+ * completed, and none wrongly. Several stacks are kept, since a thread alternates between a few
+ * paths. They contradict each other where the path to a place has changed: then no stack is
+ * completed.
  */
 #include "stitch.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The walk from a sampled instruction to the root of its stack. Each frame is stepped out of by the
- * rule of its code, or, where that has none, by the frame pointer; each step adds one frame, so the
- * depth bounds the walk. Where the copied bytes end, or the stack that they are of, the kernel's
- * chain goes on, on proof. Without proof the walk ends: a stack that is cut says so, a stack that
- * is wrong does not.
+ * Walks from a sampled instruction to the root of its stack. A step out of a frame uses the rule of
+ * its code, or the frame pointer if the code has no rule. Each step adds one frame, so the depth
+ * bounds the walk. Where the copied bytes end, or the stack that they are of, the kernel's chain
+ * continues the stack, on proof. Without proof the walk ends: a truncated stack is marked as such,
+ * a wrong one could not be.
  */
 #include "unwind.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A rule gives the CFA, and from it where the caller's registers were put. Only rsp, rbp and rbx
- * live on: they are what rules of callers rest on. The CFA rises with each step, but not with the
- * one out of a signal frame, since handlers have stacks of their own. Whether the return address
- * is one is left to the caller, who knows the mappings.
+ * Steps out of a frame by a rule. The rule gives the CFA, and from it the places of the caller's
+ * registers. Only rsp, rbp, rbx and the registers that the rule says are kept are known afterwards.
+ * The CFA rises with each step, except out of a signal frame, since handlers can have stacks of
+ * their own. The caller, which knows the mappings, checks the return address.
  *
- * Compilers do not describe the pops before a return: the rule still names the place on the stack,
- * which by then lies below rsp, and is in no copy; the register has its value again. A leaf that
- * saved registers in its red zone would look the same, but compilers do not do that.
+ * Compilers do not describe the pops before a return. The rule still has the register's place on
+ * the stack, which is then below rsp and in no copy; but the register has the caller's value again.
+ * A leaf that saved registers in its red zone would look the same, but compilers do not do that.
  */
 #include "unwind_cfi.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which of the two ways a sample's stack goes. The unwinder needs registers, a copied stack and a
- * process whose mappings are known. Everything else has the kernel's chain.
+ * Makes a sample's user stack: by the unwinder, or from the kernel's chain. The unwinder needs
+ * registers, a copied stack and a process whose mappings are known. Other samples have the chain.
  *
- * The kernel follows rbp without knowing what rbp holds: where code keeps data in it, the word
- * behind that data is an entry of the chain. So only code passes. The first entry is the program
- * counter; the chain ends before the first other entry that is in no executable mapping of its
- * process at that time. Without a process nothing behind the first entry passes. A mapping that the
- * process table has no place for ends a chain, too: what is not known to be code may be data.
+ * The kernel follows rbp even where code keeps data in it; then the word behind that data is an
+ * entry of the chain. So only addresses of code pass. The first entry is the program counter. The
+ * chain ends before the first other entry that is in no executable mapping of its process at that
+ * time. Without a known process, only the first entry passes. A mapping that had no room in the
+ * process table ends a chain, too: an address that is not known to be code may be data.
  */
 #include "user_stack.h"
 
