@@ -185,7 +185,7 @@ static void walk(struct collector *collector, uint64_t time_ns)
     }
 }
 
-/* Once: that a process keeps who reads about it waiting. */
+/* Reports once that a process hangs its readers. */
 static void tell_of_hang(struct collector *collector)
 {
     if (!collector->told_of_hang && drain_hung_pid(collector->drain) != 0) {

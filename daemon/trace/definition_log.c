@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define OWNERS             CAPACITY(4096)
-#define SHORT_PART         32 /* an owner who has less than this of a log left is short */
+#define SHORT_PART         32 /* an owner with less than this part of a log left is short */
 #define USEFUL_MAX(log)    ((log)->capacity_bytes / 4 * 3)
 #define NECESSARY_MAX(log) ((log)->capacity_bytes / 32 * 31)
 #define USEFUL_PARTS       2

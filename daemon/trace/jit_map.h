@@ -5,10 +5,10 @@
  * What the perf map of one process has said, and since when. A map has no times of its own: what is
  * known of a line is between which two readings it came, and what the file's time of change says.
  *
- * Who has a line has its addresses until a later line claims them. So while a map only grows, the
- * text as it was read last is enough to say who had an address at any earlier reading. A map that
- * does not begin as it did has been written anew: what it said between the two readings is lost,
- * and an epoch begins. Pure, but for the two clocks of jit_clock_look().
+ * A line has its addresses until a later line claims them. So while a map only grows, the text of
+ * the last reading also tells which line had an address at an earlier reading. A map that does not
+ * begin as it did has been written anew: what it said between the two readings is lost, and an
+ * epoch begins. Pure, but for the two clocks of jit_clock_look().
  *
  * All times are nanoseconds of CLOCK_BOOTTIME.
  */

@@ -130,7 +130,7 @@ static void keep_room(struct trace *trace, size_t room_bytes)
     }
 }
 
-/* Another log when somebody's share of this one is used up. It cannot be had as often as he likes:
+/* Begins another log when an account's share of this one is used up. It cannot be had at will:
  * all others have to be told again in it. */
 static void keep_shares(struct trace *trace)
 {
@@ -231,8 +231,9 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
     return true;
 }
 
-/* Finds out who pays for what is written of the process: once for each program in each log, since
- * no record tells of another uid. Who is gone before that is whose its parent was. */
+/* Finds the account that pays for what is written of the process: once for each program in each
+ * log, since no record reports a new uid. A process that has exited before counts as its parent's.
+ */
 static void find_owner(struct trace *trace, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;

@@ -5,7 +5,7 @@
  * is written here, since only here it is known where one begins: with each reader, and where the
  * trace opened a new log. A chunk is a copy, so that it is the same however often it is read.
  *
- * An acknowledgement goes by its number, whoever sends it: a reader that got all it wanted and went
+ * An acknowledgement counts by its number, from any connection: a reader that got all and went
  * may have left the last one to its successor.
  */
 #include "trace_cursor.h"

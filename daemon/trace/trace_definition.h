@@ -22,7 +22,7 @@ struct shown_mapping {
     uint64_t file_offset;
 };
 
-/* Under which name a mapping stands, and who pays for it. */
+/* The name of a mapping, and the account that pays for it. */
 struct definition {
     uint32_t owner;
     enum definition_log_kind kind;

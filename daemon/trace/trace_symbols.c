@@ -43,7 +43,7 @@ struct named_function {
     const char *module;
     const uint8_t *build_id;
     size_t build_id_bytes;
-    uint32_t owner; /* who pays for its line */
+    uint32_t owner; /* the account that pays for its line */
 };
 
 struct trace_symbols *trace_symbols_new(struct definition_log *log)
@@ -192,7 +192,7 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
     return scope;
 }
 
-/* Frees the scopes of a bucket that nobody uses; of the others nothing is written. */
+/* Frees the unused scopes of a bucket; the others have no symbol written. */
 static void begin_bucket(struct trace_symbols *symbols, struct symbol_scope **link)
 {
     while (*link != NULL) {
@@ -271,7 +271,7 @@ enum staging {
 /* Stages the line of one function. */
 static enum staging stage(struct trace_symbols *symbols, const struct named_function *named)
 {
-    /* A long name takes long to print: not for who has no room for it anyway. */
+    /* A long name takes long to print, so it is not printed for an account without room for it. */
     size_t least_bytes = strnlen(named->name, ESCAPED_NAME_BYTES - 1);
     if (!definition_log_may_pay(symbols->log, named->owner, DEFINITION_NAME, least_bytes)) {
         return STAGING_REFUSED;

@@ -47,7 +47,7 @@ enum collector_event {
     COLLECTOR_NOTHING,
     COLLECTOR_DRAINED,
     COLLECTOR_FINISHED,
-    COLLECTOR_HUNG, /* once: /proc of collector_hung_pid() keeps who reads it waiting */
+    COLLECTOR_HUNG, /* once: reading /proc of collector_hung_pid() hangs */
     COLLECTOR_REPLACED,
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
