@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * cJSON for texts that somebody else wrote. cJSON is lenient (control characters in strings, "01",
+ * cJSON for foreign texts. cJSON is lenient (control characters in strings, "01",
  * a NUL by \u0000, any nesting); what comes in through here is JSON to the letter, valid UTF-8, and
  * as deep as the caller allows.
  */

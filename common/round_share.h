@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * How much work one round of the collector may do of one kind, counted in steps, and who may have
- * how much of it. A round that takes long costs everybody's samples, so what is beyond it is
- * refused or left for a later round, and counted where it is. Each user may take half of what the
+ * Bounds the work of one kind in one round of the collector, counted in steps, and shares it among
+ * users. A long round costs samples of all users, so further work is refused or left for a later
+ * round, and counted there. Each user may take half of what the
  * others leave of a round (fair_share.h): a user who asks for everything leaves something to each
  * of the others.
  */
@@ -17,7 +17,7 @@
 struct round_share {
     uint32_t max; /* steps of a round */
     uint32_t taken;
-    uint32_t taken_by[ROUND_SHARE_USERS]; /* users who meet in one place share it */
+    uint32_t taken_by[ROUND_SHARE_USERS]; /* users with the same place share it */
 };
 
 /* All zero but for `max` is a round that has begun. */

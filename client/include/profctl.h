@@ -125,8 +125,8 @@ int profctl_stop(struct profctl *conn, struct profctl_fault *fault);
  *
  * The daemon keeps what it handed out until the next read, by which the caller confirms that it has
  * dealt with it. If the connection ends before that, the next reader of the session (there can be
- * one if it is detached) is given the same once more. So whoever must not lose or double anything
- * stores the bytes first, and reads again, down to 0 bytes, after.
+ * one if it is detached) gets the same once more. To lose and double nothing, a program
+ * stores the bytes first, and reads again afterwards, down to 0 bytes.
  *
  *   -EINVAL  the buffer is too small: `*ret_size_bytes` is what it takes; nothing is lost
  *   -EBADFD  this connection has no session
@@ -144,7 +144,7 @@ int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size
 int profctl_read_fd(struct profctl *conn, int *ret_fd, size_t *ret_size_bytes, bool *ret_end);
 
 /*
- * The daemon, its kernel and the session, whoever's it is: one JSON object in one line, as
+ * The daemon, its kernel and the session of any user: one JSON object in one line, as
  * `profctl status --json` prints it. `*ret_json` is returned: free().
  */
 int profctl_status(struct profctl *conn, char **ret_json);

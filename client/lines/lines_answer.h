@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The child's answers, made and checked. Whoever took the child over wrote them, so nothing in them
- * is believed before it is checked. Pure.
+ * The child's answers, made and checked. A hostile file may have taken the child over, so all of an
+ * answer is checked before use. Pure.
  */
 
 #include "demangle.h"

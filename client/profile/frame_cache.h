@@ -4,8 +4,8 @@
 /*
  * What addresses of processes turned out to be: an address is in many stacks, and its frames are
  * the same in all of them until an Mmap record changes what the process has there. Each entry has
- * the times between which it holds; whoever asks for another time finds out anew, and the entry is
- * that of the newer answer.
+ * the times between which it holds; a look-up for another time resolves the address anew, and
+ * replaces the entry.
  */
 
 #include "mappings.h"

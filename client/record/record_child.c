@@ -75,7 +75,7 @@ int record_child_release(struct record_child *child)
 {
     int why = 0;
     ssize_t got = 0;
-    /* A child that somebody ended while it waited is found by record_child_has_ended(). */
+    /* A child that a signal ended while it waited is found by record_child_has_ended(). */
     if (write(child->go_fd, "g", 1) == 1) {
         do {
             got = read(child->end_fd, &why, sizeof why);

@@ -17,7 +17,7 @@
 
 #define CONFIG_BYTES_MAX ((size_t)65536)
 
-/* A name that somebody else wrote, fit to be shown: printable ASCII, cut, and not empty. */
+/* A foreign name, fit to be shown: printable ASCII, cut, and not empty. */
 struct shown_name {
     char text[40];
 };

@@ -39,8 +39,8 @@ struct module_guard {
     /* Before the memory of a process is looked at, which it can keep locked; false: do not. */
     bool (*process)(int32_t pid, uint64_t start_time_ns, void *userdata);
     void *userdata;
-    /* Go by paths on local filesystems only (mount_table.h), and look at nobody's memory: nothing
-     * on that way waits for a user. */
+    /* Use paths on local filesystems only (mount_table.h), and no process's memory: then no step
+     * waits for a user. */
     bool is_careful;
 };
 
@@ -92,7 +92,7 @@ enum module_failure module_file_open_jitdump(const struct module_query *query,
 
 /*
  * Opens a path in the machine's root, or else our own, a symbolic link to a file there too, if
- * nobody but root can have written it: for files that the machine itself keeps for all. Returns as
+ * only root can have written it: for files that the machine itself keeps for all. Returns as
  * above.
  */
 enum module_failure module_file_open_own(const char *path, const struct module_guard *guard,

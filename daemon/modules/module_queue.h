@@ -15,7 +15,7 @@
 #include "elf_worker.h"
 #include "module_file.h"
 
-#define MODULE_QUEUE_USERS_MAX 1024 /* who are remembered although nothing of theirs waits */
+#define MODULE_QUEUE_USERS_MAX 1024 /* users without waiting loads whose time is remembered */
 
 /* A file of which a table is wanted, and the tickets and claims for it. */
 struct module_load {

@@ -27,7 +27,7 @@ struct module_worker {
     uint64_t restart_delay_ns;
     uint64_t restart_ns; /* not before */
     uid_t uid;           /* for whom it reads, or read last */
-    uid_t author;        /* whose files it may have been taken over by; 0: nobody's */
+    uid_t author;        /* the user whose files may have taken it over; 0: none */
     uint64_t restart_count;
     uint64_t renewal_count;
 };

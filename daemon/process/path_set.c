@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A hash table that doubles when it is full. Who chooses paths so that they meet in one bucket
- * would slow down the telling of his own mappings, so the hash is seeded.
+ * A hash table of paths that doubles when it is full. The hash is seeded, so that no user can
+ * choose paths that share a bucket and slow the daemon down.
  */
 #include "path_set.h"
 

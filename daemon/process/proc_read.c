@@ -4,8 +4,8 @@
  * Reads /proc/PID/{stat,status,task/TID/comm,maps,cgroup}. A process's folder is opened once and
  * all is read beneath it, so nothing of another process with the same pid can slip in; its stat is
  * read before and after, so a reading that an exec cuts in two shows. One open maps file belongs to
- * one address space and never mixes two. stat and status wait for nobody, and say before the rest
- * whose process it is.
+ * one address space and never mixes two. Reading stat and status never
+ * hangs, and shows before the rest which user the process belongs to.
  *
  * Every text has a bound; a longer one is cut at its last whole line. What was read is packed into
  * one piece of memory, the executable mappings alone, so that what waits to be told is small.

@@ -49,7 +49,7 @@ int32_t collector_mailbox_hung_pid(struct collector_mailbox *mailbox);
 /* What the main thread has left since the last time. */
 struct collector_mail {
     unsigned requests;             /* of enum collector_request */
-    char *books_json;              /* with COLLECTOR_FINISH; taken by who takes the mail */
+    char *books_json;              /* with COLLECTOR_FINISH; the taker frees it */
     uint64_t names_limit_ns;       /* with COLLECTOR_FINISH */
     const bool *lost;              /* for each CPU with sideband; until the next mail is taken */
     struct perf_opening *openings; /* taken; those of CPUs that are lost, or were */

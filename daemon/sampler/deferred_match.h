@@ -27,7 +27,7 @@ struct deferred_match_chain {
     int32_t tid;
     uint64_t cookie;
     uint64_t exec_ns;       /* the last exec of its process before it; 0: none is known */
-    bool expected;          /* samples of its task are kept, so somebody should ask for it */
+    bool expected;          /* samples of its task are kept, so one should match it */
     const uint64_t *frames; /* leaf first */
     size_t count;
 };

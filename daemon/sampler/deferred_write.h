@@ -34,8 +34,8 @@ struct deferred_write *deferred_write_free(struct deferred_write *late);
 
 /*
  * A user chain of PERF_KIND_DEFERRED_CALLCHAIN (borrowed), when all sideband before it is applied.
- * Unless it is `expected`, samples of its task are not kept, and it is not counted when nobody asks
- * for it.
+ * Unless it is `expected`, samples of its task are not kept, and it is not counted when no sample
+ * matches it.
  */
 void deferred_write_add(struct deferred_write *late, const struct perf_record *record,
                         bool expected);

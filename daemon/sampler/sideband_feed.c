@@ -440,8 +440,8 @@ size_t sideband_feed_waiting(const struct sideband_feed *feed)
     return sideband_count(feed->sideband);
 }
 
-/* Whether all processes are to be asked whose they are: so many are charged to root that one found
- * no place, and some may be of users who logged in since. */
+/* True when the owners of all processes are to be read again: an entry charged to root found no
+ * place, and some processes charged to root may be of users that logged in since. */
 static bool owners_are_due(struct sideband_feed *feed)
 {
     if (feed->reached_ns < feed->next_owners_ns ||

@@ -99,9 +99,10 @@ static bool has_no_stack(const struct perf_sample_view *view, const struct sampl
     return sample->kernel_mode && view->user_stack != NULL && view->user_stack_bytes == 0;
 }
 
-/* A stack that reaches its root helps those of its thread that do not. Not so where it goes over to
- * another one: who asked for what is done there is not told by where it is done. `generation` is
- * that of the process and of the task's word size, so that stacks of both sizes never mix. */
+/* Remembers a stack that reaches its root, to stitch truncated stacks of its thread. A stack that
+ * continues on another one is left out: its place there does not determine its callers.
+ * `generation` is that of the process and of the task's word size, so that stacks of both sizes
+ * never mix. */
 static void stitch_stack(struct user_stack *stack, uint64_t generation, int32_t tid,
                          struct unwind_result *result)
 {

@@ -4,11 +4,10 @@
  * Two bounds: what only makes a sample readable (mappings, names of functions) ends at three
  * quarters of a log, so that what a sample cannot do without always has the last one; and that ends
  * before what is kept for the books, and for lines that were paid for. Of the first an owner has
- * half of what everything else leaves, of the second a fourth: who has used up the one still has
- * the other.
+ * half of what everything else leaves, of the second a fourth: an owner that has used up the one
+ * still has the other.
  *
- * Owners that meet in one place of the table share it. Where they meet nobody knows: the hash is
- * seeded.
+ * Owners with one place of the table share it. No owner can choose its place: the hash is seeded.
  */
 #include "definition_log.h"
 

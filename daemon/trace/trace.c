@@ -15,8 +15,8 @@
  * been written of a process, a mapping, a function holds for the log of that time. This is done
  * between samples, when all that were gathered are in their lanes, if possible at a moment when no
  * file is being read, so that what is learnt of a file goes to the same log as the samples that
- * fell in it. Samples are shown to the reader when the files they fell in have been read: whoever
- * reads only a part has the names for it.
+ * fell in it. Samples are shown to the reader when the files they fell in have been read: a reader
+ * of a part has the names for it.
  */
 #include "trace.h"
 
@@ -257,8 +257,8 @@ static void find_owner(struct trace *trace, struct process *process)
 }
 
 /*
- * Everything that the sample refers to. False when there is no room; `*ret_known` says whether
- * somebody knows what its own address belongs to.
+ * Writes all definitions that the sample refers to. False when there is no room; `*ret_known` is
+ * true when the mapping or function of its own address is known.
  */
 static bool define_sample(struct trace *trace, const struct sample *sample, struct process *process,
                           bool *ret_known)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A group of one is one record without an id. Any other is partials, each saying when, who, where
- * in the kernel, and its own innermost user frames, and then the completion with the rest of the
- * stack. They are encoded one behind the other and put at once, so no partial is ever without its
- * completion; one whose completion is not known yet has room kept for it.
+ * A group of one is one record without an id. Any other is partials, each with its time, task,
+ * place in the kernel, and its own innermost user frames, and then the completion with the rest of
+ * the stack. They are encoded one behind the other and put at once, so no partial is ever without
+ * its completion; one whose completion is not known yet has room kept for it.
  *
  * An id is cpu << 48 | n, n counting up from 1: it is drawn for a group and never comes again,
  * whatever becomes of the group.

@@ -3,8 +3,8 @@
 /*
  * A name in the file holds from its time on until a record says otherwise. So what was sampled
  * since a reading (`pieces`) is compared with the next one: a function that has lost its addresses
- * meanwhile is hidden from the earlier reading on, until the time since which the later one knows
- * who is there.
+ * meanwhile is hidden from the earlier reading on, until the time since which the later one
+ * knows the function that is there.
  *
  * A line is a key of what has been written: a function in its region, a region, a noted address. A
  * process may note many addresses and choose their names, so what a reading brings is gone through

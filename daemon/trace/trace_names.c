@@ -110,9 +110,9 @@ bool trace_names_begin(struct trace_names *names, uint32_t log_number)
 }
 
 /*
- * What a task is called at a time. Who has no name is written as such, so that no older name of its
- * ids, of somebody else perhaps, shows through; in a gap between names, anew for each time: what
- * was written before may be of any time in it.
+ * Writes the name of a task at a time. A task without a name is written as such, so that no older
+ * name of its ids, perhaps of another task, shows through. In a gap between names that is written
+ * anew for each time, since what was written before may be of any time in it.
  */
 static bool write_task(struct trace_names *names, struct process *process, struct thread *thread,
                        int32_t tid, uint64_t time_ns)

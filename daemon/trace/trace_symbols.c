@@ -106,9 +106,9 @@ static struct symbol_scope *find_named(const struct trace_symbols *symbols,
     return other;
 }
 
-/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. Who
- * has the name knows how far the numbers have gone: thousands of copies of a file are numbered in
- * as many steps. */
+/* Chooses the scope's name: as wanted, or numbered when another file with its build-id has it. The
+ * scope that has the name knows how far the numbers have gone: thousands of copies of a file are
+ * numbered in as many steps. */
 static void choose_name(const struct trace_symbols *symbols, struct symbol_scope *scope)
 {
     memcpy(scope->name, scope->wanted_name, sizeof scope->name);

@@ -4,8 +4,8 @@
 /*
  * Function names on their way into the file: each once in a log for each module name that it is
  * known by. A scope is one file (by identity) under one module name; no two files of a log share a
- * (build-id, module name), so that a file which lends itself another's build-id and path names
- * nobody else's frames.
+ * (build-id, module name), so that a file with another's build-id and path names only its own
+ * frames.
  */
 
 #include "definition_log.h"

@@ -3,9 +3,9 @@
 
 /*
  * What debugging information says of the addresses of a recording: which functions were inlined
- * there, and the lines. It is empty unless somebody asks: with `is_wanted` resolve_samples() adds
- * the addresses that it meets; whoever knows more of them gives them chains; then
- * resolve_samples() makes frames of these.
+ * there, and the lines. With `is_wanted`, resolve_samples() adds
+ * the addresses of samples; the reader of debugging information gives them chains; then
+ * resolve_samples() makes frames of these. Else it is empty.
  */
 
 #include "intern.h"

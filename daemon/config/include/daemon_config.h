@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the administrator says of the daemon as a whole: who may use it, and how much of the machine
- * a session may take. docs/daemon-config.md has every member.
+ * The administrator's config of the daemon: the users that may use it, and the limits of a session.
+ * docs/daemon-config.md has each member.
  */
 
 #include "fault.h"
@@ -27,7 +27,7 @@ struct daemon_ids {
 };
 
 struct daemon_config {
-    bool has_allow_list; /* else everybody may whom the socket's mode lets in */
+    bool has_allow_list; /* else all users may that can connect to the socket */
     struct daemon_ids allowed_uids;
     struct daemon_ids allowed_gids;
     bool has_max_frequency;

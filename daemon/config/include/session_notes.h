@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Sentences for the person who asked for a session: what it does otherwise than a reader of the
- * config would expect, and why. Each is about one member of the config.
+ * Sentences for the user that created a session: where the session differs from what the config
+ * says, and why. Each is about one member of the config.
  */
 
 #include <stddef.h>

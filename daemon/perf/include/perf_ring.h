@@ -40,8 +40,8 @@ void perf_ring_refresh(struct perf_ring *ring);
  */
 int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *ret_size_bytes);
 
-/* Goes past the record that perf_ring_peek() showed; one that was put together is wiped, since it
- * may hold a copy of somebody's stack. */
+/* Skips the record that perf_ring_peek() showed. Its copy in the bounce buffer is wiped, since it
+ * may have bytes of a stack. */
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes);
 
 /* Gives the space of everything consumed back to the kernel. True: since the last call the ring was

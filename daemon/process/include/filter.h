@@ -22,7 +22,7 @@ struct filter_config {
     const struct session_targets *targets; /* borrowed; NULL or empty: everything is a target */
     const int32_t *excluded_pids;          /* borrowed; for exclude_self */
     size_t excluded_pid_count;
-    int32_t excluded_parent_pid; /* whose later children are excluded too; 0: nobody's */
+    int32_t excluded_parent_pid; /* its later children are excluded, too; 0: none */
     bool kernel_threads;         /* false: their samples are filtered */
 };
 

@@ -42,7 +42,7 @@ struct proc_reading {
     const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
     const int32_t *pids;
     size_t pid_count;
-    struct process_scan scan; /* its identity is left to who judges it */
+    struct process_scan scan; /* the caller fills in whether the identity matches */
 };
 
 struct proc_request {

@@ -17,7 +17,7 @@ enum stack_quality {
     STACK_COMPLETE = 1,   /* reaches its root, on proof */
     STACK_SHORT_COPY = 2, /* the copied bytes end before the root */
     STACK_DEPTH = 3,      /* cut at the configured depth */
-    STACK_NO_RULE = 4,    /* nothing says who called the last frame */
+    STACK_NO_RULE = 4,    /* the last frame has no rule to find its caller */
     STACK_BAD_MEMORY = 5, /* the chain leads to where no stack can be */
     STACK_STITCHED = 6,   /* as STACK_SHORT_COPY, and brought to its root from earlier ones */
     STACK_UNPROVED = 7, /* reaches its root, but by a frame pointer that nothing proves to be one */

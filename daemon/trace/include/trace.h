@@ -32,8 +32,8 @@ struct trace_config {
     const char
         *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */
     uint64_t hold_ns;  /* how long samples wait at the most for names of the files they fell in */
-    uint64_t short_ns; /* how old a log is at least when it is left because somebody's share of it
-                          is used up */
+    uint64_t short_ns; /* how old a log is at least when it is left because an account's share of
+                          it is used up */
     size_t max_stack_depth; /* user frames of a sample */
 };
 
