@@ -6,7 +6,7 @@
 # Goal: at most 6 us of the daemon's CPU time a sample, where stacks are 30 frames deep; exit status 1 when it
 # is missed.
 #
-# The daemon's time is its own and, beside it, its worker's, which reads ELF files: from /proc/PID/stat, from
+# The daemon's time is its own and, beside it, its workers', which read ELF files: from /proc/PID/stat, from
 # before Create until the recording is stored. perf's is `perf script` on a recording with --call-graph
 # dwarf,16384 of the same programs; what perf record spends on writing is printed, too.
 . "${0%/*}/lib.sh"
@@ -39,6 +39,16 @@ cpu_us() {
     sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk -v tick="$tick_us" '{ print ($12 + $13) * tick }'
 }
 
+# workers_us PID: the same of its children, those that it has reaped among them: a worker is renewed for another user.
+workers_us() {
+    local pid sum
+    sum=$(sed 's/.*) //' "/proc/$1/stat" | awk -v tick="$tick_us" '{ print ($14 + $15) * tick }')
+    for pid in $(pgrep -P "$1"); do
+        sum=$((sum + $(cpu_us "$pid")))
+    done
+    echo "$sum"
+}
+
 end_load() {
     local pid
     for pid in "${bench_pids[@]}"; do
@@ -51,12 +61,10 @@ bench_machine
 begin_load
 sleep 1
 daemon_start "$BIN" "$BENCH_WORK"
-worker=$(pgrep -P "$daemon_pid" | head -n 1)
 before_us=$(cpu_us "$daemon_pid")
 "$BIN/profctl" record -F "$hz" -d "$seconds" -o "$trace" >"$BENCH_WORK/record.log"
 after_us=$(cpu_us "$daemon_pid")
-[ -n "$worker" ] || worker=$(pgrep -P "$daemon_pid" | head -n 1)
-worker_us=$(cpu_us "${worker:-0}")
+worker_us=$(workers_us "$daemon_pid")
 rss_kib=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$daemon_pid/status")
 anon_kib=$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$daemon_pid/status")
 "$BIN/profctl" dump --json "$trace" >"$BENCH_WORK/ours.json"
