@@ -17,6 +17,7 @@ import time
 
 PHASE_S = 4  # of uid and cgroup, which are read once a second, by a thread that has other work as well ...
 NOTICED_S = 2.5  # ... so with one reading that fails or comes late, a change is noticed after two and a round
+DRAINED_S = 0.5  # a sample is judged when it is read from its ring, by what the process is known to be then
 PERIOD_NS = 1002001  # of the default rate
 PR_SET_NAME = 15
 
@@ -89,6 +90,7 @@ def chameleon(comm, uid):
     spell("comm", "in", 1, 0.001)
     set_name("nobody-asks-for")
     spell("comm", "out", 1, 0.001)
+    spin(DRAINED_S)
     os.seteuid(int(uid))
     spell("uid", "in")
     os.seteuid(0)
@@ -117,13 +119,15 @@ def changes(dump, report, *stories):
         fail(f"processes that match nothing have samples: {strangers}")
     for begin, end in zip(moments[::2], moments[1::2]):
         pid, what, state = begin[:3]
-        count = sum(int(begin[3]) <= time_ns < int(end[3]) for time_ns in times.get(int(pid), []))
+        within = [time_ns for time_ns in times.get(int(pid), []) if int(begin[3]) <= time_ns < int(end[3])]
+        count = len(within)
         ticks = (int(end[4]) - int(begin[4])) / PERIOD_NS
         print(f"{what} {state}: {count} samples, {ticks:.0f} ticks of CPU time")
         if ticks < 100:
             fail(f"{what} {state}: the process hardly ran")
         if (count > 0) if state == "out" else (count < 0.7 * ticks):
-            fail(f"{what}: {state}, and it has {count} samples of {ticks:.0f}")
+            after_ms = [(time_ns - int(begin[3])) // 1_000_000 for time_ns in within[:10]]
+            fail(f"{what}: {state}, and it has {count} samples of {ticks:.0f}; first ms: {after_ms}")
 
 
 {"expect": expect, "chameleon": chameleon, "migrant": migrant, "changes": changes}[sys.argv[1]](*sys.argv[2:])
