@@ -253,6 +253,7 @@ static int open_table(struct elf_worker_table *table)
     case ELF_WORKER_JITDUMP:
         return open_jitdump(table);
     case ELF_WORKER_CFI:
+    case ELF_WORKER_CODE:
         return cfi_table_open(table->map, table->map_bytes, &table->cfi);
     }
     return -EBADMSG;

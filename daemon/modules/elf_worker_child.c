@@ -90,6 +90,7 @@ static int read_symbols(enum elf_worker_request request, const struct files *fil
     case ELF_WORKER_PERF_MAP:
         return perf_map_read(files->fd, known_bytes, builder);
     case ELF_WORKER_CFI:
+    case ELF_WORKER_CODE:
     case ELF_WORKER_JITDUMP:
         break;
     }
@@ -144,13 +145,13 @@ static int build_jitdump(int fd, size_t known_bytes, void **ret_bytes, size_t *r
     return r != 0 ? r : join(spans, spans_bytes, symbols, symbols_bytes, ret_bytes, ret_size_bytes);
 }
 
-static int build_cfi(int fd, void **ret_bytes, size_t *ret_size_bytes)
+static int build_cfi(int fd, enum code_rows_extent extent, void **ret_bytes, size_t *ret_size_bytes)
 {
     struct cfi_builder *builder = cfi_builder_new();
     if (builder == NULL) {
         return -ENOMEM;
     }
-    int r = code_rows_read(fd, builder);
+    int r = code_rows_read(fd, extent, builder);
     if (r == 0) {
         r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
     }
@@ -170,7 +171,9 @@ static int build(const struct elf_worker_question *question, const struct files 
     case ELF_WORKER_JITDUMP:
         return build_jitdump(files->fd, question->known_bytes, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
-        return build_cfi(files->fd, ret_bytes, ret_size_bytes);
+        return build_cfi(files->fd, CODE_ROWS_OWN, ret_bytes, ret_size_bytes);
+    case ELF_WORKER_CODE:
+        return build_cfi(files->fd, CODE_ROWS_ALL, ret_bytes, ret_size_bytes);
     }
     return -ENOSYS;
 }

@@ -27,6 +27,7 @@ static size_t table_limit(enum module_table table, uint64_t file_bytes)
 {
     switch (table) {
     case MODULE_CFI:
+    case MODULE_CODE:
         return file_bytes < (CFI_TABLE_BYTES_MAX - CFI_SPARE_BYTES) / 4
                    ? file_bytes * 4 + CFI_SPARE_BYTES
                    : CFI_TABLE_BYTES_MAX;
@@ -35,6 +36,20 @@ static size_t table_limit(enum module_table table, uint64_t file_bytes)
         break;
     }
     return symbol_table_limit(file_bytes);
+}
+
+static enum elf_worker_request file_request(enum module_table table)
+{
+    switch (table) {
+    case MODULE_CFI:
+        return ELF_WORKER_CFI;
+    case MODULE_CODE:
+        return ELF_WORKER_CODE;
+    case MODULE_SYMBOLS:
+    case MODULE_TABLES:
+        break;
+    }
+    return ELF_WORKER_SYMBOLS;
 }
 
 bool module_load_is_abandoned(const struct module_load *load)
@@ -66,7 +81,7 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
     uint64_t file_bytes = load->file.identity.size_bytes;
     file_bytes += load->debug_fd >= 0 ? load->debug_bytes : 0;
     size_t limit_bytes = table_limit(table, file_bytes);
-    enum elf_worker_request request = table == MODULE_CFI ? ELF_WORKER_CFI : ELF_WORKER_SYMBOLS;
+    enum elf_worker_request request = file_request(table);
     switch (load->request.source) {
     case MODULE_KERNEL:
         request = ELF_WORKER_KALLSYMS;

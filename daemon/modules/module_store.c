@@ -171,6 +171,22 @@ static int make_room(struct module_store *store, uid_t uid, size_t bytes)
     }
 }
 
+static enum module_table table_of(enum elf_worker_request request)
+{
+    switch (request) {
+    case ELF_WORKER_CFI:
+        return MODULE_CFI;
+    case ELF_WORKER_CODE:
+        return MODULE_CODE;
+    case ELF_WORKER_SYMBOLS:
+    case ELF_WORKER_KALLSYMS:
+    case ELF_WORKER_PERF_MAP:
+    case ELF_WORKER_JITDUMP:
+        break;
+    }
+    return MODULE_SYMBOLS;
+}
+
 int module_store_add(struct module_store *store, const struct file_identity *identity, uid_t uid,
                      const struct elf_worker_table *table, struct module_entry **ret)
 {
@@ -188,7 +204,7 @@ int module_store_add(struct module_store *store, const struct file_identity *ide
     entry->kernel = identity == NULL;
     entry->uid = uid;
     entry->module.identity = identity == NULL ? kernel : *identity;
-    entry->module.table = table->request == ELF_WORKER_CFI ? MODULE_CFI : MODULE_SYMBOLS;
+    entry->module.table = table_of(table->request);
     entry->module.symbols = table->symbols;
     entry->module.cfi = table->cfi;
     entry->module.spans = table->spans;

@@ -2,9 +2,13 @@
 
 /*
  * Finds the rule of an address in a process. There is one code_file for each mapped_file whose
- * table was wanted or prefetched. It holds its ticket for as long as the file is mapped, so the
- * table stays. A request that the cache refused, because it had too much to do, is repeated once a
+ * table was wanted or prefetched. It holds its tickets for as long as the file is mapped, so the
+ * tables stay. A request that the cache refused, because it had too much to do, is repeated once a
  * second.
+ *
+ * A file has two tables: that of its own call frames, and one with rows for the code that these do
+ * not cover. To make the second one takes several times as long, and most stacks do without it. It
+ * is asked for when a frame falls into such code.
  *
  * The rules of addresses are cached in a fixed table, one place for each hash. A process gets a new
  * generation whenever its mappings change, so a cached rule of the present generation holds for
@@ -38,15 +42,20 @@ struct place {
     bool is_32bit;
 };
 
+struct code_table {
+    struct module_ticket *ticket; /* owned; NULL: not asked for, or refused */
+    const struct cfi_table *cfi;  /* once ready; the ticket keeps it */
+    uint64_t retry_ns;            /* refused, it is not asked for again before this */
+    bool wanted;                  /* by a frame, not only ahead of time */
+    bool failed;                  /* there is none */
+};
+
 struct code_file {
     struct code_file *next_waiting;
-    struct module_ticket *ticket;  /* owned; NULL: refused */
-    const struct cfi_table *table; /* once ready; the ticket keeps it */
-    uint64_t retry_ns;             /* refused, it is not asked for again before this */
-    bool wanted;                   /* by a frame, not only ahead of time */
-    bool failed;                   /* it has none */
-    bool waiting;                  /* on the list */
-    bool orphan;                   /* its mapped_file is gone: the list has it alone */
+    struct code_table own; /* MODULE_CFI */
+    struct code_table all; /* MODULE_CODE: asked for when the first is there, and does not do */
+    bool waiting;          /* on the list */
+    bool orphan;           /* its mapped_file is gone: the list has it alone */
 };
 
 struct code_map {
@@ -72,7 +81,8 @@ struct code_map *code_map_new(struct module_cache *cache)
 
 static void free_file(struct code_file *file)
 {
-    module_ticket_release(file->ticket);
+    module_ticket_release(file->own.ticket);
+    module_ticket_release(file->all.ticket);
     free(file);
 }
 
@@ -87,9 +97,14 @@ struct code_map *code_map_free(struct code_map *map)
     return NULL;
 }
 
-static bool is_decided(const struct code_file *file)
+static bool is_decided(const struct code_table *table)
 {
-    return file->table != NULL || file->failed;
+    return table->cfi != NULL || table->failed;
+}
+
+static bool is_awaited(const struct code_table *table)
+{
+    return table->ticket != NULL && !is_decided(table);
 }
 
 /* The code_file of a mapping's file, made if need be. NULL: no memory. */
@@ -107,19 +122,20 @@ static uint32_t process_account(const struct process *process)
     return process->owner_known ? process->owner : UINT32_MAX;
 }
 
-/* Asks for the table of a mapping's file. Asked again, because a frame needs what was only asked
- * for ahead of time, it moves up. */
-static void ask(struct code_map *map, struct code_file *file, enum module_urgency urgency,
-                const struct process *process, const struct mapping *mapping)
+/* Asks for one of the tables of a mapping's file. Asked again, because a frame needs what was only
+ * asked for ahead of time, it moves up. */
+static void ask(struct code_map *map, struct code_file *file, struct code_table *table,
+                enum module_urgency urgency, const struct process *process,
+                const struct mapping *mapping)
 {
-    struct module_ticket *ticket =
-        mapping_request(map->cache, MODULE_CFI, urgency, process, mapping);
-    file->wanted = urgency == MODULE_WANTED;
+    enum module_table kind = table == &file->all ? MODULE_CODE : MODULE_CFI;
+    struct module_ticket *ticket = mapping_request(map->cache, kind, urgency, process, mapping);
+    table->wanted = urgency == MODULE_WANTED;
     if (ticket == NULL) {
         return;
     }
-    module_ticket_release(file->ticket);
-    file->ticket = ticket;
+    module_ticket_release(table->ticket);
+    table->ticket = ticket;
     if (!file->waiting) {
         file->waiting = true;
         file->next_waiting = map->waiting;
@@ -127,21 +143,21 @@ static void ask(struct code_map *map, struct code_file *file, enum module_urgenc
     }
 }
 
-static void take_answer(struct code_file *file)
+static void take_answer(struct code_table *table)
 {
-    if (file->ticket == NULL || is_decided(file)) {
+    if (!is_awaited(table)) {
         return;
     }
-    switch (module_ticket_state(file->ticket)) {
+    switch (module_ticket_state(table->ticket)) {
     case MODULE_PENDING:
         break;
     case MODULE_READY:
-        file->table = &module_ticket_module(file->ticket)->cfi;
+        table->cfi = &module_ticket_module(table->ticket)->cfi;
         break;
     case MODULE_FAILED:
-        file->failed = module_ticket_failure(file->ticket) != MODULE_FAILURE_LIMIT;
-        if (!file->failed) {
-            module_ticket_release(take_ptr(file->ticket));
+        table->failed = module_ticket_failure(table->ticket) != MODULE_FAILURE_LIMIT;
+        if (!table->failed) {
+            module_ticket_release(take_ptr(table->ticket));
         }
         break;
     }
@@ -154,20 +170,36 @@ static enum unwind_code no_rule(const struct mapping *mapping)
     return mapping_is_vdso_32bit(mapping) ? UNWIND_CODE_OPAQUE : UNWIND_CODE_NO_RULE;
 }
 
-static enum unwind_code find_in_file(const struct code_file *file, const struct mapping *mapping,
-                                     uint64_t pc, bool is_32bit, struct cfi_rule *ret)
+/* The rule of an address in a table that is decided; NULL: it says nothing of the address, and the
+ * other table of the file would not either. */
+static const struct cfi_rule *find_in_table(const struct code_table *table,
+                                            const struct mapping *mapping, uint64_t pc,
+                                            bool is_32bit)
 {
     uint64_t vaddr = 0;
-    if (file->failed || file->table->is_32bit != is_32bit ||
-        !cfi_table_vaddr(file->table, mapping->file_offset + (pc - mapping->start), &vaddr)) {
-        return no_rule(mapping);
+    bool is_there =
+        !table->failed && table->cfi->is_32bit == is_32bit &&
+        cfi_table_vaddr(table->cfi, mapping->file_offset + (pc - mapping->start), &vaddr);
+    return is_there ? cfi_table_find(table->cfi, vaddr) : NULL;
+}
+
+/* Whether a table of a mapping's file is decided; if not, it is asked for when that is due. */
+static bool is_ready(struct code_map *map, struct code_file *file, struct code_table *table,
+                     const struct process *process, const struct mapping *mapping,
+                     const struct code_moment *moment)
+{
+    take_answer(table);
+    if (is_decided(table)) {
+        return true;
     }
-    const struct cfi_rule *rule = cfi_table_find(file->table, vaddr);
-    if (rule->kind == CFI_NONE || rule->kind == CFI_UNSUPPORTED) {
-        return no_rule(mapping);
+    bool due = !table->wanted || (table->ticket == NULL && table->retry_ns <= moment->time_ns);
+    /* What is not asked for in this round is in the next one. */
+    if (due && round_share_take(&map->asks, process_account(process), 1)) {
+        table->retry_ns = moment->time_ns + RETRY_NS;
+        ask(map, file, table, MODULE_WANTED, process, mapping);
+        take_answer(table);
     }
-    *ret = *rule;
-    return UNWIND_CODE_RULE;
+    return is_decided(table);
 }
 
 static enum unwind_code find_mapped(struct code_map *map, struct process *process,
@@ -181,24 +213,30 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     if (file == NULL) {
         return UNWIND_CODE_PENDING;
     }
-    take_answer(file);
-    if (is_decided(file)) {
-        return find_in_file(file, mapping, pc, moment->is_32bit, ret);
+    if (!is_ready(map, file, &file->own, process, mapping, moment)) {
+        return UNWIND_CODE_PENDING;
     }
-    bool due = !file->wanted || (file->ticket == NULL && file->retry_ns <= moment->time_ns);
-    /* What is not asked for in this round is in the next one. */
-    if (due && round_share_take(&map->asks, process_account(process), 1)) {
-        file->retry_ns = moment->time_ns + RETRY_NS;
-        ask(map, file, MODULE_WANTED, process, mapping);
+    const struct cfi_rule *rule = find_in_table(&file->own, mapping, pc, moment->is_32bit);
+    /* Rows from instructions are made for 64 bits only. */
+    if (rule != NULL && !cfi_rule_covers(rule) && !moment->is_32bit) {
+        if (!is_ready(map, file, &file->all, process, mapping, moment)) {
+            return UNWIND_CODE_PENDING;
+        }
+        const struct cfi_rule *made = find_in_table(&file->all, mapping, pc, false);
+        rule = made != NULL ? made : rule;
     }
-    return UNWIND_CODE_PENDING;
+    if (rule == NULL || rule->kind == CFI_NONE || rule->kind == CFI_UNSUPPORTED) {
+        return no_rule(mapping);
+    }
+    *ret = *rule;
+    return UNWIND_CODE_RULE;
 }
 
 /* Whether a pending table is on its way. */
 static bool is_asked_for(const struct mapping *mapping)
 {
     const struct code_file *file = mapping->file->code_file;
-    return file != NULL && file->ticket != NULL;
+    return file != NULL && (is_awaited(&file->own) || is_awaited(&file->all));
 }
 
 static struct place *find_place(struct code_map *map, uint64_t generation, uint64_t pc)
@@ -308,7 +346,7 @@ void code_map_prefetch(struct code_map *map, struct process_table *processes)
         }
         struct code_file *file = meet_file(candidate->mapping);
         if (file != NULL) {
-            ask(map, file, MODULE_PREFETCH, candidate->process, candidate->mapping);
+            ask(map, file, &file->own, MODULE_PREFETCH, candidate->process, candidate->mapping);
         }
     }
 }
@@ -320,14 +358,15 @@ bool code_map_poll(struct code_map *map)
     round_share_begin(&map->asks);
     for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
-        take_answer(file);
-        if (file->ticket != NULL && !is_decided(file) && !file->orphan) {
+        take_answer(&file->own);
+        take_answer(&file->all);
+        if ((is_awaited(&file->own) || is_awaited(&file->all)) && !file->orphan) {
             link = &file->next_waiting;
             continue;
         }
         *link = file->next_waiting;
         file->waiting = false;
-        any = any || file->wanted;
+        any = any || file->own.wanted || file->all.wanted;
         if (file->orphan) {
             free_file(file);
         }

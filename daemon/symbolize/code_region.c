@@ -66,8 +66,8 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         }
         at += site.effect.bytes;
         site.goes_on =
-            site.effect.flow == CODE_CALL && (code_starts_is_covered(site.row) ||
-                                              code_starts_is_within(starts, address, start + at));
+            site.effect.flow == CODE_CALL &&
+            (cfi_rule_covers(site.row) || code_starts_is_within(starts, address, start + at));
         r = add_site(&region, &capacity, &site);
     }
     if (r < 0) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes rows for the stretches of executable sections that no row covers. Rows around a stretch are
- * facts to start from. Each instruction gets a rule from the forward look, from functions' starts,
- * or from the backward look, from returns. If both have one, they must agree; else there is no row.
- * Code whose analysis does not settle has no rows either.
+ * Corrects rows of the file's own where they do not tell all, and, if it is asked to, makes rows
+ * for the stretches of executable sections that no row covers. Rows around a stretch are facts to
+ * start from. Each instruction gets a rule from the forward look, from functions' starts, or from
+ * the backward look, from returns. If both have one, they must agree; else there is no row. Code
+ * whose analysis does not settle has no rows either.
  *
  * The code is foreign. The number of decoded instructions is bounded, and a wrong row affects only
  * stacks of its own module.
@@ -65,8 +66,8 @@ struct code_rows {
 static uint64_t stretch_end(const struct cfi_table *table, uint64_t at, uint64_t limit)
 {
     struct cfi_span span = cfi_table_span(table, at);
-    bool covered = code_starts_is_covered(span.rule);
-    while (span.end < limit && code_starts_is_covered(cfi_table_find(table, span.end)) == covered) {
+    bool covered = cfi_rule_covers(span.rule);
+    while (span.end < limit && cfi_rule_covers(cfi_table_find(table, span.end)) == covered) {
         span = cfi_table_span(table, span.end);
     }
     return span.end < limit ? span.end : limit;
@@ -97,7 +98,7 @@ static bool is_inside(const struct cfi_table *table, uint64_t at)
 static bool is_unclaimed(const struct code_rows *rows, uint64_t address)
 {
     return segments_find(rows->table->segments, rows->table->segment_count, address) != NULL &&
-           !code_starts_is_covered(cfi_table_find(rows->table, address)) &&
+           !cfi_rule_covers(cfi_table_find(rows->table, address)) &&
            code_starts_find(rows->starts, address) == CODE_START_NONE;
 }
 
@@ -110,7 +111,7 @@ static int add_rules(const struct code_rows *rows, const struct code_region *reg
         const struct code_site *site = &region->sites[i];
         uint64_t start = region->start + site->at;
         uint64_t end = start + site->effect.bytes;
-        if (code_starts_is_covered(site->row)) {
+        if (cfi_rule_covers(site->row)) {
             continue;
         }
         struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
@@ -228,8 +229,7 @@ static int add_stretch(struct code_rows *rows, const struct code_part *part, uin
 static int add_behind_trampoline(const struct code_rows *rows, uint64_t at)
 {
     const struct cfi_rule *before = cfi_table_find(rows->table, at - 1);
-    bool is_end =
-        before->signal_frame != 0 && code_starts_is_covered(before) && is_unclaimed(rows, at);
+    bool is_end = before->signal_frame != 0 && cfi_rule_covers(before) && is_unclaimed(rows, at);
     return is_end ? cfi_builder_add(rows->builder, at, at + 1, before) : 0;
 }
 
@@ -240,7 +240,7 @@ static int add_part(struct code_rows *rows, const struct code_part *part)
     int r = 0;
     while (r == 0 && at < end) {
         uint64_t next = stretch_end(rows->table, at, end);
-        if (!code_starts_is_covered(cfi_table_find(rows->table, at))) {
+        if (!cfi_rule_covers(cfi_table_find(rows->table, at))) {
             r = add_behind_trampoline(rows, at);
             if (r == 0) {
                 r = add_stretch(rows, part, at, next, &next);
@@ -261,7 +261,7 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t callee = 0;
         at += code_effect_skip(code + at, bytes - at, start + at, &callee);
-        if (callee != 0 && !code_starts_is_covered(cfi_table_find(rows->table, callee))) {
+        if (callee != 0 && !cfi_rule_covers(cfi_table_find(rows->table, callee))) {
             r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
         }
     }
@@ -422,9 +422,9 @@ static int add_kept(struct code_rows *rows)
     return r < 0 ? r : kept_registers_add_rows(rows->kept, rows->table, rows->builder);
 }
 
-static int add_all(struct code_rows *rows)
+/* Rows for the code that no row covers. */
+static int add_uncovered(struct code_rows *rows)
 {
-    find_parts(rows);
     int r = code_starts_read(rows->starts, rows->file, rows->table);
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->part_count; i++) {
         rows->window_bytes = 0;
@@ -433,13 +433,6 @@ static int add_all(struct code_rows *rows)
     if (r == 0 || r == -E2BIG) {
         r = code_starts_sort(rows->starts);
     }
-    cfi_builder_prefer(rows->builder);
-    if (r == 0) {
-        r = add_resumers(rows);
-    }
-    if (r == 0) {
-        r = add_kept(rows);
-    }
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part(rows, &rows->parts[i]);
@@ -447,7 +440,20 @@ static int add_all(struct code_rows *rows)
     return r;
 }
 
-int code_rows_add(const struct elf_file *file, struct cfi_builder *builder)
+/* Rows of the extent: those that correct the file's own come first. */
+static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
+{
+    find_parts(rows);
+    cfi_builder_prefer(rows->builder);
+    int r = add_resumers(rows);
+    if (r == 0) {
+        r = add_kept(rows);
+    }
+    return r == 0 && extent == CODE_ROWS_ALL ? add_uncovered(rows) : r;
+}
+
+int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
+                  struct cfi_builder *builder)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
@@ -471,13 +477,13 @@ int code_rows_add(const struct elf_file *file, struct cfi_builder *builder)
         .window = window,
     };
     bool has_memory = window != NULL && rows.starts != NULL && rows.kept != NULL;
-    r = has_memory ? add_all(&rows) : -ENOMEM;
+    r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
     (void)kept_registers_free(rows.kept);
     return r;
 }
 
-int code_rows_read(int fd, struct cfi_builder *builder)
+int code_rows_read(int fd, enum code_rows_extent extent, struct cfi_builder *builder)
 {
     struct elf_file file;
     int r = elf_file_init(&file, fd);
@@ -486,7 +492,7 @@ int code_rows_read(int fd, struct cfi_builder *builder)
     }
     r = eh_frame_add(&file, builder);
     if (r == 0 && elf_file_machine(&file) == ELF_MACHINE_X86_64) {
-        r = code_rows_add(&file, builder);
+        r = code_rows_add(&file, extent, builder);
     }
     elf_file_done(&file);
     return r;

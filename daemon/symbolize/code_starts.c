@@ -72,17 +72,10 @@ int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes
     return r;
 }
 
-bool code_starts_is_covered(const struct cfi_rule *row)
-{
-    bool is_below_stack =
-        row->kind == CFI_DEREF && row->cfa_register == ARCH_DWARF_SP && row->cfa_offset < 0;
-    return row->kind != CFI_NONE && row->kind != CFI_UNSUPPORTED && !is_below_stack;
-}
-
 static int add_uncovered(const struct reading *reading, uint64_t address, uint64_t bytes,
                          enum code_start kind)
 {
-    if (code_starts_is_covered(cfi_table_find(reading->table, address)) ||
+    if (cfi_rule_covers(cfi_table_find(reading->table, address)) ||
         segments_find(reading->table->segments, reading->table->segment_count, address) == NULL) {
         return 0;
     }

@@ -37,6 +37,3 @@ uint64_t code_starts_next(const struct code_starts *starts, uint64_t address);
 
 /* Whether both are of one function whose size is known. */
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to);
-
-/* Whether an unwinder can go on by a row: if not, the instructions are asked. */
-bool code_starts_is_covered(const struct cfi_rule *row);

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     void *table = NULL;
     size_t table_bytes = 0;
     if (builder != NULL && fd >= 0 && write(fd, bytes, size) == (ssize_t)size &&
-        code_rows_read(fd, builder) == 0 &&
+        code_rows_read(fd, CODE_ROWS_ALL, builder) == 0 &&
         cfi_builder_finish(builder, &table, &table_bytes) == 0) {
         check_table(table, table_bytes);
     }

@@ -51,7 +51,7 @@ static void read_table(struct range *range, pid_t pid)
     int fd = range->is_vdso ? open_vdso() : open(path, O_RDONLY | O_CLOEXEC);
     struct cfi_builder *builder = cfi_builder_new();
     size_t size_bytes = 0;
-    if (fd >= 0 && builder != NULL && code_rows_read(fd, builder) == 0 &&
+    if (fd >= 0 && builder != NULL && code_rows_read(fd, CODE_ROWS_ALL, builder) == 0 &&
         cfi_builder_finish(builder, &range->table_bytes, &size_bytes) == 0) {
         range->has_table = cfi_table_open(range->table_bytes, size_bytes, &range->table) == 0;
     }

@@ -63,8 +63,10 @@ static struct module_ticket *request(struct module_cache *cache, enum module_tab
     if (cache == NULL) {
         return NULL;
     }
+    bool fails = table == MODULE_CODE && !cache->has_code;
     assert_true(cache->request_count < FAKE_REQUESTS_MAX);
-    struct fake_request *asked = &cache->requests[cache->request_count++];
+    struct fake_request *asked =
+        fails ? &cache->code_request : &cache->requests[cache->request_count++];
     *asked = (struct fake_request){.table = table, .urgency = urgency, .inode = inode};
     if (cache->refuses) {
         return NULL;
@@ -72,7 +74,10 @@ static struct module_ticket *request(struct module_cache *cache, enum module_tab
     asked->ticket = calloc(1, sizeof *asked->ticket);
     assert_non_null(asked->ticket);
     *asked->ticket =
-        (struct module_ticket){.cache = cache, .request = asked, .state = MODULE_PENDING};
+        (struct module_ticket){.cache = cache,
+                               .request = asked,
+                               .state = fails ? MODULE_FAILED : MODULE_PENDING,
+                               .failure = fails ? MODULE_FAILURE_UNREADABLE : MODULE_FAILURE_NONE};
     cache->held_count++;
     return asked->ticket;
 }

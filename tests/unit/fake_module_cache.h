@@ -20,8 +20,10 @@ struct module_cache {
         struct module_ticket *ticket; /* NULL once it is released */
     } requests[FAKE_REQUESTS_MAX];
     size_t request_count;
-    size_t held_count; /* tickets that are not released */
+    struct fake_request code_request; /* the last for MODULE_CODE that failed at once */
+    size_t held_count;                /* tickets that are not released */
     bool refuses;
+    bool has_code; /* requests for MODULE_CODE are as all others; if not, they fail at once */
 };
 
 /* To all that asked for this inode and have no answer yet; `table` stays the caller's. */

@@ -243,6 +243,107 @@ static void names_of_the_kernel_are_never_asked_for(void **state)
     assert_int_equal(world->cache.request_count, 0);
 }
 
+/* Another table of the same file, as it is with the rows from instructions: one more function at
+ * 0x500. Returned: free() the bytes. */
+static void *make_all(struct cfi_table *ret)
+{
+    static const struct symbol_segment segment = {.size_bytes = 0x1000};
+    static const struct cfi_rule rule = {.kind = CFI_OFFSET,
+                                         .cfa_register = ARCH_DWARF_SP,
+                                         .cfa_offset = 16,
+                                         .ra_saved = CFI_AT_CFA,
+                                         .ra_offset = -8};
+    struct cfi_builder *builder = cfi_builder_new();
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    assert_non_null(builder);
+    assert_int_equal(cfi_builder_segment(builder, &segment), 0);
+    assert_int_equal(cfi_builder_add(builder, 0x500, 0x510, &rule), 0);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(cfi_table_open(bytes, size_bytes, ret), 0);
+    (void)cfi_builder_free(builder);
+    return bytes;
+}
+
+/* The own table is there, and the other one was asked for. */
+static void ask_for_all(struct world *world)
+{
+    world->cache.has_code = true;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
+    fake_module_ready(&world->cache, 1, fake_module_table());
+    assert_true(code_map_poll(world->map));
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.request_count, 2);
+    assert_int_equal(world->cache.requests[1].table, MODULE_CODE);
+    assert_int_equal(world->cache.requests[1].urgency, MODULE_WANTED);
+}
+
+static void the_rows_from_instructions_are_asked_for_where_no_own_one_covers(void **state)
+{
+    struct world *world = *state;
+    struct cfi_table all = {0};
+    void *bytes = make_all(&all);
+    ask_for_all(world);
+    /* What the file says itself waits for nothing. */
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+    assert_false(code_map_poll(world->map));
+    assert_int_equal(find_with(world, PID, START + 0x500, 20, true), UNWIND_CODE_LATE);
+    assert_int_equal(code_map_unready_count(world->map), 1);
+
+    fake_module_ready(&world->cache, 1, &all);
+    assert_true(code_map_poll(world->map));
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_RULE);
+    assert_int_equal(find(world, START + 0x600, 20), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF + 1, 20), UNWIND_CODE_RULE);
+    assert_int_equal(world->cache.request_count, 2);
+    free(bytes);
+}
+
+static void a_file_without_rows_from_instructions_keeps_its_own(void **state)
+{
+    struct world *world = *state;
+    ask_for_all(world);
+    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
+    assert_true(code_map_poll(world->map));
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_NO_RULE);
+    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+    assert_int_equal(world->cache.request_count, 2);
+}
+
+static void refused_rows_from_instructions_are_asked_for_again(void **state)
+{
+    struct world *world = *state;
+    ask_for_all(world);
+    fake_module_failed(&world->cache, 1, MODULE_FAILURE_LIMIT);
+    assert_true(code_map_poll(world->map));
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_LATE);
+    assert_int_equal(find(world, START + 0x500, UINT64_C(1100000000)), UNWIND_CODE_PENDING);
+    assert_int_equal(world->cache.request_count, 3);
+    assert_int_equal(world->cache.requests[2].table, MODULE_CODE);
+}
+
+static void nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code(void **state)
+{
+    struct world *world = *state;
+    world->cache.has_code = true;
+    map_file(world, PID, START, 1, 10);
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
+    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
+    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_NO_RULE);
+
+    map_file(world, PID, START, 2, 30);
+    assert_int_equal(find(world, START + 0x500, 40), UNWIND_CODE_PENDING);
+    fake_module_ready(&world->cache, 2, fake_module_table());
+    struct process *process = process_table_find(world->processes, PID, 40);
+    const struct code_moment in_32bit = {.time_ns = 40, .is_32bit = true};
+    const struct cfi_rule *rule = NULL;
+    assert_int_equal(code_map_find(world->map, process, START + 0x500, &in_32bit, &rule),
+                     UNWIND_CODE_NO_RULE);
+    assert_int_equal(world->cache.request_count, 2);
+}
+
 /* A stack may have each frame in a file of its own; and each request costs a look into /proc. */
 static void asks_for_a_few_files_in_a_round_and_for_the_others_later(void **state)
 {
@@ -275,6 +376,10 @@ int main(void)
         TEST(each_sample_sees_what_was_mapped_at_its_time),
         TEST(a_file_that_goes_while_it_is_waited_for_leaves_nothing),
         TEST(names_of_the_kernel_are_never_asked_for),
+        TEST(the_rows_from_instructions_are_asked_for_where_no_own_one_covers),
+        TEST(a_file_without_rows_from_instructions_keeps_its_own),
+        TEST(refused_rows_from_instructions_are_asked_for_again),
+        TEST(nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code),
         TEST(asks_for_a_few_files_in_a_round_and_for_the_others_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

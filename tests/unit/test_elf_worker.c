@@ -116,7 +116,7 @@ static void gives_the_call_frames_that_this_process_would_build(void **state)
     int fd = open_libc();
     void *expected = NULL;
     size_t expected_bytes = 0;
-    assert_int_equal(code_rows_read(fd, builder), 0);
+    assert_int_equal(code_rows_read(fd, CODE_ROWS_OWN, builder), 0);
     assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
     assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, -1, CFI_TABLE_BYTES_MAX), 0);
     assert_int_equal(receive(worker, &table), 0);

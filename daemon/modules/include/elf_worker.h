@@ -27,6 +27,7 @@ enum elf_worker_request {
     ELF_WORKER_SYMBOLS,  /* fd: an ELF file; debug_fd: what was split off it */
     ELF_WORKER_KALLSYMS, /* fd: /proc/kallsyms */
     ELF_WORKER_CFI,      /* fd: an ELF file; its call frames */
+    ELF_WORKER_CODE,     /* the same, and rows from the instructions of code without any */
     ELF_WORKER_PERF_MAP, /* fd: what a runtime says of the code that it made */
     ELF_WORKER_JITDUMP,  /* the same, with the times */
 };

@@ -32,7 +32,8 @@ enum module_failure {
 /* What is made of a file; each by itself. */
 enum module_table {
     MODULE_SYMBOLS,
-    MODULE_CFI,
+    MODULE_CFI,  /* the file's own call frames */
+    MODULE_CODE, /* these, and rows for code that they do not cover, made from its instructions */
     MODULE_TABLES,
 };
 
@@ -64,9 +65,9 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
  * that shows it is. */
 struct module {
     struct file_identity identity; /* all zero: the kernel */
-    enum module_table table;       /* which of the two is there */
+    enum module_table table;       /* which of the next two is there */
     struct symbol_table symbols;
-    struct cfi_table cfi;
+    struct cfi_table cfi;    /* MODULE_CFI, MODULE_CODE */
     struct code_spans spans; /* of a jitdump */
 };
 

@@ -3,8 +3,9 @@
 
 /*
  * What is known of the code at an address of a process at a time: the call-frame rule of its
- * module. Asks the module cache for a file's table when the first frame falls in it, and remembers
- * each address that was asked for. Belongs to the collector thread.
+ * module. Asks the module cache for a file's own table when the first frame falls in it, and for
+ * the larger one when the first frame falls in code that the own one does not cover. Remembers each
+ * address that was asked for. Belongs to the collector thread.
  */
 
 #include "counters.h"

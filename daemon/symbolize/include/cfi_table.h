@@ -59,6 +59,10 @@ struct cfi_rule {
     uint32_t kept; /* a bit for each other register whose value is the caller's already */
 };
 
+/* True when an unwinder can follow the row of this rule, or end at it. Code whose rows do not cover
+ * it is what code_rows.h makes rows for. */
+bool cfi_rule_covers(const struct cfi_rule *rule);
+
 struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
