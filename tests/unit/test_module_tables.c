@@ -176,6 +176,9 @@ static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
     const struct cfi_rule *rule = cfi_table_find(&modules[MODULE_CFI]->cfi, vaddr);
     assert_int_equal(rule->kind, CFI_OFFSET);
     assert_int_equal(rule->cfa_offset, 8);
+    /* Some of libc's assembly has no call frames: its rows are made from instructions. */
+    assert_true(modules[MODULE_CODE]->cfi.stats.covered_bytes >
+                modules[MODULE_CFI]->cfi.stats.covered_bytes);
     for (enum module_table table = MODULE_SYMBOLS; table < MODULE_TABLES; table++) {
         module_ticket_release(tickets[table]);
     }
