@@ -136,13 +136,6 @@ static inline const struct cfi_row *find_row(const struct cfi_table *table, uint
     return row;
 }
 
-bool cfi_rule_covers(const struct cfi_rule *rule)
-{
-    bool is_below_stack =
-        rule->kind == CFI_DEREF && rule->cfa_register == ARCH_DWARF_SP && rule->cfa_offset < 0;
-    return rule->kind != CFI_NONE && rule->kind != CFI_UNSUPPORTED && !is_below_stack;
-}
-
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr)
 {
     uint64_t offset = vaddr - table->base;

@@ -9,6 +9,7 @@
  * also for 32-bit code (arch_x86_64.h).
  */
 
+#include "arch_x86_64.h"
 #include "symbol_table.h"
 
 #define CFI_TABLE_BYTES_MAX ((size_t)64 << 20)
@@ -61,7 +62,12 @@ struct cfi_rule {
 
 /* True when an unwinder can follow the row of this rule, or end at it. Code whose rows do not cover
  * it is what code_rows.h makes rows for. */
-bool cfi_rule_covers(const struct cfi_rule *rule);
+static inline bool cfi_rule_covers(const struct cfi_rule *rule)
+{
+    bool is_below_stack =
+        rule->kind == CFI_DEREF && rule->cfa_register == ARCH_DWARF_SP && rule->cfa_offset < 0;
+    return rule->kind != CFI_NONE && rule->kind != CFI_UNSUPPORTED && !is_below_stack;
+}
 
 struct cfi_stats {
     uint64_t row_count;
