@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The key is drawn from the kernel once, by the first hash of the process, and never changes.
+ * The key is drawn from the kernel before main() begins, and never changes: no hash has to ask
+ * whether there is one. A process that is forked without an exec has its parent's.
  */
 #include "seeded_hash.h"
 
-#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
 
-static struct {
-    pthread_once_t once;
-    uint64_t words[2];
-} key = {.once = PTHREAD_ONCE_INIT};
+uint64_t seeded_hash_key[2];
 
 /* Early in a boot there may be nothing to draw from: then the 16 bytes that each process was given
  * at its start have to do. */
-static void draw_key(void)
+__attribute__((constructor)) static void draw_key(void)
 {
     const void *given = (const void *)getauxval(AT_RANDOM);
-    if (getrandom(key.words, sizeof key.words, GRND_NONBLOCK) != (ssize_t)sizeof key.words &&
-        given != NULL) {
-        memcpy(key.words, given, sizeof key.words);
+    ssize_t drawn_bytes = getrandom(seeded_hash_key, sizeof seeded_hash_key, GRND_NONBLOCK);
+    if (drawn_bytes != (ssize_t)sizeof seeded_hash_key && given != NULL) {
+        memcpy(seeded_hash_key, given, sizeof seeded_hash_key);
     }
-}
-
-static const uint64_t *get_key(void)
-{
-    (void)pthread_once(&key.once, draw_key);
-    return key.words;
 }
 
 struct state {
@@ -64,7 +55,7 @@ static void take_word(struct state *s, uint64_t word)
 
 uint64_t seeded_hash(const void *bytes, size_t size_bytes)
 {
-    const uint64_t *k = get_key();
+    const uint64_t *k = seeded_hash_key;
     const uint8_t *at = bytes;
     struct state s = {{k[0] ^ UINT64_C(0x736f6d6570736575), k[1] ^ UINT64_C(0x646f72616e646f6d),
                        k[0] ^ UINT64_C(0x6c7967656e657261), k[1] ^ UINT64_C(0x7465646279746573)}};
@@ -83,17 +74,4 @@ uint64_t seeded_hash(const void *bytes, size_t size_bytes)
         mix_round(&s);
     }
     return s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
-}
-
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-    __uint128_t product = (__uint128_t)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-uint64_t seeded_hash_pair(uint64_t a, uint64_t b)
-{
-    const uint64_t *k = get_key();
-    uint64_t first = fold(a ^ k[0], UINT64_C(0x9e3779b97f4a7c15));
-    return fold(first ^ k[1], b ^ k[0] ^ UINT64_C(0xd6e8feb86659fd93));
 }

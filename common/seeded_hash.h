@@ -10,6 +10,9 @@
  * a user chooses takes its place from here. The values mean nothing in another process.
  */
 
+/* The key of this process, which never changes once main() has begun. For seeded_hash_pair(). */
+extern uint64_t seeded_hash_key[2];
+
 /* SipHash-1-3 of `bytes` (borrowed). */
 uint64_t seeded_hash(const void *bytes, size_t size_bytes);
 
@@ -18,4 +21,11 @@ uint64_t seeded_hash(const void *bytes, size_t size_bytes);
  * user that can measure single lookups may learn the key, so a table of chains whose length only
  * the hash bounds takes seeded_hash().
  */
-uint64_t seeded_hash_pair(uint64_t a, uint64_t b);
+static inline uint64_t seeded_hash_pair(uint64_t a, uint64_t b)
+{
+    __uint128_t first = (__uint128_t)(a ^ seeded_hash_key[0]) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t folded = (uint64_t)first ^ (uint64_t)(first >> 64);
+    __uint128_t second = (__uint128_t)(folded ^ seeded_hash_key[1]) *
+                         (b ^ seeded_hash_key[0] ^ UINT64_C(0xd6e8feb86659fd93));
+    return (uint64_t)second ^ (uint64_t)(second >> 64);
+}
