@@ -151,10 +151,22 @@ void cfi_builder_32bit(struct cfi_builder *builder)
     builder->header.is_32bit = 1;
 }
 
+static uint64_t hash_rule(const struct cfi_rule *rule)
+{
+    uint64_t words[sizeof *rule / sizeof(uint64_t)];
+    _Static_assert(sizeof words == sizeof *rule, "a rule has nothing behind its last word");
+    memcpy(words, rule, sizeof words);
+    uint64_t hash = words[0];
+    for (size_t i = 1; i < sizeof words / sizeof words[0]; i++) {
+        hash = seeded_hash_pair(hash, words[i]);
+    }
+    return hash;
+}
+
 /* The number of a rule, a new one if it must be; RULE_UNSUPPORTED when there is no room for it. */
 static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
 {
-    size_t hash = (size_t)seeded_hash(rule, sizeof *rule);
+    size_t hash = (size_t)hash_rule(rule);
     for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
         uint16_t *slot = &builder->slots[(hash + step) % SLOT_COUNT];
         if (*slot == RULE_NONE && builder->rule_count == CFI_RULE_COUNT_MAX) {

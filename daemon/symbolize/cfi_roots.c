@@ -84,10 +84,16 @@ struct search {
     bool only_certain;
 };
 
+/* Most names of a program differ from all of these in their first two characters. */
+static bool begin_alike(const char *a, const char *b)
+{
+    return a[0] == b[0] && a[0] != '\0' && a[1] == b[1];
+}
+
 static const struct known *find_known(const char *name)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i].name) == 0) {
+        if (begin_alike(name, names[i].name) && strcmp(name, names[i].name) == 0) {
             return &names[i];
         }
     }
@@ -136,7 +142,9 @@ static int add_known(const struct search *search, enum role role, uint64_t start
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 {
     const struct search *search = userdata;
-    const struct known *known = symbol->st_shndx == SHN_UNDEF ? NULL : find_known(name);
+    unsigned char type = GELF_ST_TYPE(symbol->st_info);
+    bool is_code = symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);
+    const struct known *known = is_code ? find_known(name) : NULL;
     if (known == NULL || !is_wanted(search, symbol, known->role)) {
         return 0;
     }

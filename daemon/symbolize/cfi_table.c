@@ -145,19 +145,9 @@ const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t va
     return &table->rules[find_row(table, offset)->rule];
 }
 
-struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr)
+static struct cfi_span row_span(const struct cfi_table *table, uint64_t page,
+                                const struct cfi_row *row)
 {
-    uint64_t offset = vaddr - table->base;
-    uint64_t page = offset >> CFI_PAGE_SHIFT;
-    if (vaddr < table->base) {
-        return (struct cfi_span){.end = table->base, .rule = &table->rules[0]};
-    }
-    if (page >= table->page_count) {
-        return (struct cfi_span){.start = table->base + table->page_count * CFI_PAGE_BYTES,
-                                 .end = UINT64_MAX,
-                                 .rule = &table->rules[0]};
-    }
-    const struct cfi_row *row = find_row(table, offset);
     uint64_t page_start = table->base + page * CFI_PAGE_BYTES;
     bool is_last = row + 1 == &table->rows[table->pages[page + 1].first_row];
     return (struct cfi_span){
@@ -165,7 +155,37 @@ struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr)
         .end = page_start + (is_last ? CFI_PAGE_BYTES : row[1].low),
         .rule = &table->rules[row->rule],
         .carried = row->low == 0 && row > table->rows && row[-1].rule == row->rule,
+        .row = row,
     };
+}
+
+static struct cfi_span span_behind_pages(const struct cfi_table *table)
+{
+    return (struct cfi_span){.start = table->base + table->page_count * CFI_PAGE_BYTES,
+                             .end = UINT64_MAX,
+                             .rule = &table->rules[0]};
+}
+
+struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr)
+{
+    uint64_t offset = vaddr - table->base;
+    uint64_t page = offset >> CFI_PAGE_SHIFT;
+    if (vaddr < table->base) {
+        return (struct cfi_span){.end = table->base, .rule = &table->rules[0]};
+    }
+    return page < table->page_count ? row_span(table, page, find_row(table, offset))
+                                    : span_behind_pages(table);
+}
+
+struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struct cfi_span *span)
+{
+    if (span->row == NULL) {
+        return cfi_table_span(table, span->end);
+    }
+    /* Pages have a row each, at least, and lie one behind the other, as their rows do. */
+    uint64_t page = (span->end - table->base) >> CFI_PAGE_SHIFT;
+    return page < table->page_count ? row_span(table, page, span->row + 1)
+                                    : span_behind_pages(table);
 }
 
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr)

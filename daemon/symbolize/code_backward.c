@@ -306,14 +306,26 @@ static struct code_backward state_behind(const struct backward *run, const struc
     return behind;
 }
 
-static bool run_round(const struct backward *run)
+/* Whether what holds behind an instruction may have changed since the round before; a mark is the
+ * last round in which what holds before an instruction did. */
+static bool is_due(const struct backward *run, const struct code_site *site, uint8_t round)
+{
+    const struct code_region *region = run->region;
+    const struct code_site *next = code_region_next(region, site);
+    const struct code_site *target = code_region_find(region, site->effect.target);
+    return round == 1 ||
+           (next != NULL && region->marks[code_region_number(region, next)] + 1 >= round) ||
+           (target != NULL && region->marks[code_region_number(region, target)] + 1 >= round);
+}
+
+static bool run_round(const struct backward *run, uint8_t round)
 {
     bool changed = false;
     for (size_t i = run->region->site_count; i-- > 0;) {
         const struct code_site *site = &run->region->sites[i];
         struct code_backward *state = &run->states[i];
         bool is_settled = state->trust == CODE_TRUST_SURE && run->trust == CODE_TRUST_DOUBTFUL;
-        if (state->expression == CODE_NOWHERE || is_settled) {
+        if (state->expression == CODE_NOWHERE || is_settled || !is_due(run, site, round)) {
             continue;
         }
         struct code_backward before = state_behind(run, site);
@@ -322,6 +334,7 @@ static bool run_round(const struct backward *run)
         meet(&before, state);
         if (memcmp(&before, state, sizeof before) != 0) {
             *state = before;
+            run->region->marks[i] = round;
             changed = true;
         }
     }
@@ -332,11 +345,12 @@ static bool run_round(const struct backward *run)
 static bool settle(const struct backward *run)
 {
     bool changed = true;
-    for (size_t round = 0; changed && round < ROUNDS_MAX; round++) {
+    memset(run->region->marks, 0, run->region->site_count);
+    for (uint8_t round = 1; changed && round <= ROUNDS_MAX; round++) {
         if (!code_region_visit(run->region, 1)) {
             return false;
         }
-        changed = run_round(run);
+        changed = run_round(run, round);
     }
     return !changed;
 }

@@ -315,10 +315,13 @@ static bool flow_to(const struct forward *run, const struct code_site *site,
     if (known->reached == CODE_TRUST_SURE && behind_call) {
         return false;
     }
+    uint8_t *mark = &run->region->marks[code_region_number(run->region, to)];
     state.reached = known->reached != CODE_TRUST_NONE ? known->reached
                     : behind_call                     ? CODE_TRUST_DOUBTFUL
                                                       : from->reached;
-    return meet(known, &state);
+    bool changed = meet(known, &state);
+    *mark |= changed;
+    return changed;
 }
 
 static bool run_site(const struct forward *run, const struct code_site *site)
@@ -354,17 +357,23 @@ static bool run_site(const struct forward *run, const struct code_site *site)
     return changed;
 }
 
-/* Rounds until nothing changes. */
+/* Rounds until nothing changes. An instruction before which nothing has changed since it was looked
+ * at, which has no mark, has nothing new to say. */
 static bool settle(const struct forward *run)
 {
     bool changed = true;
+    uint8_t *marks = run->region->marks;
+    memset(marks, 1, run->region->site_count);
     for (size_t round = 0; changed && round < ROUNDS_MAX; round++) {
         if (!code_region_visit(run->region, 1)) {
             return false;
         }
         changed = false;
         for (size_t i = 0; i < run->region->site_count; i++) {
-            changed |= run_site(run, &run->region->sites[i]);
+            if (marks[i] != 0) {
+                marks[i] = 0;
+                changed |= run_site(run, &run->region->sites[i]);
+            }
         }
     }
     return !changed;

@@ -13,17 +13,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the next row or function begins behind `at`, as far as an instruction from there reaches.
- */
-static uint64_t next_boundary(const struct cfi_table *table, const struct code_starts *starts,
-                              uint64_t at)
+/* Goes through rows and functions in the order of their addresses. */
+struct cursor {
+    const struct cfi_table *table;
+    const struct code_starts *starts;
+    struct cfi_span row;    /* that holds the address, */
+    struct cfi_span behind; /* and the one behind it */
+    uint64_t function;      /* the next that begins, behind the address once that was moved to */
+    enum code_start start;  /* what begins at the address */
+};
+
+static struct cursor cursor_at(const struct cfi_table *table, const struct code_starts *starts,
+                               uint64_t address)
 {
-    uint64_t row = cfi_table_span(table, at).end;
-    uint64_t function = code_starts_next(starts, at + 1);
-    if (cfi_table_span(table, row).carried) {
-        return function;
+    struct cursor cursor = {.table = table, .starts = starts};
+    cursor.row = cfi_table_span(table, address);
+    cursor.behind = cfi_table_span_behind(table, &cursor.row);
+    cursor.function = code_starts_next(starts, address);
+    return cursor;
+}
+
+/* To an address that is not before the last one, nor behind the next function. */
+static void move_to(struct cursor *cursor, uint64_t address)
+{
+    while (address >= cursor->row.end && cursor->row.end < cursor->behind.end) {
+        cursor->row = cursor->behind;
+        cursor->behind = cfi_table_span_behind(cursor->table, &cursor->row);
     }
-    return function < row ? function : row;
+    cursor->start = CODE_START_NONE;
+    if (address == cursor->function) {
+        cursor->start = code_starts_find(cursor->starts, address);
+        cursor->function = code_starts_next(cursor->starts, address + 1);
+    }
+}
+
+/* Where the next row or function begins, as far as an instruction reaches. */
+static uint64_t next_boundary(const struct cursor *cursor)
+{
+    bool is_function = cursor->behind.carried || cursor->function < cursor->row.end;
+    return is_function ? cursor->function : cursor->row.end;
 }
 
 static int add_site(struct code_region *region, size_t *capacity, const struct code_site *site)
@@ -49,17 +77,19 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
     if (region.numbers == NULL) {
         return -ENOMEM;
     }
+    struct cursor cursor = cursor_at(table, starts, start);
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t address = start + at;
+        move_to(&cursor, address);
         struct code_site site = {
             .effect = code_effect_decode(code + at, bytes - at, address),
             .at = (uint32_t)at,
-            .start = (uint8_t)code_starts_find(starts, address),
-            .row = cfi_table_find(table, address),
+            .start = (uint8_t)cursor.start,
+            .row = cursor.row.rule,
         };
         function = site.start == CODE_START_FUNCTION ? site.at : function;
         site.function = function;
-        uint64_t boundary = next_boundary(table, starts, address);
+        uint64_t boundary = next_boundary(&cursor);
         if (boundary - address < site.effect.bytes) {
             site.effect =
                 (struct code_effect){.bytes = (uint8_t)(boundary - address), .flow = CODE_END};
@@ -70,9 +100,10 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
             (cfi_rule_covers(site.row) || code_starts_is_within(starts, address, start + at));
         r = add_site(&region, &capacity, &site);
     }
-    if (r < 0) {
+    region.marks = malloc(region.site_count + 1);
+    if (r < 0 || region.marks == NULL) {
         code_region_done(&region);
-        return r;
+        return r < 0 ? r : -ENOMEM;
     }
     *ret = region;
     return 0;
@@ -82,8 +113,10 @@ void code_region_done(struct code_region *region)
 {
     free(region->sites);
     free(region->numbers);
+    free(region->marks);
     region->sites = NULL;
     region->numbers = NULL;
+    region->marks = NULL;
 }
 
 const struct code_site *code_region_find(const struct code_region *region, uint64_t address)

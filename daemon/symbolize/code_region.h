@@ -28,7 +28,8 @@ struct code_region {
     struct code_site *sites;
     size_t site_count;
     uint32_t
-        *numbers; /* for each byte: 1 + the number of the instruction that begins there, or 0 */
+        *numbers;   /* for each byte: 1 + the number of the instruction that begins there, or 0 */
+    uint8_t *marks; /* one for each site, of the look that is under way */
 };
 
 /* Counts a round over the region. False: no more may be looked at. */

@@ -67,8 +67,10 @@ static uint64_t stretch_end(const struct cfi_table *table, uint64_t at, uint64_t
 {
     struct cfi_span span = cfi_table_span(table, at);
     bool covered = cfi_rule_covers(span.rule);
-    while (span.end < limit && cfi_rule_covers(cfi_table_find(table, span.end)) == covered) {
-        span = cfi_table_span(table, span.end);
+    struct cfi_span behind = cfi_table_span_behind(table, &span);
+    while (span.end < limit && cfi_rule_covers(behind.rule) == covered) {
+        span = behind;
+        behind = cfi_table_span_behind(table, &span);
     }
     return span.end < limit ? span.end : limit;
 }
@@ -382,13 +384,14 @@ static void want_callees(struct code_rows *rows, const struct code_part *part, u
 
 static void want_part_callees(struct code_rows *rows, const struct code_part *part)
 {
+    struct cfi_span span = cfi_table_span(rows->table, part->start);
     for (uint64_t at = part->start; at < part->end;) {
-        struct cfi_span span = cfi_table_span(rows->table, at);
         uint64_t end = span.end < part->end ? span.end : part->end;
         if (rests_on_kept(span.rule)) {
             want_callees(rows, part, at, end, span.rule->cfa_register);
         }
         at = end;
+        span = cfi_table_span_behind(rows->table, &span);
     }
 }
 

@@ -69,6 +69,24 @@ static void add_to_model(uint8_t *model, size_t start, size_t end, uint8_t offse
     }
 }
 
+/* From one span to the next, to the end of all addresses: each is what its address finds. */
+static void walk_spans(const struct cfi_table *table)
+{
+    struct cfi_span span = cfi_table_span(table, 0);
+    assert_int_equal(span.start, 0);
+    while (span.end < UINT64_MAX) {
+        struct cfi_span behind = cfi_table_span_behind(table, &span);
+        struct cfi_span found = cfi_table_span(table, span.end);
+        assert_int_equal(behind.start, span.end);
+        assert_true(behind.end > behind.start);
+        assert_true(behind.end == found.end && behind.rule == found.rule &&
+                    behind.carried == found.carried && behind.row == found.row);
+        span = behind;
+    }
+    struct cfi_span last = cfi_table_span_behind(table, &span);
+    assert_int_equal(last.end, UINT64_MAX);
+}
+
 /* Many overlapping ranges, in runs without gaps too, as one function's rows come. */
 static void run_property(uint32_t seed, uint8_t *model)
 {
@@ -101,6 +119,7 @@ static void run_property(uint32_t seed, uint8_t *model)
     assert_int_equal(cfi_table_find(&table, BASE - 1)->kind, CFI_NONE);
     assert_int_equal(cfi_table_find(&table, BASE + UNITS * UNIT)->kind, CFI_NONE);
     assert_int_equal(table.stats.covered_bytes, covered);
+    walk_spans(&table);
 }
 
 static void finds_the_rule_that_came_first(void **state)

@@ -109,8 +109,13 @@ struct cfi_span {
     uint64_t start, end;
     const struct cfi_rule *rule;
     bool carried; /* the row before it has the same rule: only a page begins here */
+    const struct cfi_row
+        *row; /* cfi_table.c's own; NULL before the first page, and behind the last */
 };
 struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
+/* The span that begins where another of the same table ends, faster than by its address. Behind the
+ * last one there is none: it is given again. */
+struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struct cfi_span *span);
 
 /* The module's address of a file offset, if an executable segment has it. */
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr);
