@@ -51,6 +51,7 @@ struct session {
     struct filter *filter;
     struct trace_buffer *buffer;
     struct kernel_code *kernel;
+    struct address_cache *addresses;
     struct trace *trace;
     struct code_map *code; /* NULL with SESSION_UNWIND_FP */
     struct trace_cursor *reader;
@@ -136,7 +137,9 @@ static int make_trace(struct session *session)
     lane_bytes += lane_bytes / TYPICAL_SAMPLE_BYTES * TRACE_GROUP_HEADER_BYTES;
     session->buffer = trace_buffer_new(cpu_count, LOG_BYTES, lane_bytes);
     session->kernel = kernel_code_new();
-    if (json == NULL || cpus == NULL || session->buffer == NULL || session->kernel == NULL) {
+    session->addresses = address_cache_new();
+    if (json == NULL || cpus == NULL || session->buffer == NULL || session->kernel == NULL ||
+        session->addresses == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < cpu_count; i++) {
@@ -146,6 +149,7 @@ static int make_trace(struct session *session)
         &(struct trace_config){
             .buffer = session->buffer,
             .cache = session->params.cache,
+            .addresses = session->addresses,
             .kernel = session->kernel,
             .cpus = cpus,
             .cpu_count = cpu_count,
@@ -181,7 +185,7 @@ static int make_parts(struct session *session)
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
-        session->code = code_map_new(session->params.cache);
+        session->code = code_map_new(session->params.cache, session->addresses);
     }
     if (session->config.unwind != SESSION_UNWIND_FP && session->code == NULL) {
         return -ENOMEM;
@@ -373,6 +377,7 @@ struct session *session_free(struct session *session)
     (void)code_map_free(session->code);
     (void)filter_free(session->filter);
     (void)trace_free(session->trace);
+    (void)address_cache_free(session->addresses);
     (void)kernel_code_free(session->kernel);
     (void)trace_cursor_free(session->reader);
     (void)trace_buffer_free(session->buffer);

@@ -10,14 +10,11 @@
  * not cover. To make the second one takes several times as long, and most stacks do without it. It
  * is asked for when a frame falls into such code.
  *
- * The rules of addresses are cached in a fixed table, one place for each hash. A process gets a new
- * generation whenever its mappings change, so a cached rule of the present generation holds for
- * each sample since it began. Rules are copied into the cache; it has no pointers. A process can
- * execute 64-bit and 32-bit code: a cached rule is for one of them.
+ * The rules of addresses are copied into the address cache. A process can execute 64-bit and 32-bit
+ * code: a cached rule is for one of them.
  */
 #include "code_map.h"
 
-#include "capacity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "mapping_query.h"
@@ -26,21 +23,10 @@
 
 #include <string.h>
 
-#define PLACES_COUNT CAPACITY((size_t)16384) /* a power of two */
 #define PREFETCH_MAX ((size_t)4096)
 #define RETRY_NS     NS_PER_S
 #define POLL_MAX     ((size_t)8192) /* files that one poll looks at */
 #define ASKS_MAX     256            /* from one poll to the next; some 10 us each */
-
-/* In a cache line of its own: a lookup waits for one. */
-struct place {
-    _Alignas(64) uint64_t generation; /* 0: free */
-    uint64_t pc;
-    uint64_t from_ns;
-    struct cfi_rule rule;
-    uint8_t code; /* enum unwind_code */
-    bool is_32bit;
-};
 
 struct code_table {
     struct module_ticket *ticket; /* owned; NULL: not asked for, or refused */
@@ -65,15 +51,16 @@ struct code_map {
     uint64_t unready_count;
     struct code_file **goes_on; /* where the next poll does; NULL: at the first */
     struct round_share asks;
-    struct place places[PLACES_COUNT];
+    struct address_cache *addresses;
+    struct cfi_rule rule; /* of the last lookup, if its answer is not for the cache */
 };
 
-struct code_map *code_map_new(struct module_cache *cache)
+struct code_map *code_map_new(struct module_cache *cache, struct address_cache *addresses)
 {
-    struct code_map *map = aligned_alloc(_Alignof(struct code_map), sizeof *map);
+    struct code_map *map = calloc(1, sizeof *map);
     if (map != NULL) {
-        memset(map, 0, sizeof *map);
         map->cache = cache;
+        map->addresses = addresses;
         map->asks.max = ASKS_MAX;
     }
     return map;
@@ -239,18 +226,13 @@ static bool is_asked_for(const struct mapping *mapping)
     return file != NULL && (is_awaited(&file->own) || is_awaited(&file->all));
 }
 
-static struct place *find_place(struct code_map *map, uint64_t generation, uint64_t pc)
-{
-    return &map->places[seeded_hash_pair(pc, generation) % PLACES_COUNT];
-}
-
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
                                const struct code_moment *moment, const struct cfi_rule **ret)
 {
     map->counters.code_lookups++;
-    struct place *place = find_place(map, process->generation, pc);
-    if (place->generation == process->generation && place->pc == pc &&
-        place->from_ns <= moment->time_ns && place->is_32bit == moment->is_32bit) {
+    struct address_place *place = address_cache_place(map->addresses, process->generation, pc);
+    if (address_place_is(place, process->generation, pc, moment->time_ns) && place->has_code &&
+        place->is_32bit == moment->is_32bit) {
         map->counters.code_lookups_kept++;
         *ret = &place->rule;
         return (enum unwind_code)place->code;
@@ -259,24 +241,22 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
     if (mapping == NULL) {
         return UNWIND_CODE_NONE;
     }
-    struct cfi_rule rule = {.kind = CFI_NONE};
-    enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &rule);
+    map->rule = (struct cfi_rule){.kind = CFI_NONE};
+    *ret = &map->rule;
+    enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &map->rule);
     if (code == UNWIND_CODE_PENDING) {
         bool settled = moment->settle || !is_asked_for(mapping);
         map->unready_count += settled;
         return settled ? UNWIND_CODE_LATE : code;
     }
     /* What has ended is not what the address stands for in this generation. */
-    bool lasting = mapping->to_ns == TIME_OPEN_NS;
-    *place = (struct place){
-        .generation = lasting ? process->generation : 0,
-        .pc = pc,
-        .from_ns = mapping->from_ns,
-        .rule = rule,
-        .code = (uint8_t)code,
-        .is_32bit = moment->is_32bit,
-    };
-    *ret = &place->rule;
+    if (mapping->to_ns == TIME_OPEN_NS) {
+        address_place_take(place, process->generation, pc, mapping->from_ns);
+        place->rule = map->rule;
+        place->code = (uint8_t)code;
+        place->has_code = true;
+        place->is_32bit = moment->is_32bit;
+    }
     return code;
 }
 

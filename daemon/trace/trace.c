@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The way of a sample into the file. For each frame a small cache says whether its address has been
- * dealt with in this process's present state (its generation); only what it has not is looked up
- * and defined, so an ordinary sample costs a few cache hits and one copy. A cache entry that is
- * overwritten costs a second look, never a wrong or a missing definition.
+ * The way of a sample into the file. For each frame the address cache says whether its address has
+ * been dealt with in this process's present state (its generation); only what has not is looked up
+ * and defined, so an ordinary sample costs a few cache hits and one copy.
  *
  * Samples are gathered as long as they are of one CPU and near in time, at the longest until the
  * next poll; so no group is awaited, and the counts are whole after each round. What finds no
@@ -20,12 +19,10 @@
  */
 #include "trace.h"
 
-#include "capacity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "fxt_writer.h"
 #include "process_owner.h"
-#include "seeded_hash.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
 #include "trace_names.h"
@@ -34,19 +31,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEN_COUNT CAPACITY((size_t)65536) /* a power of two */
-
 /* What is left of a log when a new one is opened: where it is convenient, and in any case. */
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
 #define LOG_ROOM_NEEDED(log_bytes) ((log_bytes) / 16)
-
-struct seen {
-    uint64_t address;
-    uint64_t generation; /* 0: free */
-    uint64_t from_ns;    /* no word on samples older than this */
-    uint32_t made_epoch; /* of code that was made: it holds in this epoch; 0: it is none */
-    bool unknown;        /* the address is in no mapping that is known */
-};
 
 struct trace {
     struct trace_config config;
@@ -64,7 +51,6 @@ struct trace {
     uint64_t marked_met_count; /* files that had been met at the last mark */
     uint64_t marked_ns;
     uint64_t marked_boot_ns; /* the same moment, as samples have it */
-    struct seen seen[SEEN_COUNT];
 };
 
 /* A JSON text as a Data blob of one line. */
@@ -88,7 +74,7 @@ static bool write_json(struct trace *trace, enum fxt_known_string name, const ch
 static bool begin_log(struct trace *trace)
 {
     if (trace->log++ > 0) {
-        memset(trace->seen, 0, sizeof trace->seen);
+        address_cache_forget_frames(trace->config.addresses);
     }
     trace->log_begin_ns = clock_ns(CLOCK_MONOTONIC);
     definition_log_begin(trace->definitions);
@@ -191,11 +177,6 @@ struct trace *trace_free(struct trace *trace)
     return NULL;
 }
 
-static struct seen *find_seen(struct trace *trace, uint64_t generation, uint64_t address)
-{
-    return &trace->seen[seeded_hash_pair(address, generation) % SEEN_COUNT];
-}
-
 /*
  * One frame. `address` is where the function is looked up: a caller's is inside its call. False
  * when there is no room; `*ret_known` says whether it is in a mapping that is known.
@@ -206,10 +187,10 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
     /* Processes' count from 1 on. */
     uint64_t generation = process == NULL ? UINT64_MAX - trace_modules_kernel_epoch(trace->modules)
                                           : process->generation;
-    struct seen *seen = find_seen(trace, generation, address);
+    struct address_place *place = address_cache_place(trace->config.addresses, generation, address);
     uint32_t made_epoch = trace_modules_made_epoch(trace->modules);
-    if (seen->generation != generation || seen->address != address || seen->from_ns > time_ns ||
-        (seen->made_epoch != 0 && seen->made_epoch != made_epoch)) {
+    if (!address_place_is(place, generation, address, time_ns) || !place->has_frame ||
+        (place->made_epoch != 0 && place->made_epoch != made_epoch)) {
         uint64_t from_ns = 0;
         enum frame_outcome outcome =
             process == NULL
@@ -217,17 +198,14 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
                 : trace_modules_frame(trace->modules, process, address, time_ns, &from_ns);
         *ret_known = outcome != FRAME_UNKNOWN;
         if (outcome != FRAME_RETRY && from_ns != TIME_OPEN_NS) {
-            *seen = (struct seen){
-                .address = address,
-                .generation = generation,
-                .from_ns = from_ns,
-                .made_epoch = outcome == FRAME_MADE ? made_epoch : 0,
-                .unknown = outcome == FRAME_UNKNOWN,
-            };
+            address_place_take(place, generation, address, from_ns);
+            place->made_epoch = outcome == FRAME_MADE ? made_epoch : 0;
+            place->has_frame = true;
+            place->is_unknown = outcome == FRAME_UNKNOWN;
         }
         return outcome != FRAME_RETRY;
     }
-    *ret_known = !seen->unknown;
+    *ret_known = !place->is_unknown;
     return true;
 }
 

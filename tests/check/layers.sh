@@ -18,12 +18,12 @@ common/confine.*              common                                  | seccomp 
 common/*                      common                                  |
 daemon/fxt/*                                                          |
 daemon/log/*                  common                                  | systemd
-daemon/sample/*                                                       |
 daemon/config/*               common json                             | cjson
 daemon/symbolize/debug_frame.* common                                 | elf zlib
 daemon/symbolize/mini_debug.*  common                                 | elf lzma
 daemon/symbolize/code_effect.* common                                 | zydis
 daemon/symbolize/*            common                                  | elf
+daemon/sample/*               common symbolize                        |
 daemon/perf/*                 common                                  | perf_event
 daemon/books/*                common perf                             |
 daemon/process/*              common config                           |

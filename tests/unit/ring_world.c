@@ -66,6 +66,7 @@ static bool make_trace(struct ring_world *world, const struct ring_world_options
     static const uint32_t cpu_ids[RING_CPU_COUNT] = {0, 1, 2};
     world->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
     const struct trace_config config = {.buffer = world->buffer,
+                                        .addresses = world->addresses,
                                         .cpus = cpu_ids,
                                         .cpu_count = options->cpu_count,
                                         .session_json = "{}",
@@ -78,8 +79,12 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
 {
     const struct filter_config filter = {.targets = options->targets, .kernel_threads = true};
     make_source(world, options);
+    world->addresses = address_cache_new();
+    if (world->addresses == NULL) {
+        return false;
+    }
     if (options->unwind != SESSION_UNWIND_FP) {
-        world->code = code_map_new(options->caches ? &world->cache : NULL);
+        world->code = code_map_new(options->caches ? &world->cache : NULL, world->addresses);
     }
     world->filter = filter_new(&filter);
     world->processes = process_table_new(on_file_gone, world);
@@ -127,6 +132,7 @@ struct ring_world *ring_world_free(struct ring_world *world)
         (void)trace_free(world->trace);
         (void)trace_cursor_free(world->reader);
         (void)trace_buffer_free(world->buffer);
+        (void)address_cache_free(world->addresses);
         free(world);
     }
     return NULL;

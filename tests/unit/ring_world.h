@@ -47,6 +47,7 @@ struct ring_world {
     struct perf_cpu cpus[RING_CPU_COUNT];
     struct perf_source source;
     struct module_cache cache;
+    struct address_cache *addresses;
     struct code_map *code; /* NULL with frame pointers alone */
     struct trace_buffer *buffer;
     struct trace *trace;

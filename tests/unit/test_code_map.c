@@ -22,6 +22,7 @@
 struct world {
     struct module_cache cache;
     struct process_table *processes;
+    struct address_cache *addresses;
     struct code_map *map;
 };
 
@@ -36,7 +37,9 @@ static int set_up(void **state)
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     world->processes = process_table_new(on_file_free, NULL);
-    world->map = code_map_new(&world->cache);
+    world->addresses = address_cache_new();
+    assert_non_null(world->addresses);
+    world->map = code_map_new(&world->cache, world->addresses);
     *state = world;
     return world->processes == NULL || world->map == NULL ? -1 : 0;
 }
@@ -46,6 +49,7 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)process_table_free(world->processes);
     (void)code_map_free(world->map);
+    (void)address_cache_free(world->addresses);
     assert_int_equal(world->cache.held_count, 0);
     fake_module_table_free();
     free(world);

@@ -157,6 +157,7 @@ struct world {
     uint64_t seed;
     uint64_t time_ns;
     struct trace_buffer *buffer;
+    struct address_cache *addresses;
     struct trace *trace;
     struct process_table *processes;
     struct trace_cursor *reader;
@@ -191,7 +192,10 @@ static struct world *new_world(uint64_t seed)
     world->file = malloc(FILE_BYTES);
     world->unacknowledged = malloc(TRACE_CHUNK_BYTES_MAX);
     world->buffer = trace_buffer_new(2, LOG_BYTES, LANE_BYTES);
+    world->addresses = address_cache_new();
+    assert_non_null(world->addresses);
     struct trace_config config = {.buffer = world->buffer,
+                                  .addresses = world->addresses,
                                   .cpus = cpus,
                                   .cpu_count = 2,
                                   .session_json = "{\"session\":\"s\"}",
@@ -209,6 +213,7 @@ static void free_world(struct world *world)
     (void)trace_free(world->trace);
     (void)trace_cursor_free(world->reader);
     (void)trace_buffer_free(world->buffer);
+    (void)address_cache_free(world->addresses);
     free(world->file);
     free(world->unacknowledged);
     free(world);

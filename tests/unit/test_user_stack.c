@@ -35,6 +35,7 @@
 
 struct world {
     struct module_cache cache;
+    struct address_cache *addresses;
     struct process_table *processes;
     struct user_stack stack;
 };
@@ -54,10 +55,12 @@ static int set_up(void **state)
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     world->processes = process_table_new(on_file_free, NULL);
+    world->addresses = address_cache_new();
+    assert_non_null(world->addresses);
     world->stack = (struct user_stack){.unwind = SESSION_UNWIND_AUTO,
                                        .max_depth = DEPTH,
                                        .chain_max = CHAIN_MAX,
-                                       .code = code_map_new(&world->cache),
+                                       .code = code_map_new(&world->cache, world->addresses),
                                        .stitch = stitch_new(DEPTH)};
     assert_true(world->processes != NULL && world->stack.code != NULL);
     assert_non_null(world->stack.stitch);
@@ -76,6 +79,7 @@ static int tear_down(void **state)
     struct world *world = *state;
     (void)process_table_free(world->processes);
     (void)code_map_free(world->stack.code);
+    (void)address_cache_free(world->addresses);
     (void)stitch_free(world->stack.stitch);
     fake_module_table_free();
     free(world);

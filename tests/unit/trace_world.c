@@ -136,7 +136,10 @@ static int set_up_lanes(void **state, size_t lane_bytes)
     test_modules[0] = test_modules[1] = make_module();
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, lane_bytes);
     world->reader = fxt_reader_new();
+    world->addresses = address_cache_new();
+    assert_non_null(world->addresses);
     struct trace_config config = {.buffer = world->buffer,
+                                  .addresses = world->addresses,
                                   .cpus = cpus,
                                   .cpu_count = 2,
                                   .session_json = "{\"s\":1}",
@@ -168,6 +171,7 @@ int tear_down(void **state)
     (void)trace_free(world->trace);
     (void)trace_cursor_free(world->chunks);
     (void)trace_buffer_free(world->buffer);
+    (void)address_cache_free(world->addresses);
     (void)fxt_reader_free(world->reader);
     free(world);
     for (size_t i = 0; i < ticket_count; i++) {

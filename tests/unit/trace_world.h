@@ -40,6 +40,7 @@ extern uint32_t (*owner_of)(int32_t pid);
 
 struct world {
     struct trace_buffer *buffer;
+    struct address_cache *addresses;
     struct trace *trace;
     struct process_table *processes;
     struct trace_cursor *chunks;

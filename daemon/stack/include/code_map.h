@@ -8,6 +8,7 @@
  * address that was asked for. Belongs to the collector thread.
  */
 
+#include "address_cache.h"
 #include "counters.h"
 #include "module_cache.h"
 #include "process_table.h"
@@ -22,8 +23,8 @@ struct code_moment {
     bool settle;   /* a table that is not there yet is UNWIND_CODE_LATE, and counted */
 };
 
-/* Returned; NULL when there is no memory. `cache` is borrowed. */
-struct code_map *code_map_new(struct module_cache *cache);
+/* Returned; NULL when there is no memory. Both caches are borrowed. */
+struct code_map *code_map_new(struct module_cache *cache, struct address_cache *addresses);
 /* After the process table that its files hang on. */
 struct code_map *code_map_free(struct code_map *map);
 

@@ -7,6 +7,7 @@
  * CPU's lane (trace_lanes.h). Belongs to the collector thread.
  */
 
+#include "address_cache.h"
 #include "counters.h"
 #include "kernel_code.h"
 #include "module_cache.h"
@@ -26,8 +27,9 @@ struct trace;
 struct trace_config {
     struct trace_buffer *buffer; /* borrowed, as are all below */
     struct module_cache *cache;
-    struct kernel_code *kernel; /* NULL: the kernel has what it had at first */
-    const uint32_t *cpus;       /* ids, in the order of the buffer's lanes; copied */
+    struct address_cache *addresses; /* whose frames are this trace's */
+    struct kernel_code *kernel;      /* NULL: the kernel has what it had at first */
+    const uint32_t *cpus;            /* ids, in the order of the buffer's lanes; copied */
     size_t cpu_count;
     const char
         *session_json; /* one line: what stands in the file as cpu-profilerd.session; copied */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a place says, and for whom: two sides write the halves of one place, one after the other and
+ * for addresses that share it.
+ */
+#include "address_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define ADDRESS UINT64_C(0x55550010)
+
+static int set_up(void **state)
+{
+    *state = address_cache_new();
+    return *state == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)address_cache_free(*state);
+    return 0;
+}
+
+static void begins_without_knowledge(void **state)
+{
+    for (uint64_t generation = 1; generation < 1000; generation++) {
+        struct address_place *place = address_cache_place(*state, generation, ADDRESS);
+        assert_false(address_place_is(place, generation, ADDRESS, UINT64_MAX));
+    }
+}
+
+static void keeps_both_halves_of_one_address(void **state)
+{
+    struct address_place *place = address_cache_place(*state, 5, ADDRESS);
+    address_place_take(place, 5, ADDRESS, 100);
+    place->has_code = true;
+    place->rule.cfa_offset = 16;
+    address_place_take(place, 5, ADDRESS, 90);
+    place->has_frame = true;
+    assert_true(place->has_code && place->has_frame && place->rule.cfa_offset == 16);
+    assert_ptr_equal(place, address_cache_place(*state, 5, ADDRESS));
+}
+
+/* The later of both beginnings counts: neither half says anything of samples before its own. */
+static void says_nothing_of_older_samples(void **state)
+{
+    struct address_place *place = address_cache_place(*state, 5, ADDRESS);
+    address_place_take(place, 5, ADDRESS, 100);
+    assert_false(address_place_is(place, 5, ADDRESS, 99));
+    assert_true(address_place_is(place, 5, ADDRESS, 100));
+    address_place_take(place, 5, ADDRESS, 200);
+    assert_false(address_place_is(place, 5, ADDRESS, 199));
+    address_place_take(place, 5, ADDRESS, 150);
+    assert_false(address_place_is(place, 5, ADDRESS, 199));
+    assert_true(address_place_is(place, 5, ADDRESS, 200));
+}
+
+static void forgets_all_of_another_address_or_generation(void **state)
+{
+    struct address_place *place = address_cache_place(*state, 5, ADDRESS);
+    for (uint64_t other = 0; other < 2; other++) {
+        address_place_take(place, 5, ADDRESS, 100);
+        place->has_code = place->has_frame = place->is_unknown = true;
+        place->made_epoch = 3;
+        address_place_take(place, 5 + other, ADDRESS + 1 - other, 10);
+        assert_false(place->has_code || place->has_frame || place->is_unknown);
+        assert_int_equal(place->made_epoch, 0);
+        assert_int_equal(place->from_ns, 10);
+        assert_false(address_place_is(place, 5, ADDRESS, 100));
+    }
+}
+
+static void forgets_frames_and_keeps_rules(void **state)
+{
+    enum {
+        PLACES = 3000
+    };
+    for (uint64_t i = 0; i < PLACES; i++) {
+        struct address_place *place = address_cache_place(*state, 7, ADDRESS + i);
+        address_place_take(place, 7, ADDRESS + i, 1);
+        place->has_code = place->has_frame = true;
+    }
+    address_cache_forget_frames(*state);
+    for (uint64_t i = 0; i < PLACES; i++) {
+        const struct address_place *place = address_cache_place(*state, 7, ADDRESS + i);
+        assert_true(place->has_code && !place->has_frame);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(begins_without_knowledge),       TEST(keeps_both_halves_of_one_address),
+        TEST(says_nothing_of_older_samples),  TEST(forgets_all_of_another_address_or_generation),
+        TEST(forgets_frames_and_keeps_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
