@@ -117,7 +117,8 @@ static struct user *get_user(struct module_queue *queue, uid_t uid)
 
 static uint64_t due_ns(const struct module_load *load)
 {
-    return load->arrived_ns + load->expected_ns;
+    uint64_t spare_ns = load->request.table == MODULE_SYMBOLS ? MODULE_QUEUE_NAMES_SPARE_NS : 0;
+    return load->arrived_ns + load->expected_ns + spare_ns;
 }
 
 /* Inserts by due time, behind equal ones. */

@@ -6,16 +6,20 @@
  * worker time, the expected time of that file included. Files that a sample waits for go before
  * files that are read ahead. Within an account, files are ordered by arrival plus expected time:
  * quick files pass a slow one for as long as it is expected to take. So the slow files of one user
- * delay the others by the time of one file.
+ * delay the others by the time of one file. Call frames pass symbols that arrived up to
+ * MODULE_QUEUE_NAMES_SPARE_NS before: a stack that has waited too long for its call frames is cut,
+ * but a name only comes later.
  *
  * A file that several accounts want has a claim of each, and the earliest claim counts: an account
  * that requests common libraries early delays no other. Belongs to the main thread.
  */
 
+#include "clock.h"
 #include "elf_worker.h"
 #include "module_file.h"
 
-#define MODULE_QUEUE_USERS_MAX 1024 /* users without waiting loads whose time is remembered */
+#define MODULE_QUEUE_NAMES_SPARE_NS NS_PER_S
+#define MODULE_QUEUE_USERS_MAX      1024 /* users without waiting loads whose time is remembered */
 
 /* A file of which a table is wanted, and the tickets and claims for it. */
 struct module_load {

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #define PUBLISH_BYTES    ((size_t)65536)
-#define HELD_BYTES       CAPACITY((size_t)32 << 20)
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
@@ -80,7 +79,7 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = waiting_samples_new(HELD_BYTES);
+    drain->held = waiting_samples_new(config->held_bytes);
     if (config->code != NULL) {
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }

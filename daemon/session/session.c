@@ -29,6 +29,8 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
+#define HELD_BYTES_MIN       ((uint64_t)32 << 20)
+#define HELD_BYTES_MAX       ((uint64_t)128 << 20)
 #define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
 #define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
 #define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
@@ -50,6 +52,7 @@ struct session {
     struct process_table *processes;
     struct filter *filter;
     struct trace_buffer *buffer;
+    size_t held_bytes; /* for samples that wait */
     struct kernel_code *kernel;
     struct address_cache *addresses;
     struct trace *trace;
@@ -111,11 +114,15 @@ static int make_filter(struct session *session)
 
 /*
  * The buffers get half of the memory that this process may use, since it would be killed for more,
- * whatever was asked for: what does not fit then is dropped, and counted.
+ * whatever was asked for: what does not fit then is dropped, and counted. Samples that wait get a
+ * 16th, within bounds: a copied stack of 16 KiB at 4000 Hz is 64 MiB a second of one CPU.
  */
 static void fit_buffers(struct session *session)
 {
     uint64_t memory_bytes = memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT);
+    uint64_t held_bytes = memory_bytes / 16;
+    held_bytes = held_bytes < HELD_BYTES_MIN ? HELD_BYTES_MIN : held_bytes;
+    session->held_bytes = held_bytes > HELD_BYTES_MAX ? HELD_BYTES_MAX : held_bytes;
     uint64_t kib = memory_bytes / 2 / 1024 / session->source->cpu_count;
     kib = kib < LEAST_BUFFER_KIB ? LEAST_BUFFER_KIB : kib;
     if (session->config.buffer_kib_per_cpu > kib) {
@@ -260,6 +267,7 @@ static int begin_collecting(struct session *session)
         .code = session->code,
         .unwind = session->config.unwind,
         .max_stack_depth = session->config.max_stack_depth,
+        .held_bytes = session->held_bytes,
     };
     int r = perf_source_enable_sideband(session->source);
     if (r < 0) {

@@ -97,7 +97,8 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
                                         .trace = world->trace,
                                         .code = world->code,
                                         .unwind = options->unwind,
-                                        .max_stack_depth = options->max_stack_depth};
+                                        .max_stack_depth = options->max_stack_depth,
+                                        .held_bytes = CAPACITY((size_t)32 << 20)};
     world->drain = drain_new(&config);
     return world->drain != NULL;
 }

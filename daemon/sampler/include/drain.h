@@ -31,6 +31,7 @@ struct drain_config {
     struct code_map *code;      /* NULL with SESSION_UNWIND_FP */
     enum session_unwind unwind;
     uint16_t max_stack_depth; /* user frames */
+    size_t held_bytes;        /* for samples that wait */
 };
 
 struct drain_cpu_counts {
