@@ -54,7 +54,7 @@ static const char HELP[] =
     "                  end after so long without a session and a connection; 0: never\n"
     "                  (60 with a socket of the service manager, else 0)\n"
     "  --version       print the version\n"
-    "  --help          print this text\n"
+    "  -h, --help      print this text\n"
     "\n"
     "It needs the right to open system-wide perf events and to lock their rings: run\n"
     "it as root, or with CAP_PERFMON and CAP_IPC_LOCK.\n"
@@ -114,6 +114,18 @@ static int obtain_socket(const char *path, const char **ret_address)
     }
     *ret_address = path;
     return fd;
+}
+
+/* On standard output, both. Returns the status to end with. */
+static int say(const char *text, const char *more)
+{
+    (void)printf("%s%s", text, more);
+    if (fflush(stdout) == 0) {
+        return EXIT_SUCCESS;
+    }
+    (void)fprintf(stderr, "cpu-profilerd: standard output: cannot be written: %s\n",
+                  strerror(errno));
+    return EXIT_FAILURE;
 }
 
 static int usage(void)
@@ -194,8 +206,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *arguments)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    for (int option = getopt_long(argc, argv, "", options, NULL); option != -1;
-         option = getopt_long(argc, argv, "", options, NULL)) {
+    for (int option = getopt_long(argc, argv, "h", options, NULL); option != -1;
+         option = getopt_long(argc, argv, "h", options, NULL)) {
         switch (option) {
         case 's':
             arguments->socket_path = optarg;
@@ -212,11 +224,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *arguments)
             }
             break;
         case 'v':
-            (void)puts("cpu-profilerd " CPU_PROFILERD_VERSION);
-            return EXIT_SUCCESS;
+            return say("cpu-profilerd " CPU_PROFILERD_VERSION "\n", "");
         case 'h':
-            (void)printf("%s%s", USAGE, HELP);
-            return EXIT_SUCCESS;
+            return say(USAGE, HELP);
         default:
             return usage();
         }

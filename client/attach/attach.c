@@ -39,13 +39,13 @@ static int complain_attach(const struct session_status *status, const struct pro
         return complain("session: there is none; profctl start begins one");
     }
     if (!status->detached) {
-        return complain("session: it is of a client that is still connected, of %s; only that "
+        return complain("session: it belongs to %s, whose client is still connected; only that "
                         "client and root can end it",
                         describe_holder(status, holder));
     }
     if (fault->code == EACCES) {
-        return complain("session: it is of %s, and not yours; let its owner, or root, stop, read "
-                        "or close it",
+        return complain("session: it belongs to %s, not to you; let its owner, or root, stop, "
+                        "read or close it",
                         describe_holder(status, holder));
     }
     if (fault->code == EBADFD) {
@@ -63,7 +63,7 @@ static void say_whose(const struct session_status *status)
     if (status->id == NULL || (status->detached && status->uid == 0)) {
         return;
     }
-    (void)complain("session %s: it is of %s%s", status->id, describe_holder(status, holder),
+    (void)complain("session %s: it belongs to %s%s", status->id, describe_holder(status, holder),
                    status->detached ? "" : ", and was taken from the client that recorded it");
 }
 
@@ -112,7 +112,7 @@ int attach_complain_create(struct profctl *conn, const struct profctl_fault *fau
     }
     bool may_end = geteuid() == 0 || geteuid() == status.uid;
     if (!status.detached) {
-        return complain("session: another client has one, that of %s; wait for its end, or %s",
+        return complain("session: there is one, which belongs to %s; wait for its end, or %s",
                         describe_holder(&status, holder),
                         geteuid() == 0 ? "take it as root: profctl stop and profctl read finish "
                                          "and fetch it, profctl close throws it away"
@@ -121,7 +121,8 @@ int attach_complain_create(struct profctl *conn, const struct profctl_fault *fau
     }
     if (!may_end) {
         return complain(
-            "session: there is one of %s; wait for its end, or ask its owner to close it",
+            "session: there is one, which belongs to %s; wait for its end, or ask its owner to "
+            "close it",
             describe_holder(&status, holder));
     }
     if (strcmp(status.state, "created") == 0) {

@@ -96,10 +96,14 @@ const char *session_owner_name(uid_t uid, char *into)
 
 const char *session_clock(int64_t seconds_from_now, char *into)
 {
-    time_t at = time(NULL) + seconds_from_now;
+    time_t now = time(NULL);
+    time_t at = now + seconds_from_now;
+    struct tm today = {0};
     struct tm local = {0};
+    (void)localtime_r(&now, &today);
     (void)localtime_r(&at, &local);
-    (void)strftime(into, SESSION_CLOCK_BYTES, "%H:%M:%S", &local);
+    bool is_today = local.tm_yday == today.tm_yday && local.tm_year == today.tm_year;
+    (void)strftime(into, SESSION_CLOCK_BYTES, is_today ? "%H:%M:%S" : "%F %H:%M:%S", &local);
     return into;
 }
 

@@ -246,27 +246,47 @@ static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total, do
     }
 }
 
+/* Returned: json_freep(). NULL where the text is no such object. */
+static cJSON *parse_books(const char *books_json)
+{
+    cJSON *books = NULL;
+    if (books_json == NULL ||
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0) {
+        return NULL;
+    }
+    return books;
+}
+
 uint64_t books_print_period_ns(const char *books_json)
 {
-    cleanup_(json_freep) cJSON *books = NULL;
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
     int64_t period_ns = 0;
-    if (books_json != NULL &&
-        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) >= 0) {
-        (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, "period_ns"), 1,
-                                JSON_INTEGER_MAX, &period_ns);
-    }
+    (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, "period_ns"), 1,
+                            JSON_INTEGER_MAX, &period_ns);
     return (uint64_t)period_ns;
+}
+
+double books_print_length_s(const char *books_json, double otherwise_s)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    double ticks = 0;
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cJSON_GetObjectItemCaseSensitive(books, "cpus"))
+    {
+        double expected = amount(cpu, "expected");
+        ticks = expected > ticks ? expected : ticks;
+    }
+    double length_s = ticks * amount(books, "period_ns") / 1e9;
+    return length_s > 0 ? length_s : otherwise_s;
 }
 
 void books_print_print(FILE *file, const char *books_json)
 {
-    cleanup_(json_freep) cJSON *books = NULL;
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
     size_t widths[COLUMN_COUNT] = {0};
-    if (books_json == NULL ||
-        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0 ||
-        !cJSON_IsObject(books)) {
-        (void)fputs("books: none, as in a recording that was cut off: it is not known how many "
-                    "ticks are missing\n",
+    if (!cJSON_IsObject(books)) {
+        (void)fputs("books: none in this recording, as where it was cut off, or its session still "
+                    "ran: it is\nnot known how many ticks are missing\n",
                     file);
         return;
     }

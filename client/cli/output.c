@@ -73,11 +73,28 @@ void output_freep(struct output **output)
     *output = output_free(*output);
 }
 
+static const char *remedy_for(int code)
+{
+    switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+        return "make that folder first, or name another file with -o";
+    case ENOSPC:
+    case EDQUOT:
+        return "free some room, or name another file with -o";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "name a file in a folder that is yours with -o";
+    default:
+        return "name another file with -o";
+    }
+}
+
 static int refuse_create(const char *path, int code, struct fault *reterr)
 {
-    return fault_set(reterr, code,
-                     "%s: cannot be written: %s; name a file in a folder that is yours with -o",
-                     path, strerror(code));
+    return fault_set(reterr, code, "%s: cannot be written: %s; %s", path, strerror(code),
+                     remedy_for(code));
 }
 
 static int refuse_memory(const char *path, struct fault *reterr)

@@ -116,6 +116,12 @@ const char *text_rate(uint64_t period_ns, char *into)
     return into;
 }
 
+const char *text_samples(uint64_t count, char *into)
+{
+    (void)snprintf(into, TEXT_COUNT_BYTES, "%" PRIu64 " sample%s", count, count == 1 ? "" : "s");
+    return into;
+}
+
 const char *text_size(uint64_t size_bytes, char *into)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

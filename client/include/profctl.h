@@ -72,6 +72,7 @@ struct profctl_fault {
  * Connects to the daemon's socket at `path` (borrowed); NULL: $CPU_PROFILERD_SOCKET, else
  * /run/cpu-profilerd/control.sock. `*ret` is returned: profctl_disconnect().
  *   -ENOENT, -ECONNREFUSED  no daemon listens there
+ *   -ENOTSOCK               what is there is no socket
  *   -EACCES                 this user may not connect
  *   -ENAMETOOLONG           no socket can have such a path
  */

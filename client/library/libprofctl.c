@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
@@ -34,12 +35,21 @@ static int fail_unserved(struct profctl_fault *fault, int code, const char *path
                     what, path, path);
 }
 
+static bool is_no_socket(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
 static int fail_connect(struct profctl_fault *fault, int code, const char *path)
 {
     switch (code) {
     case ENOENT:
     case ECONNREFUSED:
-        return fail_unserved(fault, code, path);
+        return is_no_socket(path)
+                   ? rpc_fail(fault, ENOTSOCK, "'%.100s' is no socket; name the one of the daemon",
+                              path)
+                   : fail_unserved(fault, code, path);
     case EACCES:
     case EPERM:
         return rpc_fail(fault, EACCES,

@@ -202,7 +202,8 @@ static void print_summary(FILE *to, const struct reading *reading)
     bool is_file = strcmp(path, "-") != 0;
     char size[32];
     char resumed[32];
-    (void)fprintf(to, "%" PRIu64 " samples, %s", reading->scan.sample_count,
+    char count[TEXT_COUNT_BYTES];
+    (void)fprintf(to, "%s, %s", text_samples(reading->scan.sample_count, count),
                   text_size(output_size_bytes(reading->output), size));
     if (is_file) {
         (void)fputs(" in ", to);

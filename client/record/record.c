@@ -292,6 +292,12 @@ static void tell_unseen_targets(const struct record_request *request,
     }
 }
 
+/* From Start to Stop, as this client knows it. */
+static double sampled_s(const struct recording *recording)
+{
+    return (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S;
+}
+
 /* A recording that ended before its time is not taken for a whole one. */
 static void tell_early_end(const struct recording *recording)
 {
@@ -306,8 +312,7 @@ static void tell_early_end(const struct recording *recording)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         if (strcmp(recording->stopped_by, ends[i].by) == 0) {
             (void)complain("note: sampling ended by itself after %.3f s: %s",
-                           (double)(recording->stopped_ns - recording->started_ns) /
-                               (double)NS_PER_S,
+                           books_print_length_s(recording->scan.books_json, sampled_s(recording)),
                            ends[i].text);
         }
     }
@@ -326,9 +331,11 @@ static void summarise(struct recording *recording)
         (void)fprintf(to, ": %s\n", record_child_describe(&recording->child, text));
     }
     char rate[TEXT_RATE_BYTES];
-    (void)fprintf(to, "%" PRIu64 " samples in %.3f s%s, %s", recording->scan.sample_count,
-                  (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S,
-                  text_rate(books_print_period_ns(recording->scan.books_json), rate),
+    char count[TEXT_COUNT_BYTES];
+    const char *books = recording->scan.books_json;
+    (void)fprintf(to, "%s in %.3f s%s, %s", text_samples(recording->scan.sample_count, count),
+                  books_print_length_s(books, sampled_s(recording)),
+                  text_rate(books_print_period_ns(books), rate),
                   text_size(output_size_bytes(recording->output), size));
     if (is_file) {
         (void)fputs(" in ", to);
@@ -341,8 +348,8 @@ static void summarise(struct recording *recording)
     }
     tell_early_end(recording);
     tell_unseen_targets(recording->request, &recording->scan);
-    books_print_print(to, recording->scan.books_json);
-    if (is_file) {
+    books_print_print(to, books);
+    if (is_file && recording->scan.sample_count > 0) {
         (void)fputs("\nprofctl report ", to);
         text_print_argument(to, path);
         (void)fputs(" shows where the time went\n", to);

@@ -147,8 +147,10 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
 {
     uint64_t period_ns = profile_period_ns(profile);
     size_t shown = count_shown(report, limit);
-    (void)fprintf(file, "%" PRIu64 " samples in %.3f s", report->sample_count,
-                  (double)(profile->last_ns - profile->first_ns) / 1e9);
+    char count[TEXT_COUNT_BYTES];
+    double between_s = (double)(profile->last_ns - profile->first_ns) / 1e9;
+    (void)fprintf(file, "%s in %.3f s", text_samples(report->sample_count, count),
+                  books_print_length_s(profile->books_json, between_s));
     char rate[TEXT_RATE_BYTES];
     (void)fputs(text_rate(period_ns, rate), file);
     (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), ", report->complete_count,
@@ -160,7 +162,7 @@ void report_print_table(FILE *file, const struct profile *profile, const struct 
     if (report->stitched_count > 0) {
         (void)fprintf(file, " (%" PRIu64 " stitched)", report->stitched_count);
     }
-    (void)fprintf(file, ", %" PRIu64 " none\n\n", report->none_count);
+    (void)fprintf(file, ", %" PRIu64 " without a user stack\n\n", report->none_count);
     print_rows(file, profile, report, shown);
     if (shown < report->row_count) {
         (void)fprintf(file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);

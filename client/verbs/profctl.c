@@ -42,7 +42,7 @@ static int print_help(void)
     }
     (void)printf("\n  profctl VERB --help   explains a verb\n"
                  "  profctl --version     prints the version\n\n"
-                 "The daemon is asked at CPU_PROFILERD_SOCKET, else at\n"
+                 "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"
                  "/run/cpu-profilerd/control.sock.\n"
                  "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
     return EXIT_DONE;

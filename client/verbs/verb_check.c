@@ -78,6 +78,9 @@ static int print_values(const char *path, const struct session_config *config, c
         cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
         print_value(value->string, printed == NULL ? "" : printed);
     }
+    if (config->cpus[0] == '\0') {
+        print_value("cpus", "all");
+    }
     if (session_targets_empty(&config->targets)) {
         print_value("targets", "everything");
     }

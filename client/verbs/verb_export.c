@@ -12,6 +12,7 @@
 #include "verbs.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct {
     const char *name;
@@ -87,6 +88,16 @@ static int export_file(const struct profile *profile, size_t format, const char 
     return EXIT_DONE;
 }
 
+/* Whether the output would take the place of the recording. */
+static bool is_input(const struct export_request *request)
+{
+    struct stat input;
+    struct stat output;
+    return strcmp(request->path, "-") != 0 && strcmp(request->output_path, "-") != 0 &&
+           stat(request->path, &input) == 0 && stat(request->output_path, &output) == 0 &&
+           S_ISREG(input.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+}
+
 int verb_export(int argc, char **argv)
 {
     struct export_request request = {.output_path = "-", .format = FORMAT_COUNT};
@@ -97,6 +108,10 @@ int verb_export(int argc, char **argv)
     }
     if (request.format == FORMAT_COUNT) {
         return options_refuse(&line, "--format: is missing; see --help for the formats");
+    }
+    if (is_input(&request)) {
+        return options_refuse(&line, "-o: %s: is the recording itself; name another file",
+                              request.output_path);
     }
     status = load_profile(request.path, request.names, &profile);
     if (profile == NULL) {

@@ -64,9 +64,13 @@ static void print_text(const struct connection_notes *notes, const struct sessio
         char rate[TEXT_RATE_BYTES];
         (void)fputs(text_rate(session->period_ns, rate), stdout);
     }
-    (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
-                 "dropped and counted\n",
-                 notes->holds_s);
+    if (session->max_duration_s > 0 && (uint64_t)notes->holds_s >= session->max_duration_s) {
+        (void)fputs("\nholds all of it, until profctl read -o FILE fetches it\n", stdout);
+    } else {
+        (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
+                     "dropped and counted\n",
+                     notes->holds_s);
+    }
     (void)printf("sampling ends %s; profctl stop ends it before\n", session_end(session, end));
 }
 
@@ -84,7 +88,9 @@ static int tell(struct profctl *conn, bool is_json)
     } else {
         print_text(notes, &session);
     }
-    return EXIT_DONE;
+    return fflush(stdout) == 0 ? EXIT_DONE
+                               : complain("session %s: runs; profctl stop and profctl close end it",
+                                          notes->session);
 }
 
 static int start(const struct record_request *request)

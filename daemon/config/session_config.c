@@ -20,6 +20,7 @@
 
 #define NS_PER_S               1000000000
 #define FREQUENCY_DEFAULT_HZ   999
+#define DEFAULT_RATES_BELOW    20 /* below a limit, among which default_rate_hz() looks */
 #define DETACHED_DURATION_S    600
 #define BUFFER_DURATION_MAX_S  60 /* that a default buffer holds */
 #define BUFFER_SAMPLE_BYTES    256
@@ -79,6 +80,19 @@ static int refuse_limit(const struct session_limits *limits, const char *limit, 
                             (unsigned long long)allowed, limit, limits->path);
 }
 
+/* The highest rate up to a limit, or a little below it, whose samples are not in step with a tick:
+ * nobody has asked for one that is. */
+static uint32_t default_rate_hz(uint32_t highest_hz)
+{
+    char note[SAMPLING_TEXT_BYTES];
+    for (uint32_t hz = highest_hz; hz > 0 && highest_hz - hz <= DEFAULT_RATES_BELOW; hz--) {
+        if (!sampling_period_warn(sampling_period_ns(hz), hz, note)) {
+            return hz;
+        }
+    }
+    return highest_hz;
+}
+
 /* A default gives way to the limit, what was asked for does not. */
 static int limit_period(const cJSON *const *items, const struct session_limits *limits,
                         struct session_config *config, struct fault *reterr)
@@ -111,7 +125,7 @@ static int limit_period(const cJSON *const *items, const struct session_limits *
         return refuse_limit(limits, "max_frequency_hz", "frequency_hz", highest_hz, reterr);
     }
     if (config->frequency_hz > highest_hz) {
-        config->frequency_hz = highest_hz;
+        config->frequency_hz = default_rate_hz(highest_hz);
     }
     config->period_ns = sampling_period_ns(config->frequency_hz);
     return 0;

@@ -8,6 +8,7 @@
  */
 #include "cleanup.h"
 #include "control.h"
+#include "log.h"
 #include "sampler.h"
 
 #include <errno.h>
@@ -51,14 +52,17 @@ static int make_default_directory(const char *path, struct fault *reterr)
                      strerror(r), remedy_for(r));
 }
 
-/* Removes a socket on which no process listens; anything else at the path is left for bind() to
- * find.
- */
+/* Removes a socket on which no process listens. Anything else at the path stays, and is refused. */
 static int remove_stale(const struct sockaddr_un *address, struct fault *reterr)
 {
     struct stat status;
-    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+    if (lstat(address->sun_path, &status) != 0) {
         return 0;
+    }
+    if (!S_ISSOCK(status.st_mode)) {
+        return fault_set(reterr, EEXIST,
+                         "'%s' is there and is no socket; give another path with --socket",
+                         address->sun_path);
     }
     cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
@@ -94,7 +98,12 @@ static bool find_group(gid_t *ret)
 static int open_to_group(const char *path, struct fault *reterr)
 {
     gid_t group = 0;
-    if (!find_group(&group) || lchown(path, (uid_t)-1, group) != 0 ||
+    bool has_group = find_group(&group);
+    if (!has_group && geteuid() == 0) {
+        log_warning(0, "there is no group " SAMPLER_GROUP ", so only root can connect; make it "
+                       "with: groupadd --system " SAMPLER_GROUP);
+    }
+    if (!has_group || lchown(path, (uid_t)-1, group) != 0 ||
         fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0) {
         return 0;
     }

@@ -52,6 +52,9 @@ for verb in $verbs; do
     expect 2 'no such option' "$verb" -Z
 done
 "$PROFCTL" --help | grep -nE '.{81}' && fail "--help: lines of more than 80 columns"
+"$BUILD_DIR/bin/cpu-profilerd" -h | cmp -s - <("$BUILD_DIR/bin/cpu-profilerd" --help) || fail "cpu-profilerd -h is not --help"
+"$BUILD_DIR/bin/cpu-profilerd" --help 2>"$WORK/err" >/dev/full && fail "cpu-profilerd --help on a full disk is no failure"
+grep -q '^cpu-profilerd: standard output: cannot be written: No space' "$WORK/err" || fail "cpu-profilerd --help on a full disk: $(cat "$WORK/err")"
 "$BUILD_DIR/bin/cpu-profilerd" --help | grep -nE '.{81}' && fail "cpu-profilerd --help: lines of more than 80 columns"
 "$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
 
@@ -128,12 +131,16 @@ expect 1 'folder: is a directory' export "$WORK/magic" --format folded -o "$WORK
 expect 1 'missing/file: cannot be written: No such file' \
     export "$WORK/magic" --format folded -o "$WORK/missing/file"
 expect 1 'folder: is a directory' record -d 1 -o "$WORK/folder"
-expect 1 'missing/file: cannot be written: No such file' record -d 1 -o "$WORK/missing/file"
+expect 1 'missing/file: cannot be written: No such file.*make that folder first' record -d 1 -o "$WORK/missing/file"
 "$PROFCTL" dump "$WORK/magic" 2>"$WORK/err" >/dev/full && fail "a full disk is no failure"
 grep -q '^profctl: standard output: cannot be written: No space' "$WORK/err" ||
     fail "a full disk: says '$(cat "$WORK/err")'"
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded" || fail "export -o: status $?"
 [ -e "$WORK/folded" ] || fail "export -o: no file"
+ln -s magic "$WORK/link"
+cp "$WORK/magic" "$WORK/kept"
+expect 2 "link: is the recording itself; name another file" export "$WORK/magic" --format folded -o "$WORK/link"
+cmp -s "$WORK/magic" "$WORK/kept" || fail "export has replaced the recording"
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded.gz" || fail "export -o .gz: status $?"
 gzip -dc "$WORK/folded.gz" | cmp -s - "$WORK/folded" || fail "export -o .gz is not compressed, or something else"
 for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
@@ -143,6 +150,7 @@ done
 # No daemon.
 expect 1 "no socket .*no.sock.*start a daemon there, as root: cpu-profilerd --socket $WORK/no.sock" status
 expect 1 "no socket .*other.sock" status --socket "$WORK/other.sock"
+expect 1 "magic' is no socket; name the one of the daemon" status --socket "$WORK/magic"
 expect 1 "no socket .*no.sock" record -d 1 -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" record -o "$WORK/profile.fxt" -- touch "$WORK/touched"
 [ -e "$WORK/touched" ] && fail "the command ran although nothing was recorded"

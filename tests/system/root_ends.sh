@@ -55,7 +55,7 @@ state_is() {
 
 expect_refusal() {
     as_user "$other" profctl "$@" >"$WORK/out" 2>&1 && fail "another member may $1: $(cat "$WORK/out")"
-    grep -q "of uid $member" "$WORK/out" || fail "another member is told: $(cat "$WORK/out")"
+    grep -q "belongs to uid $member" "$WORK/out" || fail "another member is told: $(cat "$WORK/out")"
 }
 
 start_daemon
@@ -71,7 +71,7 @@ for steps in "" "Start" "Start Read" "Start Stop"; do
     *Stop | "") ;;
     *)
         profctl stop >"$WORK/out" 2>&1 || fail "root cannot stop: $(cat "$WORK/out")"
-        grep -q "it is of uid $member since .*taken from the client" "$WORK/out" || fail "root is not told whose it is: $(cat "$WORK/out")"
+        grep -q "it belongs to uid $member since .*taken from the client" "$WORK/out" || fail "root is not told whose it is: $(cat "$WORK/out")"
         state_is stopped || fail "it is $(state)"
         ;;
     esac

@@ -96,6 +96,15 @@ profctl close >"$WORK/out" || fail "close: status $?"
 grep -Eq '^session [0-9a-f]+: closed$' "$WORK/out" || fail "close says: $(cat "$WORK/out")"
 nothing_left_beside
 
+echo "== a short session is held whole; one whose start cannot be told runs all the same, which is told"
+echo '{"max_duration_s": 5}' >"$WORK/short.json"
+profctl start --config "$WORK/short.json" >"$WORK/start.out" || fail "start: status $?"
+grep -q '^holds all of it, ' "$WORK/start.out" || fail "start of a short session says: $(cat "$WORK/start.out")"
+profctl close >/dev/null || fail "close: status $?"
+profctl start 2>"$WORK/err" >/dev/full && fail "start on a full disk is no failure"
+grep -Eq '^profctl: session [0-9a-f]+: runs; profctl stop and profctl close end it$' "$WORK/err" || fail "start on a full disk says: $(cat "$WORK/err")"
+profctl close >/dev/null || fail "the session of start on a full disk: close: status $?"
+
 echo "== read while it runs, and again; compressed, and through a pipe"
 begin
 work 0.7
@@ -201,8 +210,8 @@ begin
 refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
 refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
 if [ ${#someone[@]} -gt 0 ]; then
-    refused 'there is one of root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
-    refused 'it is of root (uid 0) since .*, and not yours' "${someone[@]}" profctl stop
+    refused 'there is one, which belongs to root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
+    refused 'it belongs to root (uid 0) since .*, not to you' "${someone[@]}" profctl stop
 fi
 profctl close --json >"$WORK/close.json" || fail "close: status $?"
 expect_json "$WORK/close.json" "d['state'] == 'closed'" "close says something else"
@@ -223,12 +232,12 @@ records() {
 }
 wait_until 5 records || fail "record has no session"
 if [ ${#someone[@]} -gt 0 ]; then
-    refused 'another client has one, that of .*wait for its end, or take it as root' profctl start
-    refused 'another client has one, that of .*wait for its end, or ask its owner' "${someone[@]}" profctl start
+    refused 'there is one, which belongs to .*wait for its end, or take it as root' profctl start
+    refused 'there is one, which belongs to .*wait for its end, or ask its owner' "${someone[@]}" profctl start
     chmod 600 "$CPU_PROFILERD_SOCKET"
 else
-    refused 'another client has one, that of .*wait for its end, or end that client' profctl start
-    refused 'of a client that is still connected' profctl stop
+    refused 'there is one, which belongs to .*wait for its end, or end that client' profctl start
+    refused 'whose client is still connected' profctl stop
 fi
 kill -TERM "$BACKGROUND_PID"
 wait "$BACKGROUND_PID" || fail "record"

@@ -26,8 +26,8 @@ static char *print(const char *books_json)
 }
 
 #define NO_BOOKS                                                                                   \
-    "books: none, as in a recording that was cut off: it is not known how many ticks are "         \
-    "missing\n"
+    "books: none in this recording, as where it was cut off, or its session still ran: it is\n"    \
+    "not known how many ticks are missing\n"
 
 static void assert_printed(const char *books_json, const char *expected)
 {
@@ -61,6 +61,17 @@ static void books_of_older_daemons_lack_columns(void **state)
                    "total        10         -\n");
     assert_printed("[]", NO_BOOKS);
     assert_printed(NULL, NO_BOOKS);
+}
+
+static void tells_the_longest_time_of_a_cpu(void **state)
+{
+    (void)state;
+    static const char books[] = "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":2500},"
+                                "{\"cpu\":1,\"expected\":400}],\"total\":{\"expected\":2900}}";
+    assert_float_equal(books_print_length_s(books, 7), 2.5, 1e-9);
+    assert_float_equal(books_print_length_s("{\"period_ns\":1000000,\"cpus\":[]}", 7), 7, 0);
+    assert_float_equal(books_print_length_s("[]", 7), 7, 0);
+    assert_float_equal(books_print_length_s(NULL, 7), 7, 0);
 }
 
 /* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */
@@ -176,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prints_a_line_a_cpu_and_a_total),
         cmocka_unit_test(books_of_older_daemons_lack_columns),
+        cmocka_unit_test(tells_the_longest_time_of_a_cpu),
         cmocka_unit_test(warns_of_what_is_more_than_a_percent),
         cmocka_unit_test(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run),
         cmocka_unit_test(tells_what_the_hypervisor_took),

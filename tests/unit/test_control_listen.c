@@ -108,9 +108,9 @@ static void leaves_other_files_alone(void **state)
     cleanup_(closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     (void)state;
     assert_true(fd >= 0);
-    assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
+    assert_int_equal(control_listen(path, &fault), -EEXIST);
     (void)snprintf(text, sizeof text,
-                   "cannot listen at '%s': Address already in use; remove what is there, or give "
+                   "'%s' is there and is no socket; give "
                    "another path with --socket",
                    path);
     assert_string_equal(fault.text, text);

@@ -195,7 +195,7 @@ static void lets_defaults_give_way(void **state)
         struct outcome outcome;
     } cases[] = {
         {"{}", "{}", true, {1002001, SESSION_UNWIND_AUTO, 65000, 600}},
-        {"{\"max_frequency_hz\":500}", "{}", false, {2002001, SESSION_UNWIND_AUTO, 65000, 0}},
+        {"{\"max_frequency_hz\":500}", "{}", false, {2005958, SESSION_UNWIND_AUTO, 65000, 0}},
         {"{\"max_frequency_hz\":999}", "{}", false, {1002001, SESSION_UNWIND_AUTO, 65000, 0}},
         {"{\"max_frequency_hz\":3}",
          "{\"frequency_hz\":3}",

@@ -286,9 +286,7 @@ static void says_what_to_do_when_it_cannot_connect(void **state)
         {"/tmp/none/socket", -ENOENT,
          "there is no socket '/tmp/none/socket'; start a daemon there, as root: "
          "cpu-profilerd --socket /tmp/none/socket"},
-        {OWN_FILE, -ECONNREFUSED,
-         "no daemon listens at '" OWN_FILE "'; start a daemon there, as root: "
-         "cpu-profilerd --socket " OWN_FILE},
+        {OWN_FILE, -ENOTSOCK, "'" OWN_FILE "' is no socket; name the one of the daemon"},
     };
     struct profctl *conn = NULL;
     struct profctl_fault fault = {0};

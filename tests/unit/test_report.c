@@ -136,8 +136,8 @@ static void prints_a_table_with_the_books_below(void **state)
 {
     (void)state;
     static const char expected[] =
-        "7 samples in 0.000 s, one every 1.000000 ms of a CPU (1000.0 Hz)\n"
-        "stacks: 4 complete (57.14 %), 1 truncated, 2 none\n"
+        "7 samples in 0.012 s, one every 1.000000 ms of a CPU (1000.0 Hz)\n"
+        "stacks: 4 complete (57.14 %), 1 truncated, 2 without a user stack\n"
         "\n"
         " self %      self  total %     total  function         module\n"
         "  57.14         4    57.14         4  leaf             /lib/libx.so\n"

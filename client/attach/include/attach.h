@@ -68,9 +68,9 @@ void session_status_done(struct session_status *status);
 #define SESSION_OWNER_BYTES ((size_t)80)
 const char *session_owner_name(uid_t uid, char *into);
 
-/* The time of day so many seconds from now, "14:02:11". `into` has room for SESSION_CLOCK_BYTES;
- * returns it. */
-#define SESSION_CLOCK_BYTES ((size_t)16)
+/* The time of day so many seconds from now, "14:02:11", with the date where that is another day.
+ * `into` has room for SESSION_CLOCK_BYTES; returns it. */
+#define SESSION_CLOCK_BYTES ((size_t)24)
 const char *session_clock(int64_t seconds_from_now, char *into);
 
 /*

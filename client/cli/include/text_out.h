@@ -34,5 +34,10 @@ size_t text_width(const char *text);
 #define TEXT_RATE_BYTES ((size_t)80)
 const char *text_rate(uint64_t period_ns, char *into);
 
+/* A number of samples for a person: "1 sample", "2 samples". `into` has room for TEXT_COUNT_BYTES;
+ * returns it. */
+#define TEXT_COUNT_BYTES ((size_t)32)
+const char *text_samples(uint64_t count, char *into);
+
 /* An amount of bytes for a person: "12.3 MiB". `into` has room for 32 bytes; returns it. */
 const char *text_size(uint64_t size_bytes, char *into);
