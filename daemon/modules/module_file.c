@@ -41,7 +41,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define MAPS_LINES_MAX     1048576
+#define MAPS_BYTES_MAX     ((size_t)8 << 20) /* 65,530 lines, which a user may make 4 KB long */
 #define INIT_PID           1
 #define THREADS_TRIED_MAX  64
 #define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
@@ -100,7 +100,7 @@ static enum module_failure worse(enum module_failure a, enum module_failure b)
     return a == MODULE_FAILURE_NOT_FOUND ? b : a;
 }
 
-/* The line of /proc/PID/maps that holds `address` now, but for its path. */
+/* The line of /proc/PID/maps that holds `address` now, but for its path, within a bound. */
 static bool find_maps_line(int process_fd, uint64_t address, struct mapping_description *ret)
 {
     int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC);
@@ -111,9 +111,15 @@ static bool find_maps_line(int process_fd, uint64_t address, struct mapping_desc
     }
     cleanup_(freep) char *text = NULL;
     size_t capacity = 0;
+    size_t read_bytes = 0;
     bool found = false;
-    for (size_t i = 0; !found && i < MAPS_LINES_MAX && getline(&text, &capacity, maps) > 0; i++) {
+    while (!found && read_bytes < MAPS_BYTES_MAX) {
         struct mapping_description line;
+        ssize_t bytes = getline(&text, &capacity, maps);
+        if (bytes <= 0) {
+            break;
+        }
+        read_bytes += (size_t)bytes;
         text[strcspn(text, "\n")] = '\0';
         if (proc_parse_maps_line(text, &line) < 0 || line.start > address) {
             break;

@@ -2,7 +2,9 @@
 
 /*
  * Looks mounts up in mountinfo, in one pass for each question: the list changes at any time, and
- * the id of a mount that is gone is used again. A line is ID PARENT MAJOR:MINOR ROOT MOUNT-POINT
+ * the id of a mount that is gone is used again. A user can make 100,000 mounts with lines of 7 KB,
+ * which the kernel prints in ten seconds, so a mount that is not in the first MOUNTS_BYTES_MAX is
+ * not listed. A line is ID PARENT MAJOR:MINOR ROOT MOUNT-POINT
  * OPTIONS [TAG]... - TYPE SOURCE OPTIONS and no field has a space in it.
  */
 #include "mount_table.h"
@@ -17,8 +19,9 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#define MOUNTS_MAX 1048576
-#define OVERLAY    "overlay"
+/* A tenth of a second's reading. Hosts of many containers have less. */
+#define MOUNTS_BYTES_MAX ((size_t)8 << 20)
+#define OVERLAY          "overlay"
 
 /* Each by what mountinfo and what statfs() says. */
 static const struct {
@@ -93,8 +96,14 @@ static bool find_line(int list_fd, const struct wanted *wanted, char **text, str
         return false;
     }
     size_t capacity = 0;
+    size_t read_bytes = 0;
     bool found = false;
-    for (size_t i = 0; !found && i < MOUNTS_MAX && getline(text, &capacity, mounts) > 0; i++) {
+    while (!found && read_bytes < MOUNTS_BYTES_MAX) {
+        ssize_t bytes = getline(text, &capacity, mounts);
+        if (bytes <= 0) {
+            break;
+        }
+        read_bytes += (size_t)bytes;
         found = parse_line(*text, ret) && is_wanted(ret, wanted);
     }
     (void)fclose(mounts);
