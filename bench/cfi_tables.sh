@@ -9,7 +9,7 @@
 
 rounds=${ROUNDS:-5}
 probe=$BIN/bench/cfi_tables
-metrics="rows rules bytes bytes_per_row build_ms open_ms peak_kib find_cold_ns find_hot_ns unsupported_bytes"
+metrics="rows rules bytes bytes_per_row own_build_ms build_ms open_ms peak_kib find_cold_ns find_hot_ns unsupported_bytes"
 
 # existing PATTERN...: the first file that each pattern finds.
 existing() {

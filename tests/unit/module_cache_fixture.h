@@ -89,7 +89,9 @@ static inline int tear_down(void **state)
 {
     struct fixture *fixture = *state;
     char command[PATH_BYTES + 16];
-    for (int i = 0; i < 100 && count_descriptors() != expected_descriptors(fixture); i++) {
+    const uint64_t limit_ns = clock_ns(CLOCK_MONOTONIC) + WAIT_MS * NS_PER_MS;
+    while (count_descriptors() != expected_descriptors(fixture) &&
+           clock_ns(CLOCK_MONOTONIC) < limit_ns) {
         (void)poll(NULL, 0, 10);
     }
     size_t left = count_descriptors();

@@ -66,6 +66,20 @@ static void sleeps_whoever_holds_the_socket_of_a_dead_worker(void **state)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* When each file was changed last. A file system may set that of a file which was just made once
+ * more; then it is another file to the cache. Returns how many differ from what was there. */
+static size_t note_changes(const struct target *targets, size_t count, struct timespec *changes)
+{
+    size_t differing = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct stat status = {0};
+        assert_int_equal(stat(targets[i].path, &status), 0);
+        differing += memcmp(&changes[i], &status.st_ctim, sizeof status.st_ctim) != 0;
+        changes[i] = status.st_ctim;
+    }
+    return differing;
+}
+
 static void bounds_what_is_asked_at_once(void **state)
 {
     struct fixture *fixture = *state;
@@ -77,6 +91,8 @@ static void bounds_what_is_asked_at_once(void **state)
     const size_t count = REQUESTS;
     size_t mapping_count = read_mappings(getpid(), targets);
     size_t accepted = 0;
+    struct timespec changes[MAPPINGS_MAX] = {0};
+    (void)note_changes(targets, mapping_count, changes);
     for (size_t i = 0; i < count; i++) {
         tickets[i] = module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED,
                                           &targets[i % mapping_count].query);
@@ -92,8 +108,8 @@ static void bounds_what_is_asked_at_once(void **state)
     }
     assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].ready_count,
                      accepted);
-    assert_true(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].module_count <=
-                mapping_count);
+    assert_in_range(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].module_count, 1,
+                    mapping_count + note_changes(targets, mapping_count, changes));
     expect_failure(fixture, &targets[0].query, MODULE_FAILURE_NONE);
 }
 
