@@ -23,6 +23,7 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "mount_table.h"
+#include "proc_map.h"
 #include "proc_parse.h"
 
 #include <dirent.h>
@@ -100,13 +101,12 @@ static enum module_failure worse(enum module_failure a, enum module_failure b)
     return a == MODULE_FAILURE_NOT_FOUND ? b : a;
 }
 
-/* The line of /proc/PID/maps that holds `address` now, but for its path, within a bound. */
-static bool find_maps_line(int process_fd, uint64_t address, struct mapping_description *ret)
+/* The same by the text of maps, within a bound. The descriptor is taken. */
+static bool find_maps_line(int maps_fd, uint64_t address, struct mapping_description *ret)
 {
-    int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC);
-    FILE *maps = fd < 0 ? NULL : fdopen(fd, "re");
+    FILE *maps = fdopen(maps_fd, "re");
     if (maps == NULL) {
-        close_fd(fd);
+        close_fd(maps_fd);
         return false;
     }
     cleanup_(freep) char *text = NULL;
@@ -134,6 +134,19 @@ static bool find_maps_line(int process_fd, uint64_t address, struct mapping_desc
     return found;
 }
 
+/* The mapping that holds `address` now, but for its path. */
+static bool find_mapping(int process_fd, uint64_t address, struct mapping_description *ret)
+{
+    char path[PROC_MAP_PATH_BYTES];
+    cleanup_(closep) int maps_fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC);
+    int r = maps_fd < 0 ? maps_fd : proc_map_query(maps_fd, address, path, ret);
+    if (maps_fd >= 0 && r == -ENOTTY) {
+        return find_maps_line(take_fd(maps_fd), address, ret);
+    }
+    ret->path = NULL;
+    return r == 0 && ret->start <= address;
+}
+
 static bool is_line_of(const struct mapping_description *line, const struct module_query *query)
 {
     return line->device_major == query->device_major && line->device_minor == query->device_minor &&
@@ -151,7 +164,7 @@ static int open_map_file(int process_fd, uint64_t start, uint64_t end)
 static int open_mapping(const struct module_search *search)
 {
     struct mapping_description line;
-    return find_maps_line(search->process_fd, search->query->start, &line) &&
+    return find_mapping(search->process_fd, search->query->start, &line) &&
                    is_line_of(&line, search->query)
                ? open_map_file(search->process_fd, line.start, line.end)
                : -1;
@@ -492,7 +505,7 @@ enum module_failure module_file_open_vdso(struct module_file *ret)
     unsigned long address = getauxval(AT_SYSINFO_EHDR);
     cleanup_(closep) int process_fd = open_process(getpid());
     struct mapping_description line;
-    if (address == 0 || process_fd < 0 || !find_maps_line(process_fd, address, &line) ||
+    if (address == 0 || process_fd < 0 || !find_mapping(process_fd, address, &line) ||
         line.start != address) {
         return MODULE_FAILURE_NOT_FOUND;
     }

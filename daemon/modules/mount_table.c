@@ -21,6 +21,7 @@
 
 /* A tenth of a second's reading. Hosts of many containers have less. */
 #define MOUNTS_BYTES_MAX ((size_t)8 << 20)
+#define LINE_BYTES       16384 /* has room for two paths of 4 KB */
 #define OVERLAY          "overlay"
 
 /* Each by what mountinfo and what statfs() says. */
@@ -87,24 +88,36 @@ static bool is_wanted(const struct line *line, const struct wanted *wanted)
                                  : line->device == wanted->device && is_type(line, OVERLAY);
 }
 
-/* The first line that is wanted, in `*text` (returned: free()); false: there is none. */
-static bool find_line(int list_fd, const struct wanted *wanted, char **text, struct line *ret)
+/* Takes the rest of a line, up to a bound; returns how much that was. */
+static size_t skip_line(FILE *mounts, size_t bytes_max)
+{
+    size_t bytes = 0;
+    for (int c = 0; c != '\n' && c != EOF && bytes < bytes_max; bytes++) {
+        c = getc_unlocked(mounts);
+    }
+    return bytes;
+}
+
+/* The first line that is wanted, in `text`; false: there is none. One that is longer than any
+ * mount of a program that means well is none. */
+static bool find_line(int list_fd, const struct wanted *wanted, char text[LINE_BYTES],
+                      struct line *ret)
 {
     FILE *mounts = list_fd < 0 ? NULL : fdopen(list_fd, "re");
     if (mounts == NULL) {
         close_fd(list_fd);
         return false;
     }
-    size_t capacity = 0;
     size_t read_bytes = 0;
     bool found = false;
-    while (!found && read_bytes < MOUNTS_BYTES_MAX) {
-        ssize_t bytes = getline(text, &capacity, mounts);
-        if (bytes <= 0) {
-            break;
+    while (!found && read_bytes < MOUNTS_BYTES_MAX && fgets(text, LINE_BYTES, mounts) != NULL) {
+        size_t bytes = strlen(text);
+        read_bytes += bytes;
+        if (text[bytes - 1] == '\n') {
+            found = parse_line(text, ret) && is_wanted(ret, wanted);
+        } else {
+            read_bytes += skip_line(mounts, MOUNTS_BYTES_MAX);
         }
-        read_bytes += (size_t)bytes;
-        found = parse_line(*text, ret) && is_wanted(ret, wanted);
     }
     (void)fclose(mounts);
     return found;
@@ -117,26 +130,26 @@ static int open_list(int process_fd)
 
 static bool is_overlay_of_init(uint64_t device)
 {
-    cleanup_(freep) char *text = NULL;
+    char text[LINE_BYTES];
     struct line line;
     const struct wanted wanted = {.device = device};
-    return find_line(open("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC), &wanted, &text, &line);
+    return find_line(open("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC), &wanted, text, &line);
 }
 
 uint64_t mount_table_device(int process_fd, uint64_t mount_id)
 {
-    cleanup_(freep) char *text = NULL;
+    char text[LINE_BYTES];
     struct line line;
     const struct wanted wanted = {.mount_id = mount_id};
-    return find_line(open_list(process_fd), &wanted, &text, &line) ? line.device : 0;
+    return find_line(open_list(process_fd), &wanted, text, &line) ? line.device : 0;
 }
 
 bool mount_table_is_local(int process_fd, uint64_t mount_id)
 {
-    cleanup_(freep) char *text = NULL;
+    char text[LINE_BYTES];
     struct line line;
     const struct wanted wanted = {.mount_id = mount_id};
-    if (mount_id == 0 || !find_line(open_list(process_fd), &wanted, &text, &line)) {
+    if (mount_id == 0 || !find_line(open_list(process_fd), &wanted, text, &line)) {
         return false;
     }
     for (size_t i = 0; i < sizeof local_filesystems / sizeof *local_filesystems; i++) {

@@ -99,6 +99,16 @@ static void undo_escapes(char *path)
     *to = '\0';
 }
 
+void proc_parse_undo_deleted(char *path)
+{
+    const size_t suffix_bytes = sizeof DELETED_SUFFIX - 1;
+    size_t path_bytes = strlen(path);
+    if (path_bytes >= suffix_bytes &&
+        strcmp(path + path_bytes - suffix_bytes, DELETED_SUFFIX) == 0) {
+        path[path_bytes - suffix_bytes] = '\0';
+    }
+}
+
 int proc_parse_maps_line(char *line, struct mapping_description *ret)
 {
     struct mapping_description description = {0};
@@ -112,12 +122,7 @@ int proc_parse_maps_line(char *line, struct mapping_description *ret)
         return 0;
     }
     cursor += strspn(cursor, " ");
-    const size_t suffix_bytes = sizeof DELETED_SUFFIX - 1;
-    size_t path_bytes = strlen(cursor);
-    if (path_bytes >= suffix_bytes &&
-        strcmp(cursor + path_bytes - suffix_bytes, DELETED_SUFFIX) == 0) {
-        cursor[path_bytes - suffix_bytes] = '\0';
-    }
+    proc_parse_undo_deleted(cursor);
     undo_escapes(cursor);
     description.path = cursor;
     *ret = description;

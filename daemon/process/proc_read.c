@@ -7,8 +7,10 @@
  * one address space and never mixes two. Reading stat and status never
  * hangs, and shows before the rest which user the process belongs to.
  *
- * Every text has a bound; a longer one is cut at its last whole line. What was read is packed into
- * one piece of memory, the executable mappings alone, so that what waits to be told is small.
+ * Mappings are asked for one by one where the kernel answers that (proc_map.h), and read as text
+ * where it does not. Every text has a bound; a longer one is cut at its last whole line. What was
+ * read is packed into one piece of memory, the executable mappings alone, so that what waits to be
+ * told is small.
  */
 #include "proc_read.h"
 
@@ -16,6 +18,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "grow.h"
+#include "proc_map.h"
 #include "proc_parse.h"
 
 #include <dirent.h>
@@ -26,6 +29,8 @@
 
 #define TEXT_BYTES_MIN ((size_t)4096)
 #define BYTES_KEPT     ((size_t)256 << 10) /* a larger buffer does not outlive its process */
+#define LINE_BYTES     ((size_t)48)        /* that a line of maps has before its path, at least */
+#define VSYSCALL       UINT64_C(0xffffffffff600000)
 
 struct text {
     char *bytes; /* size, and a NUL; owned */
@@ -205,6 +210,62 @@ static int parse_maps(struct proc_read *scan, struct process_scan *reading)
     return 0;
 }
 
+/* Adds a mapping, whose path goes behind those of the others. False: there is no room for it. */
+static int add_mapping(struct proc_read *scan, const struct mapping_description *mapping,
+                       struct process_scan *reading)
+{
+    struct text *paths = &scan->maps;
+    size_t path_bytes = strlen(mapping->path) + 1;
+    size_t used_bytes = paths->size + path_bytes + reading->mapping_count * LINE_BYTES;
+    if (used_bytes > PROC_READ_MAPS_BYTES_MAX) {
+        paths->cut = true;
+        return -E2BIG;
+    }
+    if (grow(scan->mappings, scan->mapping_capacity, reading->mapping_count + 1) < 0 ||
+        grow_from(paths->bytes, paths->capacity, paths->size + path_bytes, TEXT_BYTES_MIN) < 0) {
+        return -ENOMEM;
+    }
+    memcpy(paths->bytes + paths->size, mapping->path, path_bytes);
+    paths->size += path_bytes;
+    scan->mappings[reading->mapping_count++] = *mapping;
+    return 0;
+}
+
+/* The paths lie one behind the other; where, is known when the last one is there. */
+static void set_paths(struct proc_read *scan, struct process_scan *reading)
+{
+    const char *path = scan->maps.bytes;
+    for (size_t i = 0; i < reading->mapping_count; i++) {
+        scan->mappings[i].path = path;
+        path += strlen(path) + 1;
+    }
+    reading->mappings = scan->mappings;
+}
+
+/* Returns 0; -ENOTTY: the kernel answers no queries; -ENOMEM. */
+static int query_maps(struct proc_read *scan, int maps_fd, struct process_scan *reading)
+{
+    /* It belongs to no memory, but to all processes of 64 bits, and maps has it. */
+    static const struct mapping_description vsyscall = {
+        .start = VSYSCALL, .end = VSYSCALL + 4096, .path = "[vsyscall]"};
+    char path[PROC_MAP_PATH_BYTES];
+    struct mapping_description mapping = {.end = 0};
+    int r = 0;
+    scan->maps.size = 0;
+    scan->maps.cut = false;
+    while (r == 0) {
+        r = proc_map_query(maps_fd, mapping.end, path, &mapping);
+        r = r == 0 ? add_mapping(scan, &mapping, reading) : r;
+    }
+    if (r == -ENOENT) {
+        r = add_mapping(scan, &vsyscall, reading);
+    } else if (r != -E2BIG) {
+        reading->mapping_count = 0;
+    }
+    set_paths(scan, reading);
+    return r == -ENOTTY || r == -ENOMEM ? r : 0;
+}
+
 /* A zombie leader has no memory of its own left; the other threads still show it. */
 static int read_maps(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
                      struct process_scan *reading)
@@ -213,7 +274,12 @@ static int read_maps(struct proc_read *scan, int pid_fd, const struct proc_stat 
     if (stat->state == 'Z' && reading->thread_count > 0) {
         (void)snprintf(name, sizeof name, "task/%" PRId32 "/maps", reading->threads[0].tid);
     }
-    int r = read_text(pid_fd, name, &scan->maps);
+    cleanup_(closep) int maps_fd = openat(pid_fd, name, O_RDONLY | O_CLOEXEC);
+    int r = maps_fd < 0 ? 0 : query_maps(scan, maps_fd, reading);
+    if (r != -ENOTTY) {
+        return r;
+    }
+    r = read_text(pid_fd, name, &scan->maps);
     if (r == -ENOMEM) {
         return r;
     }

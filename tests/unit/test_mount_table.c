@@ -98,6 +98,20 @@ static void looks_no_further_than_its_bound(void **state)
     close_process(fd);
 }
 
+static void passes_over_a_line_without_end(void **state)
+{
+    (void)state;
+    static char list[40000];
+    int used = snprintf(list, sizeof list, "20 1 0:7 / /");
+    memset(list + used, 'x', 30000);
+    (void)snprintf(list + used + 30000, sizeof list - 30000 - (size_t)used,
+                   " rw - tmpfs none rw\n%s", mounts);
+    int fd = open_process(0, list);
+    assert_int_equal(mount_table_device(fd, 20), 0);
+    assert_int_equal(mount_table_device(fd, 24), makedev(0, 42));
+    close_process(fd);
+}
+
 static void says_nothing_without_a_list(void **state)
 {
     (void)state;
@@ -113,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_device_and_filesystem_of_a_mount),
         cmocka_unit_test(looks_no_further_than_its_bound),
+        cmocka_unit_test(passes_over_a_line_without_end),
         cmocka_unit_test(says_nothing_without_a_list),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

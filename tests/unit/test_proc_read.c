@@ -276,6 +276,19 @@ static void reads_a_process_with_very_many_mappings(void **state)
     assert_int_equal(munmap(pages, (size_t)PAGES * PAGE_BYTES), 0);
 }
 
+/* Kernels before 6.11 answer no question for a mapping: there the text is read. */
+static bool is_old_kernel;
+int __real_ioctl(int fd, unsigned long request, void *argument);
+int __wrap_ioctl(int fd, unsigned long request, void *argument);
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+    if (is_old_kernel) {
+        errno = ENOTTY;
+        return -1;
+    }
+    return __real_ioctl(fd, request, argument);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,5 +301,7 @@ int main(void)
         cmocka_unit_test(says_that_a_process_is_gone_or_a_zombie),
         cmocka_unit_test(reads_a_process_with_very_many_mappings),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed_count = cmocka_run_group_tests(tests, NULL, NULL);
+    is_old_kernel = true;
+    return failed_count + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,8 @@ unit_test(process_shares process)
 unit_test(process_rounds process)
 unit_test(process_model process)
 unit_test(proc_read process Threads::Threads)
+target_link_options(test_proc_read PRIVATE LINKER:--wrap=ioctl)
+unit_test(proc_map process Threads::Threads)
 unit_test(proc_parse process)
 unit_test(process_owner process)
 # Readings that hang as long as the test likes.

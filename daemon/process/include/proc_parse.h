@@ -19,6 +19,9 @@
  */
 int proc_parse_maps_line(char *line, struct mapping_description *ret);
 
+/* Removes the " (deleted)" that the kernel writes behind the path of a file without a name. */
+void proc_parse_undo_deleted(char *path);
+
 struct proc_stat {
     char state; /* 'R', 'S', 'Z', ... of the leader */
     int32_t parent_pid;
