@@ -54,7 +54,7 @@ static const char HELP[] =
     "                  end after so long without a session and a connection; 0: never\n"
     "                  (60 with a socket of the service manager, else 0)\n"
     "  --version       print the version\n"
-    "  -h, --help      print this text\n"
+    "  --help          print this text\n"
     "\n"
     "It needs the right to open system-wide perf events and to lock their rings: run\n"
     "it as root, or with CAP_PERFMON and CAP_IPC_LOCK.\n"

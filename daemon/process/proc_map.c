@@ -44,7 +44,7 @@ static int ask(int maps_fd, uint64_t from, char *path, struct query *query)
         .size = sizeof *query,
         .flags = QUERY_EXECUTABLE | QUERY_COVERING_OR_NEXT,
         .address = from,
-        .name_size = path == NULL ? 0 : (uint32_t)PROC_MAP_PATH_BYTES,
+        .name_size = path == NULL ? 0 : (uint32_t)PROC_MAP_PATH_BYTES - 1,
         .name_address = (uint64_t)(uintptr_t)path,
     };
     return ioctl(maps_fd, QUERY, query) < 0 ? -errno : 0;
@@ -54,7 +54,8 @@ int proc_map_query(int maps_fd, uint64_t from, char path[PROC_MAP_PATH_BYTES],
                    struct mapping_description *ret)
 {
     struct query query;
-    path[0] = '\0';
+    /* So that it ends somewhere, whatever the kernel leaves out; and valgrind knows no queries. */
+    memset(path, 0, PROC_MAP_PATH_BYTES);
     int r = ask(maps_fd, from, path, &query);
     if (r == -ENAMETOOLONG) {
         r = ask(maps_fd, from, NULL, &query);
@@ -63,7 +64,6 @@ int proc_map_query(int maps_fd, uint64_t from, char path[PROC_MAP_PATH_BYTES],
     if (r < 0) {
         return r;
     }
-    path[PROC_MAP_PATH_BYTES - 1] = '\0';
     proc_parse_undo_deleted(path);
     *ret = (struct mapping_description){
         .start = query.start,
