@@ -34,6 +34,7 @@ test_packages=(
     lld mold musl-tools                # programs that other linkers and another C library make
     llvm                               # another reader of lines
     groff-base                         # the manual pages
+    btrfs-progs                        # a filesystem with subvolumes
     linux-perf                         # what the benches compare with
 )
 

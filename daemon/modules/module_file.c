@@ -52,11 +52,11 @@ bool module_search_may_touch(const struct module_place *place, void *userdata)
 {
     struct module_search *search = userdata;
     const struct module_guard *guard = search->guard;
-    if (guard->is_careful && (place->mount_id == 0 || place->mount_id != search->local_mount_id)) {
-        if (!mount_table_is_local(search->process_fd, place->mount_id)) {
+    if (guard->is_careful && place->device != search->local_device) {
+        if (!mount_table_is_local(MOUNTS_OF_INIT, place->mount_id, place->device)) {
             return false;
         }
-        search->local_mount_id = place->mount_id;
+        search->local_device = place->device;
     }
     return guard->device(place->device, guard->userdata);
 }
@@ -137,14 +137,12 @@ static bool find_maps_line(int maps_fd, uint64_t address, struct mapping_descrip
 /* The mapping that holds `address` now, but for its path. */
 static bool find_mapping(int process_fd, uint64_t address, struct mapping_description *ret)
 {
-    char path[PROC_MAP_PATH_BYTES];
     cleanup_(closep) int maps_fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC);
-    int r = maps_fd < 0 ? maps_fd : proc_map_query(maps_fd, address, path, ret);
+    int r = maps_fd < 0 ? maps_fd : proc_map_at(maps_fd, address, ret);
     if (maps_fd >= 0 && r == -ENOTTY) {
         return find_maps_line(take_fd(maps_fd), address, ret);
     }
-    ret->path = NULL;
-    return r == 0 && ret->start <= address;
+    return r == 0;
 }
 
 static bool is_line_of(const struct mapping_description *line, const struct module_query *query)
@@ -170,15 +168,31 @@ static int open_mapping(const struct module_search *search)
                : -1;
 }
 
-/* What the process's list of mounts says of the mount that `fd` is on, 0: nothing. It is the device
- * that maps shows, which stat() does not on filesystems with subvolumes. */
-static uint64_t mount_device(const struct module_search *search, int fd)
+static int open_process(int32_t pid)
 {
-    struct module_place place;
-    mode_t mode = 0;
-    return module_path_place(fd, &place, &mode) < 0 || place.mount_id == 0
-               ? 0
-               : mount_table_device(search->process_fd, place.mount_id);
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
+    return pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* Whether the kernel shows a mapping of this file on that device. stat() tells another one of each
+ * subvolume of a btrfs, so the file is mapped here, and never touched. Other filesystems are not
+ * asked: to map a file of theirs may wait for a user, with the lock that all our memory needs. */
+static bool is_mapped_on(uint64_t device, int fd, const struct statfs *filesystem)
+{
+    struct mapping_description line;
+    cleanup_(closep) int process_fd = open_process(getpid());
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    if (filesystem->f_type != BTRFS_SUPER_MAGIC || process_fd < 0) {
+        return false;
+    }
+    void *mapping = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED) {
+        return false;
+    }
+    bool found = find_mapping(process_fd, (uint64_t)(uintptr_t)mapping, &line);
+    (void)munmap(mapping, bytes);
+    return found && makedev(line.device_major, line.device_minor) == device;
 }
 
 /* Whether what has been opened is the inode that was mapped. */
@@ -196,15 +210,8 @@ static bool is_mapped_inode(const struct module_search *search, int fd,
      * the other filesystem's device. A number alone is soon found again, so another process than
      * the one that mapped the file is not believed, unless the overlay is the machine's own. */
     bool is_overlay = filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
-    return file->identity.device == device || mount_device(search, fd) == device ||
+    return file->identity.device == device || is_mapped_on(device, fd, filesystem) ||
            (is_overlay && (search->is_own || file->is_local));
-}
-
-static int open_process(int32_t pid)
-{
-    char path[32];
-    (void)snprintf(path, sizeof path, "/proc/%" PRId32, pid);
-    return pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 /* Init's folder, where we may look at its root, else our own: a service may be shown less of the

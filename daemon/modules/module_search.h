@@ -14,9 +14,9 @@
 struct module_search {
     const struct module_query *query;
     const struct module_guard *guard;
-    int process_fd;          /* borrowed: /proc/PID of whose paths are walked now */
-    bool is_own;             /* which is the process that mapped it */
-    uint64_t local_mount_id; /* known to be of a local filesystem; 0: none */
+    int process_fd;        /* borrowed: /proc/PID of whose paths are walked now */
+    bool is_own;           /* which is the process that mapped it */
+    uint64_t local_device; /* known to be of a local filesystem; 0: none */
 };
 
 /* Asks the search's guard for a step to that place: a module_path_guard_fn; `userdata` is a

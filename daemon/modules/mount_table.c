@@ -2,17 +2,15 @@
 
 /*
  * Looks mounts up in mountinfo, in one pass for each question: the list changes at any time, and
- * the id of a mount that is gone is used again. A user can make 100,000 mounts with lines of 7 KB,
- * which the kernel prints in ten seconds, so a mount that is not in the first MOUNTS_BYTES_MAX is
- * not listed. A line is ID PARENT MAJOR:MINOR ROOT MOUNT-POINT
- * OPTIONS [TAG]... - TYPE SOURCE OPTIONS and no field has a space in it.
+ * the id of a mount that is gone is used again. What is not in the first MOUNTS_BYTES_MAX is not
+ * listed. A line is ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS
+ * and no field has a space in it.
  */
 #include "mount_table.h"
 
 #include "cleanup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,12 +32,6 @@ static const struct {
     {"f2fs", F2FS_SUPER_MAGIC},     {"squashfs", SQUASHFS_MAGIC}, {"erofs", EROFS_SUPER_MAGIC_V1},
     {"iso9660", ISOFS_SUPER_MAGIC}, {"vfat", MSDOS_SUPER_MAGIC},  {"exfat", EXFAT_SUPER_MAGIC},
     {"ramfs", RAMFS_MAGIC},
-};
-
-/* What is looked for: a mount by its id, or an overlay by its device. */
-struct wanted {
-    uint64_t mount_id; /* 0: any */
-    uint64_t device;
 };
 
 struct line {
@@ -82,10 +74,14 @@ static bool is_type(const struct line *line, const char *name)
     return strncmp(line->type, name, bytes) == 0 && line->type[bytes] == ' ';
 }
 
-static bool is_wanted(const struct line *line, const struct wanted *wanted)
+static bool is_local(const struct line *line)
 {
-    return wanted->mount_id != 0 ? line->mount_id == wanted->mount_id
-                                 : line->device == wanted->device && is_type(line, OVERLAY);
+    for (size_t i = 0; i < sizeof local_filesystems / sizeof *local_filesystems; i++) {
+        if (is_type(line, local_filesystems[i].name)) {
+            return true;
+        }
+    }
+    return is_type(line, OVERLAY);
 }
 
 /* Takes the rest of a line, up to a bound; returns how much that was. */
@@ -98,66 +94,28 @@ static size_t skip_line(FILE *mounts, size_t bytes_max)
     return bytes;
 }
 
-/* The first line that is wanted, in `text`; false: there is none. One that is longer than any
- * mount of a program that means well is none. */
-static bool find_line(int list_fd, const struct wanted *wanted, char text[LINE_BYTES],
-                      struct line *ret)
+bool mount_table_is_local(const char *list_path, uint64_t mount_id, uint64_t device)
 {
-    FILE *mounts = list_fd < 0 ? NULL : fdopen(list_fd, "re");
+    FILE *mounts = fopen(list_path, "re");
     if (mounts == NULL) {
-        close_fd(list_fd);
         return false;
     }
+    char text[LINE_BYTES];
     size_t read_bytes = 0;
     bool found = false;
     while (!found && read_bytes < MOUNTS_BYTES_MAX && fgets(text, LINE_BYTES, mounts) != NULL) {
+        struct line line;
         size_t bytes = strlen(text);
         read_bytes += bytes;
         if (text[bytes - 1] == '\n') {
-            found = parse_line(text, ret) && is_wanted(ret, wanted);
+            found = parse_line(text, &line) && is_local(&line) &&
+                    (line.device == device || (mount_id != 0 && line.mount_id == mount_id));
         } else {
             read_bytes += skip_line(mounts, MOUNTS_BYTES_MAX);
         }
     }
     (void)fclose(mounts);
     return found;
-}
-
-static int open_list(int process_fd)
-{
-    return openat(process_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
-}
-
-static bool is_overlay_of_init(uint64_t device)
-{
-    char text[LINE_BYTES];
-    struct line line;
-    const struct wanted wanted = {.device = device};
-    return find_line(open("/proc/1/mountinfo", O_RDONLY | O_CLOEXEC), &wanted, text, &line);
-}
-
-uint64_t mount_table_device(int process_fd, uint64_t mount_id)
-{
-    char text[LINE_BYTES];
-    struct line line;
-    const struct wanted wanted = {.mount_id = mount_id};
-    return find_line(open_list(process_fd), &wanted, text, &line) ? line.device : 0;
-}
-
-bool mount_table_is_local(int process_fd, uint64_t mount_id)
-{
-    char text[LINE_BYTES];
-    struct line line;
-    const struct wanted wanted = {.mount_id = mount_id};
-    if (mount_id == 0 || !find_line(open_list(process_fd), &wanted, text, &line)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof local_filesystems / sizeof *local_filesystems; i++) {
-        if (is_type(&line, local_filesystems[i].name)) {
-            return true;
-        }
-    }
-    return is_type(&line, OVERLAY) && is_overlay_of_init(line.device);
 }
 
 bool mount_table_is_local_type(uint64_t type, uint64_t device)
@@ -167,5 +125,5 @@ bool mount_table_is_local_type(uint64_t type, uint64_t device)
             return true;
         }
     }
-    return type == OVERLAYFS_SUPER_MAGIC && is_overlay_of_init(device);
+    return type == OVERLAYFS_SUPER_MAGIC && mount_table_is_local(MOUNTS_OF_INIT, 0, device);
 }

@@ -47,6 +47,8 @@ system_test(kernel_mode)
 lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
+system_test(subvolumes)
+system_test(long_mounts)
 system_test(started_by_hand)
 system_test(small_machine)
 system_test(worker_killed)

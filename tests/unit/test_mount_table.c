@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a list of mounts says, from a folder that stands for a process's in /proc. A user chooses
- * the length of that list.
+ * Which mounts of a list are local.
  */
 #include "mount_table.h"
 
-#include "cleanup.h"
-
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,27 +17,27 @@
 
 #define BOUND_BYTES ((size_t)8 << 20) /* docs/bounds.md */
 
-static char folder[] = "/tmp/test-mount-table-XXXXXX";
+static char list_path[] = "/tmp/test-mount-table-XXXXXX";
 
-static int make_folder(void **state)
+static int make_list(void **state)
 {
     (void)state;
-    return mkdtemp(folder) == NULL ? -1 : 0;
+    int fd = mkstemp(list_path);
+    (void)close(fd);
+    return fd < 0 ? -1 : 0;
 }
 
-static int remove_folder(void **state)
+static int remove_list(void **state)
 {
     (void)state;
-    return rmdir(folder);
+    return unlink(list_path);
 }
 
-/* The folder of a process with these mounts behind `padding_bytes` of other ones. */
-static int open_process(size_t padding_bytes, const char *mounts)
+/* These mounts behind `padding_bytes` of other ones. */
+static void write_list(size_t padding_bytes, const char *mounts)
 {
-    char path[64];
     char long_path[4000];
-    (void)snprintf(path, sizeof path, "%s/mountinfo", folder);
-    FILE *file = fopen(path, "we");
+    FILE *file = fopen(list_path, "we");
     assert_non_null(file);
     memset(long_path, 'x', sizeof long_path);
     for (size_t written = 0; written < padding_bytes;) {
@@ -50,52 +46,45 @@ static int open_process(size_t padding_bytes, const char *mounts)
     }
     (void)fputs(mounts, file);
     assert_int_equal(fclose(file), 0);
-    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    return fd;
 }
 
-static void close_process(int fd)
+static bool is_local(uint64_t mount_id, unsigned device_major, unsigned device_minor)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "%s/mountinfo", folder);
-    assert_int_equal(unlink(path), 0);
-    (void)close(fd);
+    return mount_table_is_local(list_path, mount_id, makedev(device_major, device_minor));
 }
 
 static const char mounts[] = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
                              "no mount at all\n"
                              "22 21 0:40 / /mnt rw master:2 propagate_from:3 - nfs4 host:/ rw\n"
                              "23 21 0:41 / /fuse rw - fuse.ext4 ext4 rw\n"
+                             "25 21 0:43 / /container rw - overlay overlay rw\n"
                              "24 21 0:42 / /tmp rw - tmpfs tmpfs rw\n";
 
-static void tells_device_and_filesystem_of_a_mount(void **state)
+/* By its id, as with a subvolume, of which another device is known; by its device, as in a
+ * container, which has mounts of its own. */
+static void knows_a_mount_by_id_or_device(void **state)
 {
     (void)state;
-    int fd = open_process(0, mounts);
-    assert_int_equal(mount_table_device(fd, 21), makedev(8, 1));
-    assert_int_equal(mount_table_device(fd, 22), makedev(0, 40));
-    assert_int_equal(mount_table_device(fd, 25), 0);
-    assert_true(mount_table_is_local(fd, 21));
-    assert_false(mount_table_is_local(fd, 22));
-    assert_false(mount_table_is_local(fd, 23));
-    assert_true(mount_table_is_local(fd, 24));
-    assert_false(mount_table_is_local(fd, 25));
-    assert_false(mount_table_is_local(fd, 0));
-    close_process(fd);
+    write_list(0, mounts);
+    assert_true(is_local(21, 0, 99));
+    assert_true(is_local(99, 8, 1));
+    assert_true(is_local(0, 8, 1));
+    assert_true(is_local(25, 0, 43));
+    assert_true(is_local(99, 0, 43));
+    assert_false(is_local(22, 0, 40));
+    assert_false(is_local(23, 0, 41));
+    assert_false(is_local(0, 0, 41));
+    assert_false(is_local(99, 0, 99));
+    assert_false(is_local(0, 0, 99));
 }
 
 static void looks_no_further_than_its_bound(void **state)
 {
     (void)state;
-    int fd = open_process(BOUND_BYTES - 8192, mounts);
-    assert_int_equal(mount_table_device(fd, 24), makedev(0, 42));
-    assert_true(mount_table_is_local(fd, 24));
-    close_process(fd);
-    fd = open_process(BOUND_BYTES, mounts);
-    assert_int_equal(mount_table_device(fd, 24), 0);
-    assert_false(mount_table_is_local(fd, 24));
-    close_process(fd);
+    write_list(BOUND_BYTES - 8192, mounts);
+    assert_true(is_local(24, 0, 42));
+    write_list(BOUND_BYTES, mounts);
+    assert_false(is_local(24, 0, 42));
 }
 
 static void passes_over_a_line_without_end(void **state)
@@ -106,29 +95,24 @@ static void passes_over_a_line_without_end(void **state)
     memset(list + used, 'x', 30000);
     (void)snprintf(list + used + 30000, sizeof list - 30000 - (size_t)used,
                    " rw - tmpfs none rw\n%s", mounts);
-    int fd = open_process(0, list);
-    assert_int_equal(mount_table_device(fd, 20), 0);
-    assert_int_equal(mount_table_device(fd, 24), makedev(0, 42));
-    close_process(fd);
+    write_list(0, list);
+    assert_false(is_local(20, 0, 7));
+    assert_true(is_local(24, 0, 42));
 }
 
-static void says_nothing_without_a_list(void **state)
+static void knows_nothing_without_a_list(void **state)
 {
     (void)state;
-    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(mount_table_device(fd, 21), 0);
-    assert_false(mount_table_is_local(fd, 21));
-    (void)close(fd);
+    assert_false(mount_table_is_local("/tmp/no/such/list", 21, makedev(8, 1)));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_device_and_filesystem_of_a_mount),
+        cmocka_unit_test(knows_a_mount_by_id_or_device),
         cmocka_unit_test(looks_no_further_than_its_bound),
         cmocka_unit_test(passes_over_a_line_without_end),
-        cmocka_unit_test(says_nothing_without_a_list),
+        cmocka_unit_test(knows_nothing_without_a_list),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_list, remove_list);
 }

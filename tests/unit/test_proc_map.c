@@ -129,6 +129,15 @@ static void reads_no_more_than_a_part_of_a_long_path(void **state)
     assert_int_equal(proc_map_query(fd, (uint64_t)(uintptr_t)page, path, &mapping), 0);
     assert_string_equal(mapping.path, "//toolong");
     assert_int_equal(mapping.start, (uint64_t)(uintptr_t)page);
+    struct mapping_description at = {0};
+    assert_int_equal(proc_map_at(fd, (uint64_t)(uintptr_t)page + 5, &at), 0);
+    assert_int_equal(at.start, mapping.start);
+    assert_int_equal(at.inode, mapping.inode);
+    assert_int_equal(mprotect(page, PAGE, PROT_READ), 0);
+    assert_int_equal(proc_map_at(fd, (uint64_t)(uintptr_t)page, &at), 0);
+    assert_int_equal(at.inode, mapping.inode);
+    assert_int_equal(proc_map_at(fd, 1, &at), -ENOENT);
+    assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
 
     /* And a reading of the process has its other mappings all the same. */
     struct proc_read *scan = proc_read_new();
@@ -164,6 +173,7 @@ static void tells_what_is_no_such_file(void **state)
     cleanup_(closep) int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_int_equal(proc_map_query(fd, 0, path, &mapping), -ENOTTY);
     assert_int_equal(proc_map_query(-1, 0, path, &mapping), -EBADF);
+    assert_int_equal(proc_map_at(fd, 0, &mapping), -ENOTTY);
 }
 
 int main(void)

@@ -20,3 +20,6 @@
  */
 int proc_map_query(int maps_fd, uint64_t from, char path[PROC_MAP_PATH_BYTES],
                    struct mapping_description *ret);
+
+/* The mapping that holds `address`, executable or not, without its path. Returns as the other. */
+int proc_map_at(int maps_fd, uint64_t address, struct mapping_description *ret);
