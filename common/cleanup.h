@@ -13,6 +13,7 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -54,4 +55,12 @@ static inline void closep(int *fd)
 static inline void freep(void *pointer_to_pointer)
 {
     free(*(void **)pointer_to_pointer);
+}
+
+/* Of a file that was read: what fails then is of no interest. */
+static inline void fclosep(FILE **file)
+{
+    if (*file != NULL) {
+        (void)fclose(*file);
+    }
 }

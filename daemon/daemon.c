@@ -326,10 +326,11 @@ static int set_up(struct daemon *daemon, const struct daemon_params *params)
     if (r < 0) {
         return log_error(r, "signals cannot be handled");
     }
-    r = account_load(ACCOUNT_SUBUID_PATH, ACCOUNT_PASSWD_PATH);
+    r = account_load(ACCOUNT_FILES_OF_MACHINE);
     if (r < 0) {
-        (void)log_warning(r, "'%s' cannot be read, so each uid has shares of its own",
-                          ACCOUNT_SUBUID_PATH);
+        (void)log_warning(r, "'%s', '%s' or '%s' cannot be read, so each uid has shares of its own",
+                          ACCOUNT_FILES_OF_MACHINE->subuid, ACCOUNT_FILES_OF_MACHINE->passwd,
+                          ACCOUNT_FILES_OF_MACHINE->nsswitch);
     }
     r = set_up_cache(daemon);
     if (r < 0) {

@@ -186,7 +186,7 @@ static int create_session(struct peer *peer, const struct session_config *config
     struct fault fault = {0};
     /* Users may have been added since; a file that cannot be read leaves the accounts as they are.
      */
-    (void)account_load(ACCOUNT_SUBUID_PATH, ACCOUNT_PASSWD_PATH);
+    (void)account_load(ACCOUNT_FILES_OF_MACHINE);
     int r = session_new(&params, config, &control->session, &fault);
     if (r < 0) {
         return reply_fault(peer, r, &fault);

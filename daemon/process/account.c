@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The accounts of the machine, read from /etc/subuid and /etc/passwd. One table for the process: it
+ * The accounts of the machine, read from three files. One table for the process: it
  * describes the machine and belongs to no session. The lock is held for a search of the table or an
  * exchange of pointers only. An account_load() for which a file has changed builds a new table and
  * frees the old one. A file that changes twice within a tick of the clock keeps its times, so those
@@ -21,10 +21,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BLOCK_UIDS 65536U /* what a container gets */
-#define LINE_BYTES 512    /* of /etc/subuid; longer lines are ignored */
-#define NAME_BYTES 257    /* a login name and its NUL */
-#define YOUNG_NS   NS_PER_S
+#define BLOCK_UIDS      65536U /* what a container gets */
+#define CONTAINER_FIRST 524288U
+#define CONTAINER_LAST  1879048191U /* both from systemd's UIDS-GIDS */
+#define LINE_BYTES      512         /* of /etc/subuid; longer lines are ignored */
+#define NAME_BYTES      257         /* a login name and its NUL */
+#define YOUNG_NS        NS_PER_S
 
 struct range {
     uint32_t first;
@@ -37,9 +39,16 @@ struct named_range {
     char name[NAME_BYTES]; /* "": the account is known */
 };
 
+struct named_ranges {
+    struct named_range *items; /* owned */
+    size_t count;
+    size_t capacity;
+};
+
 struct ranges {
     struct range *items; /* owned */
     size_t count;
+    bool has_containers; /* no uid of a container is a user that no file lists */
 };
 
 /* What stat() says of a file; all zero: it is not there. */
@@ -55,6 +64,7 @@ static struct {
     bool is_proof; /* the same stamps again mean the same contents */
     struct stamp subuid;
     struct stamp passwd;
+    struct stamp nsswitch;
 } loaded;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -96,13 +106,16 @@ static bool parse_line(const char *line, struct named_range *ret)
     return true;
 }
 
-static int read_ranges(FILE *file, struct named_range **ranges, size_t *ret_count)
+static bool is_of_container(uint32_t uid)
+{
+    return uid >= CONTAINER_FIRST && uid <= CONTAINER_LAST;
+}
+
+static int read_ranges(FILE *file, struct named_ranges *ranges)
 {
     char line[LINE_BYTES];
-    size_t count = 0;
-    size_t capacity = 0;
     bool is_whole = true; /* what was read last ended its line */
-    while (count < ACCOUNT_RANGES_MAX && fgets(line, sizeof line, file) != NULL) {
+    while (ranges->count < ACCOUNT_RANGES_MAX && fgets(line, sizeof line, file) != NULL) {
         size_t bytes = strlen(line);
         bool is_first = is_whole;
         is_whole = bytes > 0 && line[bytes - 1] == '\n';
@@ -112,13 +125,12 @@ static int read_ranges(FILE *file, struct named_range **ranges, size_t *ret_coun
         if (!is_first || (!is_whole && bytes == sizeof line - 1)) {
             continue;
         }
-        int r = grow(*ranges, capacity, count + 1);
+        int r = grow(ranges->items, ranges->capacity, ranges->count + 1);
         if (r < 0) {
             return r;
         }
-        count += parse_line(line, &(*ranges)[count]);
+        ranges->count += parse_line(line, &ranges->items[ranges->count]);
     }
-    *ret_count = count;
     return ferror(file) != 0 ? -EIO : 0;
 }
 
@@ -144,47 +156,107 @@ static bool parse_user(char *line, uint32_t *ret_uid)
     return *uid == ':' && parse_number(uid + 1, ':', ret_uid, &rest);
 }
 
-/* Gives each range that has a name its account. */
-static void resolve_names(struct named_range *ranges, size_t count, const char *passwd_path)
+static int append_user(struct named_ranges *ranges, uint32_t uid)
+{
+    int r = grow(ranges->items, ranges->capacity, ranges->count + 1);
+    if (r < 0) {
+        return r;
+    }
+    ranges->items[ranges->count++] =
+        (struct named_range){.range = {.first = uid, .count = 1, .account = uid}};
+    return 0;
+}
+
+/* Gives ranges with the name of a user their account. Users with the uid of a container are put
+ * behind them, each as a range of one. */
+static int read_users(FILE *file, struct named_ranges *ranges)
 {
     cleanup_(freep) char *line = NULL;
-    size_t capacity = 0;
+    size_t line_capacity = 0;
+    const size_t named_count = ranges->count;
     uint32_t uid = 0;
-    FILE *file = fopen(passwd_path, "re");
-    while (file != NULL && getline(&line, &capacity, file) >= 0) {
-        if (parse_user(line, &uid)) {
-            resolve_name(ranges, count, line, uid);
+    while (getline(&line, &line_capacity, file) >= 0) {
+        if (!parse_user(line, &uid)) {
+            continue;
+        }
+        resolve_name(ranges->items, named_count, line, uid);
+        if (is_of_container(uid) && ranges->count - named_count < ACCOUNT_RANGES_MAX) {
+            int r = append_user(ranges, uid);
+            if (r < 0) {
+                return r;
+            }
         }
     }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (ranges[i].name[0] != '\0') {
+    return ferror(file) != 0 ? -EIO : 0;
+}
+
+/* Ranges of a name that no user has are one account, too. */
+static void resolve_rest(const struct named_ranges *ranges)
+{
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (ranges->items[i].name[0] != '\0') {
             char name[NAME_BYTES];
-            memcpy(name, ranges[i].name, sizeof name);
-            resolve_name(ranges, count, name, ranges[i].range.first);
+            memcpy(name, ranges->items[i].name, sizeof name);
+            resolve_name(ranges->items, ranges->count, name, ranges->items[i].range.first);
         }
     }
 }
 
-static int build(FILE *file, const char *passwd_path, struct ranges *ret)
+static bool is_listed(const char *source)
 {
-    cleanup_(freep) struct named_range *named = NULL;
-    size_t count = 0;
-    int r = read_ranges(file, &named, &count);
-    if (r >= 0) {
-        resolve_names(named, count, passwd_path);
+    return source[0] == '[' || strcmp(source, "files") == 0 || strcmp(source, "compat") == 0 ||
+           strcmp(source, "systemd") == 0;
+}
+
+/* Whether a line "passwd: SOURCE..." of the file names a source of users that no file lists. */
+static bool names_other_source(FILE *file)
+{
+    static const char blanks[] = " \t\n";
+    char line[LINE_BYTES];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        char *rest = NULL;
+        line[strcspn(line, "#")] = '\0';
+        const char *word = strtok_r(line, blanks, &rest);
+        if (word == NULL || strcmp(word, "passwd:") != 0) {
+            continue;
+        }
+        while (!found && (word = strtok_r(NULL, blanks, &rest)) != NULL) {
+            found = !is_listed(word);
+        }
     }
-    struct range *items = r < 0 ? NULL : calloc(count + 1, sizeof *items);
-    if (items == NULL) {
-        return r < 0 ? r : -ENOMEM;
+    return found;
+}
+
+/* `*ret` is NULL when the file is not there, which is no error. */
+static int open_file(const char *path, FILE **ret)
+{
+    *ret = fopen(path, "re");
+    return *ret != NULL || errno == ENOENT ? 0 : -errno;
+}
+
+static int build(const struct account_files *files, struct ranges *ret)
+{
+    cleanup_(fclosep) FILE *subuid = NULL;
+    cleanup_(fclosep) FILE *passwd = NULL;
+    cleanup_(fclosep) FILE *nsswitch = NULL;
+    struct named_ranges named = {0};
+    int r = open_file(files->subuid, &subuid);
+    r = r < 0 ? r : open_file(files->passwd, &passwd);
+    r = r < 0 ? r : open_file(files->nsswitch, &nsswitch);
+    r = r < 0 || subuid == NULL ? r : read_ranges(subuid, &named);
+    r = r < 0 || passwd == NULL ? r : read_users(passwd, &named);
+    struct range *items = r < 0 ? NULL : calloc(named.count + 1, sizeof *items);
+    if (items != NULL) {
+        resolve_rest(&named);
+        for (size_t i = 0; i < named.count; i++) {
+            items[i] = named.items[i].range;
+        }
+        *ret =
+            (struct ranges){items, named.count, nsswitch == NULL || !names_other_source(nsswitch)};
     }
-    for (size_t i = 0; i < count; i++) {
-        items[i] = named[i].range;
-    }
-    *ret = (struct ranges){items, count};
-    return 0;
+    free(named.items);
+    return r < 0 || items != NULL ? r : -ENOMEM;
 }
 
 static struct stamp stamp_of(const char *path)
@@ -212,20 +284,18 @@ static bool is_young(const struct stamp *stamp)
     return stamp->changed_ns + YOUNG_NS > clock_ns(CLOCK_REALTIME);
 }
 
-int account_load(const char *subuid_path, const char *passwd_path)
+int account_load(const struct account_files *files)
 {
-    const struct stamp subuid = stamp_of(subuid_path);
-    const struct stamp passwd = stamp_of(passwd_path);
-    const bool is_proof = !is_young(&subuid) && !is_young(&passwd);
-    if (loaded.is_proof && is_same(&subuid, &loaded.subuid) && is_same(&passwd, &loaded.passwd)) {
+    const struct stamp subuid = stamp_of(files->subuid);
+    const struct stamp passwd = stamp_of(files->passwd);
+    const struct stamp nsswitch = stamp_of(files->nsswitch);
+    const bool is_proof = !is_young(&subuid) && !is_young(&passwd) && !is_young(&nsswitch);
+    if (loaded.is_proof && is_same(&subuid, &loaded.subuid) && is_same(&passwd, &loaded.passwd) &&
+        is_same(&nsswitch, &loaded.nsswitch)) {
         return 0;
     }
-    struct ranges ranges = {NULL, 0};
-    FILE *file = fopen(subuid_path, "re");
-    int r = file != NULL ? build(file, passwd_path, &ranges) : errno == ENOENT ? 0 : -errno;
-    if (file != NULL) {
-        (void)fclose(file);
-    }
+    struct ranges ranges = {0};
+    int r = build(files, &ranges);
     if (r < 0) {
         return r;
     }
@@ -237,13 +307,15 @@ int account_load(const char *subuid_path, const char *passwd_path)
     loaded.is_proof = is_proof;
     loaded.subuid = subuid;
     loaded.passwd = passwd;
+    loaded.nsswitch = nsswitch;
     return 1;
 }
 
 uint32_t account_of(uid_t uid)
 {
-    uint32_t account = uid;
     (void)pthread_mutex_lock(&lock);
+    uint32_t account =
+        current.has_containers && is_of_container(uid) ? uid / BLOCK_UIDS * BLOCK_UIDS : uid;
     for (size_t i = 0; i < current.count; i++) {
         const struct range *range = &current.items[i];
         if (uid >= range->first && uid - range->first < range->count) {

@@ -26,22 +26,30 @@ static void write_file(const char *path, const char *text)
 }
 
 static const char *passwd_text = passwd;
+static const char *nsswitch_text = "passwd: files systemd\n";
 
 static void load(const char *subuid)
 {
     char folder[] = "/tmp/account.XXXXXX";
     char subuid_path[64];
     char passwd_path[64];
+    char nsswitch_path[64];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(subuid_path, sizeof subuid_path, "%s/subuid", folder);
     (void)snprintf(passwd_path, sizeof passwd_path, "%s/passwd", folder);
+    (void)snprintf(nsswitch_path, sizeof nsswitch_path, "%s/nsswitch.conf", folder);
     if (subuid != NULL) {
         write_file(subuid_path, subuid);
     }
     write_file(passwd_path, passwd_text);
-    assert_int_equal(account_load(subuid_path, passwd_path), 1);
+    if (nsswitch_text != NULL) {
+        write_file(nsswitch_path, nsswitch_text);
+    }
+    const struct account_files files = {subuid_path, passwd_path, nsswitch_path};
+    assert_int_equal(account_load(&files), 1);
     (void)unlink(subuid_path);
     (void)unlink(passwd_path);
+    (void)unlink(nsswitch_path);
     (void)rmdir(folder);
 }
 
@@ -81,6 +89,49 @@ static void ranges_of_a_name_without_entry_are_one_account(void **state)
     assert_int_equal(account_of(700000), 500000);
 }
 
+/* Root of a container that no file lists can become each of 65,536 uids. */
+static void each_block_of_a_container_is_an_account(void **state)
+{
+    (void)state;
+    passwd_text = "alice:x:1000:1000::/:/bin/sh\nzoe:x:1000001:1000001::/:/bin/sh\n";
+    load("alice:700000:10\n");
+    assert_int_equal(account_of(524287), 524287);
+    assert_int_equal(account_of(524288), 524288);
+    assert_int_equal(account_of(524288 + 65535), 524288);
+    assert_int_equal(account_of(524288 + 65536), 524288 + 65536);
+    assert_int_equal(account_of(700009), 1000);
+    assert_int_equal(account_of(1000001), 1000001);
+    assert_int_equal(account_of(1000000), 983040);
+    assert_int_equal(account_of(1879048191), 1878982656);
+    assert_int_equal(account_of(1879048192), 1879048192);
+    load(NULL);
+    assert_int_equal(account_of(1000001), 1000001);
+    assert_int_equal(account_of(1000000), 983040);
+    passwd_text = passwd;
+}
+
+static void people_of_a_directory_service_are_accounts_of_their_own(void **state)
+{
+    static const struct {
+        const char *nsswitch;
+        uint32_t account;
+    } cases[] = {
+        {"passwd: files sss\n", 1000009},
+        {"# passwd: sss\n passwd:\tcompat [NOTFOUND=return] systemd # sss\ngroup: sss\n", 983040},
+        {"group: files\npasswd: ldap files", 1000009},
+        {"", 983040},
+        {NULL, 983040},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        nsswitch_text = cases[i].nsswitch;
+        load("alice:100000:10\n");
+        assert_int_equal(account_of(1000009), cases[i].account);
+        assert_int_equal(account_of(100009), 1000);
+    }
+    nsswitch_text = "passwd: files systemd\n";
+}
+
 static void wrong_lines_are_ignored(void **state)
 {
     char text[4096];
@@ -88,17 +139,17 @@ static void wrong_lines_are_ignored(void **state)
     (void)state;
     memset(text, 'x', 1000);
     bytes = 1000;
-    bytes += (size_t)sprintf(text + bytes, "alice:800000:10\n");
-    (void)sprintf(text + bytes, "\n:1:2\nalice\nalice:1\nalice:900000:0\nalice:-5:10\n"
-                                "alice:4294967295:2\nalice:910000:10x\nalice: 920000:10\n"
+    bytes += (size_t)sprintf(text + bytes, "alice:200000:10\n");
+    (void)sprintf(text + bytes, "\n:1:2\nalice\nalice:1\nalice:210000:0\nalice:-5:10\n"
+                                "alice:4294967295:2\nalice:220000:10x\nalice: 230000:10\n"
                                 "alice:100000:10");
     load(text);
-    assert_int_equal(account_of(800000), 800000);
+    assert_int_equal(account_of(200000), 200000);
     assert_int_equal(account_of(1), 1);
-    assert_int_equal(account_of(900000), 900000);
+    assert_int_equal(account_of(210000), 210000);
     assert_int_equal(account_of(UINT32_MAX), UINT32_MAX);
-    assert_int_equal(account_of(910000), 910000);
-    assert_int_equal(account_of(920000), 920000);
+    assert_int_equal(account_of(220000), 220000);
+    assert_int_equal(account_of(230000), 230000);
     assert_int_equal(account_of(100009), 1000);
 }
 
@@ -129,9 +180,10 @@ static void reads_nothing_that_has_not_changed(void **state)
 {
     (void)state;
     load("alice:100000:65536\n");
-    assert_int_equal(account_load(ACCOUNT_PASSWD_PATH, ACCOUNT_PASSWD_PATH), 1);
+    const struct account_files files = {"/etc/passwd", "/etc/passwd", "/etc/passwd"};
+    assert_int_equal(account_load(&files), 1);
     assert_int_equal(account_of(100000), 100000);
-    assert_int_equal(account_load(ACCOUNT_PASSWD_PATH, ACCOUNT_PASSWD_PATH), 0);
+    assert_int_equal(account_load(&files), 0);
     load("alice:100000:65536\n");
     assert_int_equal(account_of(100000), 1000);
 }
@@ -142,6 +194,8 @@ int main(void)
         cmocka_unit_test(a_user_and_its_subordinate_uids_are_one_account),
         cmocka_unit_test(each_block_of_root_is_an_account),
         cmocka_unit_test(ranges_of_a_name_without_entry_are_one_account),
+        cmocka_unit_test(each_block_of_a_container_is_an_account),
+        cmocka_unit_test(people_of_a_directory_service_are_accounts_of_their_own),
         cmocka_unit_test(wrong_lines_are_ignored),
         cmocka_unit_test(lines_of_any_length_are_read),
         cmocka_unit_test(no_file_is_no_range),

@@ -414,7 +414,8 @@ static void counts_subordinate_uids_as_their_user(void **state)
     assert_non_null(file);
     (void)fprintf(file, "%d:2000000:65536\n", USER_UID);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(account_load(subuid_path, ACCOUNT_PASSWD_PATH), 1);
+    const struct account_files files = {subuid_path, "/etc/passwd", "/etc/nsswitch.conf"};
+    assert_int_equal(account_load(&files), 1);
     for (size_t i = 0; i < 8; i++) {
         clients[i] = dial_as(i == 0 ? USER_UID : (uid_t)(2000000 + i));
         ask(&clients[i], CALL("Start"), NO_SESSION);
@@ -428,7 +429,7 @@ static void counts_subordinate_uids_as_their_user(void **state)
         hang_up(&clients[i]);
     }
     assert_int_equal(unlink(subuid_path), 0);
-    assert_int_equal(account_load(subuid_path, ACCOUNT_PASSWD_PATH), 1);
+    assert_int_equal(account_load(&files), 1);
 }
 
 #define ENDED_IDLE                                                                                 \
