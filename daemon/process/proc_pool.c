@@ -12,7 +12,6 @@
  */
 #include "proc_pool.h"
 
-#include "account.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "hung_processes.h"
@@ -203,14 +202,14 @@ static bool is_working(struct proc_pool *reader)
 }
 
 /* Called by a thread before each call that can hang. */
-static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+static bool may_read(int32_t pid, uint64_t start_time_ns, uint32_t account, void *userdata)
 {
     struct slot *slot = userdata;
     struct proc_pool *reader = slot->reader;
     lock(reader);
     slot->start_time_ns = start_time_ns;
     unlock(reader);
-    return !may_hang(slot->place, pid, start_time_ns, account_of(uid));
+    return !may_hang(slot->place, pid, start_time_ns, account);
 }
 
 /* Takes what was read; NULL: there was no memory for it. */

@@ -342,7 +342,7 @@ static int read_parts(struct proc_read *scan, int pid_fd, const struct proc_requ
         return r;
     }
     process->mappings_missing =
-        !guard->lets(request->pid, process->start_time_ns, reading->uid, guard->userdata);
+        !guard->lets(request->pid, process->start_time_ns, process->account, guard->userdata);
     return process->mappings_missing ? 0 : read_maps(scan, pid_fd, stat, process);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +20,21 @@
 
 #include <cmocka.h>
 
-static bool allow(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+static uint32_t account_charged;
+
+static bool allow(int32_t pid, uint64_t start_time_ns, uint32_t account, void *userdata)
 {
     size_t *asked_count = userdata;
     assert_true(pid > 0);
     assert_true(start_time_ns > 0);
-    assert_int_equal(uid, geteuid());
+    account_charged = account;
     *asked_count += 1;
     return true;
 }
 
-static bool forbid(int32_t pid, uint64_t start_time_ns, uint32_t uid, void *userdata)
+static bool forbid(int32_t pid, uint64_t start_time_ns, uint32_t account, void *userdata)
 {
-    (void)allow(pid, start_time_ns, uid, userdata);
+    (void)allow(pid, start_time_ns, account, userdata);
     return false;
 }
 
@@ -153,6 +156,36 @@ static void reads_the_part_that_is_asked_for(void **state)
     assert_true(reading->scan.account_known);
     assert_int_equal(reading->scan.account, geteuid() == 0 ? getuid() : geteuid());
     free(reading);
+}
+
+/* As a program of root's with the set-user-id bit, which any user can start. */
+static void charges_a_program_of_root_to_who_started_it(void **state)
+{
+    (void)state;
+    int ready[2];
+    char byte = 0;
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        byte = setresuid(4711, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 ? 1 : 0;
+        (void)!write(ready[1], &byte, 1);
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 1);
+    struct proc_reading *reading = read_part(PROC_PART_MAPPINGS, child, allow);
+    assert_int_equal(reading->error, 0);
+    assert_int_equal(reading->uid, 0);
+    assert_int_equal(account_charged, 4711);
+    free(reading);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
 }
 
 static void leaves_out_mappings_that_it_may_not_read(void **state)
@@ -294,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_its_own_code_and_threads),
         cmocka_unit_test(reads_the_part_that_is_asked_for),
+        cmocka_unit_test(charges_a_program_of_root_to_who_started_it),
         cmocka_unit_test(leaves_out_mappings_that_it_may_not_read),
         cmocka_unit_test(reads_every_cgroup),
         cmocka_unit_test(lists_all_processes),

@@ -58,9 +58,9 @@ struct proc_read;
 struct proc_read *proc_read_new(void);
 struct proc_read *proc_read_free(struct proc_read *scan);
 
-/* Asked before anything that can hang: whether the process's mappings may be read. Without, the
- * rest is. */
-typedef bool (*proc_read_guard_fn)(int32_t pid, uint64_t start_time_ns, uint32_t uid,
+/* Asked before anything that can hang: whether the mappings of a process, which is charged to that
+ * account, may be read. Without, the rest is. */
+typedef bool (*proc_read_guard_fn)(int32_t pid, uint64_t start_time_ns, uint32_t account,
                                    void *userdata);
 
 /* Returned; NULL when there is no memory. Mappings that we have no right to read are left out. */
