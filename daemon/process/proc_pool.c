@@ -6,6 +6,10 @@
  * thread's slot, or the list of answers. Reading happens without the lock. When a slot is given up
  * its failed answer is handed out, and what the thread reads later is dropped.
  *
+ * Of equally urgent requests the next one is of the account that has had least of the threads'
+ * time. An account that had nothing to ask for saves no time up: it begins where the request stood
+ * that was begun last.
+ *
  * Two things outlive a session and belong to the whole program: the processes that hung
  * (hung_processes.h), and the places of threads at work. One place is for readings that cannot
  * hang, and a few more are for processes of root.
@@ -14,13 +18,17 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "fair_share.h"
 #include "hung_processes.h"
+#include "process_owner.h"
 #include "thread_pool.h"
 #include "threads.h"
 
 #include <errno.h>
 #include <string.h>
 
+#define TURNS             64 /* accounts whose time is remembered */
+#define SHARE_PARTS       2
 #define KEPT_PLACES       1 /* for what does not hang, */
 #define ROOT_PLACES       4 /* and with these for root's processes */
 #define IDLE_MAX          2 /* threads */
@@ -38,6 +46,8 @@ struct slot {
     struct proc_request request;
     struct proc_reading *reading; /* what the thread has read; NULL: no memory */
     uint64_t start_time_ns;       /* of its process; 0: not known yet; while busy */
+    uint32_t account;             /* as the next one, while busy */
+    uint64_t begun_ns;
 };
 
 struct queue {
@@ -66,6 +76,12 @@ struct proc_pool {
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
+    /* The threads' time that accounts have had; any other account has had `used_least_ns`. */
+    struct {
+        uint32_t account;
+        uint64_t used_ns;
+    } turns[TURNS];
+    uint64_t used_least_ns; /* where the request stood that was begun last */
     struct proc_pool_counts counts;
     struct slot slots[PROC_POOL_THREADS_MAX];
 };
@@ -107,12 +123,59 @@ static void free_all(struct queue *queue)
     }
 }
 
+static uint64_t used_by(const struct proc_pool *reader, uint32_t account)
+{
+    uint64_t used_ns = reader->used_least_ns;
+    for (size_t i = 0; i < TURNS; i++) {
+        if (reader->turns[i].account == account && reader->turns[i].used_ns > used_ns) {
+            used_ns = reader->turns[i].used_ns;
+        }
+    }
+    return used_ns;
+}
+
+/* Charges an account, in place of the one that has had least when there is no other place. */
+static void charge(struct proc_pool *reader, uint32_t account, uint64_t time_ns)
+{
+    const uint64_t used_ns = used_by(reader, account) + time_ns;
+    size_t place = 0;
+    for (size_t i = 0; i < TURNS; i++) {
+        if (reader->turns[i].account == account) {
+            place = i;
+            break;
+        }
+        place = reader->turns[i].used_ns < reader->turns[place].used_ns ? i : place;
+    }
+    reader->turns[place].account = account;
+    reader->turns[place].used_ns = used_ns;
+}
+
+/* Takes the first request of the account that has had least, or NULL. */
+static struct proc_reading *take_fairly(struct proc_pool *reader, struct queue *queue)
+{
+    struct proc_reading **least = NULL;
+    uint64_t least_ns = UINT64_MAX;
+    for (struct proc_reading **at = &queue->first; *at != NULL; at = &(*at)->next) {
+        const uint64_t used_ns = used_by(reader, (*at)->scan.account);
+        if (least == NULL || used_ns < least_ns) {
+            least = at;
+            least_ns = used_ns;
+        }
+    }
+    struct proc_reading *request = least == NULL ? NULL : *least;
+    if (request != NULL) {
+        *least = request->next;
+        queue->end = *least == NULL ? least : queue->end;
+    }
+    return request;
+}
+
 /* The most urgent request, or NULL. */
 static struct proc_reading *take_request(struct proc_pool *reader)
 {
     struct proc_reading *request = NULL;
     for (size_t i = 0; i < PROC_URGENCIES && request == NULL; i++) {
-        request = take(&reader->queues[i]);
+        request = take_fairly(reader, &reader->queues[i]);
     }
     return request;
 }
@@ -219,6 +282,7 @@ static void finish(void *owner, size_t number, bool was_given_up)
     struct slot *slot = &reader->slots[number];
     struct proc_reading *reading = take_ptr(slot->reading);
     struct proc_reading *failed = take_ptr(slot->answer);
+    charge(reader, slot->account, clock_ns(CLOCK_MONOTONIC) - slot->begun_ns);
     leave_place(take_ptr(slot->place));
     if (was_given_up) {
         if (reading != NULL && reading->error == 0 && !reading->scan.mappings_missing) {
@@ -258,6 +322,9 @@ static bool begin(void *owner, size_t number)
         .cgroups = reader->cgroups,
     };
     slot->start_time_ns = 0;
+    slot->account = slot->answer->scan.account;
+    slot->begun_ns = clock_ns(CLOCK_MONOTONIC);
+    reader->used_least_ns = used_by(reader, slot->account);
     return true;
 }
 
@@ -359,23 +426,31 @@ struct proc_pool *proc_pool_free(struct proc_pool *reader)
 }
 
 /* Whether there is room for a request: 0, 1 when it is there already, or -EAGAIN. */
-static int find_room(const struct queue *queue, enum proc_part part, int32_t pid)
+static int find_room(const struct queue *queue, enum proc_part part, int32_t pid, uint32_t account)
 {
-    int r = queue->unanswered_count < PROC_POOL_REQUESTS_MAX ? 0 : -EAGAIN;
+    size_t own_count = 0;
     for (const struct proc_reading *other = queue->first; other != NULL; other = other->next) {
-        r = other->scan.pid == pid && other->part == part ? 1 : r;
+        if (other->scan.pid == pid && other->part == part) {
+            return 1;
+        }
+        own_count += other->scan.account == account;
     }
-    return r;
+    return fair_share_allows(PROC_POOL_REQUESTS_MAX, SHARE_PARTS, queue->unanswered_count,
+                             own_count, 1)
+               ? 0
+               : -EAGAIN;
 }
 
 int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc_part part,
                   int32_t pid)
 {
     struct queue *queue = &reader->queues[urgency];
+    const uint32_t account = part == PROC_PART_PIDS ? 0 : process_owner(pid);
     lock(reader);
-    int r = find_room(queue, part, pid);
+    int r = find_room(queue, part, pid, account);
     struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, (int)urgency) : NULL;
     if (request != NULL) {
+        request->scan.account = account;
         queue->unanswered_count++;
         append(queue, request);
         /* A thread at work takes it next. */

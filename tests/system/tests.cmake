@@ -82,6 +82,7 @@ lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
 lab_test(capabilities) # gives its programs a low priority
 lone_test(table_shares) # fills the table of every daemon
+lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # weighs the daemon's memory
 lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others

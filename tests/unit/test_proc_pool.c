@@ -3,6 +3,7 @@
 /* Who hangs, what is done meanwhile, and what is refused. No reading here is of /proc. */
 #include "fake_proc_read.h"
 #include "proc_pool.h"
+#include "process_owner.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,12 @@ static uint64_t shipping_ns = PROC_POOL_HANG_NS;
 static uint32_t uid_of(int32_t pid)
 {
     return (uint32_t)pid / 100;
+}
+
+/* In place of the pool's own look at /proc. */
+uint32_t process_owner(int32_t pid)
+{
+    return uid_of(pid);
 }
 
 static int read_fake(const struct proc_request *request, proc_read_guard_fn guard, void *userdata,
@@ -182,8 +189,8 @@ static void waits_for_none_of_those_who_are_slow(void **state)
     }
     ask(reader, 7);
     assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
+    assert_int_equal(answer(reader, 7, false), 0); /* which has had none of the time */
     assert_int_equal(answer(reader, HANGS_FROM + 3, true), 0);
-    assert_int_equal(answer(reader, 7, false), 0);
     assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
     set(&let_go, true);
     for (int32_t i = 0; i < 2; i++) {
@@ -214,34 +221,67 @@ static void waits_with_one_thread_for_one_process(void **state)
     assert_int_equal(answer(reader, HANGS_FROM, false), 0);
 }
 
-static void asks_once_for_the_same_and_bounds_its_queues(void **state)
+/* Takes so many answers. Returns which of them was the first that is urgent or of that account. */
+static size_t take_answers(struct proc_pool *reader, size_t wanted_count, uint32_t account)
 {
-    struct proc_pool *reader = *state;
-    set(&closed, true);
-    for (int32_t i = 0; i < PROC_POOL_REQUESTS_MAX; i++) {
-        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 1 + i), 0);
-    }
-    const int32_t last = PROC_POOL_REQUESTS_MAX;
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, last), 1);
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, last + 1), -EAGAIN);
-    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, last), 0);
-    set(&closed, false);
-    /* One was begun before the more urgent one was asked for, at the most. */
     struct proc_reading *reading = NULL;
     size_t count = 0;
-    size_t urgent_at = 0;
-    for (int ms = 0; count < PROC_POOL_REQUESTS_MAX + 1 && ms < WAIT_MS; ms++) {
+    size_t found_at = SIZE_MAX;
+    for (int ms = 0; count < wanted_count && ms < WAIT_MS; ms++) {
         while ((reading = proc_pool_next(reader)) != NULL) {
-            urgent_at = reading->urgency == PROC_SAMPLED ? count : urgent_at;
+            bool found = reading->urgency == PROC_SAMPLED || uid_of(reading->scan.pid) == account;
+            found_at = found && found_at == SIZE_MAX ? count : found_at;
             count++;
             free(reading);
         }
         (void)poll(NULL, 0, 1);
     }
-    assert_int_equal(count, PROC_POOL_REQUESTS_MAX + 1);
-    assert_true(urgent_at <= 1);
+    assert_int_equal(count, wanted_count);
+    return found_at;
+}
+
+/* Pids by the hundred are of one account. */
+static void asks_once_for_the_same_and_bounds_its_queues(void **state)
+{
+    struct proc_pool *reader = *state;
+    size_t count = 0;
+    set(&closed, true);
+    for (int32_t i = 1; i <= 100; i++) {
+        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i), 0);
+        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i), 1);
+    }
+    for (int32_t i = 101; i < 900; i++) {
+        count += proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i) == 0;
+    }
+    assert_in_range(100 + count, PROC_POOL_REQUESTS_MAX * 9 / 10, PROC_POOL_REQUESTS_MAX);
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 899), -EAGAIN);
+    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, 100), 0);
+    set(&closed, false);
+    /* One was begun before the more urgent one was asked for, at the most. */
+    assert_true(take_answers(reader, 100 + count + 1, UINT32_MAX) <= 1);
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 5), 0);
     assert_int_equal(answer(reader, 5, false), 0);
+}
+
+static void reads_next_for_the_account_that_has_had_least(void **state)
+{
+    struct proc_pool *reader = *state;
+    set(&closed, true);
+    for (int32_t i = 0; i < 50; i++) {
+        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100 + i), 0);
+    }
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 200), 0);
+    set(&closed, false);
+    assert_int_equal(take_answers(reader, 51, 2), 1);
+
+    /* What another one has had before gives nobody a start: they are served in turn. */
+    set(&closed, true);
+    for (int32_t i = 0; i < 50; i++) {
+        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 300 + i), 0);
+    }
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100), 0);
+    set(&closed, false);
+    assert_in_range(take_answers(reader, 51, 1), 0, 25);
 }
 
 /* Begins a reading that hangs, and lets it hang in another reader's time. */
@@ -370,6 +410,7 @@ int main(void)
         TEST(gives_up_what_hangs_and_goes_on, &short_ns),
         TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
         TEST(waits_with_one_thread_for_one_process, &shipping_ns),
+        TEST(reads_next_for_the_account_that_has_had_least, &shipping_ns),
         TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
         TEST(remembers_what_hung_when_it_was_freed, &short_ns),
         TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),

@@ -3,8 +3,9 @@
 /*
  * Executable mappings of one page: `map_hoard FILE COUNT CHILDREN SECONDS` writes FILE, maps it
  * COUNT times, makes so many children, which have the mappings too, prints `ready` and its pid, and
- * runs the code at the last mapping for so many seconds. With 0 seconds all of them sleep instead,
- * until one of them is killed. Each mapping counts in a profiler by the length of FILE.
+ * runs the code at the last mapping for so many seconds, the children for a moment in 100 ms. With
+ * 0 seconds all of them sleep instead, until one of them is killed. Each mapping counts in a
+ * profiler by the length of FILE.
  *
  * A profiler must see: time in FILE, for about SECONDS, whatever other users map.
  */
@@ -54,8 +55,9 @@ static void *map_often(int file, size_t count)
     return place + (count - 1) * PAGE_BYTES;
 }
 
-static void make_children(long count)
+static void make_children(long count, void (*spin)(void), double seconds)
 {
+    const struct timespec pause_time = {.tv_nsec = 100000000};
     for (long i = 0; i < count; i++) {
         pid_t child = fork();
         if (child < 0) {
@@ -63,6 +65,10 @@ static void make_children(long count)
         }
         if (child == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            while (seconds > 0) {
+                spin();
+                (void)nanosleep(&pause_time, NULL);
+            }
             (void)pause();
             exit(0);
         }
@@ -79,7 +85,7 @@ int main(int argc, char **argv)
     void *place = map_often(write_code(argv[1]), (size_t)strtol(argv[2], NULL, 10));
     void (*spin)(void) = NULL;
     (void)memcpy(&spin, &place, sizeof spin);
-    make_children(strtol(argv[3], NULL, 10));
+    make_children(strtol(argv[3], NULL, 10), spin, seconds);
     printf("ready %d\n", (int)getpid());
     (void)fflush(stdout);
     if (seconds == 0) {

@@ -12,8 +12,10 @@
  * program. The last few threads read the mappings of root's processes only, and the very last one
  * reads none. When all threads are lost each request fails at once.
  *
- * Requests that samples wait for go first, then those of a walk, then repeated readings. Each
- * request has exactly one answer. All calls come from one thread; only proc_pool_free() waits.
+ * Requests that samples wait for go first, then those of a walk, then repeated readings. Among
+ * these the account is next that has had least of the threads' time, and an account has half of the
+ * room for requests that the others leave. Each request has exactly one answer. All calls come from
+ * one thread; only proc_pool_free() waits.
  */
 
 #include "counters.h"
@@ -22,7 +24,7 @@
 #define PROC_POOL_THREADS_MAX  16 /* one works, the others are slow or lost */
 #define PROC_POOL_UID_LOST_MAX 2
 #define PROC_POOL_HANG_NS      UINT64_C(2000000000) /* the limit of the daemon */
-#define PROC_POOL_REQUESTS_MAX 256                  /* that are not answered, of each urgency */
+#define PROC_POOL_REQUESTS_MAX 512                  /* that are not answered, of each urgency */
 #define PROC_POOL_BYTES_MAX    ((size_t)16 << 20)   /* with so much unread, nothing is begun */
 
 enum proc_urgency {
