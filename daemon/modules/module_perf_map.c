@@ -33,25 +33,30 @@
  * uid. */
 static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
 {
-    char text[4096];
-    cleanup_(closep) int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    const char *uids = strstr(text, "\nUid:\t");
-    const char *pids = strstr(text, "\nNSpid:\t");
-    if (uids == NULL || pids == NULL) {
+    static const char uids[] = "Uid:\t";
+    static const char pids[] = "NSpid:\t";
+    int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
+    cleanup_(fclosep) FILE *status = fd < 0 ? NULL : fdopen(fd, "re");
+    cleanup_(freep) char *line = NULL; /* the one of groups has up to 720 KB */
+    size_t capacity = 0;
+    bool has_uid = false;
+    unsigned long pid = 0;
+    if (status == NULL) {
+        close_fd(fd);
         return false;
     }
-    char *effective = NULL;
-    (void)strtoul(uids + strlen("\nUid:\t"), &effective, 10);
-    const char *last = memrchr(pids, '\t', strcspn(pids + 1, "\n") + 1);
-    unsigned long pid = strtoul(last, NULL, 10);
-    if (*effective != '\t' || pid == 0 || pid > INT32_MAX) {
-        return false;
+    while (pid == 0 && getline(&line, &capacity, status) > 0) {
+        if (strncmp(line, uids, strlen(uids)) == 0) {
+            char *effective = NULL;
+            (void)strtoul(line + strlen(uids), &effective, 10);
+            *ret_uid = (uid_t)strtoul(effective, NULL, 10);
+            has_uid = true;
+        } else if (strncmp(line, pids, strlen(pids)) == 0) {
+            pid = strtoul(strrchr(line, '\t'), NULL, 10);
+        }
     }
     *ret_pid = (int32_t)pid;
-    *ret_uid = (uid_t)strtoul(effective, NULL, 10);
-    return true;
+    return has_uid && pid > 0 && pid <= INT32_MAX;
 }
 
 /* The folder in which runtimes leave their maps, inside that root (borrowed). */

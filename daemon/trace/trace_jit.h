@@ -25,8 +25,8 @@ struct trace_jits *trace_jits_free(struct trace_jits *jits);
 /* A log begins, in which nothing is written yet. What find() gave before is no more. */
 void trace_jits_begin(struct trace_jits *jits);
 
-/* The made code of a process's present program; borrowed. NULL: there are too many, and its code
- * stays without names. */
+/* The made code of a process's present program; borrowed. NULL: there are too many, of its owner
+ * (half of what the others leave) or in all, and its code stays without names. */
 struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process *process);
 
 /* Defines a mapping of made code: as such if the map has been read, else by what the kernel calls

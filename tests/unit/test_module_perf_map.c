@@ -5,6 +5,7 @@
 #include "module_file.h"
 #include "perf_map.h"
 
+#include <grp.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -98,6 +99,28 @@ static void opens_no_file_of_another_user(void **state)
     assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
     assert_int_equal(chown(mapped.path, 4711, 0), 0);
     assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_IDENTITY);
+    stop_mapped(&mapped);
+}
+
+/* They stand before the process's own pid in its status. */
+static void finds_the_map_of_a_process_with_many_groups(void **state)
+{
+    (void)state;
+    enum {
+        GROUPS = 5000
+    };
+    static gid_t groups[GROUPS];
+    if (geteuid() != 0) {
+        skip();
+    }
+    for (gid_t i = 0; i < GROUPS; i++) {
+        groups[i] = 4000000000U + i;
+    }
+    assert_int_equal(setgroups(GROUPS, groups), 0);
+    struct mapped mapped = start_mapped();
+    assert_int_equal(setgroups(0, NULL), 0);
+    append(&mapped, "1000 10 f\n");
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
     stop_mapped(&mapped);
 }
 
@@ -284,6 +307,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_a_regular_file_of_the_process_itself_only),
         cmocka_unit_test(opens_no_file_of_another_user),
+        cmocka_unit_test(finds_the_map_of_a_process_with_many_groups),
         cmocka_unit_test(opens_no_file_with_a_second_name),
         cmocka_unit_test(opens_a_jitdump_of_the_process_itself_only),
         cmocka_unit_test(opens_what_is_left_of_a_process_that_is_gone),

@@ -127,6 +127,16 @@ static void is_bounded_whatever_is_sampled(void **state)
     }
     world->process.pid = 2000;
     assert_null(trace_jits_find(world->jits, &world->process));
+    world->process.owner = 4712; /* who has half of what the others leave */
+    for (int32_t pid = 2000; pid < 2512; pid++) {
+        world->process.pid = pid;
+        (void)find(world);
+    }
+    world->process.pid = 3000;
+    assert_null(trace_jits_find(world->jits, &world->process));
+    world->process.owner = 4713;
+    (void)find(world);
+    world->process.owner = 0;
     world->process.pid = 1;
     for (uint64_t address = 0; address < 600000; address++) {
         name(world, address);
