@@ -294,6 +294,7 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
         } else if (answer.failure != MODULE_FAILURE_NONE) {
             fail_ticket(cache, answer.userdata, answer.failure);
         } else {
+            answer.file.identity.account = answer.file.is_forgeable ? answer.uid : 0;
             take_file(cache, &answer, now_ns);
         }
     }

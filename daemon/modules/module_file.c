@@ -307,6 +307,8 @@ enum module_failure module_search_open_regular(struct module_search *search, int
         .is_local = mount_table_is_local_type((uint64_t)ret_filesystem->f_type, status.st_dev),
         .author = author_of(&status, ret_filesystem),
     };
+    ret->is_forgeable = !ret->is_local && (ret_filesystem->f_type == FUSE_SUPER_MAGIC ||
+                                           ret_filesystem->f_type == OVERLAYFS_SUPER_MAGIC);
     return MODULE_FAILURE_NONE;
 }
 

@@ -48,9 +48,11 @@ struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
     uid_t owner;
-    bool is_local; /* on a filesystem that never hangs */
-    uid_t author;  /* the only user, but for root, that can have written it; where the machine's own
-                      root does not show the file: unknown */
+    bool is_local;     /* on a filesystem that never hangs */
+    bool is_forgeable; /* a user may answer for the filesystem, and so choose the identity: its
+                          device's number is another filesystem's when it is gone */
+    uid_t author; /* the only user, but for root, that can have written it; where the machine's own
+                     root does not show the file: unknown */
 };
 
 /*

@@ -291,6 +291,19 @@ static bool enter_mount(const char *folder)
     return done;
 }
 
+/* As any user can, above a filesystem that answers what he likes. */
+static bool enter_overlay(const char *folder)
+{
+    char path[PATH_MAX];
+    char options[3 * PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/shown", folder);
+    (void)snprintf(options, sizeof options, "lowerdir=%s/a:%s/b", folder, folder);
+    return enter_mount(folder) && mkdirat(AT_FDCWD, path, 0755) == 0 && chdir(folder) == 0 &&
+           mkdir("a", 0755) == 0 && mkdir("b", 0755) == 0 && rename("file", "a/file") == 0 &&
+           mount("none", path, "overlay", MS_RDONLY, options) == 0 &&
+           symlink("shown/file", "file") == 0;
+}
+
 static bool enter_root(const char *folder)
 {
     return chroot(folder) == 0 && chdir("/") == 0;
@@ -327,6 +340,42 @@ static uid_t author_for(bool (*enter)(const char *folder), const char *folder, c
 }
 
 /* Only what the machine's own root shows was written by the uid that owns it. */
+/* Whether a user may have made the identity up of what the process calls FOLDER/file. */
+static bool is_forgeable(bool (*enter)(const char *folder), const char *folder)
+{
+    struct relative relative = make_relative(enter, folder);
+    char seen[2 * PATH_MAX];
+    char path[PATH_MAX];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    (void)snprintf(seen, sizeof seen, "/proc/%d/root%s", (int)relative.pid, path);
+    assert_int_equal(stat(seen, &status), 0);
+    const struct module_query query = {.pid = relative.pid,
+                                       .path = path,
+                                       .device_major = major(status.st_dev),
+                                       .device_minor = minor(status.st_dev),
+                                       .inode = status.st_ino};
+    struct module_file file = {.fd = -1};
+    assert_int_equal(module_file_open(&query, &lets_all, &file), MODULE_FAILURE_NONE);
+    (void)close(file.fd);
+    (void)close(relative.end_fd);
+    assert_int_equal(waitpid(relative.pid, NULL, 0), relative.pid);
+    return file.is_forgeable;
+}
+
+static void knows_where_a_user_makes_identities_up(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test-module-file-XXXXXX";
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_non_null(mkdtemp(folder));
+    assert_false(is_forgeable(enter_mount, folder));
+    assert_true(is_forgeable(enter_overlay, folder));
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void knows_the_author_of_the_machines_own_files_only(void **state)
 {
     (void)state;
@@ -436,6 +485,7 @@ int main(void)
         cmocka_unit_test(takes_no_process_for_an_older_one_with_its_pid),
         cmocka_unit_test(takes_no_file_for_an_older_one_with_its_inode),
         cmocka_unit_test(opens_nothing_but_what_was_mapped),
+        cmocka_unit_test(knows_where_a_user_makes_identities_up),
         cmocka_unit_test(knows_the_author_of_the_machines_own_files_only),
         cmocka_unit_test(walks_a_path_inside_its_root),
     };

@@ -69,11 +69,11 @@ static void finds_by_every_part_of_the_identity(void **state)
     (void)state;
     struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
-    struct file_identity others[5];
+    struct file_identity others[7];
     assert_int_equal(add(store, 7, &entry), 0);
     assert_int_equal(entry->module.identity.inode, 7);
     assert_true(has(store, 7));
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 7; i++) {
         others[i] = identity(7);
     }
     others[0].device++;
@@ -81,10 +81,12 @@ static void finds_by_every_part_of_the_identity(void **state)
     others[2].size_bytes++;
     others[3].changed_s++;
     others[4].changed_ns++;
+    others[5].generation++;
+    others[6].account = 4711;
     assert_null(module_store_find(store, MODULE_CFI, &entry->module.identity));
     assert_int_equal(module_store_failure(store, MODULE_CFI, &entry->module.identity, 0),
                      MODULE_FAILURE_NONE);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 7; i++) {
         assert_null(module_store_find(store, MODULE_SYMBOLS, &others[i]));
     }
     module_store_free(store);

@@ -52,13 +52,14 @@ struct file_identity {
     int64_t changed_s; /* st_ctim */
     int64_t changed_ns;
     uint32_t generation; /* of the inode; 0 where the filesystem tells none */
+    uint32_t account; /* for which alone it was opened, where a user says all of the above; or 0 */
 };
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
            a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
-           a->generation == b->generation;
+           a->generation == b->generation && a->account == b->account;
 }
 
 /* One table of one file: shared by all tickets that turned out to name it. Alive while a ticket
