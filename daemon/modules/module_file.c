@@ -52,6 +52,10 @@ bool module_search_may_touch(const struct module_place *place, void *userdata)
 {
     struct module_search *search = userdata;
     const struct module_guard *guard = search->guard;
+    const struct module_query *query = search->query;
+    if (query != NULL && place->device == makedev(query->device_major, query->device_minor)) {
+        search->met_mount_id = place->mount_id;
+    }
     if (guard->is_careful && place->device != search->local_device) {
         if (!mount_table_is_local(MOUNTS_OF_INIT, place->mount_id, place->device)) {
             return false;
@@ -195,6 +199,16 @@ static bool is_mapped_on(uint64_t device, int fd, const struct statfs *filesyste
     return found && makedev(line.device_major, line.device_minor) == device;
 }
 
+/* Whether a folder on the way to the file showed the query's device, on the same mount: those of an
+ * overlay do, whatever its files show. */
+static bool was_device_met(const struct module_search *search, int fd)
+{
+    struct module_place place;
+    mode_t mode = 0;
+    return search->met_mount_id != 0 && module_path_place(fd, &place, &mode) == 0 &&
+           place.mount_id == search->met_mount_id;
+}
+
 /* Whether what has been opened is the inode that was mapped. */
 static bool is_mapped_inode(const struct module_search *search, int fd,
                             const struct module_file *file, const struct statfs *filesystem)
@@ -211,7 +225,7 @@ static bool is_mapped_inode(const struct module_search *search, int fd,
      * the one that mapped the file is not believed, unless the overlay is the machine's own. */
     bool is_overlay = filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
     return file->identity.device == device || is_mapped_on(device, fd, filesystem) ||
-           (is_overlay && (search->is_own || file->is_local));
+           (is_overlay && (search->is_own || file->is_local || was_device_met(search, fd)));
 }
 
 /* Init's folder, where we may look at its root, else our own: a service may be shown less of the
@@ -347,6 +361,7 @@ static enum module_failure open_by_path(struct module_search *search, int proces
         return failure_of(errno);
     }
     search->process_fd = process_fd;
+    search->met_mount_id = 0;
     cleanup_(closep) int path_fd =
         module_path_open(root_fd, query->path, module_search_may_touch, search);
     if (path_fd < 0) {

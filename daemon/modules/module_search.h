@@ -17,6 +17,7 @@ struct module_search {
     int process_fd;        /* borrowed: /proc/PID of whose paths are walked now */
     bool is_own;           /* which is the process that mapped it */
     uint64_t local_device; /* known to be of a local filesystem; 0: none */
+    uint64_t met_mount_id; /* of the mount where a step met the query's device; 0: none */
 };
 
 /* Asks the search's guard for a step to that place: a module_path_guard_fn; `userdata` is a
