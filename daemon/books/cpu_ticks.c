@@ -11,8 +11,9 @@
  * not idle, even inside an idle span (the switch that ended it had interrupts off). A throttled
  * event has no ticks, and its timer begins anew afterwards.
  *
- * Two kinds of ticks stay unexplained in the books: those after the last sample of a run, and those
- * at blind times that no other source calls idle.
+ * Two kinds of ticks stay unexplained in the books: one that was due just before the end of a run,
+ * whose interrupt the end may have forestalled, and those at blind times that no other source calls
+ * idle.
  */
 #include "cpu_ticks.h"
 
@@ -167,6 +168,14 @@ static void end_throttle(struct cpu_ticks *cpu_ticks, uint64_t time_ns)
     cpu_ticks->throttled = false;
 }
 
+/* The ticks of the open gap that were due before the run ended, or the throttle began. */
+static uint64_t ticks_due(const struct cpu_ticks *cpu_ticks)
+{
+    uint64_t slack_ns = cpu_ticks->period_ns / EARLY_DIVISOR;
+    return ticks_before(cpu_ticks, cpu_ticks->throttled ? cpu_ticks->throttled_since_ns + slack_ns
+                                                        : less(cpu_ticks->end_ns, slack_ns));
+}
+
 void cpu_ticks_close(struct cpu_ticks *cpu_ticks)
 {
     if (!cpu_ticks->running) {
@@ -177,11 +186,12 @@ void cpu_ticks_close(struct cpu_ticks *cpu_ticks)
         cpu_ticks->state = cpu_ticks->gap_lost == 0 ? TICK_IDLE : TICK_BLIND;
     }
     (void)enter(cpu_ticks, cpu_ticks->end_ns);
+    uint64_t explained = cpu_ticks->gap_idle + cpu_ticks->gap_lost + cpu_ticks->gap_blind;
+    uint64_t due = ticks_due(cpu_ticks);
     if (cpu_ticks->throttled) {
         end_throttle(cpu_ticks, cpu_ticks->end_ns);
     }
-    /* Ticks after the last sample are not known to be missed. */
-    close_gap(cpu_ticks, cpu_ticks->gap_idle + cpu_ticks->gap_lost + cpu_ticks->gap_blind);
+    close_gap(cpu_ticks, due > explained ? due : explained);
     cpu_ticks->running = false;
 }
 

@@ -112,11 +112,38 @@ static void ticks_before_the_first_sample_belong_to_the_run(void **state)
     assert_counts(&cpu_ticks, 7, 0, 0, 3, 0);
 }
 
-static void what_comes_after_the_last_sample_is_not_called_missed(void **state)
+static void ticks_after_the_last_sample_were_missed(void **state)
 {
     struct cpu_ticks cpu_ticks = begin(0);
     (void)state;
     samples(&cpu_ticks, 1, 10);
+    end(&cpu_ticks, 20500);
+    assert_counts(&cpu_ticks, 10, 0, 0, 10, 0);
+    /* A program ran, and the CPU gave no sample at all. */
+    cpu_ticks = begin(0);
+    cpu_ticks_switch(&cpu_ticks, 3500, true, false);
+    cpu_ticks_switch(&cpu_ticks, 12500, false, true);
+    end(&cpu_ticks, 20500);
+    assert_counts(&cpu_ticks, 0, 0, 0, 9, 11);
+    /* The end forestalls an interrupt that is due. */
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 10);
+    end(&cpu_ticks, 11040);
+    assert_counts(&cpu_ticks, 10, 0, 0, 0, 0);
+    /* Losses, throttled time and blind time explain them as they do before a sample. */
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_lost(&cpu_ticks, 4);
+    end(&cpu_ticks, 20500);
+    assert_counts(&cpu_ticks, 10, 4, 0, 6, 0);
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_throttle(&cpu_ticks, 15000);
+    end(&cpu_ticks, 20000);
+    assert_counts(&cpu_ticks, 10, 0, 5, 5, 0);
+    cpu_ticks = begin(0);
+    samples(&cpu_ticks, 1, 10);
+    cpu_ticks_switches_lost(&cpu_ticks);
     end(&cpu_ticks, 20500);
     assert_counts(&cpu_ticks, 10, 0, 0, 0, 0);
 }
@@ -517,7 +544,7 @@ int main(void)
         cmocka_unit_test(a_gap_that_nothing_explains_was_missed),
         cmocka_unit_test(missed_ticks_between_close_samples_are_crowded),
         cmocka_unit_test(ticks_before_the_first_sample_belong_to_the_run),
-        cmocka_unit_test(what_comes_after_the_last_sample_is_not_called_missed),
+        cmocka_unit_test(ticks_after_the_last_sample_were_missed),
         cmocka_unit_test(idle_ticks_are_those_within),
         cmocka_unit_test(many_short_idle_times_in_one_gap_add_up),
         cmocka_unit_test(losses_throttles_and_idleness_share_one_gap),
