@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A user without any right runs a program from a file that cannot be closed: a thread that closes it waits for as long
-# as the user likes, and cannot be killed (see unclosable.c). The worker reads this file. Three times, the daemon must
+# as the user likes, and cannot be killed (see fuse_program.c). The worker reads this file. Three times, the daemon must
 # answer, stop its session and end, and its main thread may not close the file: the worker is taken over and sends the
 # file back, which its system call filter does not allow; the same without that filter; and an honest worker.
 #
@@ -14,8 +14,8 @@ use_build release
 [ "$(id -u)" -eq 0 ] || skip "only root can show the daemon another /etc/ld.so.preload"
 chmod 711 "$WORK"
 mkdir "$WORK/mnt" "$WORK/bin"
-cp "$WORKLOADS/unclosable" "$WORKLOADS/busy" "$BUILD_DIR"/lib/taken_over*.so "$WORK/"
-chmod 755 "$WORK/mnt" "$WORK/unclosable" "$WORK/busy"
+cp "$WORKLOADS/fuse_program" "$WORKLOADS/busy" "$BUILD_DIR"/lib/taken_over*.so "$WORK/"
+chmod 755 "$WORK/mnt" "$WORK/fuse_program" "$WORK/busy"
 # A machine without udev has none that users may open.
 mknod -m 666 "$WORK/fuse" c 10 229 2>/dev/null || skip "no device can be made"
 # The daemon's own /etc.
@@ -27,7 +27,7 @@ SCRIPT
 chmod 755 "$WORK/bin/cpu-profilerd"
 cat >"$WORK/user.sh" <<'SCRIPT'
 mount --bind "$1/fuse" /dev/fuse && exec setpriv --reuid=4711 --regid=4711 --clear-groups \
-    "$1/unclosable" "$1/mnt" "$1/busy" --seconds 100
+    "$1/fuse_program" "$1/mnt" "$1/busy" --seconds 100
 SCRIPT
 
 # daemon_closes: whether a thread of the daemon waits to have closed the file.

@@ -3,13 +3,13 @@
 /*
  * A library that stands for a worker which a hostile file took over. /etc/ld.so.preload loads it
  * into the daemon and the worker; it changes the worker alone. When a question brings the file of
- * `unclosable` (tests/workloads), the worker sends it back over its socket, as often as the socket
- * takes it. Other questions are answered as ever. The build with WITHOUT_FILTER also runs without
- * the system call filter, as after an attack on the kernel.
+ * `fuse_program` (tests/workloads), the worker sends it back over its socket, as often as the
+ * socket takes it. Other questions are answered as ever. The build with WITHOUT_FILTER also runs
+ * without the system call filter, as after an attack on the kernel.
  *
  * worker.log, in the library's folder, gets a line "sends PID" before the first such message.
  */
-#include "unclosable.h"
+#include "fuse_program.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -57,8 +57,8 @@ int seccomp_load(void *filter)
 }
 #endif
 
-/* Whether `unclosable`'s file is in a message. */
-static bool has_unclosable(const struct msghdr *message)
+/* Whether `fuse_program`'s file is in a message. */
+static bool has_file(const struct msghdr *message)
 {
     struct stat status;
     int fd = -1;
@@ -67,7 +67,7 @@ static bool has_unclosable(const struct msghdr *message)
         return false;
     }
     memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    return fstat(fd, &status) == 0 && status.st_mtime == UNCLOSABLE_MTIME_S;
+    return fstat(fd, &status) == 0 && status.st_mtime == FUSE_PROGRAM_MTIME_S;
 }
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
@@ -77,7 +77,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
         real = (ssize_t(*)(int, struct msghdr *, int))dlsym(RTLD_NEXT, "recvmsg");
     }
     ssize_t got = real(fd, message, flags);
-    if (is_worker && got > 0 && has_unclosable(message)) {
+    if (is_worker && got > 0 && has_file(message)) {
         say("sends");
         for (int i = 0; i < SENT_MAX && sendmsg(fd, message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
              i++) {

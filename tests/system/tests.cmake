@@ -29,7 +29,7 @@ endforeach()
 foreach(name taken_over taken_over_unfiltered)
     add_library(${name} MODULE system/taken_over.c)
     target_link_libraries(${name} PRIVATE workload)
-    target_include_directories(${name} PRIVATE workloads) # unclosable.h
+    target_include_directories(${name} PRIVATE workloads) # fuse_program.h
     set_target_properties(${name} PROPERTIES PREFIX "")
 endforeach()
 target_compile_definitions(taken_over_unfiltered PRIVATE WITHOUT_FILTER)
@@ -47,6 +47,7 @@ system_test(kernel_mode)
 lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
+system_test(forged_identity)
 system_test(subvolumes)
 system_test(long_mounts)
 system_test(started_by_hand)

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program that runs from a file which cannot be closed. Any user can make one: the program mounts
- * a filesystem (FUSE) in a user namespace of its own, and never answers its FLUSHes. The kernel
- * keeps processes outside the namespace away from that filesystem. But an overlay above it reads
- * with the rights of the user who mounted it, and is open to every process.
+ * A program that runs from a file of which a user says all that there is to say. Any user can make
+ * one: it mounts a filesystem (FUSE) in a user namespace of its own. The kernel keeps processes
+ * outside the namespace away from that filesystem. But an overlay above it reads with the rights of
+ * the user who mounted it, and is open to every process.
  *
- * unclosable FOLDER PROGRAM [ARGUMENT...]: runs a copy of PROGRAM from FOLDER, until the process
- * that was started is killed. A line "flush TID" names each thread that tries to close the file,
- * and waits. The file's time of change is UNCLOSABLE_MTIME_S. Status 77: it cannot be done here.
+ * fuse_program FOLDER PROGRAM [ARGUMENT...]: runs a copy of PROGRAM from FOLDER, until the process
+ * that was started is killed. The file cannot be closed: its FLUSHes are never answered. A line
+ * "flush TID" names each thread that tries to close it, and waits. The file's time of change is
+ * FUSE_PROGRAM_MTIME_S.
+ *
+ * fuse_program --as FILE FOLDER PROGRAM [ARGUMENT...]: the copy has FILE's inode number and times,
+ * and can be closed. A line "device MAJOR:MINOR" is the overlay's, and a line "gone" follows when
+ * the program has ended and the overlay is unmounted, so that its device number is free. FUSE stays
+ * mounted until the process is killed.
+ *
+ * Status 77: it cannot be done here.
  */
-#include "unclosable.h"
+#include "fuse_program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +33,8 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILE_NODE      2
@@ -33,6 +43,7 @@
 
 static int program_fd;
 static uint64_t program_bytes;
+static struct stat shown; /* of the file that the copy is to be taken for; all 0: of none */
 
 static _Noreturn void give_up(const char *what)
 {
@@ -43,10 +54,13 @@ static _Noreturn void give_up(const char *what)
 static struct fuse_attr attributes_of(uint64_t node)
 {
     bool root = node == FUSE_ROOT_ID;
-    return (struct fuse_attr){.ino = node,
+    return (struct fuse_attr){.ino = root || shown.st_ino == 0 ? node : shown.st_ino,
                               .size = root ? 0 : program_bytes,
                               .blocks = program_bytes / 512,
-                              .mtime = UNCLOSABLE_MTIME_S,
+                              .mtime = (uint64_t)shown.st_mtim.tv_sec,
+                              .mtimensec = (uint32_t)shown.st_mtim.tv_nsec,
+                              .ctime = (uint64_t)shown.st_ctim.tv_sec,
+                              .ctimensec = (uint32_t)shown.st_ctim.tv_nsec,
                               .nlink = 1,
                               .mode = root ? S_IFDIR | 0755 : S_IFREG | 0755};
 }
@@ -85,6 +99,9 @@ static int answer(const struct fuse_in_header *request, const void *arguments, v
         return got < 0 ? 0 : (int)got;
     }
     case FUSE_FLUSH:
+        if (shown.st_ino != 0) {
+            return 0;
+        }
         (void)printf("flush %u\n", request->pid);
         return -1;
     case FUSE_FORGET:
@@ -172,7 +189,7 @@ static void mount_all(const char *folder, char *merged)
         give_up("/dev/fuse");
     }
     (void)snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-    if (mount("unclosable", lower, "fuse", 0, options) < 0) {
+    if (mount("fuse_program", lower, "fuse", 0, options) < 0) {
         give_up("fuse");
     }
     if (fork() != 0) {
@@ -186,16 +203,46 @@ static void mount_all(const char *folder, char *merged)
     }
 }
 
+/* Runs the program to its end, and gives the overlay's device number back. */
+static _Noreturn void run_and_unmount(const char *merged, const char *path, char **arguments)
+{
+    struct stat status;
+    if (stat(path, &status) < 0) {
+        give_up(path);
+    }
+    (void)printf("device %u:%u\n", major(status.st_dev), minor(status.st_dev));
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)execv(path, arguments);
+        give_up(path);
+    }
+    (void)waitpid(pid, NULL, 0);
+    if (umount(merged) < 0) {
+        give_up("umount");
+    }
+    (void)printf("gone\n");
+    for (;;) {
+        (void)pause();
+    }
+}
+
 int main(int argc, char **argv)
 {
     static char path[PATH_BYTES + 16];
     static char merged[PATH_BYTES];
     struct stat status;
-    if (argc < 3) {
-        (void)fprintf(stderr, "usage: unclosable FOLDER PROGRAM [ARGUMENT...]\n");
+    bool is_as = argc >= 2 && strcmp(argv[1], "--as") == 0;
+    if (argc < (is_as ? 5 : 3)) {
+        (void)fprintf(stderr, "usage: fuse_program [--as FILE] FOLDER PROGRAM [ARGUMENT...]\n");
         return 2;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    shown.st_mtim.tv_sec = FUSE_PROGRAM_MTIME_S;
+    if (is_as && stat(argv[2], &shown) < 0) {
+        give_up(argv[2]);
+    }
+    argv += is_as ? 2 : 0;
     program_fd = open(argv[2], O_RDONLY | O_CLOEXEC);
     if (program_fd < 0 || fstat(program_fd, &status) < 0) {
         give_up(argv[2]);
@@ -204,6 +251,9 @@ int main(int argc, char **argv)
     become_root_of_nothing();
     mount_all(argv[1], merged);
     (void)snprintf(path, sizeof path, "%s/file", merged);
+    if (is_as) {
+        run_and_unmount(merged, path, argv + 2);
+    }
     (void)execv(path, argv + 2);
     give_up(path);
 }
