@@ -35,6 +35,7 @@ test_packages=(
     llvm                               # another reader of lines
     groff-base                         # the manual pages
     btrfs-progs                        # a filesystem with subvolumes
+    libcap2-bin                        # a program with a capability
     linux-perf                         # what the benches compare with
 )
 

@@ -71,6 +71,8 @@ void process_threads_doubt(struct process_account *account, struct process *proc
                            struct thread *thread, uint64_t time_ns);
 void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
                           uint64_t time_ns);
+/* The last thread `tid` has not ended after all. */
+void process_threads_undo_exit(struct process *process, int32_t tid);
 /* Ends the threads that were there before `time_ns` but for `kept_tid`; with 0, all threads. */
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns);
 /* Returns whether the leader was known by another name. */

@@ -296,6 +296,7 @@ static void exec_process(struct process_table *table, struct process *process, i
     process->identity_ns = process->identity_asked_ns = 0; /* it may be setuid */
     process->useless_rereads = 0;
     process->scanned = true;
+    process->starts = true;
     process->leader_exited = false;
     process->kernel_thread = false;
 }
@@ -335,11 +336,29 @@ void process_table_exit(struct process_table *table, int32_t pid, int32_t tid, u
     list(table, process);
 }
 
+/*
+ * When a program starts with rights that its caller has not (set-user-id, capabilities, a file that
+ * may not be read), the kernel ends what others monitor of the task, and writes an exit record
+ * between those of the exec and of the first mapping. The mapping shows that the task lives.
+ */
+static void undo_exit(struct process_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct process *newest = find_newest(table, pid);
+    if (newest != NULL && newest->starts && newest->leader_exited &&
+        newest->last_exit_ns <= time_ns && newest->exec_ns > table->account.lost_ns) {
+        newest->leader_exited = false;
+        process_threads_undo_exit(newest, pid);
+        revive(table, newest);
+    }
+}
+
 void process_table_mmap(struct process_table *table, int32_t pid,
                         const struct mapping_description *mapping, uint64_t time_ns)
 {
+    undo_exit(table, pid, time_ns);
     struct process *process = process_of_record(table, pid, time_ns);
     if (process != NULL) {
+        process->starts = false;
         process_mappings_mmap(&table->account, process, mapping, time_ns);
         list(table, process);
     }

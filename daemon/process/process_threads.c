@@ -259,6 +259,15 @@ void process_threads_exit(struct process_account *account, struct process *proce
     }
 }
 
+void process_threads_undo_exit(struct process *process, int32_t tid)
+{
+    struct thread *thread = find_last(process, tid, TIME_OPEN_NS);
+    if (thread != NULL && thread->to_ns != TIME_OPEN_NS) {
+        thread->to_ns = TIME_OPEN_NS;
+        process->live_thread_count++;
+    }
+}
+
 void process_threads_end_others(struct process *process, int32_t kept_tid, uint64_t time_ns)
 {
     /* Those that have ended are many at times, and seldom is one of them told of too early. */

@@ -48,6 +48,7 @@ lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
 system_test(forged_identity)
+system_test(other_rights)
 system_test(subvolumes)
 system_test(long_mounts)
 system_test(started_by_hand)

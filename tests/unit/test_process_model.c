@@ -47,6 +47,7 @@ struct life {
     uint64_t last_exit_ns;
     bool forked;
     bool scanned;
+    bool starts; /* since its exec it has mapped nothing */
     struct page pages[PAGE_COUNT];
 };
 
@@ -203,7 +204,14 @@ static void tell_mmap(struct model *model, unsigned pid, uint64_t time_ns)
     struct mapping_description description = describe(&range);
     process_table_mmap(model->table, (int32_t)pid + 1, &description, time_ns);
 
+    struct life *last = last_life(model, pid);
+    if (last != NULL && last->starts && last->to_ns <= time_ns) {
+        last->to_ns = TIME_OPEN_NS; /* it did not exit, but has other rights */
+    }
     struct life *life = life_of_record(model, pid, time_ns);
+    if (life != NULL) {
+        life->starts = false;
+    }
     for (uint64_t i = range.first; life != NULL && i < range.first + range.count; i++) {
         const struct span *open = open_span(&life->pages[i]);
         if (time_ns >= life->exec_ns && (open == NULL || open->from_ns <= time_ns)) {
@@ -229,6 +237,7 @@ static void tell_exec(struct model *model, unsigned pid)
     }
     life->exec_ns = model->now_ns;
     life->scanned = true;
+    life->starts = true;
 }
 
 static void tell_exit(struct model *model, unsigned pid, uint64_t time_ns)

@@ -144,6 +144,40 @@ static void ends_the_other_threads_at_an_exec(void **state)
     assert_null(living(story, 11, 300));
 }
 
+/* The kernel writes an exit record as a program with other rights starts. */
+static void a_set_user_id_program_does_not_exit_as_it_starts(void **state)
+{
+    struct story *story = *state;
+    fork_process(story, 11, 10, 100);
+    exec_process(story, 11, "su", 200);
+    process_table_exit(story->table, 11, 11, 201);
+    map(story, 11, 1, 1, "/bin/su", 202);
+    assert_ptr_equal(living(story, 11, 250), living(story, 11, 150));
+    assert_string_equal(name_of(story, 11, 11, 250), "su");
+    assert_string_equal(path_at(story, 11, 1, 250), "/bin/su");
+    process_table_exit(story->table, 11, 11, 300);
+    assert_null(living(story, 11, 300));
+    /* What has mapped something and exits is gone; a mapping is of another one. */
+    map(story, 11, 1, 1, "/bin/other", 400);
+    assert_string_equal(name_of(story, 11, 11, 400), "nobody");
+    assert_string_equal(path_at(story, 11, 1, 400), "/bin/other");
+    /* A fork tells of another one, too. */
+    fork_process(story, 12, 10, 500);
+    exec_process(story, 12, "su", 510);
+    process_table_exit(story->table, 12, 12, 511);
+    fork_process(story, 12, 10, 520);
+    map(story, 12, 1, 1, "/bin/other", 530);
+    assert_string_equal(name_of(story, 12, 12, 515), "nobody");
+    assert_string_equal(name_of(story, 12, 12, 530), "");
+    /* And one whose fork was lost may have the pid by now. */
+    fork_process(story, 13, 10, 600);
+    exec_process(story, 13, "su", 610);
+    process_table_exit(story->table, 13, 13, 611);
+    process_table_lost(story->table, 620);
+    map(story, 13, 1, 1, "/bin/other", 630);
+    assert_string_equal(name_of(story, 13, 13, 630), "nobody");
+}
+
 static void leaves_a_zombie_leader_out_of_a_scan(void **state)
 {
     struct story *story = *state;
@@ -234,6 +268,7 @@ int main(void)
         STORY(shares_the_room_for_names),
         STORY(ends_a_process_with_its_last_thread),
         STORY(ends_the_other_threads_at_an_exec),
+        STORY(a_set_user_id_program_does_not_exit_as_it_starts),
         STORY(leaves_a_zombie_leader_out_of_a_scan),
         STORY(keeps_what_has_exited_until_it_is_forgotten),
         STORY(leaves_what_exited_since_out_of_a_scan),

@@ -151,6 +151,7 @@ struct process {
     bool scan_differs;  /* of the scan that is told in parts */
     bool threads_known; /* /proc listed them: none lives that was not told of */
     bool leader_exited;
+    bool starts;            /* since its exec it has mapped nothing */
     bool listed;            /* on the list of what prune looks at */
     uint64_t known_ns;      /* the time of the first word of it */
     uint64_t start_time_ns; /* as /proc or the fork says, TIME_OPEN_NS while unknown */
