@@ -5,9 +5,10 @@
  * gives the new pid its parent's place among the target pids, and none among the others. Memory
  * that no pid touches is never paid.
  *
- * Globs are matched once for each name that a thread has, and cgroups once for each reading of
- * /proc; what came of it is in the process table, so a sample costs no comparison of texts. But a
- * thread may have another name at each sample, so globs are compiled (comm_glob.h).
+ * Globs are matched once for each name that a thread has, and the verdict is kept until another
+ * name takes its place. Cgroups are matched once for each reading of /proc, and the process table
+ * keeps what came of it. So a sample costs no comparison of texts. But a thread may have another
+ * name at each sample, so globs are compiled (comm_glob.h).
  */
 #include "filter.h"
 
@@ -18,10 +19,17 @@
 #include <stdlib.h>
 
 #define WORD_BITS 64
+#define VERDICTS  4096
+
+struct verdict {
+    uint64_t number; /* of a name; 0: of none */
+    bool matches;
+};
 
 struct filter {
     struct session_targets targets;
-    struct comm_glob *globs; /* owned; of the targets */
+    struct comm_glob *globs;  /* owned; of the targets */
+    struct verdict *verdicts; /* owned; a place for each number */
     bool has_targets;
     bool kernel_threads;
     int32_t excluded_parent_pid;
@@ -66,7 +74,8 @@ struct filter *filter_new(const struct filter_config *config)
     put_all(filter->tids, filter->targets.tids, filter->targets.tid_count);
     put_all(filter->excluded, config->excluded_pids, config->excluded_pid_count);
     filter->globs = calloc(filter->targets.comm_count + 1, sizeof *filter->globs);
-    if (filter->globs == NULL) {
+    filter->verdicts = calloc(VERDICTS, sizeof *filter->verdicts);
+    if (filter->globs == NULL || filter->verdicts == NULL) {
         return filter_free(filter);
     }
     for (size_t i = 0; i < filter->targets.comm_count; i++) {
@@ -79,6 +88,7 @@ struct filter *filter_free(struct filter *filter)
 {
     if (filter != NULL) {
         free(filter->globs);
+        free(filter->verdicts);
         free(filter);
     }
     return NULL;
@@ -128,20 +138,20 @@ static bool matches_a_glob(const struct filter *filter, const char *name)
     return false;
 }
 
-/* By the name that the thread had at the time; each of its names is judged once. */
+/* By the name that the thread had at the time. */
 static bool is_named(const struct filter *filter, struct process *process, int32_t tid,
                      uint64_t time_ns)
 {
     struct thread *thread = process_find_thread(process, tid, time_ns);
-    struct name *name = thread == NULL ? NULL : process_thread_name(thread, time_ns);
+    const struct name *name = thread == NULL ? NULL : process_thread_name(thread, time_ns);
     if (name == NULL || name->text[0] == '\0') {
         return false;
     }
-    if (!name->judged) {
-        name->judged = true;
-        name->matches = matches_a_glob(filter, name->text);
+    struct verdict *verdict = &filter->verdicts[name->number % VERDICTS];
+    if (verdict->number != name->number || name->number == 0) {
+        *verdict = (struct verdict){name->number, matches_a_glob(filter, name->text)};
     }
-    return name->matches;
+    return verdict->matches;
 }
 
 static bool is_target(const struct filter *filter, struct process *process, int32_t pid,

@@ -28,6 +28,7 @@ struct process_account {
     void *userdata;
     struct process_table_counts counts;
     uint64_t last_generation;
+    uint64_t last_number;
     size_t unreserved_weight; /* of mappings, beyond what each process has reserved */
     size_t older_name_count;
     uint64_t lost_ns; /* until when records were lost, the last time */

@@ -24,6 +24,9 @@ struct process_table {
     struct process **pruned; /* where the next prune goes on; NULL: at the first that is listed */
     size_t inherit_left;     /* mappings that may be copied in this round */
     uint64_t walk_number;    /* of the walk that goes on, or of the last one */
+    size_t place_count;      /* that were used so far, */
+    size_t free_count;       /* and of them are free: */
+    uint32_t free_places[PROCESS_TABLE_PROCESSES_MAX];
     struct process *buckets[BUCKET_COUNT];
 };
 
@@ -47,6 +50,7 @@ static void free_process(struct process_table *table, struct process *process)
 {
     process_threads_done(&table->account, process);
     process_mappings_done(&table->account, process);
+    table->free_places[table->free_count++] = (uint32_t)process->place;
     table->account.counts.process_count--;
     process->share->process_count--;
     process_share_put(&table->account, process->share);
@@ -119,6 +123,9 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
     process->share = share;
     share->process_count++;
     struct process **bucket = bucket_of(table, pid);
+    process->place =
+        table->free_count > 0 ? table->free_places[--table->free_count] : table->place_count++;
+    process->number = ++table->account.last_number;
     process->pid = pid;
     process->from_ns = from_ns;
     process->to_ns = TIME_OPEN_NS;
@@ -293,8 +300,7 @@ static void exec_process(struct process_table *table, struct process *process, i
     if (process->anew_ns < table->account.lost_ns) {
         process->anew_ns = time_ns;
     }
-    process->identity_ns = process->identity_asked_ns = 0; /* it may be setuid */
-    process->useless_rereads = 0;
+    process->identity_ns = 0; /* it may be setuid */
     process->scanned = true;
     process->starts = true;
     process->leader_exited = false;

@@ -72,6 +72,7 @@ static struct thread *add(struct process_account *account, struct process *proce
         return NULL;
     }
     thread->tid = tid;
+    thread->number = ++account->last_number;
     thread->from_ns = from_ns;
     thread->to_ns = TIME_OPEN_NS;
     thread->known_ns = known_ns;
@@ -149,7 +150,8 @@ static void forget_names(struct process_account *account, struct process *proces
     uint32_t count = thread->name_count / 2;
     assert(thread->names != NULL);
     account->counts.counters.table_refused += count;
-    thread->names[0] = (struct name){.from_ns = thread->names[0].from_ns};
+    thread->names[0] =
+        (struct name){.number = ++account->last_number, .from_ns = thread->names[0].from_ns};
     drop_names(account, process, thread, 1, count);
 }
 
@@ -180,7 +182,7 @@ static void add_name(struct process_account *account, struct process *process,
         account->counts.counters.table_refused++;
         struct name *newest = process_thread_name(thread, UINT64_MAX);
         if (newest != NULL) {
-            *newest = (struct name){.from_ns = newest->from_ns};
+            *newest = (struct name){.number = ++account->last_number, .from_ns = newest->from_ns};
         }
         return;
     }
@@ -188,7 +190,7 @@ static void add_name(struct process_account *account, struct process *process,
     uint32_t at = count_names_until(thread, from_ns);
     memmove(&thread->names[at + 1], &thread->names[at],
             (thread->name_count - at) * sizeof *thread->names);
-    thread->names[at] = (struct name){.from_ns = from_ns};
+    thread->names[at] = (struct name){.number = ++account->last_number, .from_ns = from_ns};
     memcpy(thread->names[at].text, text, strnlen(text, COMM_BYTES - 1));
     process->older_name_count += thread->name_count > 0;
     process->share->older_name_count += thread->name_count > 0;

@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "proc_pool.h"
+#include "process_notes.h"
 #include "seeded_hash.h"
 
 #define PLACE_COUNT     1024
@@ -33,8 +34,17 @@ struct reading_list {
     struct proc_reading **end;
 };
 
+/* What is to be read of a process again, and when. */
+struct reread_note {
+    uint64_t exec_ns;           /* of the program that this is about */
+    uint64_t next_scan_ns;      /* not read again before this */
+    uint64_t identity_asked_ns; /* when it was asked for last; 0: never */
+    uint8_t useless_count;      /* readings in a row that found nothing new */
+};
+
 struct proc_feed {
     struct process_table *processes;
+    struct process_notes *notes;
     const struct filter *filter;
     bool wants_identity;
     struct proc_pool *reader;
@@ -62,14 +72,15 @@ struct proc_feed *proc_feed_new(struct process_table *processes, const struct fi
         return NULL;
     }
     readings->processes = processes;
+    readings->notes = process_notes_new(sizeof(struct reread_note));
     readings->filter = filter;
     readings->wants_identity = filter_wants_identity(filter);
     readings->telling.end = &readings->telling.first;
     readings->waiting.end = &readings->waiting.first;
     proc_feed_begin_round(readings);
-    return proc_pool_new(readings->wants_identity, PROC_POOL_HANG_NS, &readings->reader) < 0
-               ? proc_feed_free(readings)
-               : readings;
+    bool ok = readings->notes != NULL &&
+              proc_pool_new(readings->wants_identity, PROC_POOL_HANG_NS, &readings->reader) >= 0;
+    return ok ? readings : proc_feed_free(readings);
 }
 
 void proc_feed_begin_round(struct proc_feed *readings)
@@ -111,6 +122,7 @@ struct proc_feed *proc_feed_free(struct proc_feed *readings)
     (void)proc_pool_free(readings->reader);
     free_list(&readings->telling);
     free_list(&readings->waiting);
+    (void)process_notes_free(readings->notes);
     free(readings->list);
     free(readings);
     return NULL;
@@ -154,23 +166,51 @@ enum reading_state proc_feed_ask(struct proc_feed *readings, int32_t pid, uint64
     return READING_CAME;
 }
 
-void proc_feed_reread(struct proc_feed *readings, struct process *process, uint64_t time_ns)
+/* A program that was executed since is another one: its uid may be, and its mappings are. */
+static struct reread_note *note_of(struct proc_feed *readings, const struct process *process)
 {
-    if (process->scanned && process->next_scan_ns <= time_ns &&
+    struct reread_note *note = process_notes_of(readings->notes, process);
+    if (note->exec_ns != process->exec_ns) {
+        note->exec_ns = process->exec_ns;
+        note->identity_asked_ns = 0;
+        note->useless_count = 0;
+    }
+    return note;
+}
+
+bool proc_feed_is_due(struct proc_feed *readings, const struct process *process, uint64_t time_ns)
+{
+    return note_of(readings, process)->next_scan_ns <= time_ns;
+}
+
+void proc_feed_put_off(struct proc_feed *readings, const struct process *process, uint64_t time_ns)
+{
+    note_of(readings, process)->next_scan_ns = time_ns;
+}
+
+void proc_feed_reread(struct proc_feed *readings, const struct process *process, uint64_t time_ns)
+{
+    struct reread_note *note = note_of(readings, process);
+    if (process->scanned && note->next_scan_ns <= time_ns &&
         proc_pool_ask(readings->reader, PROC_AGAIN, PROC_PART_MAPPINGS, process->pid) >= 0) {
-        process->next_scan_ns = time_ns + (PROC_FEED_PERIOD_NS << process->useless_rereads);
+        note->next_scan_ns = time_ns + (PROC_FEED_PERIOD_NS << note->useless_count);
     }
 }
 
-void proc_feed_identify(struct proc_feed *readings, struct process *process, uint64_t time_ns)
+bool proc_feed_identify(struct proc_feed *readings, const struct process *process, uint64_t time_ns)
 {
     bool due = process->identity_ns == 0 || process->identity_ns + PROC_FEED_PERIOD_NS <= time_ns;
-    if (readings->wants_identity && due && process->to_ns == TIME_OPEN_NS &&
-        process->identity_asked_ns + PROC_FEED_PERIOD_NS <= time_ns) {
+    if (!readings->wants_identity || !due) {
+        return false;
+    }
+    struct reread_note *note = note_of(readings, process);
+    if (process->to_ns == TIME_OPEN_NS &&
+        note->identity_asked_ns + PROC_FEED_PERIOD_NS <= time_ns) {
         /* When there are too many it is not tried for each sample, either. */
         (void)proc_pool_ask(readings->reader, PROC_SAMPLED, PROC_PART_IDENTITY, process->pid);
-        process->identity_asked_ns = time_ns;
+        note->identity_asked_ns = time_ns;
     }
+    return process->identity_ns == 0 && note->identity_asked_ns != 0;
 }
 
 void proc_feed_walk(struct proc_feed *readings)
@@ -256,11 +296,12 @@ static void tell_identity(struct proc_feed *readings, const struct proc_reading 
 /* Counts useless readings in a row: after each, the next reading is later. */
 static void count_reread(struct proc_feed *readings, int32_t pid, bool useless)
 {
-    struct process *process = find_newest(readings, pid);
-    if (process != NULL && !useless) {
-        process->useless_rereads = 0;
-    } else if (process != NULL && process->useless_rereads < REREAD_MOST_LOG) {
-        process->useless_rereads++;
+    const struct process *process = find_newest(readings, pid);
+    struct reread_note *note = process == NULL ? NULL : note_of(readings, process);
+    if (note != NULL && !useless) {
+        note->useless_count = 0;
+    } else if (note != NULL && note->useless_count < REREAD_MOST_LOG) {
+        note->useless_count++;
     }
 }
 

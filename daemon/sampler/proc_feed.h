@@ -32,10 +32,14 @@ enum reading_state {
 enum reading_state proc_feed_ask(struct proc_feed *readings, int32_t pid, uint64_t from_ns,
                                  uint64_t time_ns);
 /* Requests the mappings of a process that seems to lack some; less often after each useless one. */
-void proc_feed_reread(struct proc_feed *readings, struct process *process, uint64_t time_ns);
+void proc_feed_reread(struct proc_feed *readings, const struct process *process, uint64_t time_ns);
+/* Whether a process may be read again, and from when on it may. */
+bool proc_feed_is_due(struct proc_feed *readings, const struct process *process, uint64_t time_ns);
+void proc_feed_put_off(struct proc_feed *readings, const struct process *process, uint64_t time_ns);
 /* Requests the uid and cgroups of a process if targets need them and they are unknown or a second
- * old. */
-void proc_feed_identify(struct proc_feed *readings, struct process *process, uint64_t time_ns);
+ * old. True: they are unknown, and asked for. */
+bool proc_feed_identify(struct proc_feed *readings, const struct process *process,
+                        uint64_t time_ns);
 
 /* Begins a walk of /proc, unless one is under way. A known process that /proc does not list has
  * ended. */

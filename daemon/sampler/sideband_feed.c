@@ -324,8 +324,7 @@ void sideband_feed_reread(struct sideband_feed *feed, struct process *process, u
 
 bool sideband_feed_identify(struct sideband_feed *feed, struct process *process, uint64_t time_ns)
 {
-    proc_feed_identify(feed->readings, process, time_ns);
-    return process->identity_ns == 0 && process->identity_asked_ns != 0;
+    return proc_feed_identify(feed->readings, process, time_ns);
 }
 
 /* Whether a sample can be one of a process: what has exited works in the kernel only. */
@@ -397,7 +396,8 @@ struct process *sideband_feed_find(struct sideband_feed *feed, const struct samp
     uint64_t from_ns = 0;
     if (can_be_of(process, sample)) {
         const uint64_t gap_ns = doubtful_until(feed, process, sample->time_ns);
-        if (gap_ns == 0 && (process->scanned || process->next_scan_ns > sample->time_ns)) {
+        if (gap_ns == 0 &&
+            (process->scanned || !proc_feed_is_due(feed->readings, process, sample->time_ns))) {
             return process;
         }
         from_ns = gap_ns > process->from_ns ? gap_ns : process->from_ns;
@@ -412,7 +412,7 @@ struct process *sideband_feed_find(struct sideband_feed *feed, const struct samp
         process = process_table_meet(processes, sample->pid, sample->time_ns);
     }
     if (process != NULL && state != READING_COMES) {
-        process->next_scan_ns = sample->time_ns + RESCAN_PERIOD_NS;
+        proc_feed_put_off(feed->readings, process, sample->time_ns + RESCAN_PERIOD_NS);
     }
     if (state == READING_GONE) {
         process_table_gone(processes, sample->pid, sample->time_ns + RESCAN_PERIOD_NS);

@@ -22,6 +22,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "fxt_writer.h"
+#include "process_notes.h"
 #include "process_owner.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
@@ -35,8 +36,15 @@
 #define LOG_ROOM_WANTED(log_bytes) ((log_bytes) / 8)
 #define LOG_ROOM_NEEDED(log_bytes) ((log_bytes) / 16)
 
+/* What is known of a process's owner. */
+struct owner_note {
+    uint32_t log; /* it was looked for last in this one, */
+    uint64_t ns;  /* and in the program that began then */
+};
+
 struct trace {
     struct trace_config config;
+    struct process_notes *owners;
     struct definition_log *definitions;
     struct trace_symbols *symbols;
     struct trace_modules *modules;
@@ -81,7 +89,7 @@ static bool begin_log(struct trace *trace)
     trace_symbols_begin(trace->symbols);
     trace_modules_begin(trace->modules, trace->log);
     return write_json(trace, FXT_STRING_SESSION, trace->session_json) &&
-           trace_names_begin(trace->names, trace->log);
+           trace_names_begin(trace->names);
 }
 
 /* Divides what is gathered into groups and puts them into their CPU's lane. */
@@ -134,6 +142,7 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     }
     trace->config = *config;
     trace->log_bytes = trace_buffer_log_bytes(config->buffer);
+    trace->owners = process_notes_new(sizeof(struct owner_note));
     trace->groups = trace_groups_new();
     trace->lanes = trace_lanes_new(&(struct trace_lanes_config){
         .buffer = config->buffer,
@@ -149,8 +158,9 @@ int trace_new(const struct trace_config *config, struct trace **ret)
                                             : trace_modules_new(trace->definitions, config->cache,
                                                                 trace->symbols, config->kernel);
     int r = -ENOMEM;
-    if (trace->definitions != NULL && trace->groups != NULL && trace->lanes != NULL &&
-        trace->session_json != NULL && trace->names != NULL && trace->modules != NULL) {
+    if (trace->owners != NULL && trace->definitions != NULL && trace->groups != NULL &&
+        trace->lanes != NULL && trace->session_json != NULL && trace->names != NULL &&
+        trace->modules != NULL) {
         r = begin_log(trace) ? 0 : -ENOSPC;
     }
     if (r < 0) {
@@ -172,6 +182,7 @@ struct trace *trace_free(struct trace *trace)
     (void)definition_log_free(trace->definitions);
     (void)trace_lanes_free(trace->lanes);
     (void)trace_groups_free(trace->groups);
+    (void)process_notes_free(trace->owners);
     free(trace->session_json);
     free(trace);
     return NULL;
@@ -215,11 +226,11 @@ static bool define_frame(struct trace *trace, struct process *process, uint64_t 
 static void find_owner(struct trace *trace, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
-    if (process->owner_log == trace->log && process->owner_ns == image_ns) {
+    struct owner_note *note = process_notes_of(trace->owners, process);
+    if (note->log == trace->log && note->ns == image_ns) {
         return;
     }
-    process->owner_log = trace->log;
-    process->owner_ns = image_ns;
+    *note = (struct owner_note){.log = trace->log, .ns = image_ns};
     if (process->kernel_thread) {
         process->owner = TRACE_OWNER_KERNEL;
         return;

@@ -16,7 +16,9 @@
 #include "trace_kernel.h"
 #include "utf8.h"
 
+#include "process_notes.h"
 #include <stdlib.h>
+
 #include <string.h>
 
 #define LAST_MODULE_ID   UINT16_MAX
@@ -24,8 +26,16 @@
 #define PAGE_BYTES       UINT64_C(4096)      /* nothing is mapped that is smaller */
 #define USER_SPACE_BYTES (UINT64_C(1) << 56) /* x86-64 with five levels of pages */
 
+/* What is written of a process. */
+struct process_note {
+    uint32_t log;            /* in this log, */
+    uint16_t next_module_id; /* 0: nothing */
+    uint64_t defined_ns;     /* it holds from then on */
+};
+
 struct trace_modules {
     struct definition_log *log;
+    struct process_notes *notes; /* owned */
     struct trace_symbols *symbols;
     struct trace_files *files; /* owned, as the next */
     struct trace_jits *jits;
@@ -43,10 +53,12 @@ struct trace_modules *trace_modules_new(struct definition_log *log, struct modul
     }
     modules->log = log;
     modules->symbols = symbols;
+    modules->notes = process_notes_new(sizeof(struct process_note));
     modules->files = trace_files_new(log, cache, symbols);
     modules->jits = trace_jits_new(log, cache, symbols);
     modules->kernel = trace_kernel_new(log, symbols, modules->files, kernel);
-    bool ok = modules->files != NULL && modules->jits != NULL && modules->kernel != NULL;
+    bool ok = modules->notes != NULL && modules->files != NULL && modules->jits != NULL &&
+              modules->kernel != NULL;
     return ok ? modules : trace_modules_free(modules);
 }
 
@@ -64,6 +76,7 @@ struct trace_modules *trace_modules_free(struct trace_modules *modules)
         (void)trace_files_free(modules->files);
         (void)trace_jits_free(modules->jits);
         (void)trace_kernel_free(modules->kernel);
+        (void)process_notes_free(modules->notes);
         free(modules);
     }
     return NULL;
@@ -122,25 +135,25 @@ static bool write_unknown(struct trace_modules *modules, uint32_t owner,
 bool trace_modules_process(struct trace_modules *modules, struct process *process)
 {
     uint64_t image_ns = process->exec_ns > process->from_ns ? process->exec_ns : process->from_ns;
-    if (process->written_log != modules->log_number) {
-        process->written_log = modules->log_number;
-        process->next_module_id = 0;
+    struct process_note *note = process_notes_of(modules->notes, process);
+    if (note->log != modules->log_number) {
+        *note = (struct process_note){.log = modules->log_number};
     }
-    if (process->next_module_id != 0 && process->defined_ns == image_ns) {
+    if (note->next_module_id != 0 && note->defined_ns == image_ns) {
         return true;
     }
-    bool full = process->next_module_id >= LAST_MODULE_ID - 1;
+    bool full = note->next_module_id >= LAST_MODULE_ID - 1;
     struct shown_mapping shown = {
         .pid = process->pid,
-        .module_id = full ? LAST_MODULE_ID : (uint16_t)(process->next_module_id + 1),
+        .module_id = full ? LAST_MODULE_ID : (uint16_t)(note->next_module_id + 1),
         .size_bytes = USER_SPACE_BYTES,
         .from_ns = image_ns,
     };
     if (!write_unknown(modules, process->owner, DEFINITION_TASK, &shown)) {
         return false;
     }
-    process->next_module_id = full ? process->next_module_id : shown.module_id;
-    process->defined_ns = image_ns;
+    note->next_module_id = full ? note->next_module_id : shown.module_id;
+    note->defined_ns = image_ns;
     return true;
 }
 
@@ -159,16 +172,17 @@ static bool is_defined(const struct trace_modules *modules, const struct mapping
 static bool define_mapping(struct trace_modules *modules, struct process *process,
                            struct mapping *mapping, struct trace_jit *jit)
 {
+    struct process_note *note = process_notes_of(modules->notes, process);
     struct trace_file *file = file_of(modules, process, mapping);
     struct shown_mapping shown = {
         .pid = process->pid,
-        .module_id = (uint16_t)(process->next_module_id + 1),
+        .module_id = (uint16_t)(note->next_module_id + 1),
         .start = mapping->start,
         .size_bytes = mapping->end - mapping->start,
         .from_ns = mapping->from_ns,
         .file_offset = mapping->file_offset,
     };
-    if (process->next_module_id >= LAST_MODULE_ID - 1) {
+    if (note->next_module_id >= LAST_MODULE_ID - 1) {
         /* No id is left: the last one is for all that comes now. */
         shown.module_id = LAST_MODULE_ID;
         if (!write_unknown(modules, process->owner, DEFINITION_MAPPING, &shown)) {
@@ -182,7 +196,7 @@ static bool define_mapping(struct trace_modules *modules, struct process *proces
                                                       mapping->file->path)
                                 : trace_file_define(modules->files, file, process->owner, &shown);
     if (defined) {
-        process->next_module_id = shown.module_id;
+        note->next_module_id = shown.module_id;
         set_module(modules, mapping, shown.module_id);
     }
     return defined;

@@ -20,7 +20,10 @@
 #define NAME_BYTES  64 /* a comm of 15 bytes, each possibly replaced by three */
 #define BUCKETS     CAPACITY(65536)
 #define STRINGS_MAX (BUCKETS / 2) /* of a log; later texts stand in their records */
-#define GROUP_WORDS 64
+/* Of a log; what comes later is written for each sample. */
+#define WRITTEN_BUCKETS CAPACITY(262144)
+#define WRITTEN_MAX     (WRITTEN_BUCKETS / 2)
+#define GROUP_WORDS     64
 
 #define UNKNOWN_NAME "[unknown]"
 
@@ -33,9 +36,10 @@ struct interned {
 
 struct trace_names {
     struct definition_log *log;
-    uint32_t log_number;
     uint16_t next_index;
     struct interned table[BUCKETS]; /* open addressing; half full at the most */
+    size_t written_count;
+    uint64_t written[WRITTEN_BUCKETS]; /* the same, of the numbers of what the log has */
 };
 
 struct trace_names *trace_names_new(struct definition_log *log)
@@ -97,11 +101,30 @@ static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_nam
     return true;
 }
 
-bool trace_names_begin(struct trace_names *names, uint32_t log_number)
+/* The place of a number (of a name, or of what has none) among those that are written. */
+static uint64_t *find_written(struct trace_names *names, uint64_t number)
 {
-    names->log_number = log_number;
+    size_t i = seeded_hash_pair(number, 0) % WRITTEN_BUCKETS;
+    while (names->written[i] != 0 && names->written[i] != number) {
+        i = (i + 1) % WRITTEN_BUCKETS;
+    }
+    return &names->written[i];
+}
+
+static void note_written(struct trace_names *names, uint64_t *place, uint64_t number)
+{
+    if (names->written_count < WRITTEN_MAX) {
+        names->written_count++;
+        *place = number;
+    }
+}
+
+bool trace_names_begin(struct trace_names *names)
+{
     if (names->next_index > 0) {
         memset(names->table, 0, sizeof names->table);
+        memset(names->written, 0, sizeof names->written);
+        names->written_count = 0;
     }
     names->next_index = FXT_STRING_FIRST_FREE;
     return write_name(names, TRACE_OWNER_KERNEL, (struct fxt_name){.pid = 0}, "[outside]", true) &&
@@ -119,25 +142,29 @@ static bool write_task(struct trace_names *names, struct process *process, struc
 {
     struct name *known = thread == NULL ? NULL : process_thread_name(thread, time_ns);
     struct fxt_name name = {.pid = (uint64_t)process->pid, .tid = (uint64_t)tid};
-    uint32_t *written_log = thread == NULL ? &process->unnamed_log : &thread->unnamed_log;
+    uint64_t number = known != NULL    ? known->number
+                      : thread != NULL ? thread->number
+                                       : process->number;
+    uint64_t *written = find_written(names, number);
     char text[NAME_BYTES] = UNKNOWN_NAME;
     bool gap = known != NULL && known->text[0] == '\0';
     if (gap) {
         name.since_ns = time_ns;
     } else if (known != NULL) {
-        written_log = &known->written_log;
         name.since_ns = known->from_ns;
         (void)utf8_clean(text, sizeof text, known->text, strnlen(known->text, sizeof known->text));
     } else {
         name.since_ns = thread == NULL ? process->from_ns : thread->from_ns;
     }
-    if (!gap && *written_log == names->log_number) {
+    if (!gap && *written == number) {
         return true;
     }
     if (!write_name(names, process->owner, name, text, tid == process->pid)) {
         return false;
     }
-    *written_log = gap ? *written_log : names->log_number;
+    if (!gap) {
+        note_written(names, written, number);
+    }
     return true;
 }
 

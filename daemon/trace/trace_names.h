@@ -18,10 +18,10 @@ struct trace_names *trace_names_new(struct definition_log *log);
 struct trace_names *trace_names_free(struct trace_names *names);
 
 /*
- * Begins a log (numbered from 1), in which nothing is written yet, with the names that belong to no
+ * Begins a log, in which nothing is written yet, with the names that belong to no
  * task: pid 0 is outside this pid namespace, -1 has exited. False: no room.
  */
-bool trace_names_begin(struct trace_names *names, uint32_t log_number);
+bool trace_names_begin(struct trace_names *names);
 
 /* Writes the names that the thread and its process have at a time. False: refused. */
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,

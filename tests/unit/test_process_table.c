@@ -4,6 +4,7 @@
  * Small stories told to the process table: which process and which mapping a sample of each time
  * finds.
  */
+#include "process_notes.h"
 #include "process_story.h"
 
 #include <stdio.h>
@@ -29,6 +30,31 @@ static void tells_before_from_after_an_exec(void **state)
     assert_int_equal(child->from_ns, 200);
     assert_int_equal(child->parent_pid, 10);
     assert_true(child->scanned);
+}
+
+/* A module's note of a process begins with zeros, also where another process had its place. */
+static void a_note_is_of_one_process(void **state)
+{
+    struct story *story = *state;
+    struct process_notes *notes = process_notes_new(sizeof(uint64_t));
+    assert_non_null(notes);
+    fork_process(story, 11, 10, 100);
+    fork_process(story, 12, 10, 100);
+    struct process *first = process_table_find(story->table, 11, 100);
+    const struct process *second = process_table_find(story->table, 12, 100);
+    const size_t place = first->place;
+    *(uint64_t *)process_notes_of(notes, first) = 1;
+    *(uint64_t *)process_notes_of(notes, second) = 2;
+    assert_int_equal(*(uint64_t *)process_notes_of(notes, first), 1);
+    process_table_exit(story->table, 11, 11, 200);
+    process_table_prune(story->table, 300);
+    assert_null(process_table_find(story->table, 11, 300));
+    fork_process(story, 13, 10, 400);
+    first = process_table_find(story->table, 13, 400);
+    assert_int_equal(first->place, place);
+    assert_int_equal(*(uint64_t *)process_notes_of(notes, first), 0);
+    assert_int_equal(*(uint64_t *)process_notes_of(notes, second), 2);
+    notes = process_notes_free(notes);
 }
 
 static void knows_a_child_as_well_as_its_parent(void **state)
@@ -508,6 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(tells_before_from_after_an_exec),
+        STORY(a_note_is_of_one_process),
         STORY(knows_a_child_as_well_as_its_parent),
         STORY(a_child_begins_with_its_parents_identity),
         STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity),

@@ -109,7 +109,7 @@ static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
         apply_round(world);
     }
     struct process *process = process_table_find(world->processes, PID, 2000);
-    process->next_scan_ns = 0;
+    proc_feed_put_off(world->readings, process, 0);
     for (size_t i = 0; i < MAPPINGS; i++) {
         world->mappings[i].inode = 2;
     }
@@ -120,7 +120,10 @@ static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
             process_find_mapping(process, world->mappings[MAPPINGS - 1].start, TIME_OPEN_NS - 1);
         assert_int_equal(last->file->inode, round == 3 ? 2 : 1);
     }
-    assert_int_equal(process->useless_rereads, 0);
+    /* It was not useless: the next one is no later than after the first. */
+    proc_feed_reread(world->readings, process, 5000 + PROC_FEED_PERIOD_NS);
+    assert_false(proc_feed_is_due(world->readings, process, 5000 + PROC_FEED_PERIOD_NS));
+    assert_true(proc_feed_is_due(world->readings, process, 5000 + 2 * PROC_FEED_PERIOD_NS));
 }
 
 static void many_readings_are_told_one_after_the_other(void **state)

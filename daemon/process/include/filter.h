@@ -46,8 +46,8 @@ bool filter_matches_identity(const struct filter *filter, uint32_t uid, const ch
 
 /*
  * Whether a sample is kept. `process` is the one that had the pid then, or NULL where nothing is
- * known of it; what is found out of its names is remembered there. pids 0 and -1 (outside, exited)
- * are kept unless there are targets, which they never match.
+ * known of it. pids 0 and -1 (outside, exited) are kept unless there are targets, which they never
+ * match.
  */
 bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
                     uint64_t time_ns);

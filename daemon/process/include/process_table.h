@@ -87,16 +87,14 @@ struct mapping {
 };
 
 struct name {
+    uint64_t number; /* as a process's */
     uint64_t from_ns;
-    uint32_t written_log;  /* trace.c's own: the log in which it is written */
     char text[COMM_BYTES]; /* NUL-terminated, bytes as the kernel gave them; "": unknown */
-    bool judged;           /* filter.c's own, as the next one */
-    bool matches;
 };
 
 struct thread {
     int32_t tid;
-    uint32_t unnamed_log; /* trace.c's own: the log that says that it has no name at first */
+    uint64_t number; /* as a process's */
     uint64_t from_ns;
     uint64_t to_ns;
     uint64_t known_ns;  /* the time of the first word of it */
@@ -114,6 +112,8 @@ struct mapping_set {
 };
 
 struct process {
+    size_t place;    /* below PROCESS_TABLE_PROCESSES_MAX; no other process's while this is kept */
+    uint64_t number; /* from 1 on; never another process's, thread's or name's */
     int32_t pid;
     int32_t parent_pid;
     uint64_t from_ns; /* its fork, or 0 when it was there before us */
@@ -126,25 +126,13 @@ struct process {
     bool has_gaps; /* some mapping found no place, or was forgotten before its time */
     bool remapped; /* of what its program has mapped something has ended */
 
-    /* The collector's own. */
-    bool identity_matches;      /* whether the filter found a target's; inherited by a fork */
-    uint8_t useless_rereads;    /* one after another */
-    uint64_t next_scan_ns;      /* not read again before this */
-    uint64_t identity_asked_ns; /* when it was asked for last; 0: not since its fork or exec */
-    uint64_t identity_ns; /* when its uid and cgroups were read; 0: not since its fork or exec */
-    uint64_t scan_ns;     /* when the reading of /proc began that was told last, 0: never */
-    uint64_t agreed_ns;   /* and the last one that found nothing to be other than it was known */
-
-    /* trace.c's own. */
-    uint64_t defined_ns;     /* from when on what is written of it holds, */
-    uint32_t written_log;    /* and in which log */
-    uint32_t unnamed_log;    /* the log that says that its leader is not known */
-    uint32_t owner;          /* the account, */
-    uint32_t owner_log;      /* when it was looked for last: in this log, */
-    uint64_t owner_ns;       /* and in the program that began then; */
-    uint16_t next_module_id; /* 0: nothing is written of it */
-    bool owner_known;        /* if it was found out, of this process or before a fork; as a scan
-                                tells both, too */
+    /* As /proc was read, or others found out. */
+    bool identity_matches; /* whether the filter found a target's; inherited by a fork */
+    bool owner_known;      /* of this process or before a fork */
+    uint32_t owner;        /* the account */
+    uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
+    uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
+    uint64_t agreed_ns;    /* and the last one that found nothing to be other than it was known */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
