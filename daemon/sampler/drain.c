@@ -9,15 +9,18 @@
  * are handled CPU by CPU, each by the state of its own time. This repeats up to the horizon. Newer
  * samples stay in their rings and newer sideband stays queued until the next round. No call waits.
  *
- * Handling a sample logs nothing and allocates nothing, except once a second for the request of an
- * unknown process. Every failure is counted.
+ * A sample is handled in two phases: resolver.c finds out whose it is and unwinds it, and sink.c
+ * writes it. One that lacks a table or a reading of /proc waits, and is resolved again when that
+ * has come. Handling a sample logs nothing and allocates nothing, except once a second for the
+ * request of an unknown process. Every failure is counted.
  */
 #include "drain.h"
 
 #include "capacity.h"
 #include "cleanup.h"
-#include "deferred_write.h"
+#include "resolver.h"
 #include "sideband_feed.h"
+#include "sink.h"
 #include "ticks.h"
 #include "user_stack.h"
 #include "waiting_samples.h"
@@ -46,17 +49,17 @@ struct news {
 struct drain {
     struct drain_config config;
     struct counters counters;
-    struct counters late_counters; /* as of the last drain_all() */
     struct counters sum;
-    struct drain_cpu_counts *cpus; /* cpu_count of them */
+    struct drain_cpu_counts *cpus; /* cpu_count of them, as they were asked for last */
     struct ticks *accounts;
     struct sideband_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
     bool sampling;      /* else there are no samples that sideband could get ahead of */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
+    struct sink *sink;
+    struct resolver resolver;
     struct waiting_samples *held;
-    struct deferred_write *late; /* NULL where no chains come later */
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
      * or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
@@ -83,27 +86,31 @@ struct drain *drain_new(const struct drain_config *config)
     if (config->code != NULL) {
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
-    if (config->source->deferring) {
-        drain->late = deferred_write_new(&(struct deferred_write_config){
-            .processes = config->processes,
-            .trace = config->trace,
-            .stack = &drain->stack,
-            .cpus = config->source->cpus,
-            .cpu_count = config->source->cpu_count,
-        });
-    }
+    drain->sink = sink_new(&(struct sink_config){
+        .source = config->source,
+        .processes = config->processes,
+        .filter = config->filter,
+        .trace = config->trace,
+        .stack = &drain->stack,
+    });
     drain->feed = sideband_feed_new(&(struct sideband_feed_config){
         .source = config->source,
         .processes = config->processes,
         .filter = config->filter,
-        .late = drain->late,
+        .sink = drain->sink,
         .kernel = config->kernel,
     });
     if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
-        drain->held == NULL || (config->code != NULL && drain->stack.stitch == NULL) ||
-        (config->source->deferring && drain->late == NULL)) {
+        drain->held == NULL || drain->sink == NULL ||
+        (config->code != NULL && drain->stack.stitch == NULL)) {
         return drain_free(drain);
     }
+    drain->resolver = (struct resolver){
+        .feed = drain->feed,
+        .sink = drain->sink,
+        .stack = &drain->stack,
+        .deferring = config->source->deferring,
+    };
     return drain;
 }
 
@@ -112,7 +119,7 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_feed_free(drain->feed);
         (void)waiting_samples_free(drain->held);
-        (void)deferred_write_free(drain->late);
+        (void)sink_free(drain->sink);
         (void)stitch_free(drain->stack.stitch);
         free(drain->cpus);
         (void)ticks_free(drain->accounts);
@@ -141,114 +148,48 @@ bool drain_is_quiet(const struct drain *drain)
     return drain->quiet;
 }
 
-/* Addresses that were settled without the table that they needed. */
-static uint64_t unready_count(const struct drain *drain)
+/* Writes a sample, and notes what it has shown. */
+static void write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
+                         struct resolved *resolved)
 {
-    return drain->config.code == NULL ? 0 : code_map_unready_count(drain->config.code);
-}
-
-/* Writes a sample that the filter keeps. False: its stack needs a table that has not come; never
- * with `settle`. */
-static bool write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                         bool settle, struct sample *sample, struct process *process)
-{
-    bool unmapped = false;
-    bool uncertain = false;
-    uint64_t unready_before = unready_count(drain);
-    /* What has no name has no frames either: they would be those of the program that had it. */
-    bool disowned = sideband_feed_disown(drain->feed, process, sample);
-    if (!disowned && drain->late != NULL && record->sample.deferred) {
-        unmapped =
-            deferred_write_sample(drain->late, cpu_index, record, sample, process, &uncertain);
-    } else if (disowned || user_stack_take(&drain->stack, &record->sample, process, settle, sample,
-                                           &unmapped)) {
-        trace_sample(drain->config.trace, cpu_index, sample, process, &uncertain);
-    } else {
-        return false;
+    struct process *process = resolved->process;
+    const uint64_t time_ns = resolved->sample.time_ns;
+    struct sink_doubts doubts =
+        sink_write(drain->sink, cpu_index, record, resolved->is_open, &resolved->sample, process);
+    drain->counters.cold_stacks += resolved->is_cold;
+    if (process == NULL) {
+        drain->counters.mapping_uncertain += doubts.uncertain;
+        return;
     }
-    if (process != NULL) {
-        process_table_charge(drain->config.processes, process);
-    }
-    drain->counters.cold_stacks += unready_count(drain) > unready_before;
+    process_table_charge(drain->config.processes, process);
     drain->counters.mapping_uncertain +=
-        uncertain ||
-        (process != NULL && sideband_feed_is_doubtful(drain->feed, process, sample->time_ns));
-    drain->counters.stitched_stacks += sample->quality == STACK_STITCHED;
-    drain->counters.unproved_stacks += sample->quality == STACK_UNPROVED;
-    drain->counters.truncated_stacks += stack_is_truncated(sample->quality);
-    if ((uncertain || unmapped) && process != NULL) {
-        sideband_feed_reread(drain->feed, process, sample->time_ns);
+        doubts.uncertain || sideband_feed_is_doubtful(drain->feed, process, time_ns);
+    if (doubts.uncertain || doubts.unmapped || resolved->is_unmapped) {
+        sideband_feed_reread(drain->feed, process, time_ns);
     }
-    return true;
 }
 
-static struct sample begin_sample(const struct perf_record *record)
+/* Resolves a sample and, unless it has to wait, counts it, and writes it if it is wanted. */
+static enum resolution take_sample(struct drain *drain, size_t cpu_index,
+                                   const struct perf_record *record, bool wanted, bool settle)
 {
-    return (struct sample){
-        .time_ns = record->time_ns,
-        .cpu = record->cpu,
-        .pid = record->pid,
-        .tid = record->tid,
-        .kernel_mode = record->mode == PERF_MODE_KERNEL,
-        .kernel_stack = record->sample.kernel_chain,
-        .kernel_count = record->sample.kernel_count,
-    };
-}
-
-/* The result of handling a sample. */
-enum outcome {
-    OUTCOME_TAKEN, /* counted; written, if it is wanted */
-    OUTCOME_EARLY, /* its process has to be read from /proc first: not even whether it is wanted is
-                      known */
-    OUTCOME_COLD,  /* it is wanted, and its stack needs a table that is not there yet */
-};
-
-/* True when the filter keeps the sample. Decided once, when the sample is drained or when its
- * process has been read. No record reports a new uid or cgroup, so a sampled process is read again
- * once a second and after an exec. */
-static bool is_wanted(struct drain *drain, const struct sample *sample, struct process *process,
-                      bool settle, bool *ret_awaited)
-{
-    if (process != NULL && sideband_feed_identify(drain->feed, process, sample->time_ns)) {
-        *ret_awaited = !settle;
+    struct resolved resolved;
+    enum resolution resolution =
+        resolver_resolve(&drain->resolver, record, wanted, settle, &resolved);
+    if (resolution == RESOLVED_WANTED) {
+        write_sample(drain, cpu_index, record, &resolved);
+    } else if (resolution == RESOLVED_UNWANTED) {
+        sink_pass(drain->sink, cpu_index);
     }
-    return filter_matches(drain->config.filter, process, sample->pid, sample->tid, sample->time_ns);
-}
-
-/* Counts and writes a sample, unless it has to wait, which it never has with `settle`. `wanted`:
- * the filter is known to keep it. */
-static enum outcome take_sample(struct drain *drain, size_t cpu_index,
-                                const struct perf_record *record, bool wanted, bool settle)
-{
-    struct drain_cpu_counts *counts = &drain->cpus[cpu_index];
-    struct sample sample = begin_sample(record);
-    /* The chain that comes later is not kept for as long as a reading may take. */
-    bool patient = !settle && !record->sample.deferred;
-    bool awaited = false;
-    struct process *process = sideband_feed_find(drain->feed, &sample, !patient, &awaited);
-    if (!awaited && !wanted) {
-        wanted = is_wanted(drain, &sample, process, !patient, &awaited);
-    }
-    if (awaited) {
-        return OUTCOME_EARLY;
-    }
-    if (!wanted) {
-        counts->received++;
-        counts->filtered++;
-        return OUTCOME_TAKEN;
-    }
-    if (!write_sample(drain, cpu_index, record, settle, &sample, process)) {
-        return OUTCOME_COLD;
-    }
-    counts->received++;
-    return OUTCOME_TAKEN;
+    return resolution;
 }
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    enum outcome outcome = take_sample(drain, cpu_index, record, false, false);
-    bool wanted = outcome == OUTCOME_COLD;
-    if (outcome != OUTCOME_TAKEN && !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
+    enum resolution resolution = take_sample(drain, cpu_index, record, false, false);
+    bool wanted = resolution == RESOLVED_COLD;
+    bool waits = wanted || resolution == RESOLVED_EARLY;
+    if (waits && !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
         (void)take_sample(drain, cpu_index, record, wanted, true);
     }
 }
@@ -301,13 +242,14 @@ static void retry_held(struct drain *drain)
         }
         retry_count++;
         switch (take_sample(drain, held->cpu_index, &held->record, held->wanted, false)) {
-        case OUTCOME_TAKEN:
+        case RESOLVED_WANTED:
+        case RESOLVED_UNWANTED:
             waiting_samples_release(drain->held, held);
             break;
-        case OUTCOME_COLD:
+        case RESOLVED_COLD:
             waiting_samples_mark_wanted(drain->held, held);
             break;
-        case OUTCOME_EARLY:
+        case RESOLVED_EARLY:
             break;
         }
     }
@@ -387,10 +329,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         }
         drain->ahead_count = 0;
     } while (sideband_feed_has_more(drain->feed, horizon_ns));
-    if (drain->late != NULL) {
-        drain->counters.truncated_stacks += deferred_write_end_round(drain->late, horizon_ns);
-        drain->late_counters = deferred_write_counters(drain->late);
-    }
+    sink_end_round(drain->sink, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
         ticks_reach(drain->accounts, i, horizon_ns);
     }
@@ -486,10 +425,11 @@ bool drain_is_walking(const struct drain *drain)
 const struct counters *drain_counters(struct drain *drain)
 {
     struct counters sideband = sideband_feed_counters(drain->feed);
+    struct counters written = sink_counters(drain->sink);
     struct process_table_counts processes = process_table_counts(drain->config.processes);
     drain->sum = drain->counters;
     drain->sum.bad_records += ticks_bad_count(drain->accounts);
-    counters_add(&drain->sum, &drain->late_counters);
+    counters_add(&drain->sum, &written);
     counters_add(&drain->sum, &sideband);
     counters_add(&drain->sum, &processes.counters);
     if (drain->config.code != NULL) {
@@ -506,10 +446,14 @@ int32_t drain_hung_pid(const struct drain *drain)
 const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
 {
     for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
-        struct trace_lane_counts counts = trace_lane_counts(drain->config.trace, i);
-        drain->cpus[i].kept = counts.kept;
-        drain->cpus[i].dropped = counts.dropped;
-        drain->cpus[i].ticks = ticks_counts(drain->accounts, i);
+        struct sink_counts counts = sink_counts(drain->sink, i);
+        drain->cpus[i] = (struct drain_cpu_counts){
+            .received = counts.received,
+            .kept = counts.kept,
+            .filtered = counts.filtered,
+            .dropped = counts.dropped,
+            .ticks = ticks_counts(drain->accounts, i),
+        };
     }
     return drain->cpus;
 }

@@ -94,17 +94,6 @@ static void apply_mmap(struct sideband_feed *feed, const struct perf_record *rec
     process_table_mmap(feed->config.processes, record->pid, &mapping, record->time_ns);
 }
 
-static void apply_chain(struct sideband_feed *feed, const struct perf_record *record)
-{
-    if (feed->config.late != NULL) {
-        struct process *process =
-            process_table_find(feed->config.processes, record->pid, record->time_ns);
-        bool expected =
-            filter_matches(feed->config.filter, process, record->pid, record->tid, record->time_ns);
-        deferred_write_add(feed->config.late, record, expected);
-    }
-}
-
 /* Programs are called as the kernel's list of symbols calls them. */
 static void apply_ksymbol(struct sideband_feed *feed, const struct perf_record *record)
 {
@@ -141,8 +130,7 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
     case PERF_KIND_FORK:
         process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
                            record->task.parent_tid, record->task.time_ns);
-        (void)filter_fork(feed->config.filter, record->task.pid, record->task.parent_pid,
-                          record->task.tid);
+        sink_fork(feed->config.sink, record);
         break;
     case PERF_KIND_EXIT:
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
@@ -151,7 +139,7 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         feed->counters.sideband_lost += record->lost.count;
         break;
     case PERF_KIND_DEFERRED_CALLCHAIN:
-        apply_chain(feed, record);
+        sink_add_chain(feed->config.sink, record);
         break;
     case PERF_KIND_KSYMBOL:
         apply_ksymbol(feed, record);

@@ -6,12 +6,12 @@
  * Belongs to the collector thread; only drain.c uses it.
  */
 
-#include "deferred_write.h"
 #include "filter.h"
 #include "kernel_code.h"
 #include "perf_source.h"
 #include "process_table.h"
 #include "sample.h"
+#include "sink.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,9 +23,9 @@ struct sideband_feed;
 struct sideband_feed_config {
     struct perf_source *source;
     struct process_table *processes;
-    struct filter *filter;
-    struct deferred_write *late; /* NULL where no chains come later */
-    struct kernel_code *kernel;  /* NULL: not wanted */
+    const struct filter *filter; /* for what /proc says of a process */
+    struct sink *sink;
+    struct kernel_code *kernel; /* NULL: not wanted */
 };
 
 /* Returned; NULL when there is no memory. */

@@ -228,7 +228,7 @@ static void check_sample_stack_cut(const struct perf_record *record)
 {
     expect_usual_ids(record);
     assert_int_equal(record->sample.user_stack_bytes, 16);
-    assert_memory_equal(record->sample.user_stack, "live\4\3\2\1more", 16);
+    assert_memory_equal(record->sample.user_stack, "live\4\3\2\1more\0\0\0", 16);
     assert_true(record->sample.user_stack_cut);
 }
 

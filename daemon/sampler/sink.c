@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Connects the filter with the trace. Samples whose chains the kernel delivers later go through
+ * deferred_write.c, which the kernel of the source decides. The quality of stacks is counted here,
+ * since that of a deferred one is known only when it is written.
+ */
+#include "sink.h"
+
+#include "deferred_write.h"
+
+#include <stdlib.h>
+
+struct sink {
+    struct sink_config config;
+    struct deferred_write *late; /* NULL where no chains come later */
+    struct sink_counts *cpus;    /* owned; what the trace does not count */
+    struct counters counters;
+    struct counters ended; /* as of the last end of a round */
+};
+
+struct sink *sink_new(const struct sink_config *config)
+{
+    struct sink *sink = calloc(1, sizeof *sink);
+    if (sink == NULL) {
+        return NULL;
+    }
+    sink->config = *config;
+    sink->cpus = calloc(config->source->cpu_count, sizeof *sink->cpus);
+    if (config->source->deferring) {
+        sink->late = deferred_write_new(&(struct deferred_write_config){
+            .processes = config->processes,
+            .trace = config->trace,
+            .stack = config->stack,
+            .cpus = config->source->cpus,
+            .cpu_count = config->source->cpu_count,
+        });
+    }
+    bool ok = sink->cpus != NULL && (sink->late != NULL || !config->source->deferring);
+    return ok ? sink : sink_free(sink);
+}
+
+struct sink *sink_free(struct sink *sink)
+{
+    if (sink != NULL) {
+        (void)deferred_write_free(sink->late);
+        free(sink->cpus);
+        free(sink);
+    }
+    return NULL;
+}
+
+void sink_fork(struct sink *sink, const struct perf_record *record)
+{
+    (void)filter_fork(sink->config.filter, record->task.pid, record->task.parent_pid,
+                      record->task.tid);
+}
+
+void sink_add_chain(struct sink *sink, const struct perf_record *record)
+{
+    if (sink->late != NULL) {
+        struct process *process =
+            process_table_find(sink->config.processes, record->pid, record->time_ns);
+        bool expected =
+            filter_matches(sink->config.filter, process, record->pid, record->tid, record->time_ns);
+        deferred_write_add(sink->late, record, expected);
+    }
+}
+
+bool sink_wants(const struct sink *sink, const struct sample *sample, struct process *process)
+{
+    return filter_matches(sink->config.filter, process, sample->pid, sample->tid, sample->time_ns);
+}
+
+struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
+                              bool is_open, struct sample *sample, struct process *process)
+{
+    struct sink_doubts doubts = {0};
+    sink->cpus[cpu_index].received++;
+    if (is_open && sink->late != NULL) {
+        doubts.unmapped = deferred_write_sample(sink->late, cpu_index, record, sample, process,
+                                                &doubts.uncertain);
+    } else {
+        trace_sample(sink->config.trace, cpu_index, sample, process, &doubts.uncertain);
+    }
+    sink->counters.stitched_stacks += sample->quality == STACK_STITCHED;
+    sink->counters.unproved_stacks += sample->quality == STACK_UNPROVED;
+    sink->counters.truncated_stacks += stack_is_truncated(sample->quality);
+    return doubts;
+}
+
+void sink_pass(struct sink *sink, size_t cpu_index)
+{
+    sink->cpus[cpu_index].received++;
+    sink->cpus[cpu_index].filtered++;
+}
+
+void sink_end_round(struct sink *sink, uint64_t horizon_ns)
+{
+    if (sink->late != NULL) {
+        sink->counters.truncated_stacks += deferred_write_end_round(sink->late, horizon_ns);
+        sink->ended = deferred_write_counters(sink->late);
+    }
+}
+
+struct sink_counts sink_counts(const struct sink *sink, size_t cpu_index)
+{
+    struct sink_counts counts = sink->cpus[cpu_index];
+    struct trace_lane_counts written = trace_lane_counts(sink->config.trace, cpu_index);
+    counts.kept = written.kept;
+    counts.dropped = written.dropped;
+    return counts;
+}
+
+struct counters sink_counters(const struct sink *sink)
+{
+    struct counters sum = sink->counters;
+    counters_add(&sum, &sink->ended);
+    return sum;
+}

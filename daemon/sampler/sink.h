@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where samples go: of all that the sampler has, those that a filter wants, into one trace, and how
+ * many of each CPU these are. Belongs to the collector thread.
+ */
+
+#include "counters.h"
+#include "filter.h"
+#include "perf_record.h"
+#include "perf_source.h"
+#include "process_table.h"
+#include "sample.h"
+#include "trace.h"
+#include "user_stack.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sink;
+
+/* All borrowed. */
+struct sink_config {
+    const struct perf_source *source;
+    struct process_table *processes;
+    struct filter *filter;
+    struct trace *trace;
+    const struct user_stack *stack; /* for chains that come later */
+};
+
+/* Returned; NULL when there is no memory. */
+struct sink *sink_new(const struct sink_config *config);
+struct sink *sink_free(struct sink *sink);
+
+/* A process or thread was forked, at its place in the order of time. */
+void sink_fork(struct sink *sink, const struct perf_record *record);
+/* A user chain came whose sample is known already, or comes yet (PERF_KIND_DEFERRED_CALLCHAIN). */
+void sink_add_chain(struct sink *sink, const struct perf_record *record);
+
+/* Whether the filter keeps a sample. `process` is NULL when it is unknown. */
+bool sink_wants(const struct sink *sink, const struct sample *sample, struct process *process);
+
+/* What writing a sample has shown. */
+struct sink_doubts {
+    bool uncertain; /* a frame fell into no known mapping */
+    bool unmapped;  /* a chain that came later led to such an address */
+};
+/* Writes a sample that it wants. With `is_open` its stack is not known yet: the record says which
+ * chain is to be waited for. */
+struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
+                              bool is_open, struct sample *sample, struct process *process);
+/* Counts a sample that it does not want. */
+void sink_pass(struct sink *sink, size_t cpu_index);
+
+/* Once all samples up to the horizon are written: what waited for its chain is closed when that has
+ * come, or has not for too long; all of it with UINT64_MAX. */
+void sink_end_round(struct sink *sink, uint64_t horizon_ns);
+
+/* received = kept + filtered + dropped, once the trace was polled. */
+struct sink_counts {
+    uint64_t received;
+    uint64_t kept;
+    uint64_t filtered;
+    uint64_t dropped;
+};
+struct sink_counts sink_counts(const struct sink *sink, size_t cpu_index);
+/* As of the last sink_end_round(). */
+struct counters sink_counters(const struct sink *sink);
