@@ -7,17 +7,13 @@
  * none.
  */
 
+#include "unit_test.h"
+
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CODE_START     UINT64_C(0x100000)
 #define CODE_END       UINT64_C(0x180000)

@@ -3,11 +3,18 @@
 
 /*
  * What the tests of the trace format share: writing a record that is given as a value, and
- * comparing one with another. cmocka's headers come before.
+ * comparing one with another.
  */
 
 #include "fxt_reader.h"
 #include "fxt_writer.h"
+#include "unit_test.h"
+
+#define RECORD(type, member, ...)                                                                  \
+    {                                                                                              \
+        .kind = FXT_RECORD_##type, .member = { __VA_ARGS__ }                                       \
+    }
+#define TEXT(literal) .text = (literal), .text_bytes = sizeof(literal) - 1
 
 /* Of a kind that the writer has a function for. */
 static inline void write_record(struct fxt_writer *writer, const struct fxt_record *record)

@@ -6,14 +6,10 @@
  * version. Parts that no reader of names needs are left out.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit_test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #define GO_TABLE_BYTES_MAX 2048
 #define GO_TABLE_HOLE      UINT32_MAX /* for the place of a record that is nowhere */

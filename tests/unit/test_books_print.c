@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The books as a person sees them, of daemons old and new and of files that anybody wrote. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "books_print.h"
 
@@ -36,9 +32,8 @@ static void assert_printed(const char *books_json, const char *expected)
     free(text);
 }
 
-static void prints_a_line_a_cpu_and_a_total(void **state)
+TEST(prints_a_line_a_cpu_and_a_total)
 {
-    (void)state;
     assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"received\":900,\"missed\":10,"
                    "\"idle\":90,\"unexplained\":-10}],\"total\":{\"expected\":1000,"
                    "\"received\":900,\"missed\":10,\"idle\":90,\"unexplained\":-10},"
@@ -50,9 +45,8 @@ static void prints_a_line_a_cpu_and_a_total(void **state)
                    "3 stacks do not reach their root\n");
 }
 
-static void books_of_older_daemons_lack_columns(void **state)
+TEST(books_of_older_daemons_lack_columns)
 {
-    (void)state;
     assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":10,\"received\":10,\"throttled\":null,"
                    "\"missed\":null,\"idle\":null}],\"total\":{\"expected\":10},"
                    "\"idle_source\":null}",
@@ -63,9 +57,8 @@ static void books_of_older_daemons_lack_columns(void **state)
     assert_printed(NULL, NO_BOOKS);
 }
 
-static void tells_the_longest_time_of_a_cpu(void **state)
+TEST(tells_the_longest_time_of_a_cpu)
 {
-    (void)state;
     static const char books[] = "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":2500},"
                                 "{\"cpu\":1,\"expected\":400}],\"total\":{\"expected\":2900}}";
     assert_float_equal(books_print_length_s(books, 7), 2.5, 1e-9);
@@ -75,7 +68,7 @@ static void tells_the_longest_time_of_a_cpu(void **state)
 }
 
 /* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */
-static void warns_of_what_is_more_than_a_percent(void **state)
+TEST(warns_of_what_is_more_than_a_percent)
 {
     static const struct {
         const char *member;
@@ -93,8 +86,7 @@ static void warns_of_what_is_more_than_a_percent(void **state)
         {"filtered", 900, NULL},
         {"offline_ns", 900, NULL},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char books[256];
         (void)snprintf(books, sizeof books,
                        "{\"cpus\":[{\"cpu\":3,\"expected\":1000,\"%s\":%d}],\"total\":"
@@ -113,9 +105,8 @@ static void warns_of_what_is_more_than_a_percent(void **state)
     }
 }
 
-static void does_not_warn_of_the_fractions_at_the_ends_of_a_short_run(void **state)
+TEST(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run)
 {
-    (void)state;
     char *text = print("{\"cpus\":[{\"cpu\":0,\"expected\":3,\"unexplained\":2},"
                        "{\"cpu\":1,\"expected\":3,\"unexplained\":-2}],\"total\":{}}");
     assert_null(strstr(text, "warning:"));
@@ -125,9 +116,8 @@ static void does_not_warn_of_the_fractions_at_the_ends_of_a_short_run(void **sta
     free(text);
 }
 
-static void tells_what_the_hypervisor_took(void **state)
+TEST(tells_what_the_hypervisor_took)
 {
-    (void)state;
     char *text = print("{\"period_ns\":10000000,\"cpus\":[{\"cpu\":1,\"expected\":100,"
                        "\"missed\":5,\"steal_ns\":120000000}],\"total\":{}}");
     assert_non_null(strstr(text, "are missed: the hypervisor ran something else for 120 ms; "));
@@ -140,9 +130,8 @@ static void tells_what_the_hypervisor_took(void **state)
 }
 
 /* 100,000 Hz for a second, of which every second tick found the sample before it at work. */
-static void tells_that_samples_cost_more_than_the_rate_leaves(void **state)
+TEST(tells_that_samples_cost_more_than_the_rate_leaves)
 {
-    (void)state;
     char *text = print("{\"period_ns\":10009,\"cpus\":[{\"cpu\":0,\"expected\":99910,"
                        "\"received\":49910,\"missed\":50000,\"crowded\":49000,\"idle\":0,"
                        "\"steal_ns\":10000000}],\"total\":{}}");
@@ -153,19 +142,17 @@ static void tells_that_samples_cost_more_than_the_rate_leaves(void **state)
     free(text);
 }
 
-static void warns_of_the_total_where_there_are_no_cpus(void **state)
+TEST(warns_of_the_total_where_there_are_no_cpus)
 {
-    (void)state;
     char *text = print("{\"cpus\":[],\"total\":{\"expected\":100,\"dropped\":5}}");
     assert_non_null(strstr(text, "warning: all CPUs: 5.0 % of the ticks are dropped"));
     free(text);
 }
 
-static void many_cpus_do_not_fill_the_screen(void **state)
+TEST(many_cpus_do_not_fill_the_screen)
 {
     char books[4096];
     size_t used = (size_t)snprintf(books, sizeof books, "{\"cpus\":[");
-    (void)state;
     for (int i = 0; i < 20; i++) {
         used += (size_t)snprintf(books + used, sizeof books - used,
                                  "%s{\"cpu\":%d,\"expected\":100,\"lost\":9,\"missed\":9}",
@@ -180,20 +167,4 @@ static void many_cpus_do_not_fill_the_screen(void **state)
     assert_int_equal(count, 9);
     assert_non_null(strstr(text, "warning: and 32 more of the same\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_a_line_a_cpu_and_a_total),
-        cmocka_unit_test(books_of_older_daemons_lack_columns),
-        cmocka_unit_test(tells_the_longest_time_of_a_cpu),
-        cmocka_unit_test(warns_of_what_is_more_than_a_percent),
-        cmocka_unit_test(does_not_warn_of_the_fractions_at_the_ends_of_a_short_run),
-        cmocka_unit_test(tells_what_the_hypervisor_took),
-        cmocka_unit_test(tells_that_samples_cost_more_than_the_rate_leaves),
-        cmocka_unit_test(warns_of_the_total_where_there_are_no_cpus),
-        cmocka_unit_test(many_cpus_do_not_fill_the_screen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
 /* ELF notes, whole and broken. Every case is looked at in memory of exactly its size. */
 #include "build_id.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 struct notes {
     const char *what;
@@ -47,10 +44,9 @@ static const struct notes cases[] = {
      BYTES("\4\0\0\0\xfd\xff\xff\xff\1\0\0\0GNU\0\4\0\0\0\4\0\0\0\3\0\0\0GNU\0wxyz"), NULL, 0},
 };
 
-static void finds_the_build_id_or_says_there_is_none(void **state)
+TEST(finds_the_build_id_or_says_there_is_none)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct notes *notes = &cases[i];
         const uint8_t *id = NULL;
         size_t id_bytes = 0;
@@ -66,9 +62,8 @@ static void finds_the_build_id_or_says_there_is_none(void **state)
     }
 }
 
-static void refuses_an_id_that_is_longer_than_a_table_holds(void **state)
+TEST(refuses_an_id_that_is_longer_than_a_table_holds)
 {
-    (void)state;
     uint8_t notes[16 + 65] = "\4\0\0\0\100\0\0\0\3\0\0\0GNU";
     const uint8_t *id = NULL;
     size_t id_bytes = 0;
@@ -77,13 +72,4 @@ static void refuses_an_id_that_is_longer_than_a_table_holds(void **state)
     assert_ptr_equal(id, notes + 16);
     notes[4] = 65;
     assert_false(build_id_find(notes, sizeof notes, 4, &id, &id_bytes));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_build_id_or_says_there_is_none),
-        cmocka_unit_test(refuses_an_id_that_is_longer_than_a_table_holds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,15 +18,12 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #ifndef ROWS_MAX
 #define ROWS_MAX 6000 /* of each file, from a place that changes with it */
@@ -506,24 +503,21 @@ static int compare_loaded(struct dl_phdr_info *info, size_t size, void *userdata
     return 0;
 }
 
-static void agrees_on_the_libraries_of_this_program(void **state)
+TEST(agrees_on_the_libraries_of_this_program)
 {
-    (void)state;
     size_t count = 0;
     (void)dl_iterate_phdr(compare_loaded, &count);
     assert_true(count >= 2);
 }
 
-static void agrees_on_this_program(void **state)
+TEST(agrees_on_this_program)
 {
-    (void)state;
     assert_int_equal(compare_matches("/proc/self/exe"), 1);
 }
 
 /* Assembly, C++, interpreters and a compiler, as far as they are installed. */
-static void agrees_on_programs_of_all_kinds(void **state)
+TEST(agrees_on_programs_of_all_kinds)
 {
-    (void)state;
     static const char *const patterns[] = {
         "/usr/lib/x86_64-linux-gnu/libcrypto.so.[0-9]",
         "/usr/lib/x86_64-linux-gnu/libstdc++.so.[0-9]",
@@ -532,23 +526,22 @@ static void agrees_on_programs_of_all_kinds(void **state)
         "/usr/lib/gcc/x86_64-linux-gnu/[0-9]*/cc1",
     };
     size_t count = 0;
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
         count += compare_matches(patterns[i]);
     }
     assert_true(count > 0);
 }
 
 /* Of a C library for 32 bits, C++'s and the dynamic linker, and of programs that are built here. */
-static void agrees_on_files_of_32_bits(void **state)
+TEST(agrees_on_files_of_32_bits)
 {
-    (void)state;
     static const char *const patterns[] = {
         "/usr/lib32/libc.so.6",      "/usr/lib32/libm.so.6",     "/usr/lib32/ld-linux.so.2",
         "/usr/lib32/libstdc++.so.6", "/usr/lib32/libgcc_s.so.1", TRUTH_DIR "/x_drap*.truth",
         TRUTH_DIR "/x_[!d]*.truth", /* x_debug has no .eh_frame */
     };
     size_t count = 0;
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
         count += compare_matches(patterns[i]);
     }
     if (count == 0) {
@@ -556,9 +549,8 @@ static void agrees_on_files_of_32_bits(void **state)
     }
 }
 
-static void agrees_on_the_vdso(void **state)
+TEST(agrees_on_the_vdso)
 {
-    (void)state;
     const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
     if (vdso == NULL) {
         skip();
@@ -569,16 +561,4 @@ static void agrees_on_the_vdso(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, vdso, size_bytes), size_bytes);
     compare_with_elfutils(fd, "vdso");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_on_the_libraries_of_this_program),
-        cmocka_unit_test(agrees_on_this_program),
-        cmocka_unit_test(agrees_on_programs_of_all_kinds),
-        cmocka_unit_test(agrees_on_files_of_32_bits),
-        cmocka_unit_test(agrees_on_the_vdso),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,10 @@
 #include "cfi_table.h"
 #include "cleanup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define BASE          UINT64_C(0x7fff0010)
 #define UNIT          UINT64_C(16)
@@ -122,9 +119,8 @@ static void run_property(uint32_t seed, uint8_t *model)
     walk_spans(&table);
 }
 
-static void finds_the_rule_that_came_first(void **state)
+TEST(finds_the_rule_that_came_first)
 {
-    (void)state;
     cleanup_(freep) uint8_t *model = malloc(UNITS);
     assert_non_null(model);
     for (uint32_t seed = 1; seed <= PROPERTY_RUNS; seed++) {
@@ -133,9 +129,8 @@ static void finds_the_rule_that_came_first(void **state)
 }
 
 /* As many as are known, and no more; what does not begin in one, or came before, is as it was. */
-static void makes_switches_of_what_begins_in_them(void **state)
+TEST(makes_switches_of_what_begins_in_them)
 {
-    (void)state;
     static const size_t known_count = 32;
     struct cfi_builder *builder = cfi_builder_new();
     assert_non_null(builder);
@@ -161,9 +156,8 @@ static void makes_switches_of_what_begins_in_them(void **state)
     assert_int_equal(table.stats.covered_bytes, 2 * known_count * UNIT);
 }
 
-static void finds_nothing_in_an_empty_table(void **state)
+TEST(finds_nothing_in_an_empty_table)
 {
-    (void)state;
     struct cfi_table table;
     size_t size_bytes = 0;
     cleanup_(freep) void *bytes = finish(cfi_builder_new(), &table, &size_bytes);
@@ -173,9 +167,8 @@ static void finds_nothing_in_an_empty_table(void **state)
 }
 
 /* Three equal neighbours are a row; the end is another; page starts repeat what is in force. */
-static void writes_a_row_only_where_the_rule_changes(void **state)
+TEST(writes_a_row_only_where_the_rule_changes)
 {
-    (void)state;
     struct cfi_builder *builder = cfi_builder_new();
     add(builder, 0x10000, 0x10010, 8);
     add(builder, 0x10010, 0x10020, 8);
@@ -194,9 +187,8 @@ static void writes_a_row_only_where_the_rule_changes(void **state)
     assert_int_equal(cfi_table_find(&table, 0x30008)->kind, CFI_NONE);
 }
 
-static void holds_four_gibibytes(void **state)
+TEST(holds_four_gibibytes)
 {
-    (void)state;
     struct cfi_builder *builder = cfi_builder_new();
     add(builder, 0, UINT64_C(3) << 30, 8);
     add(builder, UINT64_C(3) << 30, UINT64_C(4) << 30, 16);
@@ -209,9 +201,8 @@ static void holds_four_gibibytes(void **state)
     assert_int_equal(offset_at(&table, UINT32_MAX), 16);
 }
 
-static void ends_a_full_page_without_a_row(void **state)
+TEST(ends_a_full_page_without_a_row)
 {
-    (void)state;
     struct cfi_builder *builder = cfi_builder_new();
     add(builder, 0x10000, 0x30000, 8);
     struct cfi_table table;
@@ -222,9 +213,8 @@ static void ends_a_full_page_without_a_row(void **state)
     assert_int_equal(cfi_table_find(&table, 0x30000)->kind, CFI_NONE);
 }
 
-static void knows_the_kinds_that_have_no_caller(void **state)
+TEST(knows_the_kinds_that_have_no_caller)
 {
-    (void)state;
     static const enum cfi_kind kinds[] = {CFI_NONE, CFI_UNSUPPORTED, CFI_ROOT};
     struct cfi_builder *builder = cfi_builder_new();
     for (size_t i = 0; i < 3; i++) {
@@ -244,9 +234,8 @@ static void knows_the_kinds_that_have_no_caller(void **state)
     assert_int_equal(offset_at(&table, 0x3fff), 8);
 }
 
-static void counts_rules_beyond_the_limit_as_unsupported(void **state)
+TEST(counts_rules_beyond_the_limit_as_unsupported)
 {
-    (void)state;
     struct cfi_builder *builder = cfi_builder_new();
     for (uint32_t i = 0; i < 70000; i++) {
         add(builder, i, i + 1, (int32_t)i * 8);
@@ -262,9 +251,8 @@ static void counts_rules_beyond_the_limit_as_unsupported(void **state)
     assert_int_equal(cfi_table_find(&table, kept)->kind, CFI_UNSUPPORTED);
 }
 
-static void refuses_ranges_that_no_table_holds(void **state)
+TEST(refuses_ranges_that_no_table_holds)
 {
-    (void)state;
     const struct cfi_rule rule = rule_with(8);
     struct cfi_builder *builder = cfi_builder_new();
     void *bytes = NULL;
@@ -299,9 +287,8 @@ static void *make_table(struct cfi_table *ret, size_t *ret_bytes)
     return finish(builder, ret, ret_bytes);
 }
 
-static void keeps_segments_and_build_id(void **state)
+TEST(keeps_segments_and_build_id)
 {
-    (void)state;
     struct cfi_table table;
     size_t size_bytes = 0;
     uint64_t vaddr = 0;
@@ -330,9 +317,8 @@ struct damage {
 #define OF_RULE(member)  (RULE(2) + offsetof(struct cfi_rule, member))
 #define OF_SEGMENT(name) (SEGMENT + offsetof(struct symbol_segment, name))
 
-static void refuses_every_damage_that_a_lookup_would_meet(void **state)
+TEST(refuses_every_damage_that_a_lookup_would_meet)
 {
-    (void)state;
     static const struct damage damages[] = {
         {"another format", HEADER(magic), 8, 0},
         {"a base inside a page", HEADER(base), 8, 8},
@@ -376,7 +362,7 @@ static void refuses_every_damage_that_a_lookup_would_meet(void **state)
     cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
     assert_int_equal(table.rule_count, 4);
     assert_int_equal(size_bytes, ROW(5));
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(damages); i++) {
         char before[8];
         memcpy(before, bytes + damages[i].offset, sizeof before);
         memcpy(bytes + damages[i].offset, &damages[i].value, damages[i].size_bytes);
@@ -388,9 +374,8 @@ static void refuses_every_damage_that_a_lookup_would_meet(void **state)
     assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
 }
 
-static void refuses_bytes_of_another_size_or_place(void **state)
+TEST(refuses_bytes_of_another_size_or_place)
 {
-    (void)state;
     struct cfi_table table;
     size_t size_bytes = 0;
     cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
@@ -404,23 +389,4 @@ static void refuses_bytes_of_another_size_or_place(void **state)
     }
     memset(moved + size_bytes, 0, 8);
     assert_int_equal(cfi_table_open(moved, size_bytes + 4, &table), -EBADMSG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_rule_that_came_first),
-        cmocka_unit_test(makes_switches_of_what_begins_in_them),
-        cmocka_unit_test(finds_nothing_in_an_empty_table),
-        cmocka_unit_test(writes_a_row_only_where_the_rule_changes),
-        cmocka_unit_test(holds_four_gibibytes),
-        cmocka_unit_test(ends_a_full_page_without_a_row),
-        cmocka_unit_test(knows_the_kinds_that_have_no_caller),
-        cmocka_unit_test(counts_rules_beyond_the_limit_as_unsupported),
-        cmocka_unit_test(refuses_ranges_that_no_table_holds),
-        cmocka_unit_test(keeps_segments_and_build_id),
-        cmocka_unit_test(refuses_every_damage_that_a_lookup_would_meet),
-        cmocka_unit_test(refuses_bytes_of_another_size_or_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

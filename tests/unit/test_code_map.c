@@ -8,12 +8,10 @@
 #include "code_map.h"
 #include "fake_module_cache.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define PID   100
 #define START UINT64_C(0x5000)
@@ -86,7 +84,7 @@ static enum unwind_code find(struct world *world, uint64_t pc, uint64_t time_ns)
     return find_with(world, PID, pc, time_ns, false);
 }
 
-static void a_rule_comes_with_its_table_and_is_remembered(void **state)
+TEST_WITH(a_rule_comes_with_its_table_and_is_remembered, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -109,7 +107,7 @@ static void a_rule_comes_with_its_table_and_is_remembered(void **state)
     assert_int_equal(world->cache.request_count, 1);
 }
 
-static void what_is_settled_early_is_counted_and_not_remembered(void **state)
+TEST_WITH(what_is_settled_early_is_counted_and_not_remembered, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -120,7 +118,7 @@ static void what_is_settled_early_is_counted_and_not_remembered(void **state)
     assert_int_equal(code_map_unready_count(world->map), 1);
 }
 
-static void a_file_that_failed_is_not_asked_for_again(void **state)
+TEST_WITH(a_file_that_failed_is_not_asked_for_again, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -132,7 +130,7 @@ static void a_file_that_failed_is_not_asked_for_again(void **state)
     assert_int_equal(world->cache.request_count, 1);
 }
 
-static void what_was_refused_is_asked_for_again_a_second_later(void **state)
+TEST_WITH(what_was_refused_is_asked_for_again_a_second_later, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -155,7 +153,7 @@ static void what_was_refused_is_asked_for_again_a_second_later(void **state)
     assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_RULE);
 }
 
-static void prefetch_asks_once_for_each_file_the_most_shared_first(void **state)
+TEST_WITH(prefetch_asks_once_for_each_file_the_most_shared_first, set_up, tear_down)
 {
     struct world *world = *state;
     for (int32_t pid = PID; pid < PID + 5; pid++) {
@@ -180,7 +178,7 @@ static void prefetch_asks_once_for_each_file_the_most_shared_first(void **state)
     assert_int_equal(world->cache.requests[before].urgency, MODULE_WANTED);
 }
 
-static void a_refused_prefetch_is_asked_for_by_the_first_frame(void **state)
+TEST_WITH(a_refused_prefetch_is_asked_for_by_the_first_frame, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -193,7 +191,7 @@ static void a_refused_prefetch_is_asked_for_by_the_first_frame(void **state)
     assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
 }
 
-static void each_sample_sees_what_was_mapped_at_its_time(void **state)
+TEST_WITH(each_sample_sees_what_was_mapped_at_its_time, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -216,7 +214,7 @@ static void each_sample_sees_what_was_mapped_at_its_time(void **state)
     assert_int_equal(find(world, LEAF, 250), UNWIND_CODE_NO_RULE);
 }
 
-static void a_file_that_goes_while_it_is_waited_for_leaves_nothing(void **state)
+TEST_WITH(a_file_that_goes_while_it_is_waited_for_leaves_nothing, set_up, tear_down)
 {
     struct world *world = *state;
     map_file(world, PID, START, 1, 10);
@@ -233,11 +231,11 @@ static void a_file_that_goes_while_it_is_waited_for_leaves_nothing(void **state)
     assert_int_equal(world->cache.held_count, 1);
 }
 
-static void names_of_the_kernel_are_never_asked_for(void **state)
+TEST_WITH(names_of_the_kernel_are_never_asked_for, set_up, tear_down)
 {
     struct world *world = *state;
     static const char *const paths[] = {"", "[heap]", "//anon", "[vsyscall]"};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         const struct mapping_description description = {
             .start = START, .end = START + 0x1000, .path = paths[i]};
         process_table_mmap(world->processes, PID, &description, 10 + i);
@@ -284,7 +282,7 @@ static void ask_for_all(struct world *world)
     assert_int_equal(world->cache.requests[1].urgency, MODULE_WANTED);
 }
 
-static void the_rows_from_instructions_are_asked_for_where_no_own_one_covers(void **state)
+TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_up, tear_down)
 {
     struct world *world = *state;
     struct cfi_table all = {0};
@@ -305,7 +303,7 @@ static void the_rows_from_instructions_are_asked_for_where_no_own_one_covers(voi
     free(bytes);
 }
 
-static void a_file_without_rows_from_instructions_keeps_its_own(void **state)
+TEST_WITH(a_file_without_rows_from_instructions_keeps_its_own, set_up, tear_down)
 {
     struct world *world = *state;
     ask_for_all(world);
@@ -316,7 +314,7 @@ static void a_file_without_rows_from_instructions_keeps_its_own(void **state)
     assert_int_equal(world->cache.request_count, 2);
 }
 
-static void refused_rows_from_instructions_are_asked_for_again(void **state)
+TEST_WITH(refused_rows_from_instructions_are_asked_for_again, set_up, tear_down)
 {
     struct world *world = *state;
     ask_for_all(world);
@@ -328,7 +326,7 @@ static void refused_rows_from_instructions_are_asked_for_again(void **state)
     assert_int_equal(world->cache.requests[2].table, MODULE_CODE);
 }
 
-static void nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code(void **state)
+TEST_WITH(nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code, set_up, tear_down)
 {
     struct world *world = *state;
     world->cache.has_code = true;
@@ -349,7 +347,7 @@ static void nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code(vo
 }
 
 /* A stack may have each frame in a file of its own; and each request costs a look into /proc. */
-static void asks_for_a_few_files_in_a_round_and_for_the_others_later(void **state)
+TEST_WITH(asks_for_a_few_files_in_a_round_and_for_the_others_later, set_up, tear_down)
 {
     struct world *world = *state;
     for (uint64_t i = 0; i < 200; i++) {
@@ -364,27 +362,4 @@ static void asks_for_a_few_files_in_a_round_and_for_the_others_later(void **stat
         assert_int_equal(world->cache.request_count, asked < 200 ? asked : 200);
         assert_false(code_map_poll(world->map));
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_rule_comes_with_its_table_and_is_remembered),
-        TEST(what_is_settled_early_is_counted_and_not_remembered),
-        TEST(a_file_that_failed_is_not_asked_for_again),
-        TEST(what_was_refused_is_asked_for_again_a_second_later),
-        TEST(prefetch_asks_once_for_each_file_the_most_shared_first),
-        TEST(a_refused_prefetch_is_asked_for_by_the_first_frame),
-        TEST(each_sample_sees_what_was_mapped_at_its_time),
-        TEST(a_file_that_goes_while_it_is_waited_for_leaves_nothing),
-        TEST(names_of_the_kernel_are_never_asked_for),
-        TEST(the_rows_from_instructions_are_asked_for_where_no_own_one_covers),
-        TEST(a_file_without_rows_from_instructions_keeps_its_own),
-        TEST(refused_rows_from_instructions_are_asked_for_again),
-        TEST(nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code),
-        TEST(asks_for_a_few_files_in_a_round_and_for_the_others_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,14 +17,11 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define LIBRARIES    "/usr/lib/x86_64-linux-gnu/"
 #define SHOWN_MAX    5
@@ -159,23 +156,14 @@ static void check(const struct subject *subject)
     elf_file_done(&file);
 }
 
-static void agrees_with_what_compilers_say(void **state)
+TEST(agrees_with_what_compilers_say)
 {
-    (void)state;
     static const struct subject subjects[] = {
         {"/usr/bin/bash", 0, true, 80},       {LIBRARIES "ld-linux-x86-64.so.2", 0, true, 70},
         {LIBRARIES "libm.so.6", 0, true, 90}, {LIBRARIES "libelf.so.1", 0, true, 80},
         {LIBRARIES "libc.so.6", 1, true, 85}, {LIBRARIES "libcrypto.so.3", 1, false, 80},
     };
-    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    for (size_t i = 0; i < COUNT_OF(subjects); i++) {
         check(&subjects[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_what_compilers_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,9 @@
 #include "code_rows.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
  * LOST, or below the CFA). */
@@ -238,7 +235,7 @@ static void check_kept(const char *name, uint64_t at, int32_t wanted, uint8_t sa
     }
 }
 
-static void knows_each_instruction(void **state)
+TEST_WITH(knows_each_instruction, make_world, free_world)
 {
     const struct world *world = *state;
     size_t count = (size_t)(marks_end - marks) / sizeof(struct mark);
@@ -265,7 +262,7 @@ static void knows_each_instruction(void **state)
     }
 }
 
-static void knows_a_signal_trampoline(void **state)
+TEST_WITH(knows_a_signal_trampoline, make_world, free_world)
 {
     const struct world *world = *state;
     uint64_t start = (uint64_t)(&trampoline - &__executable_start);
@@ -290,7 +287,7 @@ static uint32_t kept_at(const struct world *world, const char *code)
     return rule->kept;
 }
 
-static void knows_which_registers_callees_keep(void **state)
+TEST_WITH(knows_which_registers_callees_keep, make_world, free_world)
 {
     const struct world *world = *state;
     const uint32_t ax = 1U << ARCH_DWARF_AX;
@@ -305,14 +302,4 @@ static void knows_which_registers_callees_keep(void **state)
     assert_int_equal(kept_at(world, &changes_late), 0);
     assert_int_equal(kept_at(world, &calls), 0);
     assert_int_equal(kept_at(world, &goes_anywhere), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_which_registers_callees_keep),
-        cmocka_unit_test(knows_each_instruction),
-        cmocka_unit_test(knows_a_signal_trampoline),
-    };
-    return cmocka_run_group_tests(tests, make_world, free_world);
 }

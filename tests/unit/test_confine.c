@@ -5,18 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static int file_fd = -1;
 
@@ -55,16 +51,15 @@ static bool sends(void)
     return syscall(SYS_sendto, 0, "", 0, 0, NULL, 0) >= 0;
 }
 
-static void filter_is_what_its_rules_say(void **state)
+TEST(filter_is_what_its_rules_say)
 {
-    (void)state;
     static const int refused[] = {SYS_openat, SYS_open};
     const struct confine_rules plain = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     const struct confine_rules with_files = {
         .uid = (uid_t)-1,
         .gid = (gid_t)-1,
         .refused = refused,
-        .refused_count = sizeof refused / sizeof *refused,
+        .refused_count = COUNT_OF(refused),
         .may_map_files = true,
     };
     const struct {
@@ -84,7 +79,7 @@ static void filter_is_what_its_rules_say(void **state)
     };
     file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_true(file_fd >= 0);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         pid_t pid = fork();
         if (pid == 0) {
             (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -102,12 +97,4 @@ static void filter_is_what_its_rules_say(void **state)
         }
     }
     (void)close(file_fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filter_is_what_its_rules_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

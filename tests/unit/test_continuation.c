@@ -3,18 +3,13 @@
 /*
  * What the client makes of partials and completions, in whatever order and however many they come.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "app_recording.h"
 
-static void gives_every_part_the_stack_of_its_completion(void **state)
+TEST(gives_every_part_the_stack_of_its_completion)
 {
-    (void)state;
     const uint64_t id = UINT64_C(3) << 48 | 9;
     const struct fxt_sample samples[] = {
         partial(10, id),
@@ -24,7 +19,7 @@ static void gives_every_part_the_stack_of_its_completion(void **state)
         partial(12, id + 1),
     };
     struct recording *recording = app_recording();
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         fxt_write_sample(&recording->writer, &samples[i]);
     }
     struct profile *profile = load_recording(recording);
@@ -44,9 +39,8 @@ static void gives_every_part_the_stack_of_its_completion(void **state)
     (void)profile_free(profile);
 }
 
-static void keeps_what_a_part_says_itself(void **state)
+TEST(keeps_what_a_part_says_itself)
 {
-    (void)state;
     const uint64_t kernel_stack[] = {0xffffffff81000001};
     struct fxt_sample part = partial(10, 1);
     struct fxt_sample rest = completion(1, ADDRESSES(0x10020));
@@ -77,9 +71,8 @@ static void keeps_what_a_part_says_itself(void **state)
 }
 
 /* Of two that share the rest of their stack, one was in the kernel: only it says so. */
-static void in_the_kernel_is_said_of_one_part_or_of_all(void **state)
+TEST(in_the_kernel_is_said_of_one_part_or_of_all)
 {
-    (void)state;
     struct recording *recording = app_recording();
     struct fxt_sample part = partial(10, 1);
     struct fxt_sample rest = completion(1, NULL, 0);
@@ -96,9 +89,8 @@ static void in_the_kernel_is_said_of_one_part_or_of_all(void **state)
     assert_folded(recording, "app;[kernel] 3\napp;[unknown] 1\n");
 }
 
-static void a_part_that_tells_its_quality_keeps_it(void **state)
+TEST(a_part_that_tells_its_quality_keeps_it)
 {
-    (void)state;
     struct recording *recording = app_recording();
     struct fxt_sample part = partial(10, 1);
     struct fxt_sample rest = completion(1, ADDRESSES(0x10008));
@@ -117,12 +109,11 @@ static void a_part_that_tells_its_quality_keeps_it(void **state)
 
 /* However long what many parts share: each of them costs no more than PROFILE_MERGED_MAX entries.
  */
-static void what_parts_share_is_cut_where_it_would_blow_up(void **state)
+TEST(what_parts_share_is_cut_where_it_would_blow_up)
 {
     static uint64_t stack[PROFILE_MERGED_MAX + 1];
     const size_t shared[] = {PROFILE_MERGED_MAX - 1, PROFILE_MERGED_MAX, PROFILE_MERGED_MAX + 1};
     struct recording *recording = app_recording();
-    (void)state;
     for (uint64_t i = 0; i < 3; i++) {
         const struct fxt_sample rest = completion(i, stack, shared[i]);
         struct fxt_sample part = partial(10, i);
@@ -144,9 +135,8 @@ static void what_parts_share_is_cut_where_it_would_blow_up(void **state)
 }
 
 /* One stack of returns, with which the stacks of three times and two processes go on. */
-static void what_parts_share_is_named_for_each_time_and_process(void **state)
+TEST(what_parts_share_is_named_for_each_time_and_process)
 {
-    (void)state;
     static const struct {
         uint64_t time_ns;
         uint64_t pid;
@@ -158,7 +148,7 @@ static void what_parts_share_is_named_for_each_time_and_process(void **state)
     add_name(recording, 8, 0, 0, "other");
     add_module(recording, 8, 1, "/bin/other", 0);
     add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0);
-    for (uint64_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (uint64_t i = 0; i < COUNT_OF(parts); i++) {
         const struct fxt_sample rest = completion(i, ADDRESSES(0x10008));
         struct fxt_sample part = partial(parts[i].time_ns, i);
         part.pid = parts[i].pid;
@@ -172,9 +162,8 @@ static void what_parts_share_is_named_for_each_time_and_process(void **state)
                              "other;other+0x8;other+0x20 1\n");
 }
 
-static void counts_parts_and_completions_without_the_other(void **state)
+TEST(counts_parts_and_completions_without_the_other)
 {
-    (void)state;
     const struct fxt_sample samples[] = {
         partial(10, 1),
         completion(2, ADDRESSES(0x1)),
@@ -183,7 +172,7 @@ static void counts_parts_and_completions_without_the_other(void **state)
         completion(3, ADDRESSES(0x2)), /* the second one completes nothing */
     };
     struct recording *recording = app_recording();
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
         fxt_write_sample(&recording->writer, &samples[i]);
     }
     struct profile *profile = load_recording(recording);
@@ -196,9 +185,8 @@ static void counts_parts_and_completions_without_the_other(void **state)
 }
 
 /* Only who has read it all knows it, so the books are told. */
-static void the_books_tell_what_came_without_the_other(void **state)
+TEST(the_books_tell_what_came_without_the_other)
 {
-    (void)state;
     struct recording *recording = app_recording();
     struct fxt_sample first = partial(10, 1);
     struct fxt_sample second = completion(2, ADDRESSES(0x1));
@@ -210,19 +198,4 @@ static void the_books_tell_what_came_without_the_other(void **state)
     assert_string_equal(profile->books_json,
                         "{\"a\":7,\"orphan_partials\":3,\"orphan_completions\":1}");
     (void)profile_free(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_every_part_the_stack_of_its_completion),
-        cmocka_unit_test(keeps_what_a_part_says_itself),
-        cmocka_unit_test(in_the_kernel_is_said_of_one_part_or_of_all),
-        cmocka_unit_test(a_part_that_tells_its_quality_keeps_it),
-        cmocka_unit_test(what_parts_share_is_cut_where_it_would_blow_up),
-        cmocka_unit_test(what_parts_share_is_named_for_each_time_and_process),
-        cmocka_unit_test(counts_parts_and_completions_without_the_other),
-        cmocka_unit_test(the_books_tell_what_came_without_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,10 +90,9 @@ static const struct form forms[] = {
     {"a length that does not fit", BYTES(PLAIN_CIE, 21, 0, 0, 0, 0, 0, 0, 0, FUNCTION), "none"},
 };
 
-static void reads_every_form_of_entry(void **state)
+TEST(reads_every_form_of_entry)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
         char words[CFI_WORDS_BYTES];
         const struct eh_frame_file file = {
             .machine = EM_X86_64,
@@ -109,9 +108,8 @@ static void reads_every_form_of_entry(void **state)
 }
 
 /* The other describes two functions, of which the first is known from .eh_frame. */
-static void has_less_weight_than_eh_frame(void **state)
+TEST(has_less_weight_than_eh_frame)
 {
-    (void)state;
     static const uint8_t eh_frame[] = {14, 0,    0, 0,  0, 0, 0, 0,  1, 0, ALIGNMENT, 0x0c,    7,
                                        24, 0x90, 1, 20, 0, 0, 0, 22, 0, 0, 0,         FUNCTION};
     static const uint8_t debug_frame[] = {PLAIN_CIE, 20, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0x10, 0,
@@ -238,10 +236,9 @@ static size_t pack(const struct packing *packing, uint8_t **ret)
     return packing->missing_bytes < size_bytes ? size_bytes - packing->missing_bytes : 8;
 }
 
-static void unpacks_what_it_has_room_for(void **state)
+TEST(unpacks_what_it_has_room_for)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof packings / sizeof packings[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(packings); i++) {
         const struct packing *packing = &packings[i];
         cleanup_(freep) uint8_t *packed = NULL;
         size_t packed_bytes = packing->is_compressed ? pack(packing, &packed) : 0;
@@ -257,14 +254,4 @@ static void unpacks_what_it_has_room_for(void **state)
         describe(&file, CODE_START, words);
         assert_string_equal(words, packing->is_read ? ENTRY : "none");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_form_of_entry),
-        cmocka_unit_test(has_less_weight_than_eh_frame),
-        cmocka_unit_test(unpacks_what_it_has_room_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

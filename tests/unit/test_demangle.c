@@ -3,18 +3,14 @@
 /* Names as compilers write them, and ones that nobody wrote but to do harm. */
 #include "demangle.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
-static void reads_what_compilers_write(void **state)
+TEST(reads_what_compilers_write)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *readable; /* NULL: it is what it is */
@@ -43,7 +39,7 @@ static void reads_what_compilers_write(void **state)
         {"read@plt", NULL},
     };
     struct demangler demangler = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char readable[DEMANGLED_BYTES_MAX] = "untouched";
         bool is_mangled = demangle_name(&demangler, cases[i].name, readable);
         if (is_mangled != (cases[i].readable != NULL)) {
@@ -53,9 +49,8 @@ static void reads_what_compilers_write(void **state)
     }
 }
 
-static void writes_valid_utf8_whatever_comes(void **state)
+TEST(writes_valid_utf8_whatever_comes)
 {
-    (void)state;
     struct demangler demangler = {0};
     char readable[DEMANGLED_BYTES_MAX];
     assert_true(demangle_name(&demangler,
@@ -78,9 +73,8 @@ static void write_bomb(char *name, size_t room, int depth)
     (void)snprintf(name + used, room - (size_t)used, "Evv");
 }
 
-static void gives_up_names_that_explode(void **state)
+TEST(gives_up_names_that_explode)
 {
-    (void)state;
     struct demangler demangler = {0};
     char readable[DEMANGLED_BYTES_MAX] = "untouched";
     char name[1024];
@@ -97,16 +91,15 @@ static void gives_up_names_that_explode(void **state)
     assert_false(demangle_name(&demangler, "_Z1fv", readable)); /* it has had its share */
 }
 
-static void survives_what_is_deep_or_long(void **state)
+TEST(survives_what_is_deep_or_long)
 {
-    (void)state;
     static const char *const pieces[] = {"P", "N1a", "I", "F", "TB_", "R", "S_", "DpT_", "X", "L"};
     static const char *const heads[] = {"_Z1f", "_ZN", "_R", "_RINvC1a1b"};
     struct demangler demangler = {0};
     char name[8192];
     char readable[DEMANGLED_BYTES_MAX];
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        for (size_t j = 0; j < sizeof heads / sizeof *heads; j++) {
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+        for (size_t j = 0; j < COUNT_OF(heads); j++) {
             for (size_t length = 16; length < sizeof name; length *= 2) {
                 size_t used = (size_t)snprintf(name, sizeof name, "%s", heads[j]);
                 while (used + strlen(pieces[i]) < length) {
@@ -116,15 +109,4 @@ static void survives_what_is_deep_or_long(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_compilers_write),
-        cmocka_unit_test(writes_valid_utf8_whatever_comes),
-        cmocka_unit_test(gives_up_names_that_explode),
-        cmocka_unit_test(survives_what_is_deep_or_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define SENT_MAX ((size_t)8)
 
@@ -48,9 +45,8 @@ static void send_many(int socket_fd, size_t count)
     assert_int_equal(sendmsg(socket_fd, &message, 0), 1);
 }
 
-static void as_many_come_as_there_is_room_for(void **state)
+TEST(as_many_come_as_there_is_room_for)
 {
-    (void)state;
     int sockets[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
     const int first = next_fd();
@@ -73,9 +69,8 @@ static void as_many_come_as_there_is_room_for(void **state)
     (void)close(sockets[1]);
 }
 
-static void what_is_sent_is_what_comes(void **state)
+TEST(what_is_sent_is_what_comes)
 {
-    (void)state;
     int sockets[2];
     int fds[DESCRIPTORS_MAX];
     size_t fd_count = 1;
@@ -95,13 +90,4 @@ static void what_is_sent_is_what_comes(void **state)
     assert_int_equal(descriptors_receive(sockets[1], text, sizeof text, 0, fds, &fd_count), 0);
     assert_int_equal(descriptors_send(sockets[1], "x", 1, NULL, 0, 0), -EPIPE);
     (void)close(sockets[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_come_as_there_is_room_for),
-        cmocka_unit_test(what_is_sent_is_what_comes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

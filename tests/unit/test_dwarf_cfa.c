@@ -10,13 +10,10 @@
 #include "cfi_words.h"
 #include "cleanup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define START       UINT64_C(0x1000)
 #define END         UINT64_C(0x1100)
@@ -199,11 +196,10 @@ static void expect_rows(const struct story *story, const struct cfi_table *table
     }
 }
 
-static void runs_every_instruction(void **state)
+TEST(runs_every_instruction)
 {
-    (void)state;
     const struct dwarf_cie cie = make_cie(common, sizeof common);
-    for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(stories); i++) {
         struct cfi_table table;
         cleanup_(freep) void *bytes =
             run(&cie, stories[i].program, stories[i].program_bytes, &table);
@@ -213,11 +209,10 @@ static void runs_every_instruction(void **state)
     }
 }
 
-static void covers_all_of_a_function_wherever_its_program_breaks_off(void **state)
+TEST(covers_all_of_a_function_wherever_its_program_breaks_off)
 {
-    (void)state;
     const struct dwarf_cie cie = make_cie(common, sizeof common);
-    for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(stories); i++) {
         for (size_t size = 0; size <= stories[i].program_bytes; size++) {
             uint8_t *program = malloc(size + 1);
             assert_non_null(program);
@@ -231,9 +226,8 @@ static void covers_all_of_a_function_wherever_its_program_breaks_off(void **stat
     }
 }
 
-static void bounds_what_is_remembered(void **state)
+TEST(bounds_what_is_remembered)
 {
-    (void)state;
     const struct dwarf_cie cie = make_cie(common, sizeof common);
     static uint8_t bomb[100000];
     memset(bomb, 0x0a, sizeof bomb);
@@ -244,9 +238,8 @@ static void bounds_what_is_remembered(void **state)
     assert_int_equal(cfi_table_find(&table, START + 8)->kind, CFI_UNSUPPORTED);
 }
 
-static void refuses_a_cie_whose_program_is_not_one(void **state)
+TEST(refuses_a_cie_whose_program_is_not_one)
 {
-    (void)state;
     static const struct story broken[] = {
         {"an advance", BYTES(0x0c, 7, 8, 0x41), {{0, NULL}}},
         {"a location", BYTES(0x01, 0, 0, 0, 0, 0, 0, 0, 0), {{0, NULL}}},
@@ -254,7 +247,7 @@ static void refuses_a_cie_whose_program_is_not_one(void **state)
         {"a state restored", BYTES(0x0b), {{0, NULL}}},
         {"an end", BYTES(0x0c, 7), {{0, NULL}}},
     };
-    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(broken); i++) {
         const struct dwarf_cie cie = make_cie(broken[i].program, broken[i].program_bytes);
         if (cie.is_supported) {
             fail_msg("%s is accepted", broken[i].what);
@@ -265,9 +258,8 @@ static void refuses_a_cie_whose_program_is_not_one(void **state)
     }
 }
 
-static void says_of_signal_frames_that_they_are(void **state)
+TEST(says_of_signal_frames_that_they_are)
 {
-    (void)state;
     struct dwarf_cie cie = {.code_align = 1, .data_align = -8, .is_signal_frame = true};
     cie.is_supported = dwarf_cfa_begin(&cie, cursor_over(common, sizeof common)) == 0;
     struct cfi_table table;
@@ -276,9 +268,8 @@ static void says_of_signal_frames_that_they_are(void **state)
     assert_string_equal(cfi_words(cfi_table_find(&table, START), words), ENTRY " signal");
 }
 
-static void says_nothing_without_a_cfa(void **state)
+TEST(says_nothing_without_a_cfa)
 {
-    (void)state;
     const struct dwarf_cie cie = make_cie(NULL, 0);
     struct cfi_table table;
     assert_true(cie.is_supported);
@@ -287,9 +278,8 @@ static void says_nothing_without_a_cfa(void **state)
 }
 
 /* Units of 2^63 bytes, and a million advances that change nothing. */
-static void survives_alignments_and_advances_of_any_size(void **state)
+TEST(survives_alignments_and_advances_of_any_size)
 {
-    (void)state;
     struct dwarf_cie cie = make_cie(common, sizeof common);
     struct cfi_table table;
     cie.code_align = UINT64_MAX / 2;
@@ -318,9 +308,8 @@ static bool is_resumer(const struct dwarf_cie *cie, const uint8_t *program, size
     return is_found;
 }
 
-static void notes_what_saves_the_registers_of_results(void **state)
+TEST(notes_what_saves_the_registers_of_results)
 {
-    (void)state;
     static const uint8_t both[] = {0x41, 0x80, 9, 0x81, 8};
     static const uint8_t one[] = {0x41, 0x80, 9, 0x80, 8};
     struct dwarf_cie cie = make_cie(common, sizeof common);
@@ -329,19 +318,4 @@ static void notes_what_saves_the_registers_of_results(void **state)
     /* What a signal interrupted has all of them saved. */
     cie.initial.signal_frame = 1;
     assert_false(is_resumer(&cie, both, sizeof both));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_every_instruction),
-        cmocka_unit_test(covers_all_of_a_function_wherever_its_program_breaks_off),
-        cmocka_unit_test(bounds_what_is_remembered),
-        cmocka_unit_test(notes_what_saves_the_registers_of_results),
-        cmocka_unit_test(refuses_a_cie_whose_program_is_not_one),
-        cmocka_unit_test(says_of_signal_frames_that_they_are),
-        cmocka_unit_test(says_nothing_without_a_cfa),
-        cmocka_unit_test(survives_alignments_and_advances_of_any_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
 /* The values of DWARF 5, 7.6, and of the pointer encodings in the Linux Standard Base, 10.5. */
 #include "dwarf_cursor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define ADDRESS      UINT64_C(0x1003)
 #define DATA_ADDRESS UINT64_C(0x9000)
@@ -59,9 +56,8 @@ static void expect_numbers(const struct number *numbers, size_t count,
     }
 }
 
-static void reads_numbers_of_seven_bit_groups(void **state)
+TEST(reads_numbers_of_seven_bit_groups)
 {
-    (void)state;
     static const struct number unsigned_ones[] = {
         {BYTES(0x02), true, 2},
         {BYTES(0x7f), true, 127},
@@ -86,13 +82,12 @@ static void reads_numbers_of_seven_bit_groups(void **state)
         {BYTES(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01), false, 0},
         {BYTES(0xff), false, 0},
     };
-    expect_numbers(unsigned_ones, sizeof unsigned_ones / sizeof unsigned_ones[0], dwarf_read_uleb);
-    expect_numbers(signed_ones, sizeof signed_ones / sizeof signed_ones[0], read_sleb);
+    expect_numbers(unsigned_ones, COUNT_OF(unsigned_ones), dwarf_read_uleb);
+    expect_numbers(signed_ones, COUNT_OF(signed_ones), read_sleb);
 }
 
-static void reads_pointers_of_every_encoding(void **state)
+TEST(reads_pointers_of_every_encoding)
 {
-    (void)state;
     static const struct {
         uint8_t encoding;
         struct number pointer;
@@ -120,7 +115,7 @@ static void reads_pointers_of_every_encoding(void **state)
         {0x9b, {BYTES(1, 0, 0, 0), false, 0}},
         {0xff, {BYTES(1, 0, 0, 0, 0, 0, 0, 0), false, 0}},
     };
-    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(pointers); i++) {
         const struct number *number = &pointers[i].pointer;
         struct dwarf_cursor cursor = copy(number->bytes, number->size_bytes);
         const uint8_t *begin = cursor.bytes;
@@ -135,18 +130,16 @@ static void reads_pointers_of_every_encoding(void **state)
     }
 }
 
-static void refuses_pointers_to_data_that_nobody_knows(void **state)
+TEST(refuses_pointers_to_data_that_nobody_knows)
 {
-    (void)state;
     static const uint8_t bytes[4] = {0};
     struct dwarf_cursor cursor = {.bytes = bytes, .left = sizeof bytes};
     uint64_t value = 0;
     assert_false(dwarf_read_pointer(&cursor, 0x3b, 0, &value));
 }
 
-static void stays_where_a_string_or_block_does_not_end(void **state)
+TEST(stays_where_a_string_or_block_does_not_end)
 {
-    (void)state;
     static const uint8_t bytes[] = {'z', 'R', 0, 'x'};
     struct dwarf_cursor cursor = {.bytes = bytes, .left = sizeof bytes};
     struct dwarf_cursor block;
@@ -160,15 +153,4 @@ static void stays_where_a_string_or_block_does_not_end(void **state)
     assert_true(dwarf_read_block(&cursor, 1, &block));
     assert_int_equal(block.bytes[0], 'x');
     assert_false(dwarf_read_u8(&cursor, (uint8_t[1]){0}));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_numbers_of_seven_bit_groups),
-        cmocka_unit_test(reads_pointers_of_every_encoding),
-        cmocka_unit_test(refuses_pointers_to_data_that_nobody_knows),
-        cmocka_unit_test(stays_where_a_string_or_block_does_not_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

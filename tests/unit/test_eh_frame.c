@@ -11,9 +11,6 @@
 #include "eh_frame_file.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -238,10 +235,9 @@ static const struct form forms[] = {
      BYTES(AT_START, SIZE_16, 99), "none"},
 };
 
-static void reads_every_form_of_cie(void **state)
+TEST(reads_every_form_of_cie)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
         struct section section = make_section();
         put_cie(&section, forms[i].cie, forms[i].cie_bytes);
         put_fde(&section, forms[i].fde, forms[i].fde_bytes);
@@ -256,9 +252,8 @@ static void reads_every_form_of_cie(void **state)
     }
 }
 
-static void finds_frames_without_section_headers(void **state)
+TEST(finds_frames_without_section_headers)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     put(&section, (uint8_t[4]){0}, 4);
@@ -278,9 +273,8 @@ static void finds_frames_without_section_headers(void **state)
     free(section.bytes);
 }
 
-static void has_no_rows_for_other_machines(void **state)
+TEST(has_no_rows_for_other_machines)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     struct outcome outcome = read_file(&(struct eh_frame_file){
@@ -295,9 +289,8 @@ static void has_no_rows_for_other_machines(void **state)
     free(section.bytes);
 }
 
-static void refuses_what_is_no_program(void **state)
+TEST(refuses_what_is_no_program)
 {
-    (void)state;
     struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = memfd_create("nothing", MFD_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), -EBADMSG);
@@ -305,9 +298,8 @@ static void refuses_what_is_no_program(void **state)
     assert_int_equal(read_fd(fd, &outcome), -EBADMSG);
 }
 
-static void loses_only_the_function_that_is_broken(void **state)
+TEST(loses_only_the_function_that_is_broken)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     uint32_t end = (uint32_t)section.size_bytes;
@@ -328,16 +320,15 @@ static void loses_only_the_function_that_is_broken(void **state)
     free(outcome.bytes);
 }
 
-static void stops_at_a_length_that_does_not_fit(void **state)
+TEST(stops_at_a_length_that_does_not_fit)
 {
-    (void)state;
     static const uint8_t lengths[][12] = {
         {0xff, 0xff, 0xff, 0x7f},
         {0xfe, 0xff, 0xff, 0xff},
         {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
         {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0},
     };
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         struct section section = begin_section();
         put_function(&section, CODE_START, 16, 16);
         put(&section, lengths[i], sizeof lengths[i]);
@@ -349,9 +340,8 @@ static void stops_at_a_length_that_does_not_fit(void **state)
     }
 }
 
-static void reads_entries_with_long_lengths(void **state)
+TEST(reads_entries_with_long_lengths)
 {
-    (void)state;
     struct section section = begin_section();
     uint8_t entry[12 + 4 + 17] = {0xff, 0xff, 0xff, 0xff, 4 + 17};
     uint32_t id = (uint32_t)section.size_bytes + 12;
@@ -363,9 +353,8 @@ static void reads_entries_with_long_lengths(void **state)
     free(outcome.bytes);
 }
 
-static void keeps_to_code(void **state)
+TEST(keeps_to_code)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START - 16, 32, 16);
     put_function(&section, CODE_END, 16, 16);
@@ -381,9 +370,8 @@ static void keeps_to_code(void **state)
 }
 
 /* A function for each byte, and every second one reaches over thousands that come later. */
-static void bounds_functions_that_cover_each_other(void **state)
+TEST(bounds_functions_that_cover_each_other)
 {
-    (void)state;
     struct section section = begin_section();
     for (uint64_t i = 0; i < 16000; i++) {
         put_function(&section, CODE_START + i, i % 2 == 0 ? 1 : 5000, (uint8_t)(8 + 8 * (i % 7)));
@@ -398,9 +386,8 @@ static void bounds_functions_that_cover_each_other(void **state)
     free(outcome.bytes);
 }
 
-static void survives_files_of_every_length(void **state)
+TEST(survives_files_of_every_length)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     for (int has_no_sections = 0; has_no_sections < 2; has_no_sections++) {
@@ -422,13 +409,12 @@ static void survives_files_of_every_length(void **state)
     free(section.bytes);
 }
 
-static void ignores_a_section_that_the_file_does_not_hold(void **state)
+TEST(ignores_a_section_that_the_file_does_not_hold)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     static const uint64_t claims[] = {UINT64_MAX, UINT64_C(1) << 40, 4096};
-    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(claims); i++) {
         /* What the other header finds is right all the same. */
         struct outcome outcome = read_file(&(struct eh_frame_file){
             .eh_frame = section.bytes,
@@ -442,9 +428,8 @@ static void ignores_a_section_that_the_file_does_not_hold(void **state)
     free(section.bytes);
 }
 
-static void knows_roots_by_their_names(void **state)
+TEST(knows_roots_by_their_names)
 {
-    (void)state;
     struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), 0);
@@ -456,9 +441,8 @@ static void knows_roots_by_their_names(void **state)
     free(outcome.bytes);
 }
 
-static void keeps_to_certain_roots_against_call_frames(void **state)
+TEST(keeps_to_certain_roots_against_call_frames)
 {
-    (void)state;
     struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), 0);
@@ -472,9 +456,8 @@ static void keeps_to_certain_roots_against_call_frames(void **state)
     free(outcome.bytes);
 }
 
-static void knows_switches_by_their_names(void **state)
+TEST(knows_switches_by_their_names)
 {
-    (void)state;
     struct outcome outcome = {.bytes = NULL};
     cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), 0);
@@ -488,7 +471,7 @@ static void knows_switches_by_their_names(void **state)
     };
     uint64_t start = (uint64_t)(&test_switch - &__executable_start);
     uint64_t behind = (uint64_t)(&test_behind - &__executable_start);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char words[CFI_WORDS_BYTES];
         const struct cfi_rule *rule = cfi_table_find(&outcome.table, start + cases[i].offset);
         assert_string_equal(cfi_words(rule, words), cases[i].words);
@@ -497,9 +480,8 @@ static void knows_switches_by_their_names(void **state)
     free(outcome.bytes);
 }
 
-static void ends_stacks_at_the_entry_of_a_program(void **state)
+TEST(ends_stacks_at_the_entry_of_a_program)
 {
-    (void)state;
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     put_function(&section, CODE_START + 0x140, 16, 24);
@@ -518,7 +500,7 @@ static void ends_stacks_at_the_entry_of_a_program(void **state)
         {CODE_END, CODE_END - 1, CFI_NONE},
         {0, 0, CFI_NONE},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct outcome outcome = read_file(&(struct eh_frame_file){
             .eh_frame = section.bytes,
             .eh_frame_bytes = section.size_bytes,
@@ -529,26 +511,4 @@ static void ends_stacks_at_the_entry_of_a_program(void **state)
         free(outcome.bytes);
     }
     free(section.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_form_of_cie),
-        cmocka_unit_test(finds_frames_without_section_headers),
-        cmocka_unit_test(has_no_rows_for_other_machines),
-        cmocka_unit_test(refuses_what_is_no_program),
-        cmocka_unit_test(loses_only_the_function_that_is_broken),
-        cmocka_unit_test(stops_at_a_length_that_does_not_fit),
-        cmocka_unit_test(reads_entries_with_long_lengths),
-        cmocka_unit_test(keeps_to_code),
-        cmocka_unit_test(bounds_functions_that_cover_each_other),
-        cmocka_unit_test(survives_files_of_every_length),
-        cmocka_unit_test(ignores_a_section_that_the_file_does_not_hold),
-        cmocka_unit_test(knows_roots_by_their_names),
-        cmocka_unit_test(keeps_to_certain_roots_against_call_frames),
-        cmocka_unit_test(knows_switches_by_their_names),
-        cmocka_unit_test(ends_stacks_at_the_entry_of_a_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static const struct go_table_function functions[] = {
     {0x180, "main.main", 0},
 };
 
-#define COUNT (sizeof functions / sizeof functions[0])
+#define COUNT COUNT_OF(functions)
 #define END   UINT64_C(0x200)
 
 /* A file in the making. */
@@ -105,9 +105,8 @@ static bool is_read(const struct program *program)
     return found[0] != '\0';
 }
 
-static void finds_the_table_where_linkers_put_it(void **state)
+TEST(finds_the_table_where_linkers_put_it)
 {
-    (void)state;
     static const struct {
         const char *section, *other;
         size_t at;
@@ -121,7 +120,7 @@ static void finds_the_table_where_linkers_put_it(void **state)
         {".data.rel.ro", ".none", LEAD_BYTES, false},             /* not a program of Go's */
         {".rodata", ".go.buildinfo", 0, false},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(freep) struct program *program = make_program(cases[i].section);
         program->image.sections[4].name = cases[i].other;
         put_table(program, GO_1_18, text_of(program), cases[i].at);
@@ -129,9 +128,8 @@ static void finds_the_table_where_linkers_put_it(void **state)
     }
 }
 
-static void leaves_a_program_with_symbols_to_them(void **state)
+TEST(leaves_a_program_with_symbols_to_them)
 {
-    (void)state;
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     put_table(program, GO_1_20, text_of(program), 0);
     assert_true(is_read(program));
@@ -152,9 +150,8 @@ static void relocate(struct program *program, size_t number, size_t at)
     };
 }
 
-static void applies_the_relocations_of_the_table(void **state)
+TEST(applies_the_relocations_of_the_table)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         cleanup_(freep) struct program *program = make_program(".data.rel.ro");
         size_t number = 0;
@@ -185,9 +182,8 @@ static void applies_the_relocations_of_the_table(void **state)
     }
 }
 
-static void asks_the_module_for_the_text_of_a_table_that_has_none(void **state)
+TEST(asks_the_module_for_the_text_of_a_table_that_has_none)
 {
-    (void)state;
     static const size_t words[] = {0, 20, 21, 22}; /* the table, the first, the end, the text */
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     put_table(program, GO_1_20, 0, 0);
@@ -198,7 +194,7 @@ static void asks_the_module_for_the_text_of_a_table_that_has_none(void **state)
     assert_false(is_read(program));
     program->image.sections[3].name = ".go.module";
     assert_true(is_read(program));
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
         program->module[words[i]]++;
         assert_false(is_read(program));
         program->module[words[i]]--;
@@ -208,7 +204,7 @@ static void asks_the_module_for_the_text_of_a_table_that_has_none(void **state)
     program->image.sections[3].size_bytes++;
 
     /* In a position-independent program these are relocations, too. */
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
         program->relocations[i] = (Elf64_Rela){
             .r_offset = elf_image_offset(&program->image, 4) + words[i] * 8,
             .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
@@ -261,9 +257,8 @@ static const char *name_at(const struct symbol_table *table, uint64_t address)
     return index < 0 ? "" : symbol_table_name(table, (size_t)index);
 }
 
-static void names_code_of_go_and_of_c_and_nothing_between(void **state)
+TEST(names_code_of_go_and_of_c_and_nothing_between)
 {
-    (void)state;
     Elf64_Sym symbols[2] = {{0}};
     struct symbol_table table;
     cleanup_(freep) struct program *program = make_program(".gopclntab");
@@ -281,9 +276,8 @@ static void names_code_of_go_and_of_c_and_nothing_between(void **state)
     assert_string_equal(name_at(&table, text + END + 0x60), "");
 }
 
-static void ends_a_function_before_the_padding(void **state)
+TEST(ends_a_function_before_the_padding)
 {
-    (void)state;
     uint8_t code[CODE_BYTES] = {0};
     struct symbol_table table;
     cleanup_(freep) struct program *program = make_program(".gopclntab");
@@ -302,11 +296,10 @@ static void ends_a_function_before_the_padding(void **state)
     assert_string_equal(name_at(&table, text + 0x1e0), "");
 }
 
-static void leaves_out_what_is_in_no_code(void **state)
+TEST(leaves_out_what_is_in_no_code)
 {
-    (void)state;
     static const uint64_t texts[] = {UINT64_C(0x10000000), UINT64_MAX - 0x1000};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct symbol_table table;
         cleanup_(freep) struct program *program = make_program(".gopclntab");
         put_table(program, GO_1_20, texts[i], 0);
@@ -315,9 +308,8 @@ static void leaves_out_what_is_in_no_code(void **state)
     }
 }
 
-static void knows_roots_and_changes_of_stack_by_their_names(void **state)
+TEST(knows_roots_and_changes_of_stack_by_their_names)
 {
-    (void)state;
     static const enum cfi_kind kinds[COUNT] = {
         CFI_NONE, CFI_ROOT, CFI_SWITCH, CFI_SWITCH, CFI_NONE, CFI_ROOT, CFI_NONE,
     };
@@ -337,19 +329,4 @@ static void knows_roots_and_changes_of_stack_by_their_names(void **state)
         assert_int_equal(cfi_table_find(&table, start + 0x3f)->kind, kinds[i]);
     }
     cfi_builder_free(builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_table_where_linkers_put_it),
-        cmocka_unit_test(leaves_a_program_with_symbols_to_them),
-        cmocka_unit_test(applies_the_relocations_of_the_table),
-        cmocka_unit_test(asks_the_module_for_the_text_of_a_table_that_has_none),
-        cmocka_unit_test(names_code_of_go_and_of_c_and_nothing_between),
-        cmocka_unit_test(ends_a_function_before_the_padding),
-        cmocka_unit_test(leaves_out_what_is_in_no_code),
-        cmocka_unit_test(knows_roots_and_changes_of_stack_by_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

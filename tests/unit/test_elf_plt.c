@@ -12,11 +12,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 /* The sections of the image, by number. */
 enum section {
@@ -126,9 +124,8 @@ static void fill_tables(struct tables *tables)
     memset(tables->plt_got + 8, 0x90, 8);
 }
 
-static void names_the_entries_of_every_layout(void **state)
+TEST(names_the_entries_of_every_layout)
 {
-    (void)state;
     struct tables tables;
     fill_tables(&tables);
     const struct {
@@ -149,9 +146,8 @@ static void names_the_entries_of_every_layout(void **state)
     }
 }
 
-static void names_nothing_by_relocations_that_are_broken(void **state)
+TEST(names_nothing_by_relocations_that_are_broken)
 {
-    (void)state;
     static const struct {
         enum section section;
         uint32_t type;
@@ -166,7 +162,7 @@ static void names_nothing_by_relocations_that_are_broken(void **state)
         {SECTION_DYNSYM, SHT_DYNSYM, 99, 96},
         {SECTION_DYNSYM, SHT_DYNSYM, SECTION_DYNSTR, 5},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tables tables;
         fill_tables(&tables);
         struct elf_image_section *section = &tables.image.sections[cases[i].section - 1];
@@ -180,9 +176,8 @@ static void names_nothing_by_relocations_that_are_broken(void **state)
 }
 
 /* Every single bit of what the names come from. */
-static void survives_bits_that_are_flipped(void **state)
+TEST(survives_bits_that_are_flipped)
 {
-    (void)state;
     struct tables tables;
     fill_tables(&tables);
     uint8_t *bytes = (uint8_t *)tables.relocations;
@@ -246,9 +241,8 @@ static size_t compare_with_objdump(const char *path)
     return count;
 }
 
-static void agrees_with_objdump(void **state)
+TEST(agrees_with_objdump)
 {
-    (void)state;
     const char *libc = NULL;
     char self[4096] = "";
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
@@ -256,15 +250,4 @@ static void agrees_with_objdump(void **state)
     assert_non_null(libc);
     (void)compare_with_objdump(libc);
     assert_true(compare_with_objdump(self) > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_the_entries_of_every_layout),
-        cmocka_unit_test(names_nothing_by_relocations_that_are_broken),
-        cmocka_unit_test(survives_bits_that_are_flipped),
-        cmocka_unit_test(agrees_with_objdump),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define LINE_BYTES 16384
 
@@ -190,15 +187,13 @@ static void compare_with_nm(const char *path, const char *options)
     free(bytes);
 }
 
-static void agrees_with_nm_on_the_c_library(void **state)
+TEST(agrees_with_nm_on_the_c_library)
 {
-    (void)state;
     compare_with_nm(libc_path(), "-D");
 }
 
-static void agrees_with_nm_on_this_program(void **state)
+TEST(agrees_with_nm_on_this_program)
 {
-    (void)state;
     char path[4096];
     ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
     assert_true(bytes > 0);
@@ -216,9 +211,8 @@ static ptrdiff_t find_symbol(const struct symbol_table *table, const char *name)
     return -1;
 }
 
-static void takes_labels_of_code_only_and_functions_before_them(void **state)
+TEST(takes_labels_of_code_only_and_functions_before_them)
 {
-    (void)state;
     struct symbol_table table = {0};
     void *bytes = NULL;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -232,9 +226,8 @@ static void takes_labels_of_code_only_and_functions_before_them(void **state)
     free(bytes);
 }
 
-static void names_a_function_of_this_program_by_its_file_offset(void **state)
+TEST(names_a_function_of_this_program_by_its_file_offset)
 {
-    (void)state;
     struct symbol_table table = {0};
     void *bytes = NULL;
     uint64_t vaddr = 0;
@@ -277,9 +270,8 @@ static uint8_t *read_self(size_t *ret_size)
     return bytes;
 }
 
-static void refuses_what_is_no_program(void **state)
+TEST(refuses_what_is_no_program)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t size;
@@ -294,7 +286,7 @@ static void refuses_what_is_no_program(void **state)
     };
     struct symbol_table table = {0};
     void *bytes = NULL;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         int fd = memory_file(cases[i].bytes, cases[i].size);
         assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
         (void)close(fd);
@@ -309,9 +301,8 @@ static void refuses_what_is_no_program(void **state)
     free(self);
 }
 
-static void survives_files_cut_anywhere(void **state)
+TEST(survives_files_cut_anywhere)
 {
-    (void)state;
     size_t size = 0;
     uint8_t *self = read_self(&size);
     int fd = memory_file(self, size);
@@ -329,9 +320,8 @@ static void survives_files_cut_anywhere(void **state)
 }
 
 /* Where libelf and we take numbers from: the headers, and the symbols. */
-static void survives_corrupted_headers_and_symbols(void **state)
+TEST(survives_corrupted_headers_and_symbols)
 {
-    (void)state;
     size_t size = 0;
     uint8_t *self = read_self(&size);
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)self;
@@ -414,9 +404,8 @@ static int hostile_file(size_t step)
     return fd;
 }
 
-static void makes_no_large_table_of_a_small_file(void **state)
+TEST(makes_no_large_table_of_a_small_file)
 {
-    (void)state;
     size_t size_bytes = 0;
     void *bytes = NULL;
     int fd = hostile_file(0);
@@ -461,26 +450,9 @@ static size_t count_in_hole(uint64_t table_bytes)
     return count;
 }
 
-static void leaves_a_table_alone_that_would_keep_others_waiting(void **state)
+TEST(leaves_a_table_alone_that_would_keep_others_waiting)
 {
-    (void)state;
     const uint64_t limit_bytes = UINT64_C(128) << 20;
     assert_int_equal(count_in_hole(HOSTILE_SYMBOLS * sizeof(Elf64_Sym)), HOSTILE_SYMBOLS - 1);
     assert_int_equal(count_in_hole(limit_bytes + sizeof(Elf64_Sym)), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_nm_on_the_c_library),
-        cmocka_unit_test(agrees_with_nm_on_this_program),
-        cmocka_unit_test(takes_labels_of_code_only_and_functions_before_them),
-        cmocka_unit_test(names_a_function_of_this_program_by_its_file_offset),
-        cmocka_unit_test(refuses_what_is_no_program),
-        cmocka_unit_test(makes_no_large_table_of_a_small_file),
-        cmocka_unit_test(leaves_a_table_alone_that_would_keep_others_waiting),
-        cmocka_unit_test(survives_files_cut_anywhere),
-        cmocka_unit_test(survives_corrupted_headers_and_symbols),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,24 +3,18 @@
 /*
  * The text of folded stacks: what stands in a line, and in which order lines stand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "app_recording.h"
 
-static void prints_nothing_without_samples(void **state)
+TEST(prints_nothing_without_samples)
 {
-    (void)state;
     assert_folded(recording_new(), "");
 }
 
-static void keeps_names_from_breaking_lines_and_frames(void **state)
+TEST(keeps_names_from_breaking_lines_and_frames)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *expected;
@@ -37,7 +31,7 @@ static void keeps_names_from_breaking_lines_and_frames(void **state)
         {"with space", "with space"},
         {"\xc3\xa4", "\xc3\xa4"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char expected[128];
         struct recording *recording = recording_new();
         add_name(recording, 7, 0, 0, cases[i].name);
@@ -50,9 +44,8 @@ static void keeps_names_from_breaking_lines_and_frames(void **state)
     }
 }
 
-static void counts_stacks_with_the_same_names_together(void **state)
+TEST(counts_stacks_with_the_same_names_together)
 {
-    (void)state;
     struct recording *recording = recording_new();
     /* Two processes of one name, with the same function at different places. */
     for (uint64_t pid = 7; pid < 9; pid++) {
@@ -67,9 +60,8 @@ static void counts_stacks_with_the_same_names_together(void **state)
     assert_folded(recording, "twin;spin 4\n");
 }
 
-static void sorts_lines_whatever_the_order_of_the_file(void **state)
+TEST(sorts_lines_whatever_the_order_of_the_file)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 8, 0, 0, "b");
     add_name(recording, 7, 0, 0, "a");
@@ -84,15 +76,4 @@ static void sorts_lines_whatever_the_order_of_the_file(void **state)
     assert_folded(recording,
                   "a;m+0x1 1\na;m+0x1;m+0x1 1\na;m+0x1;m+0x2 1\na;[truncated];m+0x1 1\n"
                   "b;m+0x1 1\nb;m+0x1;m+0x1 1\nb;m+0x1;m+0x2 1\nb;[truncated];m+0x1 1\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_nothing_without_samples),
-        cmocka_unit_test(keeps_names_from_breaking_lines_and_frames),
-        cmocka_unit_test(counts_stacks_with_the_same_names_together),
-        cmocka_unit_test(sorts_lines_whatever_the_order_of_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,19 +6,11 @@
  * bytes; in refused/ the reader must say what NAME.expected says. Nothing here computes a bit: the
  * values are literals, field masks included.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fxt_records.h"
 
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WORDS_MAX 512
@@ -56,8 +48,6 @@ static void append_golden(struct vector *vector, const char *name)
     append_hex(vector, path);
 }
 
-#define TEXT(literal) .text = (literal), .text_bytes = sizeof(literal) - 1
-
 static const uint8_t fuchsia_build_id[] = {0x68, 0x92, 0x0b, 0xd0, 0x6a, 0x81, 0x49,
                                            0xb5, 0x80, 0x04, 0xce, 0xa8, 0xa0, 0xdd,
                                            0x26, 0x0b, 0x05, 0xe8, 0x7d, 0x57};
@@ -70,155 +60,75 @@ static const struct golden {
     const char *name;
     struct fxt_record record;
 } goldens[] = {
-    {"string_empty",
-     {.kind = FXT_RECORD_STRING, .string = {.index = 32767, .text = "", .text_bytes = 0}}},
+    {"string_empty", RECORD(STRING, string, .index = 32767, .text = "", .text_bytes = 0)},
     {"process_name",
-     {.kind = FXT_RECORD_NAME,
-      .name = {.pid = 4242, .since_ns = 123456789, .name = {TEXT("bash")}}}},
-    {"thread_name",
-     {.kind = FXT_RECORD_NAME,
-      .name = {.pid = 4242,
-               .tid = 4243,
-               .since_ns = 0xffffffffffffffff,
-               .name = {.index = 10, TEXT("na\xc3\xafve")}}}},
+     RECORD(NAME, name, .pid = 4242, .since_ns = 123456789, .name = {TEXT("bash")})},
+    {"thread_name", RECORD(NAME, name, .pid = 4242, .tid = 4243, .since_ns = 0xffffffffffffffff,
+                           .name = {.index = 10, TEXT("na\xc3\xafve")})},
     {"module",
-     {.kind = FXT_RECORD_MODULE,
-      .module = {.time_ns = 5000,
-                 .pid = 123,
-                 .module_id = 99,
-                 .name = "test_module.so",
-                 .name_bytes = 14,
-                 .build_id = fuchsia_build_id,
-                 .build_id_bytes = 20}}},
-    {"module_anon",
-     {.kind = FXT_RECORD_MODULE,
-      .module =
-          {.time_ns = 5000, .pid = 123, .module_id = 65535, .name = "[anon]", .name_bytes = 6}}},
-    {"mmap",
-     {.kind = FXT_RECORD_MMAP,
-      .mmap = {.time_ns = 6000,
-               .pid = 456,
-               .module_id = 101,
-               .flags = 1,
-               .start = 0x1000,
-               .size_bytes = 0x2000,
-               .vaddr = 0x3000}}},
+     RECORD(MODULE, module, .time_ns = 5000, .pid = 123, .module_id = 99, .name = "test_module.so",
+            .name_bytes = 14, .build_id = fuchsia_build_id, .build_id_bytes = 20)},
+    {"module_anon", RECORD(MODULE, module, .time_ns = 5000, .pid = 123, .module_id = 65535,
+                           .name = "[anon]", .name_bytes = 6)},
+    {"mmap", RECORD(MMAP, mmap, .time_ns = 6000, .pid = 456, .module_id = 101, .flags = 1,
+                    .start = 0x1000, .size_bytes = 0x2000, .vaddr = 0x3000)},
     {"sample_plain",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0x800000000000003c,
-                 .pid = 4242,
-                 .tid = 4243,
-                 .boot_ts_ns = 1000000000,
-                 .user_stack = three_entries,
-                 .user_count = 3,
-                 .cpu = 3}}},
-    {"sample_partial",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0x1d,
-                 .continuation = 0x0003000000000007,
-                 .pid = 4242,
-                 .tid = 4243,
-                 .boot_ts_ns = 1000000000}}},
-    {"sample_completion",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0x2000000000000022,
-                 .continuation_completion = 0x0003000000000007,
-                 .user_stack = three_entries,
-                 .user_count = 2,
-                 .quality = 0x20001}}},
+     RECORD(SAMPLE, sample, .fields = 0x800000000000003c, .pid = 4242, .tid = 4243,
+            .boot_ts_ns = 1000000000, .user_stack = three_entries, .user_count = 3, .cpu = 3)},
+    {"sample_partial", RECORD(SAMPLE, sample, .fields = 0x1d, .continuation = 0x0003000000000007,
+                              .pid = 4242, .tid = 4243, .boot_ts_ns = 1000000000)},
+    {"sample_completion", RECORD(SAMPLE, sample, .fields = 0x2000000000000022,
+                                 .continuation_completion = 0x0003000000000007,
+                                 .user_stack = three_entries, .user_count = 2, .quality = 0x20001)},
     {"sample_kernel",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0xe00000000000003c,
-                 .pid = 4242,
-                 .tid = 4243,
-                 .boot_ts_ns = 1000000000,
-                 .user_stack = three_entries,
-                 .user_count = 1,
-                 .cpu = 3,
-                 .kernel_stack = kernel_entries,
-                 .kernel_count = 2,
-                 .quality = 0x400090503}}},
-    {"sample_in_kernel",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0xc00000000000001c,
-                 .pid = 4242,
-                 .tid = 4243,
-                 .boot_ts_ns = 1000000000,
-                 .cpu = 3}}},
-    {"sample_empty_stack",
-     {.kind = FXT_RECORD_SAMPLE,
-      .sample = {.fields = 0x200000000000003c, .pid = 2, .tid = 2, .boot_ts_ns = 1000000000}}},
-    {"drop_stats",
-     {.kind = FXT_RECORD_DROP_STATS,
-      .drop_stats = {.cpu = 5,
-                     .first_ns = 2000000000,
-                     .last_ns = 3000000000,
-                     .record_count = 17,
-                     .size_bytes = 1088}}},
-    {"data",
-     {.kind = FXT_RECORD_DATA,
-      .data = {.name = {.index = 9, TEXT("cpu-profilerd.books")},
-               .payload = (const uint8_t *)json_line,
-               .payload_bytes = 17}}},
+     RECORD(SAMPLE, sample, .fields = 0xe00000000000003c, .pid = 4242, .tid = 4243,
+            .boot_ts_ns = 1000000000, .user_stack = three_entries, .user_count = 1, .cpu = 3,
+            .kernel_stack = kernel_entries, .kernel_count = 2, .quality = 0x400090503)},
+    {"sample_in_kernel", RECORD(SAMPLE, sample, .fields = 0xc00000000000001c, .pid = 4242,
+                                .tid = 4243, .boot_ts_ns = 1000000000, .cpu = 3)},
+    {"sample_empty_stack", RECORD(SAMPLE, sample, .fields = 0x200000000000003c, .pid = 2, .tid = 2,
+                                  .boot_ts_ns = 1000000000)},
+    {"drop_stats", RECORD(DROP_STATS, drop_stats, .cpu = 5, .first_ns = 2000000000,
+                          .last_ns = 3000000000, .record_count = 17, .size_bytes = 1088)},
+    {"data", RECORD(DATA, data, .name = {.index = 9, TEXT("cpu-profilerd.books")},
+                    .payload = (const uint8_t *)json_line, .payload_bytes = 17)},
 };
-static const struct fxt_record string_ten = {.kind = FXT_RECORD_STRING,
-                                             .string = {.index = 10, TEXT("na\xc3\xafve")}};
+static const struct fxt_record string_ten =
+    RECORD(STRING, string, .index = 10, TEXT("na\xc3\xafve"));
 
 /* What stands in file.hex behind the segment's start. */
 static const struct fxt_record file_records[] = {
-    {.kind = FXT_RECORD_DATA,
-     .data = {.name = {.index = 7, TEXT("cpu-profilerd.session")},
-              .payload = (const uint8_t *)json_line,
-              .payload_bytes = 17}},
-    {.kind = FXT_RECORD_NAME, .name = {.pid = 4242, .since_ns = 123456789, .name = {TEXT("bash")}}},
-    {.kind = FXT_RECORD_MODULE,
-     .module = {.time_ns = 123456789,
-                .pid = 4242,
-                .module_id = 1,
-                .name = "/bin/bash",
-                .name_bytes = 9,
-                .build_id = bash_build_id,
-                .build_id_bytes = 4}},
-    {.kind = FXT_RECORD_MMAP,
-     .mmap = {.time_ns = 123456789,
-              .pid = 4242,
-              .module_id = 1,
-              .flags = 5,
-              .start = 0x401000,
-              .size_bytes = 0x2000,
-              .vaddr = 0x1000}},
-    {.kind = FXT_RECORD_SAMPLE,
-     .sample = {.fields = 0x1d, .pid = 4242, .tid = 4242, .boot_ts_ns = 1000000000}},
-    {.kind = FXT_RECORD_SAMPLE,
-     .sample = {.fields = 0x1d, .pid = 4242, .tid = 4242, .boot_ts_ns = 1000266384}},
-    {.kind = FXT_RECORD_SAMPLE,
-     .sample = {.fields = 0x2000000000000022,
-                .user_stack = three_entries,
-                .user_count = 2,
-                .quality = 0x20001}},
-    {.kind = FXT_RECORD_DROP_STATS,
-     .drop_stats =
-         {.first_ns = 2000000000, .last_ns = 2000000000, .record_count = 1, .size_bytes = 48}},
+    RECORD(DATA, data, .name = {.index = 7, TEXT("cpu-profilerd.session")},
+           .payload = (const uint8_t *)json_line, .payload_bytes = 17),
+    RECORD(NAME, name, .pid = 4242, .since_ns = 123456789, .name = {TEXT("bash")}),
+    RECORD(MODULE, module, .time_ns = 123456789, .pid = 4242, .module_id = 1, .name = "/bin/bash",
+           .name_bytes = 9, .build_id = bash_build_id, .build_id_bytes = 4),
+    RECORD(MMAP, mmap, .time_ns = 123456789, .pid = 4242, .module_id = 1, .flags = 5,
+           .start = 0x401000, .size_bytes = 0x2000, .vaddr = 0x1000),
+    RECORD(SAMPLE, sample, .fields = 0x1d, .pid = 4242, .tid = 4242, .boot_ts_ns = 1000000000),
+    RECORD(SAMPLE, sample, .fields = 0x1d, .pid = 4242, .tid = 4242, .boot_ts_ns = 1000266384),
+    RECORD(SAMPLE, sample, .fields = 0x2000000000000022, .user_stack = three_entries,
+           .user_count = 2, .quality = 0x20001),
+    RECORD(DROP_STATS, drop_stats, .first_ns = 2000000000, .last_ns = 2000000000, .record_count = 1,
+           .size_bytes = 48),
 };
 
 /* What every segment of ours begins with, when it is of `provider`. */
 static const struct fxt_record segment_records[] = {
     {.kind = FXT_RECORD_MAGIC},
-    {.kind = FXT_RECORD_PROVIDER, .string = {TEXT("test_provider")}},
-    {.kind = FXT_RECORD_PROVIDER, .string = {TEXT("")}},
+    RECORD(PROVIDER, string, TEXT("test_provider")),
+    RECORD(PROVIDER, string, TEXT("")),
     {.kind = FXT_RECORD_INITIALIZATION, .ticks_per_second = 1000000000},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 1, TEXT("process")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 2, TEXT("boot_ts_ns")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 3, TEXT("kernel:meta")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 4, TEXT("drop_stats")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 5, TEXT("num_records")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 6, TEXT("num_bytes")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 7, TEXT("cpu-profilerd.session")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 8, TEXT("cpu-profilerd.symbols")}},
-    {.kind = FXT_RECORD_STRING, .string = {.index = 9, TEXT("cpu-profilerd.books")}},
+    RECORD(STRING, string, .index = 1, TEXT("process")),
+    RECORD(STRING, string, .index = 2, TEXT("boot_ts_ns")),
+    RECORD(STRING, string, .index = 3, TEXT("kernel:meta")),
+    RECORD(STRING, string, .index = 4, TEXT("drop_stats")),
+    RECORD(STRING, string, .index = 5, TEXT("num_records")),
+    RECORD(STRING, string, .index = 6, TEXT("num_bytes")),
+    RECORD(STRING, string, .index = 7, TEXT("cpu-profilerd.session")),
+    RECORD(STRING, string, .index = 8, TEXT("cpu-profilerd.symbols")),
+    RECORD(STRING, string, .index = 9, TEXT("cpu-profilerd.books")),
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Reads one record at `*offset_bytes` and moves it on. */
 static void read_next(struct fxt_reader *reader, const struct vector *vector, size_t *offset_bytes,
@@ -243,9 +153,8 @@ static void expect_records(struct fxt_reader *reader, const struct vector *vecto
     }
 }
 
-static void writes_the_golden_bytes(void **state)
+TEST(writes_the_golden_bytes)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(goldens); i++) {
         struct vector expected = {0};
         struct vector actual;
@@ -260,9 +169,8 @@ static void writes_the_golden_bytes(void **state)
     }
 }
 
-static void reads_the_golden_bytes(void **state)
+TEST(reads_the_golden_bytes)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(goldens); i++) {
         struct vector vector = {0};
         size_t offset_bytes = 0;
@@ -279,9 +187,8 @@ static void reads_the_golden_bytes(void **state)
     }
 }
 
-static void writes_the_golden_start_of_a_segment(void **state)
+TEST(writes_the_golden_start_of_a_segment)
 {
-    (void)state;
     struct vector expected = {0};
     struct vector actual = {0};
     struct fxt_writer writer;
@@ -294,9 +201,8 @@ static void writes_the_golden_start_of_a_segment(void **state)
     assert_same_bytes(actual.words, writer.used_bytes, expected.words, expected.size_bytes);
 }
 
-static void writes_the_golden_file(void **state)
+TEST(writes_the_golden_file)
 {
-    (void)state;
     struct vector expected = {0};
     struct vector actual = {0};
     struct fxt_writer writer;
@@ -311,9 +217,8 @@ static void writes_the_golden_file(void **state)
 }
 
 /* The golden file, then a segment of another provider: two segments are a file, too. */
-static void reads_the_golden_file_and_a_segment_after_it(void **state)
+TEST(reads_the_golden_file_and_a_segment_after_it)
 {
-    (void)state;
     const size_t start = COUNT_OF(segment_records);
     struct vector vector = {0};
     struct fxt_record record = {0};
@@ -331,9 +236,8 @@ static void reads_the_golden_file_and_a_segment_after_it(void **state)
     (void)fxt_reader_free(reader);
 }
 
-static void passes_over_the_golden_backtrace(void **state)
+TEST(passes_over_the_golden_backtrace)
 {
-    (void)state;
     struct vector vector = {0};
     struct fxt_record record = {0};
     size_t offset_bytes = 0;
@@ -390,9 +294,8 @@ static void expect_refused(const char *path)
     (void)fxt_reader_free(reader);
 }
 
-static void refuses_each_broken_file_with_its_reason(void **state)
+TEST(refuses_each_broken_file_with_its_reason)
 {
-    (void)state;
     glob_t paths;
     assert_int_equal(glob(TEST_DATA_DIR "/fxt/refused/*.hex", 0, NULL, &paths), 0);
     assert_in_range(paths.gl_pathc, 40, 1000);
@@ -400,18 +303,4 @@ static void refuses_each_broken_file_with_its_reason(void **state)
         expect_refused(paths.gl_pathv[i]);
     }
     globfree(&paths);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_the_golden_bytes),
-        cmocka_unit_test(reads_the_golden_bytes),
-        cmocka_unit_test(writes_the_golden_start_of_a_segment),
-        cmocka_unit_test(writes_the_golden_file),
-        cmocka_unit_test(reads_the_golden_file_and_a_segment_after_it),
-        cmocka_unit_test(passes_over_the_golden_backtrace),
-        cmocka_unit_test(refuses_each_broken_file_with_its_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,9 @@
  * passed over, references, providers and segments, ticks, limits of the tables. Files are arrays of
  * words; "test_fxt_golden" has single records and what is refused for its own bits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fxt_records.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC         UINT64_C(0x0016547846040010)
@@ -78,9 +70,8 @@ static void expect_refused_after(struct stream *stream, size_t count, const char
     done(stream);
 }
 
-static void waits_for_the_whole_record(void **state)
+TEST(waits_for_the_whole_record)
 {
-    (void)state;
     const uint64_t words[] = {MAGIC, STRING(5), 'a'};
     struct fxt_record record = {0};
     struct fxt_reader *reader = fxt_reader_new();
@@ -99,9 +90,8 @@ static void waits_for_the_whole_record(void **state)
     (void)fxt_reader_free(reader);
 }
 
-static void passes_over_valid_records_of_other_kinds(void **state)
+TEST(passes_over_valid_records_of_other_kinds)
 {
-    (void)state;
     static const struct {
         uint64_t header;
         uint8_t type;
@@ -123,7 +113,7 @@ static void passes_over_valid_records_of_other_kinds(void **state)
         {0x000000000000001b, 11}, {0x000000000000001c, 12},
         {0x000000000000001d, 13}, {0xffffffffffff002e, 14},
     };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         const uint64_t words[] = {MAGIC, others[i].header, 7, 7, 7};
         size_t size = others[i].header >> 4 & 4095;
         struct stream stream = {.reader = fxt_reader_new(), .words = words, .word_count = 1 + size};
@@ -136,9 +126,8 @@ static void passes_over_valid_records_of_other_kinds(void **state)
     }
 }
 
-static void takes_a_name_without_arguments_as_of_any_time(void **state)
+TEST(takes_a_name_without_arguments_as_of_any_time)
 {
-    (void)state;
     struct fxt_record record = {0};
     struct stream stream = STREAM(MAGIC, PROCESS_NAME, 4242);
     read_all(&stream, 2, &record);
@@ -150,9 +139,8 @@ static void takes_a_name_without_arguments_as_of_any_time(void **state)
     done(&stream);
 }
 
-static void ignores_arguments_that_it_does_not_know(void **state)
+TEST(ignores_arguments_that_it_does_not_know)
 {
-    (void)state;
     struct fxt_record record = {0};
     /* A thread's name of 13 words with four arguments, whose names all stand in the record. */
     struct stream stream = STREAM(MAGIC, 0x00000400000200d7, 4243,           /* koid */
@@ -169,9 +157,8 @@ static void ignores_arguments_that_it_does_not_know(void **state)
     done(&stream);
 }
 
-static void knows_drop_stats_by_inline_texts_and_an_indexed_thread(void **state)
+TEST(knows_drop_stats_by_inline_texts_and_an_indexed_thread)
 {
-    (void)state;
     struct fxt_record record = {0};
     struct stream stream =
         STREAM(MAGIC, 0x0000000000070033, 0, 6, /* thread 7: process 0, thread 6 */
@@ -191,9 +178,8 @@ static void knows_drop_stats_by_inline_texts_and_an_indexed_thread(void **state)
     done(&stream);
 }
 
-static void keeps_the_strings_of_providers_apart(void **state)
+TEST(keeps_the_strings_of_providers_apart)
 {
-    (void)state;
     struct fxt_record record = {0};
     struct stream stream = STREAM(MAGIC, PROVIDER(1), STRING(5), 'a', PROVIDER(2), STRING(5), 'b',
                                   SECTION(1), PROCESS_NAME | 5 << 24, 4242);
@@ -208,16 +194,14 @@ static void keeps_the_strings_of_providers_apart(void **state)
     expect_refused_after(&undefined, 4, "offset 40: string 5 is not defined");
 }
 
-static void keeps_records_before_any_provider_apart_from_provider_zero(void **state)
+TEST(keeps_records_before_any_provider_apart_from_provider_zero)
 {
-    (void)state;
     struct stream stream = STREAM(MAGIC, STRING(5), 'a', PROVIDER(0), PROCESS_NAME | 5 << 24, 4242);
     expect_refused_after(&stream, 3, "offset 32: string 5 is not defined");
 }
 
-static void begins_anew_at_each_magic_number(void **state)
+TEST(begins_anew_at_each_magic_number)
 {
-    (void)state;
     struct fxt_record record = {0};
     struct stream again = STREAM(MAGIC, PROVIDER(1), INIT, 1000, STRING(5), 'a', MAGIC, PROVIDER(1),
                                  STRING(5), 'b', MODULE, 77, 4242, 0);
@@ -231,9 +215,8 @@ static void begins_anew_at_each_magic_number(void **state)
     expect_refused_after(&string, 3, "offset 32: string 5 is not defined");
 }
 
-static void turns_ticks_into_nanoseconds(void **state)
+TEST(turns_ticks_into_nanoseconds)
 {
-    (void)state;
     static const struct {
         uint64_t ticks_per_second;
         uint64_t ticks;
@@ -244,7 +227,7 @@ static void turns_ticks_into_nanoseconds(void **state)
         {1, 18446744073, 18446744073000000000U},
         {UINT64_MAX, UINT64_MAX, 1000000000},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fxt_record record = {0};
         struct stream stream =
             STREAM(MAGIC, INIT, cases[i].ticks_per_second, MODULE, cases[i].ticks, 4242, 0);
@@ -288,9 +271,8 @@ static uint64_t string_header(size_t i)
     return STRING(i);
 }
 
-static void holds_every_string_and_4096_providers_and_no_more(void **state)
+TEST(holds_every_string_and_4096_providers_and_no_more)
 {
-    (void)state;
     struct fxt_reader *reader = fxt_reader_new();
     assert_int_equal(feed_many(reader, magic_header, 0, 1), 1);
     assert_int_equal(feed_many(reader, string_header, 1, 32768), 1);
@@ -299,21 +281,4 @@ static void holds_every_string_and_4096_providers_and_no_more(void **state)
     assert_int_equal(feed_many(reader, provider_header, 4096, 4097), -EBADMSG);
     assert_non_null(strstr(fxt_reader_error(reader), "more than 4096 providers"));
     (void)fxt_reader_free(reader);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_for_the_whole_record),
-        cmocka_unit_test(passes_over_valid_records_of_other_kinds),
-        cmocka_unit_test(takes_a_name_without_arguments_as_of_any_time),
-        cmocka_unit_test(ignores_arguments_that_it_does_not_know),
-        cmocka_unit_test(knows_drop_stats_by_inline_texts_and_an_indexed_thread),
-        cmocka_unit_test(keeps_the_strings_of_providers_apart),
-        cmocka_unit_test(keeps_records_before_any_provider_apart_from_provider_zero),
-        cmocka_unit_test(begins_anew_at_each_magic_number),
-        cmocka_unit_test(turns_ticks_into_nanoseconds),
-        cmocka_unit_test(holds_every_string_and_4096_providers_and_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,6 @@
  * The limits of the writer: what it refuses, and that refusing leaves only whole records behind.
  * What the bytes are is test_fxt_golden.c's matter.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fxt_records.h"
 
 #include <string.h>
@@ -66,10 +59,9 @@ static const struct fxt_record at_the_limit[] = {
     DATA_OF(7, 32752),
     DATA_OF(9, 0),
     USER_STACK_OF(4092),
-    {.kind = FXT_RECORD_MODULE, .module = {.name = text, .name_bytes = 255}},
-    {.kind = FXT_RECORD_MODULE,
-     .module = {.build_id = (const uint8_t *)text, .build_id_bytes = 255}},
-    {.kind = FXT_RECORD_MMAP, .mmap = {.flags = 7}},
+    RECORD(MODULE, module, .name = text, .name_bytes = 255),
+    RECORD(MODULE, module, .build_id = (const uint8_t *)text, .build_id_bytes = 255),
+    RECORD(MMAP, mmap, .flags = 7),
 };
 
 static const struct fxt_record beyond_the_limit[] = {
@@ -85,29 +77,19 @@ static const struct fxt_record beyond_the_limit[] = {
     USER_STACK_OF(4093),
     USER_STACK_OF(SIZE_MAX),
     USER_STACK_OF(SIZE_MAX / 8 + 1),
-    {.kind = FXT_RECORD_SAMPLE,
-     .sample = {.fields = FXT_SAMPLE_USER_STACK | FXT_SAMPLE_KERNEL_STACK,
-                .user_stack = stack,
-                .user_count = 2046,
-                .kernel_stack = stack,
-                .kernel_count = 2046}},
-    {.kind = FXT_RECORD_SAMPLE,
-     .sample = {.fields = FXT_SAMPLE_KERNEL_STACK,
-                .kernel_stack = stack,
-                .kernel_count = SIZE_MAX}},
-    {.kind = FXT_RECORD_SAMPLE, .sample = {.fields = UINT64_C(1) << 60}}, /* the weight to come */
-    {.kind = FXT_RECORD_SAMPLE, .sample = {.fields = UINT64_C(1) << 6}},
-    {.kind = FXT_RECORD_MODULE, .module = {.name = text, .name_bytes = 256}},
-    {.kind = FXT_RECORD_MODULE,
-     .module = {.build_id = (const uint8_t *)text, .build_id_bytes = 256}},
-    {.kind = FXT_RECORD_MMAP, .mmap = {.flags = 8}},
+    RECORD(SAMPLE, sample, .fields = FXT_SAMPLE_USER_STACK | FXT_SAMPLE_KERNEL_STACK,
+           .user_stack = stack, .user_count = 2046, .kernel_stack = stack, .kernel_count = 2046),
+    RECORD(SAMPLE, sample, .fields = FXT_SAMPLE_KERNEL_STACK, .kernel_stack = stack,
+           .kernel_count = SIZE_MAX),
+    RECORD(SAMPLE, sample, .fields = UINT64_C(1) << 60), /* the weight to come */
+    RECORD(SAMPLE, sample, .fields = UINT64_C(1) << 6),
+    RECORD(MODULE, module, .name = text, .name_bytes = 256),
+    RECORD(MODULE, module, .build_id = (const uint8_t *)text, .build_id_bytes = 256),
+    RECORD(MMAP, mmap, .flags = 8),
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-static void writes_what_is_at_a_limit(void **state)
+TEST(writes_what_is_at_a_limit)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(at_the_limit); i++) {
         struct fxt_writer writer = writer_of(sizeof memory);
         write_record(&writer, &at_the_limit[i]);
@@ -117,9 +99,8 @@ static void writes_what_is_at_a_limit(void **state)
     }
 }
 
-static void refuses_what_is_beyond_a_limit_and_writes_nothing(void **state)
+TEST(refuses_what_is_beyond_a_limit_and_writes_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(beyond_the_limit); i++) {
         struct fxt_writer writer = writer_of(sizeof memory);
         write_record(&writer, &beyond_the_limit[i]);
@@ -129,9 +110,8 @@ static void refuses_what_is_beyond_a_limit_and_writes_nothing(void **state)
     }
 }
 
-static void ignores_a_stack_whose_field_is_not_there(void **state)
+TEST(ignores_a_stack_whose_field_is_not_there)
 {
-    (void)state;
     const struct fxt_sample sample = {
         .fields = FXT_SAMPLE_PID, .user_count = SIZE_MAX, .kernel_count = 9};
     struct fxt_writer writer = writer_of(sizeof memory);
@@ -140,9 +120,8 @@ static void ignores_a_stack_whose_field_is_not_there(void **state)
     assert_int_equal(writer.used_bytes, 24);
 }
 
-static void refuses_a_record_that_does_not_fit_and_all_after_it(void **state)
+TEST(refuses_a_record_that_does_not_fit_and_all_after_it)
 {
-    (void)state;
     const struct fxt_mmap mmap = {0};
     struct fxt_writer writer = writer_of(2 * 56 + 55);
     fxt_write_mmap(&writer, &mmap);
@@ -157,9 +136,8 @@ static void refuses_a_record_that_does_not_fit_and_all_after_it(void **state)
     assert_int_equal(memory[14], 0x5a5a);
 }
 
-static void fills_its_memory_to_the_last_word(void **state)
+TEST(fills_its_memory_to_the_last_word)
 {
-    (void)state;
     const struct fxt_mmap mmap = {0};
     struct fxt_writer writer = writer_of(56);
     fxt_write_mmap(&writer, &mmap);
@@ -167,9 +145,8 @@ static void fills_its_memory_to_the_last_word(void **state)
     assert_int_equal(writer.used_bytes, 56);
 }
 
-static void begins_a_segment_whole_or_not_at_all(void **state)
+TEST(begins_a_segment_whole_or_not_at_all)
 {
-    (void)state;
     struct fxt_writer writer = writer_of(sizeof memory);
     fxt_write_segment_begin(&writer, 1, "cpu-profilerd");
     assert_true(fxt_writer_ok(&writer));
@@ -182,9 +159,8 @@ static void begins_a_segment_whole_or_not_at_all(void **state)
     }
 }
 
-static void refuses_a_provider_without_id_or_with_too_long_a_name(void **state)
+TEST(refuses_a_provider_without_id_or_with_too_long_a_name)
 {
-    (void)state;
     char name[257] = {0};
     struct fxt_writer writer = writer_of(sizeof memory);
     fxt_write_segment_begin(&writer, 0, "cpu-profilerd");
@@ -200,18 +176,4 @@ static void refuses_a_provider_without_id_or_with_too_long_a_name(void **state)
     fxt_write_segment_begin(&writer, 1, name);
     assert_false(fxt_writer_ok(&writer));
     assert_int_equal(writer.used_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_what_is_at_a_limit),
-        cmocka_unit_test(refuses_what_is_beyond_a_limit_and_writes_nothing),
-        cmocka_unit_test(ignores_a_stack_whose_field_is_not_there),
-        cmocka_unit_test(refuses_a_record_that_does_not_fit_and_all_after_it),
-        cmocka_unit_test(fills_its_memory_to_the_last_word),
-        cmocka_unit_test(begins_a_segment_whole_or_not_at_all),
-        cmocka_unit_test(refuses_a_provider_without_id_or_with_too_long_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

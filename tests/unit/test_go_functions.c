@@ -25,7 +25,7 @@ static const struct go_table_function functions[] = {
     {0x180, "main.apply[...]", WRITES_SP | OTHER_FLAGS},
 };
 
-#define COUNT (sizeof functions / sizeof functions[0])
+#define COUNT COUNT_OF(functions)
 
 struct found {
     struct go_function all[FOUND_MAX];
@@ -65,9 +65,8 @@ static struct found read_good(const struct go_table *made)
     return found;
 }
 
-static void finds_each_function_of_each_version(void **state)
+TEST(finds_each_function_of_each_version)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         const struct go_table made = go_table_make(version, functions, COUNT, END, TEXT);
         struct go_functions table;
@@ -90,9 +89,8 @@ static void finds_each_function_of_each_version(void **state)
     }
 }
 
-static void asks_for_the_text_where_the_table_has_none(void **state)
+TEST(asks_for_the_text_where_the_table_has_none)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         const struct go_table made = go_table_make(version, functions, COUNT, END, 0);
         struct go_functions table;
@@ -139,11 +137,10 @@ static void put_lie(struct go_table *made, const struct lie *lie)
     go_table_put(made, at + lie->field * made->field_bytes, value, is_name ? 4 : made->field_bytes);
 }
 
-static void leaves_out_what_is_not_true_of_itself(void **state)
+TEST(leaves_out_what_is_not_true_of_itself)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
-        for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(lies); i++) {
             struct go_table made = go_table_make(version, functions, COUNT, END, 0);
             put_lie(&made, &lies[i]);
             struct found found = read_good(&made);
@@ -152,17 +149,15 @@ static void leaves_out_what_is_not_true_of_itself(void **state)
     }
 }
 
-static void leaves_out_what_goes_around_the_end_of_memory(void **state)
+TEST(leaves_out_what_goes_around_the_end_of_memory)
 {
-    (void)state;
     const struct go_table made = go_table_make(GO_1_20, functions, COUNT, END, UINT64_MAX - 0x100);
     struct found found = read_good(&made);
     assert_int_equal(found.count, 2); /* those that end at or before 0x100, and have a name */
 }
 
-static void refuses_what_has_another_beginning(void **state)
+TEST(refuses_what_has_another_beginning)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         struct go_table made = go_table_make(version, functions, COUNT, END, TEXT);
         struct found found;
@@ -176,9 +171,8 @@ static void refuses_what_has_another_beginning(void **state)
     }
 }
 
-static void refuses_parts_that_are_not_there(void **state)
+TEST(refuses_parts_that_are_not_there)
 {
-    (void)state;
     static const uint64_t values[] = {0,         1000, UINT32_MAX, UINT64_MAX / 2, UINT64_MAX / 8,
                                       UINT64_MAX};
     static const struct {
@@ -189,8 +183,8 @@ static void refuses_parts_that_are_not_there(void **state)
         {GO_1_2, 0, 0},  {GO_1_16, 0, 0}, {GO_1_16, 2, 2}, {GO_1_16, 6, 2}, {GO_1_18, 0, 0},
         {GO_1_18, 3, 2}, {GO_1_18, 7, 2}, {GO_1_20, 0, 0}, {GO_1_20, 3, 2}, {GO_1_20, 7, 2},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        for (size_t j = cases[i].first_value; j < sizeof values / sizeof values[0]; j++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        for (size_t j = cases[i].first_value; j < COUNT_OF(values); j++) {
             struct go_table made = go_table_make(cases[i].version, functions, COUNT, END, TEXT);
             struct found found;
             go_table_put(&made, 8 + cases[i].word * 8, values[j], 8);
@@ -199,9 +193,8 @@ static void refuses_parts_that_are_not_there(void **state)
     }
 }
 
-static void reads_nothing_past_a_cut(void **state)
+TEST(reads_nothing_past_a_cut)
 {
-    (void)state;
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         const struct go_table made = go_table_make(version, functions, COUNT, END, TEXT);
         for (size_t bytes = 0; bytes < made.size_bytes; bytes++) {
@@ -214,9 +207,8 @@ static void reads_nothing_past_a_cut(void **state)
     }
 }
 
-static void survives_any_byte(void **state)
+TEST(survives_any_byte)
 {
-    (void)state;
     static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
     for (enum go_version version = 0; version < GO_VERSIONS; version++) {
         struct go_table made = go_table_make(version, functions, COUNT, END, TEXT);
@@ -239,29 +231,12 @@ static int on_second(const struct go_function *function, void *userdata)
     return ++*calls == 2 ? -ENOMEM : 0;
 }
 
-static void ends_when_it_is_told_to(void **state)
+TEST(ends_when_it_is_told_to)
 {
-    (void)state;
     const struct go_table made = go_table_make(GO_1_20, functions, COUNT, END, TEXT);
     struct go_functions table;
     size_t calls = 0;
     assert_int_equal(go_functions_open(made.bytes, made.size_bytes, &table), 0);
     assert_int_equal(go_functions_walk(&table, on_second, &calls), -ENOMEM);
     assert_int_equal(calls, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_each_function_of_each_version),
-        cmocka_unit_test(asks_for_the_text_where_the_table_has_none),
-        cmocka_unit_test(leaves_out_what_is_not_true_of_itself),
-        cmocka_unit_test(leaves_out_what_goes_around_the_end_of_memory),
-        cmocka_unit_test(refuses_what_has_another_beginning),
-        cmocka_unit_test(refuses_parts_that_are_not_there),
-        cmocka_unit_test(reads_nothing_past_a_cut),
-        cmocka_unit_test(survives_any_byte),
-        cmocka_unit_test(ends_when_it_is_told_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,10 @@
 /* An array grows by doubling, keeps what is in it, and refuses what no memory could hold. */
 #include "grow.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit_test.h"
 
-#include <cmocka.h>
-
-static void doubles_and_keeps_what_is_there(void **state)
+TEST(doubles_and_keeps_what_is_there)
 {
-    (void)state;
     uint16_t *items = NULL;
     uint32_t capacity = 0;
     uint32_t moves = 0;
@@ -33,9 +28,8 @@ static void doubles_and_keeps_what_is_there(void **state)
     free(items);
 }
 
-static void an_empty_array_is_one_all_the_same(void **state)
+TEST(an_empty_array_is_one_all_the_same)
 {
-    (void)state;
     char *items = NULL;
     size_t capacity = 0;
     assert_int_equal(grow(items, capacity, 0), 0);
@@ -44,9 +38,8 @@ static void an_empty_array_is_one_all_the_same(void **state)
     free(items);
 }
 
-static void refuses_more_than_can_be_addressed(void **state)
+TEST(refuses_more_than_can_be_addressed)
 {
-    (void)state;
     uint64_t *items = NULL;
     size_t capacity = 0;
     assert_int_equal(grow(items, capacity, 1), 0);
@@ -56,14 +49,4 @@ static void refuses_more_than_can_be_addressed(void **state)
     assert_ptr_equal(items, before);
     assert_int_equal(capacity, 32);
     free(items);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(doubles_and_keeps_what_is_there),
-        cmocka_unit_test(an_empty_array_is_one_all_the_same),
-        cmocka_unit_test(refuses_more_than_can_be_addressed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,8 @@
  * What becomes of a profile when debugging information knows more of its addresses: frames, rows,
  * folded stacks. The information is made up here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "folded.h"
 #include "made_recording.h"
@@ -89,9 +85,8 @@ static void assert_folded(struct profile *profile, const char *expected)
     (void)profile_free(profile);
 }
 
-static void asks_for_a_caller_one_byte_lower(void **state)
+TEST(asks_for_a_caller_one_byte_lower)
 {
-    (void)state;
     struct profile *profile = load_example();
     const uint64_t expected[] = {0x12, 0x04, 0x30};
     assert_int_equal(profile->inlines.addresses.item_count, 3);
@@ -104,35 +99,31 @@ static void asks_for_a_caller_one_byte_lower(void **state)
     (void)profile_free(profile);
 }
 
-static void changes_nothing_where_nothing_is_known(void **state)
+TEST(changes_nothing_where_nothing_is_known)
 {
-    (void)state;
     struct profile *profile = load_example();
     assert_int_equal(profile_resolve(profile), 0);
     assert_folded(profile, "app;main;app+0x30 1\napp;main;work.part.0 1\n");
 }
 
-static void keeps_the_recordings_name_of_the_function_itself(void **state)
+TEST(keeps_the_recordings_name_of_the_function_itself)
 {
-    (void)state;
     struct profile *profile = load_example();
     tell_all(profile, NULL);
     assert_folded(profile, "app;main;nameless;leaf_[i] 1\n"
                            "app;main;work.part.0;middle_[i];leaf_[i] 1\n");
 }
 
-static void shows_lines_without_folders_in_folded_stacks(void **state)
+TEST(shows_lines_without_folders_in_folded_stacks)
 {
-    (void)state;
     struct profile *profile = load_example();
     tell_all(profile, "/src/a;b.c");
     assert_folded(profile, "app;main;nameless:a:b.c:2;leaf:a:b.c:1_[i] 1\n"
                            "app;main;work.part.0:a:b.c:3;middle:a:b.c:2_[i];leaf:a:b.c:1_[i] 1\n");
 }
 
-static void gives_the_innermost_function_the_time(void **state)
+TEST(gives_the_innermost_function_the_time)
 {
-    (void)state;
     struct profile *profile = load_example();
     struct report report;
     tell_all(profile, NULL);
@@ -151,9 +142,8 @@ static void gives_the_innermost_function_the_time(void **state)
     (void)profile_free(profile);
 }
 
-static void makes_each_line_a_row(void **state)
+TEST(makes_each_line_a_row)
 {
-    (void)state;
     struct profile *profile = load_example();
     struct report report;
     char *text = NULL;
@@ -177,9 +167,8 @@ static void makes_each_line_a_row(void **state)
     (void)profile_free(profile);
 }
 
-static void does_not_let_chains_grow_without_end(void **state)
+TEST(does_not_let_chains_grow_without_end)
 {
-    (void)state;
     const char *names[1000];
     uint64_t stack[400];
     struct recording *recording = recording_new();
@@ -201,18 +190,4 @@ static void does_not_let_chains_grow_without_end(void **state)
     (void)profile_chain(profile, profile->samples[0].chain, &count);
     assert_in_range(count, 4096, 6000);
     (void)profile_free(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asks_for_a_caller_one_byte_lower),
-        cmocka_unit_test(changes_nothing_where_nothing_is_known),
-        cmocka_unit_test(keeps_the_recordings_name_of_the_function_itself),
-        cmocka_unit_test(shows_lines_without_folders_in_folded_stacks),
-        cmocka_unit_test(gives_the_innermost_function_the_time),
-        cmocka_unit_test(makes_each_line_a_row),
-        cmocka_unit_test(does_not_let_chains_grow_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

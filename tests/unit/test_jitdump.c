@@ -11,14 +11,12 @@
 #include "perf_map.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -120,9 +118,8 @@ static const char *name_at(const struct parsed *parsed, uint64_t address, uint64
     return symbol_table_name(&parsed->table, (size_t)found);
 }
 
-static void names_hold_from_their_time_on(void **state)
+TEST(names_hold_from_their_time_on)
 {
-    (void)state;
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
@@ -147,9 +144,8 @@ static void names_hold_from_their_time_on(void **state)
     assert_string_equal(name_at(&parsed, 0x1010, UINT64_MAX - 1), "h");
 }
 
-static void moved_code_keeps_its_name(void **state)
+TEST(moved_code_keeps_its_name)
 {
-    (void)state;
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
@@ -168,9 +164,8 @@ static void moved_code_keeps_its_name(void **state)
 }
 
 /* Every beginning of a file is read up to the last whole record, and knows what it has had. */
-static void half_records_wait(void **state)
+TEST(half_records_wait)
 {
-    (void)state;
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
@@ -193,9 +188,8 @@ static void half_records_wait(void **state)
     }
 }
 
-static void what_is_no_jitdump_is_refused(void **state)
+TEST(what_is_no_jitdump_is_refused)
 {
-    (void)state;
     static const struct {
         uint32_t magic;
         uint32_t machine;
@@ -206,7 +200,7 @@ static void what_is_no_jitdump_is_refused(void **state)
         {0x464c457f, 62, 0, -EBADMSG}, {0x4a695444, 183, 0, -EBADMSG},
         {0x4a695444, 62, 1, -ENOTSUP}, /* times of the processor */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         static struct text text;
         text.used = 0;
         put_header(&text, cases[i].magic, cases[i].machine, cases[i].flags);
@@ -215,9 +209,8 @@ static void what_is_no_jitdump_is_refused(void **state)
     }
 }
 
-static void hostile_records_claim_nothing(void **state)
+TEST(hostile_records_claim_nothing)
 {
-    (void)state;
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
@@ -235,9 +228,8 @@ static void hostile_records_claim_nothing(void **state)
     assert_string_equal(name_at(&parsed, 0x1000, 3), "f");
 }
 
-static void large_files_and_endless_records_are_refused(void **state)
+TEST(large_files_and_endless_records_are_refused)
 {
-    (void)state;
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
@@ -283,9 +275,8 @@ static const char *model_at(const struct code_claim *claims, size_t count, uint6
     return best == SIZE_MAX ? "" : name;
 }
 
-static void random_claims_agree_with_a_model(void **state)
+TEST(random_claims_agree_with_a_model)
 {
-    (void)state;
     srand(1);
     for (size_t round = 0; round < 60; round++) {
         static struct text text;
@@ -313,9 +304,8 @@ static void random_claims_agree_with_a_model(void **state)
     }
 }
 
-static void broken_spans_are_refused(void **state)
+TEST(broken_spans_are_refused)
 {
-    (void)state;
     struct code_claim claims[] = {{.time_ns = 1, .start = 16, .end = 32, .vaddr = 64}};
     struct code_spans spans;
     void *bytes = NULL;
@@ -337,9 +327,8 @@ static void broken_spans_are_refused(void **state)
     free(bytes);
 }
 
-static void suspends_are_told_apart(void **state)
+TEST(suspends_are_told_apart)
 {
-    (void)state;
     struct dump_clock clock = {0};
     uint64_t ns = 0;
     assert_false(dump_clock_monotonic(&clock, SECOND, &ns));
@@ -358,9 +347,8 @@ static void suspends_are_told_apart(void **state)
 }
 
 /* A machine that was never suspended has both clocks alike, as exact as a look is. */
-static void equal_clocks_agree(void **state)
+TEST(equal_clocks_agree)
 {
-    (void)state;
     struct dump_clock clock = {0};
     uint64_t ns = 0;
     dump_clock_note(&clock, 100 * SECOND, 100 * SECOND + 20, 40);
@@ -370,21 +358,4 @@ static void equal_clocks_agree(void **state)
     clock = (struct dump_clock){0};
     dump_clock_look(&clock);
     assert_int_equal(clock.step_count, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_hold_from_their_time_on),
-        cmocka_unit_test(moved_code_keeps_its_name),
-        cmocka_unit_test(half_records_wait),
-        cmocka_unit_test(what_is_no_jitdump_is_refused),
-        cmocka_unit_test(hostile_records_claim_nothing),
-        cmocka_unit_test(large_files_and_endless_records_are_refused),
-        cmocka_unit_test(random_claims_agree_with_a_model),
-        cmocka_unit_test(broken_spans_are_refused),
-        cmocka_unit_test(suspends_are_told_apart),
-        cmocka_unit_test(equal_clocks_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

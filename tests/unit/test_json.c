@@ -4,13 +4,11 @@
 #include "cleanup.h"
 #include "json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 /* cmocka wants the four above */
-#include <cmocka.h>
+#include "unit_test.h"
 
-static void accepts_json_texts(void **state)
+TEST(accepts_json_texts)
 {
     static const char *const texts[] = {
         "true",
@@ -27,8 +25,7 @@ static void accepts_json_texts(void **state)
         "[1,\"a\" , {\"b\":[]}]",
         "{\"a\":{}, \"b\" : null}",
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         cleanup_(json_freep) cJSON *tree = NULL;
         struct fault fault = {0};
         int r = json_parse(texts[i], strlen(texts[i]), 3, &tree, &fault);
@@ -38,10 +35,9 @@ static void accepts_json_texts(void **state)
     }
 }
 
-static void reads_no_byte_behind_the_text(void **state)
+TEST(reads_no_byte_behind_the_text)
 {
     static const char text[] = "{\"a\":[true,1.5e1,\"\\u0041\xc3\xa9\"]}";
-    (void)state;
     for (size_t bytes = 0; bytes < sizeof text - 1; bytes++) {
         /* An exact copy, so that a sanitizer sees a read past the end. */
         char *exact = malloc(bytes == 0 ? 1 : bytes);
@@ -53,10 +49,9 @@ static void reads_no_byte_behind_the_text(void **state)
     }
 }
 
-static void limits_nesting_to_what_the_caller_allows(void **state)
+TEST(limits_nesting_to_what_the_caller_allows)
 {
     cJSON *tree = NULL;
-    (void)state;
     assert_int_equal(json_parse("[[{}]]", 6, 2, &tree, NULL), -EINVAL);
     assert_int_equal(json_parse("[[{}]]", 6, 3, &tree, NULL), 0);
     cJSON_Delete(tree);
@@ -65,11 +60,10 @@ static void limits_nesting_to_what_the_caller_allows(void **state)
     cJSON_Delete(tree);
 }
 
-static void reads_integers_within_their_range(void **state)
+TEST(reads_integers_within_their_range)
 {
     cleanup_(json_freep) cJSON *tree = cJSON_Parse("[5, 5.5, \"5\", 9007199254740992, -1]");
     int64_t value = 0;
-    (void)state;
     assert_true(json_read_integer(cJSON_GetArrayItem(tree, 0), 5, 5, &value));
     assert_int_equal(value, 5);
     assert_false(json_read_integer(cJSON_GetArrayItem(tree, 0), 6, 9, &value));
@@ -80,15 +74,4 @@ static void reads_integers_within_their_range(void **state)
     assert_true(json_read_integer(cJSON_GetArrayItem(tree, 3), 0, JSON_INTEGER_MAX, &value));
     assert_int_equal(value, JSON_INTEGER_MAX);
     assert_false(json_read_integer(cJSON_GetArrayItem(tree, 4), 0, 9, &value));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_json_texts),
-        cmocka_unit_test(reads_no_byte_behind_the_text),
-        cmocka_unit_test(limits_nesting_to_what_the_caller_allows),
-        cmocka_unit_test(reads_integers_within_their_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

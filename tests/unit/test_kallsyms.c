@@ -5,14 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 static const char sample[] = "0000000000000000 A fixed_percpu_data\n"
                              "ffffffff81000000 T _stext\n"
@@ -36,9 +33,8 @@ static int parse_exact(const char *text, struct symbol_builder *builder)
     return r;
 }
 
-static void names_functions_with_their_module(void **state)
+TEST(names_functions_with_their_module)
 {
-    (void)state;
     static const struct {
         uint64_t address;
         const char *name; /* "": none */
@@ -61,7 +57,7 @@ static void names_functions_with_their_module(void **state)
     assert_int_equal(parse_exact(sample, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
     assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ptrdiff_t index = symbol_table_find(&table, cases[i].address);
         const char *name = index < 0 ? "" : symbol_table_name(&table, (size_t)index);
         assert_string_equal(name, cases[i].name);
@@ -70,9 +66,8 @@ static void names_functions_with_their_module(void **state)
     symbol_builder_free(builder);
 }
 
-static void refuses_hidden_addresses_and_other_texts(void **state)
+TEST(refuses_hidden_addresses_and_other_texts)
 {
-    (void)state;
     static const struct {
         const char *text;
         int result;
@@ -94,7 +89,7 @@ static void refuses_hidden_addresses_and_other_texts(void **state)
         {"ffffffff81000000 T \t[mod]\n", -EBADMSG},
         {"ffffffff81000000 T fine\nnonsense\n", -EBADMSG},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct symbol_builder *builder = symbol_builder_new();
         int r = parse_exact(cases[i].text, builder);
         symbol_builder_free(builder);
@@ -104,9 +99,8 @@ static void refuses_hidden_addresses_and_other_texts(void **state)
     }
 }
 
-static void cuts_a_name_that_is_too_long(void **state)
+TEST(cuts_a_name_that_is_too_long)
 {
-    (void)state;
     enum {
         PREFIX = 19,
         LENGTH = 2 * SYMBOL_NAME_BYTES_MAX,
@@ -126,9 +120,8 @@ static void cuts_a_name_that_is_too_long(void **state)
     symbol_builder_free(builder);
 }
 
-static void reads_this_kernels_own(void **state)
+TEST(reads_this_kernels_own)
 {
-    (void)state;
     int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         skip();
@@ -151,15 +144,4 @@ static void reads_this_kernels_own(void **state)
         assert_int_equal(r, -EACCES);
     }
     symbol_builder_free(builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_functions_with_their_module),
-        cmocka_unit_test(refuses_hidden_addresses_and_other_texts),
-        cmocka_unit_test(cuts_a_name_that_is_too_long),
-        cmocka_unit_test(reads_this_kernels_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,7 +20,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 /* cmocka wants the four above */
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define OWN_FD   100 /* below any limit that programs have */
 #define OWN_FILE "/proc/self/fd/100"
@@ -100,14 +98,13 @@ static struct profctl *dial(void)
     return conn;
 }
 
-static void records_and_reads_all_of_it(void **state)
+TEST_WITH(records_and_reads_all_of_it, start_daemon, end_daemon)
 {
     static char buffer[sizeof fake.ready];
     struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     size_t total = 0;
     bool end = false;
-    (void)state;
     for (size_t i = 0; i < sizeof fake.ready; i++) {
         fake.ready[i] = (char)(i % 251);
     }
@@ -129,13 +126,12 @@ static void records_and_reads_all_of_it(void **state)
     assert_null(profctl_disconnect(conn));
 }
 
-static void keeps_what_does_not_fit(void **state)
+TEST_WITH(keeps_what_does_not_fit, start_daemon, end_daemon)
 {
     char buffer[16] = "";
     struct profctl *conn = dial();
     size_t size = 0;
     bool end = true;
-    (void)state;
     memcpy(fake.ready, "0123456789", 10);
     fake.ready_bytes = 10;
     assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
@@ -158,13 +154,12 @@ static void keeps_what_does_not_fit(void **state)
     (void)profctl_disconnect(conn);
 }
 
-static void forgets_a_session_that_it_has_closed(void **state)
+TEST_WITH(forgets_a_session_that_it_has_closed, start_daemon, end_daemon)
 {
     char buffer[16] = "";
     struct profctl *conn = dial();
     size_t size = 0;
     bool end = true;
-    (void)state;
     memcpy(fake.ready, "0123456789", 10);
     fake.ready_bytes = 10;
     assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
@@ -181,18 +176,17 @@ static void forgets_a_session_that_it_has_closed(void **state)
     (void)profctl_disconnect(conn);
 }
 
-static void reports_the_status_as_json(void **state)
+TEST_WITH(reports_the_status_as_json, start_daemon, end_daemon)
 {
     struct profctl *conn = dial();
     cleanup_(freep) char *json = NULL;
-    (void)state;
     assert_int_equal(profctl_status(conn, &json), 0);
     assert_non_null(strstr(json, "{\"daemon\":{\"version\":\"" CPU_PROFILERD_VERSION "\""));
     assert_non_null(strstr(json, "\"session\":null}"));
     (void)profctl_disconnect(conn);
 }
 
-static void says_what_is_wrong_in_a_sentence(void **state)
+TEST_WITH(says_what_is_wrong_in_a_sentence, start_daemon, end_daemon)
 {
     static const struct {
         const char *config;
@@ -207,8 +201,7 @@ static void says_what_is_wrong_in_a_sentence(void **state)
     struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     char *json = NULL;
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(profctl_create(conn, cases[i].config, false, &fault), cases[i].result);
         assert_string_equal(fault.text, cases[i].text);
     }
@@ -226,13 +219,12 @@ static void says_what_is_wrong_in_a_sentence(void **state)
     (void)profctl_disconnect(conn);
 }
 
-static void says_whose_session_is_in_the_way(void **state)
+TEST_WITH(says_whose_session_is_in_the_way, start_daemon, end_daemon)
 {
     char text[256];
     struct profctl *owner = dial();
     struct profctl *other = dial();
     struct profctl_fault fault = {0};
-    (void)state;
     assert_int_equal(profctl_create(owner, NULL, false, &fault), 0);
     assert_int_equal(profctl_create(other, NULL, false, &fault), -EEXIST);
     (void)snprintf(text, sizeof text,
@@ -244,12 +236,11 @@ static void says_whose_session_is_in_the_way(void **state)
     (void)profctl_disconnect(other);
 }
 
-static void refuses_a_config_that_no_message_holds(void **state)
+TEST_WITH(refuses_a_config_that_no_message_holds, start_daemon, end_daemon)
 {
     struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     static char config[70000];
-    (void)state;
     memset(config, '1', sizeof config - 1);
     memcpy(config, "{\"a\":\"", strlen("{\"a\":\""));
     config[sizeof config - 3] = '"';
@@ -259,7 +250,7 @@ static void refuses_a_config_that_no_message_holds(void **state)
     (void)profctl_disconnect(conn);
 }
 
-static void gives_enotconn_once_the_daemon_is_gone(void **state)
+TEST_WITH(gives_enotconn_once_the_daemon_is_gone, start_daemon, NULL)
 {
     struct profctl *conn = dial();
     struct profctl_fault fault = {0};
@@ -276,7 +267,7 @@ static void gives_enotconn_once_the_daemon_is_gone(void **state)
     (void)profctl_disconnect(conn);
 }
 
-static void says_what_to_do_when_it_cannot_connect(void **state)
+TEST(says_what_to_do_when_it_cannot_connect)
 {
     static const struct {
         const char *path;
@@ -290,11 +281,10 @@ static void says_what_to_do_when_it_cannot_connect(void **state)
     };
     struct profctl *conn = NULL;
     struct profctl_fault fault = {0};
-    (void)state;
     int own_fd = memfd_create("own", MFD_CLOEXEC);
     assert_int_equal(dup2(own_fd, OWN_FD), OWN_FD);
     (void)close(own_fd);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(profctl_connect(cases[i].path, &conn, &fault), cases[i].result);
         assert_string_equal(fault.text, cases[i].text);
     }
@@ -342,7 +332,7 @@ static void *run_script(void *argument)
     return NULL;
 }
 
-static void trusts_no_reply(void **state)
+TEST(trusts_no_reply)
 {
     static const struct {
         const char *reply;
@@ -363,8 +353,7 @@ static void trusts_no_reply(void **state)
         {"{\"error\":\"io.cpuprofilerd.Sampler.Unheard\"}", -EPROTO},
         {"{\"error\":\"io.cpuprofilerd.Sampler.BadState\"}", -EBADFD},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         static char buffer[16];
         size_t size = 0;
         bool end = false;
@@ -380,23 +369,4 @@ static void trusts_no_reply(void **state)
         assert_int_equal(close(server.listen_fd), 0);
         assert_int_equal(unlink(server.path), 0);
     }
-}
-
-#define DAEMON_TEST(name) cmocka_unit_test_setup_teardown(name, start_daemon, end_daemon)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        DAEMON_TEST(records_and_reads_all_of_it),
-        DAEMON_TEST(keeps_what_does_not_fit),
-        DAEMON_TEST(forgets_a_session_that_it_has_closed),
-        DAEMON_TEST(reports_the_status_as_json),
-        DAEMON_TEST(says_what_is_wrong_in_a_sentence),
-        DAEMON_TEST(says_whose_session_is_in_the_way),
-        DAEMON_TEST(refuses_a_config_that_no_message_holds),
-        cmocka_unit_test_setup(gives_enotconn_once_the_daemon_is_gone, start_daemon),
-        cmocka_unit_test(says_what_to_do_when_it_cannot_connect),
-        cmocka_unit_test(trusts_no_reply),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,14 +9,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 /* cmocka wants the four above */
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define METHOD(name)      "{\"method\":\"io.cpuprofilerd.Sampler." name "\",\"parameters\":{"
 #define REPLY(parameters) "{\"parameters\":{" parameters "}}"
@@ -127,7 +125,7 @@ static struct profctl *begin(const struct turn *turns, size_t count)
     return conn;
 }
 
-#define BEGIN(turns) begin(turns, sizeof(turns) / sizeof(turns)[0])
+#define BEGIN(turns) begin(turns, COUNT_OF(turns))
 
 /* Ends the connection; every call must have been the one expected. */
 static void end(struct profctl *conn)
@@ -139,7 +137,7 @@ static void end(struct profctl *conn)
     assert_string_equal(server.trouble, "");
 }
 
-static void begins_a_detached_session(void **state)
+TEST(begins_a_detached_session)
 {
     static const struct turn turns[] = {
         {METHOD("Create") "\"detach\":true,\"config\":{\"frequency_hz\":5}}}",
@@ -150,7 +148,6 @@ static void begins_a_detached_session(void **state)
     };
     struct profctl *conn = BEGIN(turns);
     const struct connection_notes *notes = connection_notes(conn);
-    (void)state;
     assert_int_equal(profctl_create(conn, "{\"frequency_hz\":5}", true, NULL), 0);
     assert_string_equal(notes->session, "ab12");
     assert_int_equal(notes->holds_s, 77);
@@ -162,7 +159,7 @@ static void begins_a_detached_session(void **state)
     end(conn);
 }
 
-static void attaches_to_the_session_that_it_is_told(void **state)
+TEST(attaches_to_the_session_that_it_is_told)
 {
     static const struct turn turns[] = {
         {METHOD("Attach") "}}", ERROR("BadState", "\"state\":\"none\",\"text\":\"there is none\""),
@@ -175,7 +172,6 @@ static void attaches_to_the_session_that_it_is_told(void **state)
     };
     struct profctl *conn = BEGIN(turns);
     struct profctl_fault fault = {0};
-    (void)state;
     assert_int_equal(profctl_attach(conn, NULL, &fault), -EBADFD);
     assert_string_equal(fault.text, "there is none");
     assert_int_equal(profctl_attach(conn, "ab12", &fault), -EACCES);
@@ -188,7 +184,7 @@ static void attaches_to_the_session_that_it_is_told(void **state)
     end(conn);
 }
 
-static void confirms_with_the_next_read_and_not_before(void **state)
+TEST(confirms_with_the_next_read_and_not_before)
 {
     static const struct turn turns[] = {
         {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
@@ -202,7 +198,6 @@ static void confirms_with_the_next_read_and_not_before(void **state)
     char buffer[4] = "";
     size_t size = 0;
     bool is_end = true;
-    (void)state;
     assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
     assert_int_equal(size, 3);
     assert_false(is_end);
@@ -218,7 +213,7 @@ static void confirms_with_the_next_read_and_not_before(void **state)
     end(conn);
 }
 
-static void hands_out_a_stream_and_confirms_it_too(void **state)
+TEST(hands_out_a_stream_and_confirms_it_too)
 {
     static const struct turn turns[] = {
         {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
@@ -229,7 +224,6 @@ static void hands_out_a_stream_and_confirms_it_too(void **state)
     size_t size = 0;
     int fd = -1;
     bool is_end = true;
-    (void)state;
     /* What did not fit is still there, also for the other way to read. */
     assert_int_equal(profctl_read(conn, buffer, 2, &size, &is_end), -EINVAL);
     assert_int_equal(size, 3);
@@ -244,7 +238,7 @@ static void hands_out_a_stream_and_confirms_it_too(void **state)
     end(conn);
 }
 
-static void confirms_nothing_that_came_only_in_part(void **state)
+TEST(confirms_nothing_that_came_only_in_part)
 {
     static const struct turn turns[] = {
         {METHOD("Read") "}}", CHUNK("3", "8", "false"), "ab"},
@@ -255,7 +249,6 @@ static void confirms_nothing_that_came_only_in_part(void **state)
     char buffer[4] = "";
     size_t size = 0;
     bool is_end = true;
-    (void)state;
     assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), -EIO);
     assert_int_equal(connection_notes(conn)->fault.code, EIO);
     assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
@@ -264,7 +257,7 @@ static void confirms_nothing_that_came_only_in_part(void **state)
     end(conn);
 }
 
-static void confirms_what_another_connection_has_read(void **state)
+TEST(confirms_what_another_connection_has_read)
 {
     static const struct turn turns[] = {
         {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"running\""), NULL},
@@ -273,7 +266,6 @@ static void confirms_what_another_connection_has_read(void **state)
     struct profctl *conn = BEGIN(turns);
     size_t size = 0;
     bool is_end = false;
-    (void)state;
     assert_int_equal(profctl_attach(conn, NULL, NULL), 0);
     connection_acknowledge(conn, 41);
     assert_int_equal(profctl_read(conn, NULL, 0, &size, &is_end), -EINVAL);
@@ -281,14 +273,13 @@ static void confirms_what_another_connection_has_read(void **state)
     end(conn);
 }
 
-static void says_why_the_daemon_ended_a_connection(void **state)
+TEST(says_why_the_daemon_ended_a_connection)
 {
     static const struct turn turns[] = {
         {"", ERROR("Failed", "\"text\":\"it was idle; connect anew\""), NULL},
     };
     struct profctl *conn = BEGIN(turns);
     struct profctl_fault fault = {0};
-    (void)state;
     assert_int_equal(pthread_join(server.thread, NULL), 0); /* its end is closed */
     assert_int_equal(profctl_start(conn, &fault), -EIO);
     assert_string_equal(fault.text, "it was idle; connect anew");
@@ -296,18 +287,4 @@ static void says_why_the_daemon_ended_a_connection(void **state)
     assert_null(profctl_disconnect(conn));
     assert_int_equal(close(server.listen_fd), 0);
     assert_int_equal(unlink(server.path), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(begins_a_detached_session),
-        cmocka_unit_test(attaches_to_the_session_that_it_is_told),
-        cmocka_unit_test(confirms_with_the_next_read_and_not_before),
-        cmocka_unit_test(hands_out_a_stream_and_confirms_it_too),
-        cmocka_unit_test(confirms_nothing_that_came_only_in_part),
-        cmocka_unit_test(says_why_the_daemon_ended_a_connection),
-        cmocka_unit_test(confirms_what_another_connection_has_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

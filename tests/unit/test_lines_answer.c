@@ -4,12 +4,8 @@
  * Answers of the child that parses debugging information: what it found comes through whole, and an
  * answer that contradicts itself anywhere changes nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "lines_answer.h"
 
@@ -62,9 +58,8 @@ static int take(const struct example *example, struct intern *texts, struct inli
     return r;
 }
 
-static void brings_what_was_found(void **state)
+TEST(brings_what_was_found)
 {
-    (void)state;
     struct example example;
     struct intern texts = {0};
     struct inlines table = {
@@ -86,9 +81,8 @@ static void brings_what_was_found(void **state)
     free(example.header);
 }
 
-static void refuses_what_contradicts_itself(void **state)
+TEST(refuses_what_contradicts_itself)
 {
-    (void)state;
     /* Which 32 bits of the answer are changed, and what to. */
     enum {
         CHAINS = 6,
@@ -118,7 +112,7 @@ static void refuses_what_contradicts_itself(void **state)
         {"texts longer than their bytes", LENGTHS + 2, 4},
         {"a NUL", BYTES, 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct example example;
         struct intern texts = {0};
         struct inlines table = {0};
@@ -134,9 +128,8 @@ static void refuses_what_contradicts_itself(void **state)
     }
 }
 
-static void bounds_what_it_makes(void **state)
+TEST(bounds_what_it_makes)
 {
-    (void)state;
     const struct intern texts = {0};
     const struct inlines table = {.frame_count = LINES_ANSWER_BYTES_MAX / 4};
     void *answer = NULL;
@@ -144,9 +137,8 @@ static void bounds_what_it_makes(void **state)
     assert_int_equal(lines_answer_make(NULL, 0, &texts, &table, &answer, &answer_bytes), -EBADMSG);
 }
 
-static void checks_what_a_file_is_said_to_be(void **state)
+TEST(checks_what_a_file_is_said_to_be)
 {
-    (void)state;
     static struct lines_about about;
     assert_true(lines_about_is_sound(&about));
     about.build_id_bytes = LINES_BUILD_ID_BYTES_MAX + 1;
@@ -162,15 +154,4 @@ static void checks_what_a_file_is_said_to_be(void **state)
     about = (struct lines_about){0};
     memset(about.alternate, 'a', sizeof about.alternate);
     assert_false(lines_about_is_sound(&about));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(brings_what_was_found),
-        cmocka_unit_test(refuses_what_contradicts_itself),
-        cmocka_unit_test(bounds_what_it_makes),
-        cmocka_unit_test(checks_what_a_file_is_said_to_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,8 @@
  * The lookup of mappings against the rule, told plainly: the newest that is not later than the
  * sample among those that hold the address, and of two with the same time the later one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "mappings.h"
 
@@ -67,9 +63,8 @@ static void check_lookup(const struct mappings *table, const struct added *added
     }
 }
 
-static void finds_what_the_rule_says(void **state)
+TEST(finds_what_the_rule_says)
 {
-    (void)state;
     uint64_t seed = 1;
     for (size_t round = 0; round < 30; round++) {
         struct added added[MAPPING_COUNT];
@@ -96,22 +91,12 @@ static void finds_what_the_rule_says(void **state)
     }
 }
 
-static void finds_nothing_in_an_empty_table(void **state)
+TEST(finds_nothing_in_an_empty_table)
 {
-    (void)state;
     struct mappings table = {0};
     struct mapping_validity validity = {0, UINT64_MAX};
     assert_int_equal(mappings_seal(&table), 0);
     assert_null(mappings_find(&table, 0, 1, 1, 1, &validity));
     assert_false(mappings_have_process(&table, 0, 1));
     mappings_done(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_the_rule_says),
-        cmocka_unit_test(finds_nothing_in_an_empty_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

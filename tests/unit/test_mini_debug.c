@@ -12,12 +12,10 @@
 
 #include <fcntl.h>
 #include <lzma.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define BLOCK_HEADER_OFFSET     12                        /* behind the stream's header */
 #define BLOCK_DICTIONARY_OFFSET (BLOCK_HEADER_OFFSET + 6) /* sizes below 128 stand before it */
@@ -61,11 +59,10 @@ static int open_packed(const void *section, size_t size_bytes, int *ret_fd)
     return r;
 }
 
-static void gives_what_was_packed(void **state)
+TEST(gives_what_was_packed)
 {
-    (void)state;
     static const size_t sizes[] = {1, 100, 16384, 16385, 1000000};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         cleanup_(freep) uint8_t *bytes = malloc(sizes[i]);
         cleanup_(freep) uint8_t *got = malloc(sizes[i] + 1);
         assert_non_null(bytes);
@@ -82,9 +79,8 @@ static void gives_what_was_packed(void **state)
     }
 }
 
-static void refuses_what_is_cut_or_no_xz(void **state)
+TEST(refuses_what_is_cut_or_no_xz)
 {
-    (void)state;
     size_t packed_bytes = 0;
     cleanup_(freep) uint8_t *packed = pack("some words, some words", 23, &packed_bytes);
     int fd = -1;
@@ -99,9 +95,8 @@ static void refuses_what_is_cut_or_no_xz(void **state)
     assert_int_equal(fd, -1);
 }
 
-static void refuses_what_becomes_too_large(void **state)
+TEST(refuses_what_becomes_too_large)
 {
-    (void)state;
     const size_t size_bytes = MINI_DEBUG_BYTES_MAX + 1;
     cleanup_(freep) uint8_t *zeros = calloc(1, size_bytes);
     size_t packed_bytes = 0;
@@ -112,9 +107,8 @@ static void refuses_what_becomes_too_large(void **state)
     assert_int_equal(open_packed(packed, packed_bytes, &fd), -EBADMSG);
 }
 
-static void refuses_a_dictionary_that_needs_too_much_memory(void **state)
+TEST(refuses_a_dictionary_that_needs_too_much_memory)
 {
-    (void)state;
     size_t packed_bytes = 0;
     cleanup_(freep) uint8_t *packed = pack("some words, some words", 23, &packed_bytes);
     size_t header_bytes = ((size_t)packed[BLOCK_HEADER_OFFSET] + 1) * 4;
@@ -132,9 +126,8 @@ static void refuses_a_dictionary_that_needs_too_much_memory(void **state)
     close_fd(fd);
 }
 
-static void finds_nothing_where_nothing_is(void **state)
+TEST(finds_nothing_where_nothing_is)
 {
-    (void)state;
     const struct elf_image image = {.section_count = 0};
     struct elf_file file;
     int debug_fd = -1;
@@ -173,9 +166,8 @@ static size_t count_named(int fd, int debug_fd, const char *name)
     return count;
 }
 
-static void names_the_functions_of_a_file_without_symbols(void **state)
+TEST(names_the_functions_of_a_file_without_symbols)
 {
-    (void)state;
     size_t self_bytes = 0;
     size_t packed_bytes = 0;
     cleanup_(freep) uint8_t *self = read_self(&self_bytes);
@@ -226,9 +218,8 @@ static int make_built(uint8_t build_id, const char *function)
     return fd;
 }
 
-static void takes_the_functions_of_a_debug_file_of_the_same_build_only(void **state)
+TEST(takes_the_functions_of_a_debug_file_of_the_same_build_only)
 {
-    (void)state;
     cleanup_(closep) int fd = make_built(7, NULL);
     cleanup_(closep) int same_fd = make_built(7, "split_off");
     cleanup_(closep) int other_fd = make_built(8, "split_off");
@@ -242,18 +233,4 @@ static void takes_the_functions_of_a_debug_file_of_the_same_build_only(void **st
     const struct elf_image nameless = {.section_count = 0};
     cleanup_(closep) int nameless_fd = elf_image_make(&nameless);
     assert_int_equal(count_named(nameless_fd, same_fd, "split_off"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_what_was_packed),
-        cmocka_unit_test(refuses_what_is_cut_or_no_xz),
-        cmocka_unit_test(refuses_what_becomes_too_large),
-        cmocka_unit_test(refuses_a_dictionary_that_needs_too_much_memory),
-        cmocka_unit_test(finds_nothing_where_nothing_is),
-        cmocka_unit_test(names_the_functions_of_a_file_without_symbols),
-        cmocka_unit_test(takes_the_functions_of_a_debug_file_of_the_same_build_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

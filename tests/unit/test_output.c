@@ -3,12 +3,8 @@
 /*
  * What becomes of a file that is written beside and renamed, whatever happens on the way.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "output.h"
 
@@ -66,9 +62,8 @@ static void assert_content(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void names_a_file_only_when_it_is_whole(void **state)
+TEST_WITH(names_a_file_only_when_it_is_whole, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     struct stat status;
@@ -83,9 +78,8 @@ static void names_a_file_only_when_it_is_whole(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void leaves_the_old_file_when_it_is_given_up(void **state)
+TEST_WITH(leaves_the_old_file_when_it_is_given_up, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     FILE *old = fopen(in_folder("a", path), "w");
@@ -99,9 +93,8 @@ static void leaves_the_old_file_when_it_is_given_up(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void replaces_what_a_link_means_and_keeps_its_mode(void **state)
+TEST_WITH(replaces_what_a_link_means_and_keeps_its_mode, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     char link[128];
     struct output *output = NULL;
@@ -123,9 +116,8 @@ static void replaces_what_a_link_means_and_keeps_its_mode(void **state)
     assert_int_equal(remove_folder(), 2);
 }
 
-static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
+TEST_WITH(keeps_what_it_has_under_a_name_that_it_tells, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     char kept[128];
     struct output *output = NULL;
@@ -140,9 +132,8 @@ static void keeps_what_it_has_under_a_name_that_it_tells(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void keeps_no_empty_file(void **state)
+TEST_WITH(keeps_no_empty_file, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     struct rlimit before;
@@ -161,9 +152,8 @@ static void keeps_no_empty_file(void **state)
     assert_int_equal(remove_folder(), 0);
 }
 
-static void compresses(void **state)
+TEST_WITH(compresses, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
@@ -182,9 +172,8 @@ static void compresses(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void tells_of_a_full_disk(void **state)
+TEST_WITH(tells_of_a_full_disk, make_folder, NULL)
 {
-    (void)state;
     struct output *output = NULL;
     struct fault fault = {0};
     assert_int_equal(output_open("/dev/full", &output, NULL), 0);
@@ -204,9 +193,8 @@ static void tells_of_a_full_disk(void **state)
     assert_int_equal(remove_folder(), 0);
 }
 
-static void refuses_folders_and_missing_folders(void **state)
+TEST_WITH(refuses_folders_and_missing_folders, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     struct fault fault = {0};
@@ -240,12 +228,11 @@ static uint64_t write_and_die(const char *path, uint64_t expected_mark, const ch
     return marked_bytes;
 }
 
-static void goes_on_behind_the_last_mark(void **state)
+TEST_WITH(goes_on_behind_the_last_mark, make_folder, NULL)
 {
     static const char *const names[] = {"a", "a.gz"};
-    (void)state;
     char path[128];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct output *output = NULL;
         struct stat status;
         uint64_t mark = 0;
@@ -268,9 +255,8 @@ static void goes_on_behind_the_last_mark(void **state)
     assert_int_equal(remove_folder(), 2);
 }
 
-static void keeps_what_is_marked_and_removes_what_has_no_mark(void **state)
+TEST_WITH(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder, NULL)
 {
-    (void)state;
     char path[128];
     struct output *output = NULL;
     uint64_t mark = 0;
@@ -291,7 +277,7 @@ static void keeps_what_is_marked_and_removes_what_has_no_mark(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void goes_on_with_nothing_that_another_has_put_there(void **state)
+TEST_WITH(goes_on_with_nothing_that_another_has_put_there, make_folder, NULL)
 {
     /* Shorter than its name says; a link; names that are not of this file or this tag. */
     static const struct {
@@ -305,14 +291,13 @@ static void goes_on_with_nothing_that_another_has_put_there(void **state)
         {"a.partial-tag-5-x", false, 0},       {"a.partial-tag--", false, 0},
         {"a.partial-XXXXXX", false, 0},
     };
-    (void)state;
     char path[128];
     char other[128];
     char target[128];
     FILE *file = fopen(in_folder("target", target), "w");
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct output *output = NULL;
         struct fault fault = {0};
         uint64_t mark = 99;
@@ -334,31 +319,11 @@ static void goes_on_with_nothing_that_another_has_put_there(void **state)
     assert_int_equal(remove_folder(), 1);
 }
 
-static void follows_other_names_of_standard_output(void **state)
+TEST_WITH(follows_other_names_of_standard_output, make_folder, NULL)
 {
-    (void)state;
     assert_string_equal(output_plain_path("/dev/stdout"), "-");
     assert_string_equal(output_plain_path("/dev/fd/1"), "-");
     assert_string_equal(output_plain_path("/dev/stdout/x"), "/dev/stdout/x");
     assert_string_equal(output_plain_path("a"), "a");
     assert_int_equal(remove_folder(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(names_a_file_only_when_it_is_whole, make_folder),
-        cmocka_unit_test_setup(leaves_the_old_file_when_it_is_given_up, make_folder),
-        cmocka_unit_test_setup(replaces_what_a_link_means_and_keeps_its_mode, make_folder),
-        cmocka_unit_test_setup(keeps_what_it_has_under_a_name_that_it_tells, make_folder),
-        cmocka_unit_test_setup(keeps_no_empty_file, make_folder),
-        cmocka_unit_test_setup(compresses, make_folder),
-        cmocka_unit_test_setup(tells_of_a_full_disk, make_folder),
-        cmocka_unit_test_setup(refuses_folders_and_missing_folders, make_folder),
-        cmocka_unit_test_setup(goes_on_behind_the_last_mark, make_folder),
-        cmocka_unit_test_setup(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder),
-        cmocka_unit_test_setup(goes_on_with_nothing_that_another_has_put_there, make_folder),
-        cmocka_unit_test_setup(follows_other_names_of_standard_output, make_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

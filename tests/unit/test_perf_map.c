@@ -8,14 +8,12 @@
 #include "cleanup.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 struct parsed {
     struct symbol_table table;
@@ -49,9 +47,8 @@ static const char *name_at(const struct parsed *parsed, uint64_t address)
     return found < 0 ? "" : symbol_table_name(&parsed->table, (size_t)found);
 }
 
-static void names_what_lines_claim(void **state)
+TEST(names_what_lines_claim)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t address;
@@ -73,16 +70,15 @@ static void names_what_lines_claim(void **state)
         {"fffffffffffff000 fff f\n", UINT64_C(0xfffffffffffffffe), "f"},
         {"1000 20 \xff\n", 0x1000, "\xef\xbf\xbd"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(free_parsed) struct parsed parsed = parse(cases[i].text, strlen(cases[i].text));
         assert_int_equal(parsed.result, 0);
         assert_string_equal(name_at(&parsed, cases[i].address), cases[i].name);
     }
 }
 
-static void leaves_out_lines_of_another_form(void **state)
+TEST(leaves_out_lines_of_another_form)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "\n",
@@ -100,7 +96,7 @@ static void leaves_out_lines_of_another_form(void **state)
         "1000\t20\tf\n",
         "-1000 20 f\n",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         char text[256];
         int bytes = snprintf(text, sizeof text, "%s", texts[i]);
         cleanup_(free_parsed) struct parsed alone = parse(text, (size_t)bytes);
@@ -141,9 +137,8 @@ static void expect_claims(const struct parsed *parsed, const struct model_line *
     }
 }
 
-static void gives_each_address_to_the_last_line_that_claims_it(void **state)
+TEST(gives_each_address_to_the_last_line_that_claims_it)
 {
-    (void)state;
     srand(7);
     for (int run = 0; run < 300; run++) {
         char text[MODEL_LINES * 32];
@@ -175,9 +170,8 @@ static void gives_each_address_to_the_last_line_that_claims_it(void **state)
 }
 
 /* Every line is inside of all before it, and the worst order for a heap. */
-static void is_not_slowed_down_by_lines_inside_each_other(void **state)
+TEST(is_not_slowed_down_by_lines_inside_each_other)
 {
-    (void)state;
     enum {
         LINES = 50000
     };
@@ -209,9 +203,8 @@ static struct perf_map_state read_state(int fd, size_t known_bytes, size_t symbo
     return state;
 }
 
-static void reads_a_file_and_refuses_one_that_is_too_large(void **state)
+TEST(reads_a_file_and_refuses_one_that_is_too_large)
 {
-    (void)state;
     static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
     struct symbol_builder *builder = symbol_builder_new();
     cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
@@ -223,9 +216,8 @@ static void reads_a_file_and_refuses_one_that_is_too_large(void **state)
 }
 
 /* The beginning of a text is the same if it has only been added to. */
-static void says_whether_a_text_begins_as_it_did(void **state)
+TEST(says_whether_a_text_begins_as_it_did)
 {
-    (void)state;
     static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
     static const char more[] = "10 h\n";
     static const size_t lines_bytes = 20; /* the last line has no end yet */
@@ -250,17 +242,4 @@ static void says_whether_a_text_begins_as_it_did(void **state)
     assert_int_not_equal(read_state(fd, lines_bytes, 3).known_hash, first.text_hash);
     assert_int_equal(ftruncate(fd, 10), 0);
     assert_int_equal(read_state(fd, lines_bytes, 1).known_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_what_lines_claim),
-        cmocka_unit_test(leaves_out_lines_of_another_form),
-        cmocka_unit_test(gives_each_address_to_the_last_line_that_claims_it),
-        cmocka_unit_test(is_not_slowed_down_by_lines_inside_each_other),
-        cmocka_unit_test(reads_a_file_and_refuses_one_that_is_too_large),
-        cmocka_unit_test(says_whether_a_text_begins_as_it_did),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

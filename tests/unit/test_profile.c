@@ -4,12 +4,8 @@
  * What a recording means: which name, mapping and function a sample gets, as the folded stacks that
  * come out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "app_recording.h"
 #include "tables.h"
@@ -17,34 +13,30 @@
 #include <stdio.h>
 #include <zlib.h>
 
-static void finds_functions_by_the_modules_own_addresses(void **state)
+TEST(finds_functions_by_the_modules_own_addresses)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10018, 0x10008));
     assert_folded(recording, "app;main;work;leaf 1\n");
 }
 
-static void looks_callers_up_one_byte_before_their_return_address(void **state)
+TEST(looks_callers_up_one_byte_before_their_return_address)
 {
-    (void)state;
     struct recording *recording = app_recording();
     /* A call that ends a function returns to the first byte of the next one. */
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10020, 0x10010));
     assert_folded(recording, "app;main;work;leaf 1\n");
 }
 
-static void names_what_has_no_function_by_module_and_address(void **state)
+TEST(names_what_has_no_function_by_module_and_address)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10800, 0x10900, 0x99999));
     assert_folded(recording, "app;[unknown];app+0x1900;app+0x1800 1\n");
 }
 
-static void shows_anonymous_memory_without_its_addresses(void **state)
+TEST(shows_anonymous_memory_without_its_addresses)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 7, 0, 0, "jit");
     add_module(recording, 7, 1, "[anon]", 0);
@@ -54,9 +46,8 @@ static void shows_anonymous_memory_without_its_addresses(void **state)
     assert_folded(recording, "jit;[anon] 2\n");
 }
 
-static void takes_symbols_of_the_same_build_only(void **state)
+TEST(takes_symbols_of_the_same_build_only)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_name(recording, 8, 0, 0, "other");
     add_module(recording, 8, 1, "/bin/app", 0xcd);
@@ -65,9 +56,8 @@ static void takes_symbols_of_the_same_build_only(void **state)
     assert_folded(recording, "other;app+0x1000 1\n");
 }
 
-static void gives_each_sample_the_name_of_its_time(void **state)
+TEST(gives_each_sample_the_name_of_its_time)
 {
-    (void)state;
     struct recording *recording = app_recording();
     /* The file tells them in any order. */
     add_name(recording, 7, 0, 30, "third");
@@ -78,18 +68,16 @@ static void gives_each_sample_the_name_of_its_time(void **state)
     assert_folded(recording, "app;main 1\nsecond;main 1\nthird;main 1\n");
 }
 
-static void lets_the_later_of_two_names_of_one_time_win(void **state)
+TEST(lets_the_later_of_two_names_of_one_time_win)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_name(recording, 7, 0, 0, "corrected");
     add_sample(recording, 5, 7, COMPLETE, ADDRESSES(0x10000));
     assert_folded(recording, "corrected;main 1\n");
 }
 
-static void has_no_name_for_the_time_before_the_first(void **state)
+TEST(has_no_name_for_the_time_before_the_first)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 7, 0, 20, "late");
     add_sample(recording, 19, 7, COMPLETE, ADDRESSES(0x1));
@@ -97,9 +85,8 @@ static void has_no_name_for_the_time_before_the_first(void **state)
     assert_folded(recording, "[unknown];[unknown] 1\nlate;[unknown] 1\n");
 }
 
-static void keeps_the_processes_of_a_reused_pid_apart(void **state)
+TEST(keeps_the_processes_of_a_reused_pid_apart)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_name(recording, 7, 0, 100, "new");
     add_module(recording, 7, 2, "/bin/new", 0);
@@ -110,9 +97,8 @@ static void keeps_the_processes_of_a_reused_pid_apart(void **state)
     assert_folded(recording, "app;main 2\nnew;new+0x0 1\n");
 }
 
-static void lets_the_newest_mapping_not_later_than_the_sample_win(void **state)
+TEST(lets_the_newest_mapping_not_later_than_the_sample_win)
 {
-    (void)state;
     static const struct {
         uint64_t time_ns;
         uint64_t address;
@@ -124,7 +110,7 @@ static void lets_the_newest_mapping_not_later_than_the_sample_win(void **state)
         {29, 0x1001f, "p;narrow+0x1f 1\n"}, {30, 0x1001f, "p;last+0xf 1\n"},
         {99, 0x1000f, "p;narrow+0xf 1\n"},  {99, 0x11000, "p;[unknown] 1\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct recording *recording = recording_new();
         add_name(recording, 7, 0, 0, "p");
         add_module(recording, 7, 1, "wide", 0);
@@ -138,9 +124,8 @@ static void lets_the_newest_mapping_not_later_than_the_sample_win(void **state)
     }
 }
 
-static void lets_a_correction_in_the_file_win_over_what_it_corrects(void **state)
+TEST(lets_a_correction_in_the_file_win_over_what_it_corrects)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 7, 0, 0, "p");
     add_module(recording, 7, 1, "guess", 0);
@@ -151,9 +136,8 @@ static void lets_a_correction_in_the_file_win_over_what_it_corrects(void **state
     assert_folded(recording, "p;right+0x0 1\n");
 }
 
-static void sees_a_change_of_mappings_between_equal_stacks(void **state)
+TEST(sees_a_change_of_mappings_between_equal_stacks)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_module(recording, 7, 2, "plugin", 0);
     add_mmap(recording, 50, 7, 2, 0x10020, 0x10, 0);
@@ -165,9 +149,8 @@ static void sees_a_change_of_mappings_between_equal_stacks(void **state)
 }
 
 /* No two stacks are equal, so each address is looked up by itself, and may have been before. */
-static void finds_an_address_anew_when_it_is_another_one(void **state)
+TEST(finds_an_address_anew_when_it_is_another_one)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_module(recording, 7, 2, "plugin", 0);
     add_module(recording, 7, 3, "second", 0);
@@ -191,9 +174,8 @@ static void finds_an_address_anew_when_it_is_another_one(void **state)
                              "other;other+0x4;other+0x20 1\n");
 }
 
-static void holds_a_mapping_to_the_top_of_the_address_space(void **state)
+TEST(holds_a_mapping_to_the_top_of_the_address_space)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 7, 0, 0, "p");
     add_module(recording, 7, 1, "top", 0);
@@ -203,9 +185,8 @@ static void holds_a_mapping_to_the_top_of_the_address_space(void **state)
     assert_folded(recording, "p;[unknown] 1\np;top+0xf 1\n");
 }
 
-static void puts_the_kernels_frames_inside_and_marks_them(void **state)
+TEST(puts_the_kernels_frames_inside_and_marks_them)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_kernel(recording);
     struct fxt_sample sample = user_sample(10, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
@@ -219,15 +200,14 @@ static void puts_the_kernels_frames_inside_and_marks_them(void **state)
 }
 
 /* A task in exec or exit has no user stack: the kernel's frames are all, or a marker. */
-static void shows_the_kernel_where_there_is_no_user_stack(void **state)
+TEST(shows_the_kernel_where_there_is_no_user_stack)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_kernel(recording);
     add_name(recording, 3, 0, 0, "kworker");
     const uint64_t pids[] = {7, 7, 7, 3, 3, PROFILE_PID_EXITED};
     const uint64_t kernel_stack[] = {0xffffffff81000002};
-    for (size_t i = 0; i < sizeof pids / sizeof pids[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(pids); i++) {
         struct fxt_sample sample = user_sample(10 + i, pids[i], 0, NULL, 0);
         sample.fields &= ~FXT_SAMPLE_USER_STACK;
         sample.fields |= FXT_SAMPLE_KERNEL_STACK;
@@ -244,9 +224,8 @@ static void shows_the_kernel_where_there_is_no_user_stack(void **state)
                   "app;main;leaf 1\nkworker;[kernel thread] 1\nkworker;copy_to_user_[k] 1\n");
 }
 
-static void marks_stacks_that_are_missing_or_cut(void **state)
+TEST(marks_stacks_that_are_missing_or_cut)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_sample(recording, 10, 7, TRUNCATED, ADDRESSES(0x10020));
     add_sample(recording, 11, 7, 0, NULL, 0);
@@ -262,9 +241,8 @@ static void marks_stacks_that_are_missing_or_cut(void **state)
 
 /* What a segment says of its pids, modules, functions and continuations, the next one may say
  * otherwise, even with the same provider id. */
-static void keeps_segments_apart(void **state)
+TEST(keeps_segments_apart)
 {
-    (void)state;
     struct recording *recording = app_recording();
     struct fxt_sample first = partial(10, 5);
     fxt_write_sample(&recording->writer, &first);
@@ -285,9 +263,8 @@ static void keeps_segments_apart(void **state)
                              "other;forged;app+0x1020 1\n");
 }
 
-static void counts_a_function_of_several_segments_as_one(void **state)
+TEST(counts_a_function_of_several_segments_as_one)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020));
     size_t segment_bytes = recording->writer.used_bytes;
@@ -300,9 +277,8 @@ static void counts_a_function_of_several_segments_as_one(void **state)
     (void)profile_free(profile);
 }
 
-static void keeps_the_last_books_and_the_session(void **state)
+TEST(keeps_the_last_books_and_the_session)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_data(recording, FXT_STRING_SESSION, "{\"config\":{\"frequency_hz\":1000}}\n");
     add_data(recording, FXT_STRING_BOOKS, "{\"period_ns\":1}\n{\"period_ns\":2}\n");
@@ -316,9 +292,8 @@ static void keeps_the_last_books_and_the_session(void **state)
     (void)profile_free(profile);
 }
 
-static void takes_the_period_from_the_session_without_books(void **state)
+TEST(takes_the_period_from_the_session_without_books)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_data(recording, FXT_STRING_SESSION, "{\"config\":{\"frequency_hz\":4000}}\n");
     struct profile *profile = load_recording(recording);
@@ -326,9 +301,8 @@ static void takes_the_period_from_the_session_without_books(void **state)
     (void)profile_free(profile);
 }
 
-static void counts_symbols_that_cannot_be_read(void **state)
+TEST(counts_symbols_that_cannot_be_read)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_data(recording, FXT_STRING_SYMBOLS,
              "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":-1,\"size\":1,"
@@ -346,9 +320,8 @@ static void counts_symbols_that_cannot_be_read(void **state)
     (void)profile_free(profile);
 }
 
-static void adds_up_what_was_dropped(void **state)
+TEST(adds_up_what_was_dropped)
 {
-    (void)state;
     struct recording *recording = recording_new();
     fxt_write_drop_stats(&recording->writer,
                          &(struct fxt_drop_stats){.record_count = 2, .size_bytes = 100});
@@ -360,9 +333,8 @@ static void adds_up_what_was_dropped(void **state)
     (void)profile_free(profile);
 }
 
-static void reads_up_to_where_a_recording_is_cut(void **state)
+TEST(reads_up_to_where_a_recording_is_cut)
 {
-    (void)state;
     struct recording *recording = app_recording();
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
     size_t whole_bytes = recording->writer.used_bytes;
@@ -389,9 +361,8 @@ static void assert_refused(const char *bytes, size_t size_bytes, const char *exp
     assert_non_null(strstr(fault.text, expected));
 }
 
-static void refuses_what_is_no_recording(void **state)
+TEST(refuses_what_is_no_recording)
 {
-    (void)state;
     assert_refused("", 0, "is empty");
     assert_refused("#!", 2, "is not a recording");
     assert_refused("#!/bin/sh\necho hello\n", 21, "is not a recording");
@@ -418,9 +389,8 @@ static size_t compress_bytes(const void *bytes, size_t size_bytes, uint8_t *into
     return capacity - stream.avail_out;
 }
 
-static void reads_gzip_of_several_members_and_sees_it_cut(void **state)
+TEST(reads_gzip_of_several_members_and_sees_it_cut)
 {
-    (void)state;
     static uint8_t bytes[65536];
     struct recording *recording = app_recording();
     size_t half_bytes = recording->writer.used_bytes - 8; /* within a record */
@@ -438,37 +408,4 @@ static void reads_gzip_of_several_members_and_sees_it_cut(void **state)
     assert_true(profile->input.truncated);
     (void)profile_free(profile);
     free(recording);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_functions_by_the_modules_own_addresses),
-        cmocka_unit_test(looks_callers_up_one_byte_before_their_return_address),
-        cmocka_unit_test(names_what_has_no_function_by_module_and_address),
-        cmocka_unit_test(shows_anonymous_memory_without_its_addresses),
-        cmocka_unit_test(takes_symbols_of_the_same_build_only),
-        cmocka_unit_test(gives_each_sample_the_name_of_its_time),
-        cmocka_unit_test(lets_the_later_of_two_names_of_one_time_win),
-        cmocka_unit_test(has_no_name_for_the_time_before_the_first),
-        cmocka_unit_test(keeps_the_processes_of_a_reused_pid_apart),
-        cmocka_unit_test(lets_the_newest_mapping_not_later_than_the_sample_win),
-        cmocka_unit_test(lets_a_correction_in_the_file_win_over_what_it_corrects),
-        cmocka_unit_test(sees_a_change_of_mappings_between_equal_stacks),
-        cmocka_unit_test(finds_an_address_anew_when_it_is_another_one),
-        cmocka_unit_test(holds_a_mapping_to_the_top_of_the_address_space),
-        cmocka_unit_test(puts_the_kernels_frames_inside_and_marks_them),
-        cmocka_unit_test(shows_the_kernel_where_there_is_no_user_stack),
-        cmocka_unit_test(marks_stacks_that_are_missing_or_cut),
-        cmocka_unit_test(keeps_segments_apart),
-        cmocka_unit_test(counts_a_function_of_several_segments_as_one),
-        cmocka_unit_test(keeps_the_last_books_and_the_session),
-        cmocka_unit_test(takes_the_period_from_the_session_without_books),
-        cmocka_unit_test(counts_symbols_that_cannot_be_read),
-        cmocka_unit_test(adds_up_what_was_dropped),
-        cmocka_unit_test(reads_up_to_where_a_recording_is_cut),
-        cmocka_unit_test(refuses_what_is_no_recording),
-        cmocka_unit_test(reads_gzip_of_several_members_and_sees_it_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,8 @@
 /*
  * How options become a config, and go over one from a file.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "record.h"
 #include "record_config.h"
@@ -17,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void puts_options_over_the_file(void **state)
+TEST(puts_options_over_the_file)
 {
-    (void)state;
     static const struct {
         const char *base;
         struct record_request request;
@@ -42,7 +37,7 @@ static void puts_options_over_the_file(void **state)
         {"{\"targets\":{\"pids\":[1]}}", {.whole_machine = true}, 0, "{}"},
         {"{\"targets\":{\"pids\":[1]}}", {.whole_machine = true}, 42, "{}"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *text = NULL;
         assert_int_equal(
             record_config_build(cases[i].base, &cases[i].request, cases[i].child, &text, NULL), 0);
@@ -51,13 +46,12 @@ static void puts_options_over_the_file(void **state)
     }
 }
 
-static void puts_targets_of_options_in_place_of_the_files(void **state)
+TEST(puts_targets_of_options_in_place_of_the_files)
 {
-    (void)state;
     static const char *const bases[] = {NULL, "{}", "{\"targets\":{\"pids\":[1],\"uids\":[2]}}"};
     cJSON *targets = cJSON_Parse("{\"comms\":[\"a*\"]}");
     const struct record_request request = {.targets = targets};
-    for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bases); i++) {
         char *text = NULL;
         assert_int_equal(record_config_build(bases[i], &request, 0, &text, NULL), 0);
         assert_string_equal(text, "{\"targets\":{\"comms\":[\"a*\"]}}");
@@ -93,9 +87,8 @@ static char *take(const char *const *options, const char *const *values, size_t 
     return text;
 }
 
-static void collects_targets_of_each_kind(void **state)
+TEST(collects_targets_of_each_kind)
 {
-    (void)state;
     static const char *const options[] = {"pid", "tid", "pid", "uid", "comm", "cgroup", "comm"};
     static const char *const values[] = {"1,2", "3", "4194304", "0,root,7", "a,b*", "/x,y", "c"};
     char *text = take(options, values, 7);
@@ -104,9 +97,8 @@ static void collects_targets_of_each_kind(void **state)
     free(text);
 }
 
-static void refuses_what_the_daemon_would(void **state)
+TEST(refuses_what_the_daemon_would)
 {
-    (void)state;
     static const struct {
         const char *option;
         const char *value;
@@ -130,7 +122,7 @@ static void refuses_what_the_daemon_would(void **state)
         {"cgroup", "relative"},
         {"cgroup", ""},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char *text = take(&rows[i].option, &rows[i].value, 1);
         if (strcmp(text, "refused") != 0) {
             fail_msg("'%s' is taken: %s", rows[i].value, text);
@@ -139,12 +131,11 @@ static void refuses_what_the_daemon_would(void **state)
     }
 }
 
-static void refuses_a_file_that_is_no_object(void **state)
+TEST(refuses_a_file_that_is_no_object)
 {
-    (void)state;
     static const char *const cases[] = {"", "[]", "1", "{", "{} {}"};
     const struct record_request request = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *text = NULL;
         struct fault fault = {0};
         assert_int_equal(record_config_build(cases[i], &request, 0, &text, &fault), -EINVAL);
@@ -153,9 +144,8 @@ static void refuses_a_file_that_is_no_object(void **state)
     }
 }
 
-static void refuses_targets_beside_a_command(void **state)
+TEST(refuses_targets_beside_a_command)
 {
-    (void)state;
     char *text = NULL;
     struct fault fault = {0};
     const struct record_request request = {0};
@@ -165,9 +155,8 @@ static void refuses_targets_beside_a_command(void **state)
     assert_non_null(strstr(fault.text, "targets: stand against the command"));
 }
 
-static void finds_the_pids_that_are_targets(void **state)
+TEST(finds_the_pids_that_are_targets)
 {
-    (void)state;
     static const struct {
         const char *config;
         size_t count;
@@ -181,24 +170,10 @@ static void finds_the_pids_that_are_targets(void **state)
         {"{\"targets\":{\"pids\":[0,7,\"x\",1.5]}}", 1},
         {"no JSON", 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         int32_t pids[2] = {0};
         assert_int_equal(record_config_pids(cases[i].config, pids, 2), cases[i].count);
         assert_int_equal(pids[0], cases[i].count > 0 ? 7 : 0);
         assert_int_equal(pids[1], cases[i].count > 1 ? 8 : 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_options_over_the_file),
-        cmocka_unit_test(puts_targets_of_options_in_place_of_the_files),
-        cmocka_unit_test(collects_targets_of_each_kind),
-        cmocka_unit_test(refuses_what_the_daemon_would),
-        cmocka_unit_test(refuses_a_file_that_is_no_object),
-        cmocka_unit_test(refuses_targets_beside_a_command),
-        cmocka_unit_test(finds_the_pids_that_are_targets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

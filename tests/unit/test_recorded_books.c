@@ -4,12 +4,8 @@
  * The books of files that were put together: of one session the last count, those of different
  * sessions add up.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "made_recording.h"
 
@@ -41,9 +37,8 @@ static void assert_books(struct recording *recording, const char *expected, uint
     (void)profile_free(profile);
 }
 
-static void adds_up_the_last_books_of_each_session(void **state)
+TEST(adds_up_the_last_books_of_each_session)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_segment(recording, 1, "{\"period_ns\":5,\"n\":1}\n");
     add_segment(recording, 2, "{\"period_ns\":5,\"n\":10}\n");
@@ -59,9 +54,8 @@ static void adds_up_the_last_books_of_each_session(void **state)
     assert_books(recording, NULL, 0);
 }
 
-static void adds_up_books_cpu_by_cpu_and_says_where_they_differ(void **state)
+TEST(adds_up_books_cpu_by_cpu_and_says_where_they_differ)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_segment(recording, 1,
                 "{\"period_ns\":5,\"cpus\":[{\"cpu\":0,\"kept\":1,\"idle\":3},{\"cpu\":1,"
@@ -78,9 +72,8 @@ static void adds_up_books_cpu_by_cpu_and_says_where_they_differ(void **state)
 }
 
 /* More CPUs than any machine's books have in a blob cost no more than reading them. */
-static void bounds_the_cpus_of_a_sum(void **state)
+TEST(bounds_the_cpus_of_a_sum)
 {
-    (void)state;
     char *books = malloc(32768);
     size_t used = (size_t)sprintf(books, "{\"n\":1,\"cpus\":[");
     for (int i = 0; i < 1000; i++) {
@@ -95,14 +88,4 @@ static void bounds_the_cpus_of_a_sum(void **state)
     assert_int_equal(strlen(profile->books_json), strlen(books) - 1);
     (void)profile_free(profile);
     free(books);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds_up_the_last_books_of_each_session),
-        cmocka_unit_test(adds_up_books_cpu_by_cpu_and_says_where_they_differ),
-        cmocka_unit_test(bounds_the_cpus_of_a_sum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

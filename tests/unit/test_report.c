@@ -3,12 +3,8 @@
 /*
  * Rows of a report, and the exact text of its JSON, which scripts read.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "made_recording.h"
 #include "report.h"
@@ -76,9 +72,8 @@ static void assert_json(enum report_by by, size_t limit, const char *expected)
     "],\"stacks\":{\"complete\":4,\"unproved\":0,\"truncated\":1,\"stitched\":0,\"none\":2},\"books\":" BOOKS \
     "}\n"
 
-static void prints_functions_as_json(void **state)
+TEST(prints_functions_as_json)
 {
-    (void)state;
     assert_json(
         REPORT_BY_FUNCTION, 0,
         HEAD
@@ -93,9 +88,8 @@ static void prints_functions_as_json(void **state)
         "\"tid\":null,\"self\":0,\"total\":4,\"self_percent\":0.00,\"total_percent\":57.14}" TAIL);
 }
 
-static void prints_modules_as_json(void **state)
+TEST(prints_modules_as_json)
 {
-    (void)state;
     assert_json(
         REPORT_BY_MODULE, 2,
         HEAD
@@ -106,9 +100,8 @@ static void prints_modules_as_json(void **state)
         "\"tid\":null,\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57}" TAIL);
 }
 
-static void prints_processes_as_json(void **state)
+TEST(prints_processes_as_json)
 {
-    (void)state;
     assert_json(
         REPORT_BY_PROCESS, 0,
         HEAD "\"process\",\"rows\":["
@@ -118,9 +111,8 @@ static void prints_processes_as_json(void **state)
              "\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57}" TAIL);
 }
 
-static void prints_threads_as_json(void **state)
+TEST(prints_threads_as_json)
 {
-    (void)state;
     assert_json(REPORT_BY_THREAD, 0,
                 HEAD
                 "\"thread\",\"rows\":["
@@ -132,9 +124,8 @@ static void prints_threads_as_json(void **state)
                 "\"self\":1,\"total\":1,\"self_percent\":14.29,\"total_percent\":14.29}" TAIL);
 }
 
-static void prints_a_table_with_the_books_below(void **state)
+TEST(prints_a_table_with_the_books_below)
 {
-    (void)state;
     static const char expected[] =
         "7 samples in 0.012 s, one every 1.000000 ms of a CPU (1000.0 Hz)\n"
         "stacks: 4 complete (57.14 %), 1 truncated, 2 without a user stack\n"
@@ -165,9 +156,8 @@ static void prints_a_table_with_the_books_below(void **state)
     (void)profile_free(profile);
 }
 
-static void keeps_a_files_names_from_driving_the_terminal(void **state)
+TEST(keeps_a_files_names_from_driving_the_terminal)
 {
-    (void)state;
     struct recording *recording = recording_new();
     add_name(recording, 7, 0, 0,
              "\033]0;title\a\xc2\x9b"
@@ -189,17 +179,4 @@ static void keeps_a_files_names_from_driving_the_terminal(void **state)
     free(text);
     report_done(&report);
     (void)profile_free(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_functions_as_json),
-        cmocka_unit_test(prints_modules_as_json),
-        cmocka_unit_test(prints_processes_as_json),
-        cmocka_unit_test(prints_threads_as_json),
-        cmocka_unit_test(prints_a_table_with_the_books_below),
-        cmocka_unit_test(keeps_a_files_names_from_driving_the_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

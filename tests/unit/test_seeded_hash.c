@@ -6,8 +6,6 @@
  */
 #include "seeded_hash.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#define UNIT_TEST_HAS_MAIN
+#include "unit_test.h"
 
 #define SAY_HASHES "--say-hashes"
 
@@ -67,11 +66,10 @@ static uint64_t times_inverse(size_t index)
     return (uint64_t)index * UINT64_C(0xF1DE83E19937733D);
 }
 
-static void spreads_what_a_user_chooses(void **state)
+TEST(spreads_what_a_user_chooses)
 {
     static const key_fn keys[] = {next, page, high, times_inverse};
-    (void)state;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
         for (unsigned shift = 0; shift <= 48; shift += 16) {
             assert_true(count_fullest(keys[i], false, shift) <= FULLEST_MAX);
             assert_true(count_fullest(keys[i], true, shift) <= FULLEST_MAX);
@@ -88,12 +86,11 @@ static uint64_t fnv(const char *text)
     return hash ^ hash >> 32;
 }
 
-static void spreads_names_that_met_under_fnv(void **state)
+TEST(spreads_names_that_met_under_fnv)
 {
     uint32_t counts[256] = {0};
     char text[16];
     size_t found = 0;
-    (void)state;
     for (unsigned i = 0; found < 256; i++) {
         (void)snprintf(text, sizeof text, "n%x", i);
         if ((fnv(text) & 255) == 0) {
@@ -103,11 +100,10 @@ static void spreads_names_that_met_under_fnv(void **state)
     }
 }
 
-static void takes_every_byte_and_the_length(void **state)
+TEST(takes_every_byte_and_the_length)
 {
     static const uint8_t zeros[32];
     uint64_t seen[33];
-    (void)state;
     for (size_t bytes = 0; bytes <= sizeof zeros; bytes++) {
         seen[bytes] = seeded_hash(zeros, bytes);
         for (size_t i = 0; i < bytes; i++) {
@@ -132,11 +128,10 @@ static struct hashes say_hashes(void)
 }
 
 /* Another execution of this program has a key of its own. */
-static void differs_in_another_process(void **state)
+TEST(differs_in_another_process)
 {
     int ends[2];
     struct hashes all[3] = {say_hashes()};
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     for (size_t i = 1; i < 3; i++) {
         pid_t child = fork();
@@ -163,11 +158,5 @@ int main(int argc, char **argv)
         const struct hashes hashes = say_hashes();
         return write(STDOUT_FILENO, &hashes, sizeof hashes) == (ssize_t)sizeof hashes ? 0 : 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(differs_in_another_process),
-        cmocka_unit_test(spreads_what_a_user_chooses),
-        cmocka_unit_test(spreads_names_that_met_under_fnv),
-        cmocka_unit_test(takes_every_byte_and_the_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_test_run();
 }

@@ -5,13 +5,10 @@
  */
 #include "stitch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define DEPTH_MAX  8
 #define GENERATION 7
@@ -61,7 +58,7 @@ static int drop(void **state)
     return 0;
 }
 
-static void completes_from_a_whole_stack(void **state)
+TEST_WITH(completes_from_a_whole_stack, make, drop)
 {
     struct frames stack = cut;
     assert_false(completes(*state, GENERATION, TID, &stack));
@@ -72,7 +69,7 @@ static void completes_from_a_whole_stack(void **state)
     assert_memory_equal(&stack, &expected, sizeof expected);
 }
 
-static void needs_the_same_process_and_thread(void **state)
+TEST_WITH(needs_the_same_process_and_thread, make, drop)
 {
     struct frames stack = cut;
     learn(*state, GENERATION, TID, whole);
@@ -81,7 +78,7 @@ static void needs_the_same_process_and_thread(void **state)
     assert_true(completes(*state, GENERATION, TID, &stack));
 }
 
-static void needs_two_frames_with_their_places(void **state)
+TEST_WITH(needs_two_frames_with_their_places, make, drop)
 {
     learn(*state, GENERATION, TID, whole);
     static const struct frames others[] = {
@@ -94,13 +91,13 @@ static void needs_two_frames_with_their_places(void **state)
         {{0x40}, {400}, 1},
         {{0}, {0}, 0},
     };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         struct frames stack = others[i];
         assert_false(completes(*state, GENERATION, TID, &stack));
     }
 }
 
-static void never_matches_unknown_places(void **state)
+TEST_WITH(never_matches_unknown_places, make, drop)
 {
     struct frames known = whole;
     memset(known.places, 0, sizeof known.places);
@@ -109,7 +106,7 @@ static void never_matches_unknown_places(void **state)
     assert_false(completes(*state, GENERATION, TID, &stack));
 }
 
-static void does_nothing_where_whole_stacks_disagree(void **state)
+TEST_WITH(does_nothing_where_whole_stacks_disagree, make, drop)
 {
     struct frames other = whole;
     struct frames stack = cut;
@@ -126,7 +123,7 @@ static void does_nothing_where_whole_stacks_disagree(void **state)
     assert_int_equal(stack.frames[4], 0x61);
 }
 
-static void keeps_a_way_that_stands_beside_others(void **state)
+TEST_WITH(keeps_a_way_that_stands_beside_others, make, drop)
 {
     struct frames stack = cut;
     learn(*state, GENERATION, TID, whole);
@@ -138,7 +135,7 @@ static void keeps_a_way_that_stands_beside_others(void **state)
     assert_true(completes(*state, GENERATION, TID, &stack));
 }
 
-static void keeps_to_the_depth(void **state)
+TEST_WITH(keeps_to_the_depth, make, drop)
 {
     struct frames stack = {{1, 2, 3, 4, 0x30, 0x40}, {50, 60, 70, 80, 300, 400}, 6};
     learn(*state, GENERATION, TID, whole);
@@ -146,18 +143,4 @@ static void keeps_to_the_depth(void **state)
     assert_int_equal(stack.count, DEPTH_MAX);
     struct frames deeper = {{1, 2, 3, 4, 5, 0x30, 0x40}, {50, 60, 70, 80, 90, 300, 400}, 7};
     assert_false(completes(*state, GENERATION, TID, &deeper));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(completes_from_a_whole_stack, make, drop),
-        cmocka_unit_test_setup_teardown(needs_the_same_process_and_thread, make, drop),
-        cmocka_unit_test_setup_teardown(needs_two_frames_with_their_places, make, drop),
-        cmocka_unit_test_setup_teardown(never_matches_unknown_places, make, drop),
-        cmocka_unit_test_setup_teardown(does_nothing_where_whole_stacks_disagree, make, drop),
-        cmocka_unit_test_setup_teardown(keeps_a_way_that_stands_beside_others, make, drop),
-        cmocka_unit_test_setup_teardown(keeps_to_the_depth, make, drop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

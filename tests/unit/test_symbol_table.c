@@ -8,14 +8,11 @@
 #include "utf8.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define ADDRESSES     220
 #define INPUTS_MAX    40
@@ -151,9 +148,8 @@ static const char *model_name(const struct model *model, uint64_t address)
     return "";
 }
 
-static void agrees_with_a_naive_model(void **state)
+TEST(agrees_with_a_naive_model)
 {
-    (void)state;
     srand(1);
     for (int run = 0; run < PROPERTY_RUNS; run++) {
         struct input inputs[INPUTS_MAX];
@@ -180,9 +176,8 @@ static void agrees_with_a_naive_model(void **state)
     }
 }
 
-static void prefers_the_name_people_know(void **state)
+TEST(prefers_the_name_people_know)
 {
-    (void)state;
     const struct input inputs[] = {
         {1, 4, 2, "local"}, {1, 4, 1, "weak"},   {1, 4, 0, "__glob"},
         {1, 4, 0, "_glob"}, {1, 4, 0, "longer"}, {1, 4, 0, "glob"},
@@ -193,9 +188,8 @@ static void prefers_the_name_people_know(void **state)
     }
 }
 
-static void ends_a_sizeless_symbol_at_a_barrier_and_at_its_limit(void **state)
+TEST(ends_a_sizeless_symbol_at_a_barrier_and_at_its_limit)
 {
-    (void)state;
     const struct input inputs[] = {{100, 0, 0, "init"}, {120, 0, -1, ""}, {200, 0, 0, "last"}};
     expect_name(inputs, 3, 119, "init");
     expect_name(inputs, 3, 120, "");
@@ -203,9 +197,8 @@ static void ends_a_sizeless_symbol_at_a_barrier_and_at_its_limit(void **state)
     expect_name(inputs, 3, 200 + SYMBOL_SIZELESS_BYTES_MAX, "");
 }
 
-static void survives_the_end_of_the_address_space(void **state)
+TEST(survives_the_end_of_the_address_space)
 {
-    (void)state;
     const struct input inputs[] = {{UINT64_MAX, 5, 0, "end"}, {UINT64_MAX - 9, 500, 0, "near"}};
     expect_name(inputs, 2, UINT64_MAX - 1, "near");
     expect_name(inputs, 2, UINT64_MAX, "");
@@ -215,9 +208,8 @@ static void survives_the_end_of_the_address_space(void **state)
     expect_name(huge, 1, UINT32_MAX, "");
 }
 
-static void cleans_names(void **state)
+TEST(cleans_names)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *expected;
@@ -233,7 +225,7 @@ static void cleans_names(void **state)
         {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct symbol_builder *builder = symbol_builder_new();
         struct symbol_table table;
         void *bytes = NULL;
@@ -249,9 +241,8 @@ static void cleans_names(void **state)
     }
 }
 
-static void cuts_long_names_between_characters(void **state)
+TEST(cuts_long_names_between_characters)
 {
-    (void)state;
     for (size_t ascii = 0; ascii < 3; ascii++) {
         char name[3 * SYMBOL_NAME_BYTES_MAX];
         size_t used = 0;
@@ -274,9 +265,8 @@ static void cuts_long_names_between_characters(void **state)
     }
 }
 
-static void translates_file_offsets(void **state)
+TEST(translates_file_offsets)
 {
-    (void)state;
     static const struct symbol_segment segments[] = {
         {.offset = 0x1000, .vaddr = 0x401000, .size_bytes = 0x100},
         {.offset = 0x9000, .vaddr = 0, .size_bytes = 0x10},
@@ -290,7 +280,7 @@ static void translates_file_offsets(void **state)
     struct symbol_table table;
     void *bytes = NULL;
     size_t size_bytes = 0;
-    for (size_t i = 0; i < sizeof segments / sizeof *segments; i++) {
+    for (size_t i = 0; i < COUNT_OF(segments); i++) {
         assert_int_equal(symbol_builder_segment(builder, &segments[i]), 0);
     }
     assert_int_equal(symbol_builder_build_id(builder, (const uint8_t *)"\x01\x02", 2), 0);
@@ -311,9 +301,8 @@ static void translates_file_offsets(void **state)
     symbol_builder_free(builder);
 }
 
-static void refuses_more_than_a_table_holds(void **state)
+TEST(refuses_more_than_a_table_holds)
 {
-    (void)state;
     struct symbol_builder *builder = symbol_builder_new();
     const struct symbol_segment segment = {.offset = 1, .vaddr = 1, .size_bytes = 1};
     uint8_t id[SYMBOL_BUILD_ID_BYTES_MAX + 1] = {0};
@@ -361,9 +350,8 @@ static void use_table(const struct symbol_table *table)
     }
 }
 
-static void holds_after_any_corruption_of_one_byte(void **state)
+TEST(holds_after_any_corruption_of_one_byte)
 {
-    (void)state;
     size_t bytes = 0;
     size_t refused = 0;
     size_t accepted = 0;
@@ -387,9 +375,8 @@ static void holds_after_any_corruption_of_one_byte(void **state)
     free(serialised);
 }
 
-static void refuses_every_other_length_and_alignment(void **state)
+TEST(refuses_every_other_length_and_alignment)
 {
-    (void)state;
     struct symbol_table table;
     size_t bytes = 0;
     uint8_t *serialised = small_table(&bytes);
@@ -409,9 +396,8 @@ static void refuses_every_other_length_and_alignment(void **state)
     free(serialised);
 }
 
-static void refuses_what_only_a_liar_would_write(void **state)
+TEST(refuses_what_only_a_liar_would_write)
 {
-    (void)state;
     enum {
         SYMBOLS = 96 + 24,
         NAMES = SYMBOLS + 3 * 16,
@@ -436,7 +422,7 @@ static void refuses_what_only_a_liar_would_write(void **state)
         {NAMES + 2, 0, "names that meet"},
         {NAMES + 6, 'x', "half a character"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct symbol_table table;
         size_t bytes = 0;
         uint8_t *serialised = small_table(&bytes);
@@ -450,22 +436,4 @@ static void refuses_what_only_a_liar_would_write(void **state)
             fail_msg("accepted: %s", cases[i].what);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_a_naive_model),
-        cmocka_unit_test(prefers_the_name_people_know),
-        cmocka_unit_test(ends_a_sizeless_symbol_at_a_barrier_and_at_its_limit),
-        cmocka_unit_test(survives_the_end_of_the_address_space),
-        cmocka_unit_test(cleans_names),
-        cmocka_unit_test(cuts_long_names_between_characters),
-        cmocka_unit_test(translates_file_offsets),
-        cmocka_unit_test(refuses_more_than_a_table_holds),
-        cmocka_unit_test(holds_after_any_corruption_of_one_byte),
-        cmocka_unit_test(refuses_every_other_length_and_alignment),
-        cmocka_unit_test(refuses_what_only_a_liar_would_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

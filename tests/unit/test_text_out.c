@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Texts as they reach a person, or a person's shell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #include "text_out.h"
 
 #include <stdlib.h>
 
-static void quotes_what_a_shell_would_take_apart(void **state)
+TEST(quotes_what_a_shell_would_take_apart)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *expected;
@@ -27,7 +22,7 @@ static void quotes_what_a_shell_would_take_apart(void **state)
         {"", "''"},
         {"a\033b", "'a?b'"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *text = NULL;
         size_t text_bytes = 0;
         FILE *file = open_memstream(&text, &text_bytes);
@@ -37,12 +32,4 @@ static void quotes_what_a_shell_would_take_apart(void **state)
         assert_string_equal(text, cases[i].expected);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quotes_what_a_shell_would_take_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

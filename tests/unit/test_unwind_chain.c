@@ -6,304 +6,121 @@
  */
 #include "unwind_fp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "unwind_story.h"
 
-#define CHECK(stories) check_stories(stories, sizeof(stories) / sizeof *(stories))
-
-static void joins_the_chain_where_the_copy_ends(void **state)
+TEST(joins_the_chain_where_the_copy_ends)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "at once",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 4,
-         .callers = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_UNPROVED,
-         .fp_count = 3},
-        {.name = "after frames in the copy",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(0),
-         .words = {AT(2), CODE(CODE_JIT), AT(7), CODE(CODE_FRAME)},
-         .word_count = 4,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .chain_count = 4,
-         .callers = {CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .quality = STACK_UNPROVED,
-         .cfi_count = 1,
-         .fp_count = 2},
-        {.name = "past a caller that the kernel cannot see",
-         .ip = CODE(CODE_LEAF),
-         .bp = AT(7),
-         .words = {CODE(CODE_FRAME)},
-         .word_count = 1,
-         .chain = {CODE(CODE_LEAF), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_UNPROVED,
-         .cfi_count = 1,
-         .fp_count = 2},
+        {"at once", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)),
+         CALLERS(C(FRAME), C(JIT), C(ROOT)), ENDS(UNPROVED, 0, 3)},
+        {"after frames in the copy", FROM(C(FRAME), .bp = AT(0)),
+         WORDS(AT(2), C(JIT), AT(7), C(FRAME)), CHAIN(C(FRAME), C(JIT), C(FRAME), C(ROOT)),
+         CALLERS(C(JIT), C(FRAME), C(ROOT)), ENDS(UNPROVED, 1, 2)},
+        {"past a caller that the kernel cannot see", FROM(C(LEAF), .bp = AT(7)), WORDS(C(FRAME)),
+         CHAIN(C(LEAF), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT), C(ROOT)), ENDS(UNPROVED, 1, 2)},
     };
     CHECK(stories);
 }
 
-static void joins_the_chain_from_frames_of_other_kinds(void **state)
+TEST(joins_the_chain_from_frames_of_other_kinds)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "from a frame whose rbp nothing tells, but for its place",
-         .ip = CODE(CODE_GO),
-         .bp = AT(1),
-         .words = {0, AT(4), CODE(CODE_GO), 0},
-         .word_count = 4,
-         .chain = {CODE(CODE_GO), CODE(CODE_GO), CODE(CODE_GO), CODE(CODE_ROOT)},
-         .chain_count = 4,
-         .callers = {CODE(CODE_GO), CODE(CODE_GO), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 1,
-         .fp_count = 2},
-        {.name = "from a handler's stack to the one that it interrupted",
-         .ip = CODE(CODE_RESTORER),
-         .bp = AT(90),
-         .words = {[CODE_SIGNAL_BP / 8] = AT(90),
-                   [CODE_SIGNAL_SP / 8] = AT(80),
-                   [CODE_SIGNAL_IP / 8] = CODE(CODE_FRAME)},
-         .word_count = 22,
-         .whole = true,
-         .chain = {CODE(CODE_RESTORER), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {EXACT(CODE(CODE_FRAME)), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .quality = STACK_UNPROVED,
-         .cfi_count = 1,
-         .fp_count = 2},
-        {.name = "with only the saved frame pointer copied",
-         .ip = CODE(CODE_JIT),
-         .bp = AT(0),
-         .words = {AT(7)},
-         .word_count = 1,
-         .chain = {CODE(CODE_JIT), CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .quality = STACK_UNPROVED,
-         .fp_count = 2},
+        {"from a frame whose rbp nothing tells, but for its place", FROM(C(GO), .bp = AT(1)),
+         WORDS(0, AT(4), C(GO), 0), CHAIN(C(GO), C(GO), C(GO), C(ROOT)),
+         CALLERS(C(GO), C(GO), C(ROOT)), ENDS(COMPLETE, 1, 2)},
+        {"from a handler's stack to the one that it interrupted",
+         FROM(C(RESTORER), .bp = AT(90), .whole = true),
+         WORDS(SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80), SIGNAL(0, IP) = C(FRAME)),
+         CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME)), C(JIT), C(ROOT)),
+         ENDS(UNPROVED, 1, 2)},
+        {"with only the saved frame pointer copied", FROM(C(JIT), .bp = AT(0)), WORDS(AT(7)),
+         CHAIN(C(JIT), C(FRAME), C(ROOT)), CALLERS(C(FRAME), C(ROOT)), ENDS(UNPROVED, 0, 2)},
     };
     CHECK(stories);
 }
 
-static void takes_no_chain_without_proof(void **state)
+TEST(takes_no_chain_without_proof)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "of another sample",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME) + 1, CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_SHORT_COPY},
-        {.name = "that is empty", .ip = CODE(CODE_FRAME), .bp = AT(7), .quality = STACK_SHORT_COPY},
-        {.name = "that the copied bytes contradict",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(0),
-         .words = {AT(7), CODE(CODE_FRAME)},
-         .word_count = 2,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME) + 1, CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_SHORT_COPY,
-         .cfi_count = 1},
-        {.name = "that ended before the copied bytes",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(0),
-         .words = {AT(7), CODE(CODE_FRAME)},
-         .word_count = 2,
-         .chain = {CODE(CODE_FRAME)},
-         .chain_count = 1,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_SHORT_COPY,
-         .cfi_count = 1},
-        {.name = "of a frame whose own is elsewhere",
-         .ip = CODE(CODE_GO),
-         .bp = AT(7),
-         .chain = {CODE(CODE_GO), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_SHORT_COPY},
-        {.name = "of a frame that rests on rsp, though rbp is the chain's",
-         .ip = CODE(CODE_LEAF),
-         .bp = AT(7),
-         .chain = {CODE(CODE_LEAF), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_SHORT_COPY},
+        {"of another sample", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME) + 1, C(ROOT)),
+         ENDS(SHORT_COPY, 0, 0)},
+        {"that is empty", FROM(C(FRAME), .bp = AT(7)), ENDS(SHORT_COPY, 0, 0)},
+        {"that the copied bytes contradict", FROM(C(FRAME), .bp = AT(0)), WORDS(AT(7), C(FRAME)),
+         CHAIN(C(FRAME), C(FRAME) + 1, C(ROOT)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
+        {"that ended before the copied bytes", FROM(C(FRAME), .bp = AT(0)), WORDS(AT(7), C(FRAME)),
+         CHAIN(C(FRAME)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
+        {"of a frame whose own is elsewhere", FROM(C(GO), .bp = AT(7)), CHAIN(C(GO), C(ROOT)),
+         ENDS(SHORT_COPY, 0, 0)},
+        {"of a frame that rests on rsp, though rbp is the chain's", FROM(C(LEAF), .bp = AT(7)),
+         CHAIN(C(LEAF), C(ROOT)), ENDS(SHORT_COPY, 0, 0)},
     };
     CHECK(stories);
 }
 
-static void takes_no_chain_of_other_frames(void **state)
+TEST(takes_no_chain_of_other_frames)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "whose frame pointers go another way",
-         .ip = CODE(CODE_RESTORER),
-         .bp = AT(0),
-         .words = {AT(22), CODE(CODE_JIT), [CODE_SIGNAL_BP / 8] = AT(90),
-                   [CODE_SIGNAL_SP / 8] = AT(80), [CODE_SIGNAL_IP / 8] = CODE(CODE_FRAME)},
-         .word_count = 23,
-         .chain = {CODE(CODE_RESTORER), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {EXACT(CODE(CODE_FRAME))},
-         .quality = STACK_SHORT_COPY,
-         .cfi_count = 1},
-        {.name = "whose frame pointers turn in a circle",
-         .ip = CODE(CODE_RESTORER),
-         .bp = AT(0),
-         .words = {AT(0), CODE(CODE_JIT), [CODE_SIGNAL_BP / 8] = AT(90),
-                   [CODE_SIGNAL_SP / 8] = AT(80), [CODE_SIGNAL_IP / 8] = CODE(CODE_FRAME)},
-         .word_count = 23,
-         .chain = {CODE(CODE_RESTORER), CODE(CODE_JIT), CODE(CODE_JIT), CODE(CODE_JIT)},
-         .chain_count = 4,
-         .callers = {EXACT(CODE(CODE_FRAME))},
-         .quality = STACK_SHORT_COPY,
-         .cfi_count = 1},
-        {.name = "of a frame pointer below the stack, by a rule",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(-3),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_BAD_MEMORY},
-        {.name = "of one without a rule",
-         .ip = CODE(CODE_JIT),
-         .bp = AT(-3),
-         .chain = {CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_BAD_MEMORY},
-        {.name = "of a frame pointer that is no address of words",
-         .ip = CODE(CODE_JIT),
-         .bp = AT(7) + 4,
-         .chain = {CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_BAD_MEMORY},
-        {.name = "of a frame that was read, and leads to no code",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(0),
-         .words = {AT(7), CODE(CODE_NOWHERE)},
-         .word_count = 2,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_NOWHERE), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .quality = STACK_BAD_MEMORY},
+        {"whose frame pointers go another way", FROM(C(RESTORER), .bp = AT(0)),
+         WORDS(AT(22), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
+               SIGNAL(0, IP) = C(FRAME), [22] = 0),
+         CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME))), ENDS(SHORT_COPY, 1, 0)},
+        {"whose frame pointers turn in a circle", FROM(C(RESTORER), .bp = AT(0)),
+         WORDS(AT(0), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
+               SIGNAL(0, IP) = C(FRAME), [22] = 0),
+         CHAIN(C(RESTORER), C(JIT), C(JIT), C(JIT)), CALLERS(EXACT(C(FRAME))),
+         ENDS(SHORT_COPY, 1, 0)},
+        {"of a frame pointer below the stack, by a rule", FROM(C(FRAME), .bp = AT(-3)),
+         CHAIN(C(FRAME), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
+        {"of one without a rule", FROM(C(JIT), .bp = AT(-3)), CHAIN(C(JIT), C(ROOT)),
+         ENDS(BAD_MEMORY, 0, 0)},
+        {"of a frame pointer that is no address of words", FROM(C(JIT), .bp = AT(7) + 4),
+         CHAIN(C(JIT), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
+        {"of a frame that was read, and leads to no code", FROM(C(FRAME), .bp = AT(0)),
+         WORDS(AT(7), C(NOWHERE)), CHAIN(C(FRAME), C(NOWHERE), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
     };
     CHECK(stories);
 }
 
-static void follows_the_chain_as_far_as_it_holds(void **state)
+TEST(follows_the_chain_as_far_as_it_holds)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "to an entry that keeps no frame pointer",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_WIDE), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_WIDE)},
-         .quality = STACK_SHORT_COPY,
-         .fp_count = 1},
-        {.name = "to such an entry, on a stack that is copied whole",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .words = {0},
-         .word_count = 1,
-         .whole = true,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_WIDE), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_WIDE)},
-         .quality = STACK_BAD_MEMORY,
-         .fp_count = 1},
-        {.name = "to an entry that is no code",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME), CODE(CODE_NOWHERE), CODE(CODE_ROOT)},
-         .chain_count = 4,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_BAD_MEMORY,
-         .fp_count = 1},
-        {.name = "to an entry of 0",
-         .ip = CODE(CODE_JIT),
-         .bp = AT(7),
-         .chain = {CODE(CODE_JIT), CODE(CODE_JIT), 0},
-         .chain_count = 3,
-         .callers = {CODE(CODE_JIT)},
-         .quality = STACK_NO_RULE,
-         .fp_count = 1},
-        {.name = "to an entry without a rule, with rules only",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .mode = UNWIND_CFI,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME), CODE(CODE_JIT), CODE(CODE_ROOT)},
-         .chain_count = 4,
-         .callers = {CODE(CODE_FRAME), CODE(CODE_JIT)},
-         .quality = STACK_NO_RULE,
-         .fp_count = 2},
-        {.name = "past a call that ends its function",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), (uint64_t)(CODE_FRAME + 1) << CODE_PAGE_BITS, CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {(uint64_t)(CODE_FRAME + 1) << CODE_PAGE_BITS, CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .fp_count = 2},
+        {"to an entry that keeps no frame pointer", FROM(C(FRAME), .bp = AT(7)),
+         CHAIN(C(FRAME), C(WIDE), C(ROOT)), CALLERS(C(WIDE)), ENDS(SHORT_COPY, 0, 1)},
+        {"to such an entry, on a stack that is copied whole",
+         FROM(C(FRAME), .bp = AT(7), .whole = true), WORDS(0), CHAIN(C(FRAME), C(WIDE), C(ROOT)),
+         CALLERS(C(WIDE)), ENDS(BAD_MEMORY, 0, 1)},
+        {"to an entry that is no code", FROM(C(FRAME), .bp = AT(7)),
+         CHAIN(C(FRAME), C(FRAME), C(NOWHERE), C(ROOT)), CALLERS(C(FRAME)), ENDS(BAD_MEMORY, 0, 1)},
+        {"to an entry of 0", FROM(C(JIT), .bp = AT(7)), CHAIN(C(JIT), C(JIT), 0), CALLERS(C(JIT)),
+         ENDS(NO_RULE, 0, 1)},
+        {"to an entry without a rule, with rules only",
+         FROM(C(FRAME), .bp = AT(7), .mode = UNWIND_CFI),
+         CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT)),
+         ENDS(NO_RULE, 0, 2)},
+        {"past a call that ends its function", FROM(C(FRAME), .bp = AT(7)),
+         CHAIN(C(FRAME), END_OF(FRAME), C(ROOT)), CALLERS(END_OF(FRAME), C(ROOT)),
+         ENDS(COMPLETE, 0, 2)},
     };
     CHECK(stories);
 }
 
-static void says_how_the_chain_ended(void **state)
+TEST(says_how_the_chain_ended)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "to its end",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME)},
-         .chain_count = 2,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_SHORT_COPY,
-         .fp_count = 1},
-        {.name = "to where the kernel had to stop",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME)},
-         .chain_count = 2,
-         .chain_cut = true,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_DEPTH,
-         .fp_count = 1},
-        {.name = "to its end, which is here",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .chain = {CODE(CODE_FRAME)},
-         .chain_count = 1,
-         .chain_cut = true,
-         .quality = STACK_DEPTH},
-        {.name = "to the depth",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(7),
-         .max_depth = 2,
-         .chain = {CODE(CODE_FRAME), CODE(CODE_FRAME), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .callers = {CODE(CODE_FRAME)},
-         .quality = STACK_DEPTH,
-         .fp_count = 1},
+        {"to its end", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)),
+         ENDS(SHORT_COPY, 0, 1)},
+        {"to where the kernel had to stop", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
+         CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)},
+        {"to its end, which is here", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
+         CHAIN(C(FRAME)), ENDS(DEPTH, 0, 0)},
+        {"to the depth", FROM(C(FRAME), .bp = AT(7), .max_depth = 2),
+         CHAIN(C(FRAME), C(FRAME), C(ROOT)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)},
     };
     CHECK(stories);
 }
 
-static void knows_a_frame_pointer_by_all_of_its_rule(void **state)
+TEST(knows_a_frame_pointer_by_all_of_its_rule)
 {
-    (void)state;
     const struct unwind_memory memory = {.start = 0};
     struct cfi_rule rule = code_rules[CODE_FRAME];
     assert_true(unwind_fp_is_rule(&memory, &rule));
@@ -324,7 +141,7 @@ static void knows_a_frame_pointer_by_all_of_its_rule(void **state)
          AT_CFA(ra, -8),
          AT_CFA(bp, -16)},
     };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         assert_false(unwind_fp_is_rule(&memory, &others[i]));
     }
 }
@@ -351,25 +168,17 @@ static uint64_t random_word(uint64_t *seed)
         return UINT64_MAX - (next_random(seed) & 31);
     case 2:
         return next_random(seed) & 31;
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
+    case 3 ... 7:
         return AT((word & 31) - 4) + (next_random(seed) & 1) * (word & 7);
-    case 8:
-    case 9:
-    case 10:
-    case 11:
+    case 8 ... 11:
         return CODE(CODE_LEAF);
     default:
         return CODE(CODE_NOWHERE + word % (CODE_END - CODE_NOWHERE + 1)) + (word >> 8 & 15);
     }
 }
 
-static void ends_on_any_stack(void **state)
+TEST(ends_on_any_stack)
 {
-    (void)state;
     uint64_t seed = UINT64_C(0x9e3779b97f4a7c15);
     size_t deep_count = 0;
     size_t complete_count = 0;
@@ -383,13 +192,13 @@ static void ends_on_any_stack(void **state)
                               .whole = (next_random(&seed) & 1) != 0,
                               .mode = (round & 15) == 0 ? UNWIND_CFI : UNWIND_AUTO,
                               .max_depth = 1 + next_random(&seed) % FRAMES_MAX,
-                              .chain_count = next_random(&seed) % FRAMES_MAX,
+                              .link_count = next_random(&seed) % FRAMES_MAX,
                               .chain_cut = (next_random(&seed) & 1) != 0};
         for (size_t i = 0; i < story.word_count; i++) {
             story.words[i] = random_word(&seed);
         }
-        for (size_t i = 0; i < story.chain_count; i++) {
-            story.chain[i] = i == 0 ? story.ip : random_word(&seed);
+        for (size_t i = 0; i < story.link_count; i++) {
+            story.links[i] = i == 0 ? story.ip : random_word(&seed);
         }
         uint64_t frames[FRAMES_MAX + 1];
         struct unwind_result result;
@@ -408,19 +217,4 @@ static void ends_on_any_stack(void **state)
     }
     assert_in_range(deep_count, RANDOM_ROUNDS / 200, RANDOM_ROUNDS);
     assert_in_range(complete_count, RANDOM_ROUNDS / 100, RANDOM_ROUNDS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_the_chain_where_the_copy_ends),
-        cmocka_unit_test(joins_the_chain_from_frames_of_other_kinds),
-        cmocka_unit_test(takes_no_chain_without_proof),
-        cmocka_unit_test(takes_no_chain_of_other_frames),
-        cmocka_unit_test(follows_the_chain_as_far_as_it_holds),
-        cmocka_unit_test(says_how_the_chain_ended),
-        cmocka_unit_test(knows_a_frame_pointer_by_all_of_its_rule),
-        cmocka_unit_test(ends_on_any_stack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,180 +6,78 @@
  */
 #include "unwind.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "unwind_story.h"
 
-#define CHECK(stories) check_stories(stories, sizeof(stories) / sizeof *(stories))
-
-static void asks_again_where_a_table_is_not_there(void **state)
+TEST(asks_again_where_a_table_is_not_there)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "of the leaf", .ip = CODE(CODE_LOADING), .pending = true},
-        {.name = "of a caller",
-         .ip = CODE(CODE_LEAF),
-         .words = {CODE(CODE_LOADING)},
-         .word_count = 1,
-         .pending = true},
-        {.name = "of a frame of the kernel's chain",
-         .ip = CODE(CODE_FRAME),
-         .bp = AT(0),
-         .chain = {CODE(CODE_FRAME), CODE(CODE_LOADING), CODE(CODE_ROOT)},
-         .chain_count = 3,
-         .pending = true},
+        {"of the leaf", FROM(C(LOADING), .pending = true)},
+        {"of a caller", FROM(C(LEAF), .pending = true), WORDS(C(LOADING))},
+        {"of a frame of the kernel's chain", FROM(C(FRAME), .bp = AT(0), .pending = true),
+         CHAIN(C(FRAME), C(LOADING), C(ROOT))},
     };
     CHECK(stories);
 }
 
-static void ends_where_a_table_came_too_late(void **state)
+TEST(ends_where_a_table_came_too_late)
 {
-    (void)state;
     /* Frame pointers would lead to the root here, and are not asked. */
     static const struct story stories[] = {
-        {.name = "of the leaf",
-         .ip = CODE(CODE_LATE),
-         .bp = AT(0),
-         .words = {0, CODE(CODE_ROOT)},
-         .word_count = 2,
-         .quality = STACK_NO_RULE},
-        {.name = "of a caller, with a chain",
-         .ip = CODE(CODE_LEAF),
-         .bp = AT(1),
-         .words = {CODE(CODE_LATE), 0, CODE(CODE_ROOT)},
-         .word_count = 3,
-         .chain = {CODE(CODE_LEAF), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .callers = {CODE(CODE_LATE)},
-         .quality = STACK_NO_RULE,
-         .cfi_count = 1},
+        {"of the leaf", FROM(C(LATE), .bp = AT(0)), WORDS(0, C(ROOT)), ENDS(NO_RULE, 0, 0)},
+        {"of a caller, with a chain", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LATE), 0, C(ROOT)),
+         CHAIN(C(LEAF), C(ROOT)), CALLERS(C(LATE)), ENDS(NO_RULE, 1, 0)},
     };
     CHECK(stories);
 }
 
-static void ends_where_nothing_tells_the_caller(void **state)
+TEST(ends_where_nothing_tells_the_caller)
 {
-    (void)state;
     /* Frame pointers would lead to the root here, too. */
     static const struct story stories[] = {
-        {.name = "of the leaf",
-         .ip = CODE(CODE_LEAVING),
-         .bp = AT(0),
-         .words = {0, CODE(CODE_ROOT)},
-         .word_count = 2,
-         .chain = {CODE(CODE_LEAVING), CODE(CODE_ROOT)},
-         .chain_count = 2,
-         .quality = STACK_NO_RULE},
-        {.name = "of a caller",
-         .ip = CODE(CODE_LEAF),
-         .bp = AT(1),
-         .words = {CODE(CODE_LEAVING), 0, CODE(CODE_ROOT)},
-         .word_count = 3,
-         .callers = {CODE(CODE_LEAVING)},
-         .quality = STACK_NO_RULE,
-         .cfi_count = 1},
+        {"of the leaf", FROM(C(LEAVING), .bp = AT(0)), WORDS(0, C(ROOT)),
+         CHAIN(C(LEAVING), C(ROOT)), ENDS(NO_RULE, 0, 0)},
+        {"of a caller", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LEAVING), 0, C(ROOT)),
+         CALLERS(C(LEAVING)), ENDS(NO_RULE, 1, 0)},
     };
     CHECK(stories);
 }
 
-static void knows_a_new_thread_by_its_result(void **state)
+TEST(knows_a_new_thread_by_its_result)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "the child", .ip = CODE(CODE_FORK), .quality = STACK_COMPLETE},
-        {.name = "the parent",
-         .ip = CODE(CODE_FORK),
-         .ax = 4711,
-         .words = {CODE(CODE_ROOT)},
-         .word_count = 1,
-         .callers = {CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 1},
-        {.name = "a caller, in which nothing is known of rax",
-         .ip = CODE(CODE_LEAF),
-         .words = {CODE(CODE_FORK), CODE(CODE_ROOT)},
-         .word_count = 2,
-         .callers = {CODE(CODE_FORK), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 2},
+        {"the child", FROM(C(FORK)), ENDS(COMPLETE, 0, 0)},
+        {"the parent", FROM(C(FORK), .ax = 4711), WORDS(C(ROOT)), CALLERS(C(ROOT)),
+         ENDS(COMPLETE, 1, 0)},
+        {"a caller, in which nothing is known of rax", FROM(C(LEAF)), WORDS(C(FORK), C(ROOT)),
+         CALLERS(C(FORK), C(ROOT)), ENDS(COMPLETE, 2, 0)},
     };
     CHECK(stories);
 }
 
-static void sees_a_signal_that_is_on_its_way(void **state)
+TEST(sees_a_signal_that_is_on_its_way)
 {
-    (void)state;
     static const struct story stories[] = {
-        {.name = "the stack pointer is the handler's already",
-         .ip = CODE(CODE_LEAF),
-         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_BP / 8] = 0,
-                   [1 + CODE_SIGNAL_SP / 8] = AT(24),
-                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_LEAF), [24] = CODE(CODE_ROOT)},
-         .word_count = 25,
-         .in_kernel = true,
-         .callers = {CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 1},
-        {.name = "what it interrupts has a frame",
-         .ip = CODE(CODE_WIDE),
-         .words = {CODE(CODE_RESTORER), 0, CODE(CODE_LEAF), [1 + CODE_SIGNAL_SP / 8] = AT(24),
-                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_WIDE), [26] = CODE(CODE_ROOT)},
-         .word_count = 27,
-         .in_kernel = true,
-         .callers = {CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 1},
-        {.name = "it interrupts the making of a thread, and rax is the handler's",
-         .ip = CODE(CODE_FORK),
-         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_SP / 8] = AT(24),
-                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_FORK), [24] = CODE(CODE_LEAF),
-                   CODE(CODE_ROOT)},
-         .word_count = 26,
-         .in_kernel = true,
-         .callers = {CODE(CODE_LEAF), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 2},
-        {.name = "the table of the code behind the handler is not there",
-         .ip = CODE(CODE_WIDE),
-         .words = {CODE(CODE_LOADING), 0, CODE(CODE_ROOT)},
-         .word_count = 3,
-         .in_kernel = true,
-         .pending = true},
-        {.name = "the handler runs what it interrupted, at the same place",
-         .ip = CODE(CODE_LEAF),
-         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_SP / 8] = AT(24),
-                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_LEAF), [24] = CODE(CODE_ROOT)},
-         .word_count = 25,
-         .callers = {EXACT(CODE(CODE_RESTORER)), EXACT(CODE(CODE_LEAF)), CODE(CODE_ROOT)},
-         .quality = STACK_COMPLETE,
-         .cfi_count = 3},
-        {.name = "in a circle",
-         .ip = CODE(CODE_LEAF),
-         .words = {CODE(CODE_RESTORER), [1 + CODE_SIGNAL_SP / 8] = AT(0),
-                   [1 + CODE_SIGNAL_IP / 8] = CODE(CODE_LEAF)},
-         .word_count = 25,
-         .max_depth = 4,
-         .in_kernel = true,
-         .callers = {EXACT(CODE(CODE_RESTORER)), EXACT(CODE(CODE_LEAF)),
-                     EXACT(CODE(CODE_RESTORER))},
-         .quality = STACK_DEPTH,
-         .cfi_count = 3},
+        {"the stack pointer is the handler's already", FROM(C(LEAF), .in_kernel = true),
+         WORDS(C(RESTORER), SIGNAL(1, BP) = 0, SIGNAL(1, SP) = AT(24),
+               SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
+         CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
+        {"what it interrupts has a frame", FROM(C(WIDE), .in_kernel = true),
+         WORDS(C(RESTORER), 0, C(LEAF), SIGNAL(1, SP) = AT(24),
+               SIGNAL(1, IP) = C(WIDE), [26] = C(ROOT)),
+         CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
+        {"it interrupts the making of a thread, and rax is the handler's",
+         FROM(C(FORK), .in_kernel = true),
+         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(FORK), [24] = C(LEAF),
+               C(ROOT)),
+         CALLERS(C(LEAF), C(ROOT)), ENDS(COMPLETE, 2, 0)},
+        {"the table of the code behind the handler is not there",
+         FROM(C(WIDE), .in_kernel = true, .pending = true), WORDS(C(LOADING), 0, C(ROOT))},
+        {"the handler runs what it interrupted, at the same place", FROM(C(LEAF)),
+         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
+         CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), C(ROOT)), ENDS(COMPLETE, 3, 0)},
+        {"in a circle", FROM(C(LEAF), .max_depth = 4, .in_kernel = true),
+         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(0), SIGNAL(1, IP) = C(LEAF), [24] = 0),
+         CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), EXACT(C(RESTORER))), ENDS(DEPTH, 3, 0)},
     };
     CHECK(stories);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asks_again_where_a_table_is_not_there),
-        cmocka_unit_test(ends_where_a_table_came_too_late),
-        cmocka_unit_test(ends_where_nothing_tells_the_caller),
-        cmocka_unit_test(knows_a_new_thread_by_its_result),
-        cmocka_unit_test(sees_a_signal_that_is_on_its_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

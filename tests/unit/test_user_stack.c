@@ -8,12 +8,10 @@
 
 #include "fake_module_cache.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define PID         100
 #define START       UINT64_C(0x5000)
@@ -112,7 +110,7 @@ static enum stack_quality take(struct world *world, uint64_t caller, size_t word
     return ret->quality;
 }
 
-static void completes_what_the_copy_cuts(void **state)
+TEST_WITH(completes_what_the_copy_cuts, set_up, tear_down)
 {
     struct world *world = *state;
     struct sample sample;
@@ -123,7 +121,7 @@ static void completes_what_the_copy_cuts(void **state)
     assert_int_equal(sample.user_stack[3], ROOT);
 }
 
-static void completes_nothing_across_a_switch(void **state)
+TEST_WITH(completes_nothing_across_a_switch, set_up, tear_down)
 {
     static const uint64_t chain[] = {LEAF, ROOT};
     struct world *world = *state;
@@ -138,7 +136,7 @@ static void completes_nothing_across_a_switch(void **state)
 
 /* The table here is of 64-bit code: a 32-bit task that executes it has no rule, and only the
  * stack's halves of words. What is remembered of the one stack does not complete the other. */
-static void a_task_of_32_bits_has_words_and_rules_of_its_own(void **state)
+TEST_WITH(a_task_of_32_bits_has_words_and_rules_of_its_own, set_up, tear_down)
 {
     const uint32_t words[] = {
         (uint32_t)OTHER, (uint32_t)STACK + 16, (uint32_t)ROOT, 0, 0, (uint32_t)LEAF, 0, 0};
@@ -220,7 +218,7 @@ static void take_chain(struct world *world, enum chain_way way, struct process *
     assert_true(user_stack_take(&world->stack, &view, process, false, ret, ret_unmapped));
 }
 
-static void a_chain_ends_before_what_is_no_code(void **state)
+TEST_WITH(a_chain_ends_before_what_is_no_code, set_up, tear_down)
 {
     static const struct chain_case cases[] = {
         {{LEAF, ROOT}, 2, 20, 2, STACK_NO_RULE, false},
@@ -243,7 +241,7 @@ static void a_chain_ends_before_what_is_no_code(void **state)
     struct world *world = *state;
     struct process *process = process_table_find(world->processes, PID, 20);
     process_table_comm(world->processes, PID, PID, "next", true, EXEC_NS);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         for (enum chain_way way = 0; way < WAY_COUNT; way++) {
             struct sample sample;
             bool unmapped = false;
@@ -258,7 +256,7 @@ static void a_chain_ends_before_what_is_no_code(void **state)
     }
 }
 
-static void a_chain_beyond_the_depth_is_cut(void **state)
+TEST_WITH(a_chain_beyond_the_depth_is_cut, set_up, tear_down)
 {
     struct world *world = *state;
     struct process *process = process_table_find(world->processes, PID, 20);
@@ -276,7 +274,7 @@ static void a_chain_beyond_the_depth_is_cut(void **state)
     }
 }
 
-static void of_an_unknown_process_only_the_program_counter_stays(void **state)
+TEST_WITH(of_an_unknown_process_only_the_program_counter_stays, set_up, tear_down)
 {
     static const struct chain_case chain = {{LEAF, ROOT, DATA}, 3, 20, 1, STACK_NO_RULE, false};
     for (enum chain_way way = 0; way < WAY_COUNT; way++) {
@@ -288,19 +286,4 @@ static void of_an_unknown_process_only_the_program_counter_stays(void **state)
         assert_int_equal(sample.quality, STACK_NO_RULE);
         assert_false(unmapped);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(completes_what_the_copy_cuts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(completes_nothing_across_a_switch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_task_of_32_bits_has_words_and_rules_of_its_own, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_chain_ends_before_what_is_no_code, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_chain_beyond_the_depth_is_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(of_an_unknown_process_only_the_program_counter_stays,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

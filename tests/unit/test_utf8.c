@@ -4,17 +4,13 @@
  * character. */
 #include "utf8.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define R "\xEF\xBF\xBD"
 
-static void replaces_each_invalid_byte(void **state)
+TEST(replaces_each_invalid_byte)
 {
     static const struct {
         const char *in;
@@ -33,8 +29,7 @@ static void replaces_each_invalid_byte(void **state)
         {"end\xE2\x82", "end" R R}, /* cut in the middle */
         {"\xE2\x82x", R R "x"},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char out[64];
         size_t bytes = utf8_clean(out, sizeof out, cases[i].in, strlen(cases[i].in));
         assert_string_equal(out, cases[i].out);
@@ -42,15 +37,14 @@ static void replaces_each_invalid_byte(void **state)
     }
 }
 
-static void escapes_what_json_forbids(void **state)
+TEST(escapes_what_json_forbids)
 {
     char out[64];
-    (void)state;
     (void)utf8_json(out, sizeof out, "say \"\\\" \n\x01 \x7f\xff", 13);
     assert_string_equal(out, "say \\\"\\\\\\\" \\u000a\\u0001 \x7f" R);
 }
 
-static void shows_nothing_that_a_terminal_obeys(void **state)
+TEST(shows_nothing_that_a_terminal_obeys)
 {
     static const struct {
         const char *in;
@@ -64,8 +58,7 @@ static void shows_nothing_that_a_terminal_obeys(void **state)
         {"\x9b\xff", "??"},
     };
     char out[64];
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         size_t bytes = utf8_shown(out, sizeof out, cases[i].in, strlen(cases[i].in));
         assert_string_equal(out, cases[i].out);
         assert_int_equal(bytes, strlen(cases[i].out));
@@ -74,10 +67,9 @@ static void shows_nothing_that_a_terminal_obeys(void **state)
     assert_string_equal(out, "ab");
 }
 
-static void cuts_between_characters(void **state)
+TEST(cuts_between_characters)
 {
     char out[6];
-    (void)state;
     assert_int_equal(utf8_clean(out, sizeof out, "abc\xE2\x82\xAC", 6), 3);
     assert_string_equal(out, "abc");
     assert_int_equal(utf8_clean(out, sizeof out, "ab\xE2\x82\xAC", 5), 5);
@@ -114,10 +106,9 @@ static int count_characters(const unsigned char *text, size_t bytes)
     return count;
 }
 
-static void any_bytes_become_valid_text(void **state)
+TEST(any_bytes_become_valid_text)
 {
     uint64_t seed = 88172645463325252U;
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char in[12];
         char out[64];
@@ -134,16 +125,4 @@ static void any_bytes_become_valid_text(void **state)
             assert_memory_equal(out, in, sizeof in);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replaces_each_invalid_byte),
-        cmocka_unit_test(escapes_what_json_forbids),
-        cmocka_unit_test(shows_nothing_that_a_terminal_obeys),
-        cmocka_unit_test(cuts_between_characters),
-        cmocka_unit_test(any_bytes_become_valid_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,9 @@
 #include "varlink.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 /* cmocka wants the four above */
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define STREAM       "{\"a\":1}\0{}\0\"x\"\0"
 #define STREAM_BYTES (sizeof STREAM - 1)
@@ -49,10 +47,9 @@ static void assert_none(struct varlink_input *input)
     assert_int_equal(varlink_input_next(input, &text, &bytes), 0);
 }
 
-static void hands_out_messages_that_came_at_once(void **state)
+TEST(hands_out_messages_that_came_at_once)
 {
     struct varlink_input input = {0};
-    (void)state;
     assert_none(&input);
     assert_int_equal(put(&input, STREAM, STREAM_BYTES), 0);
     assert_next(&input, "{\"a\":1}");
@@ -62,9 +59,8 @@ static void hands_out_messages_that_came_at_once(void **state)
     varlink_input_done(&input);
 }
 
-static void hands_out_messages_that_came_in_two_pieces(void **state)
+TEST(hands_out_messages_that_came_in_two_pieces)
 {
-    (void)state;
     for (size_t cut = 0; cut <= STREAM_BYTES; cut++) {
         struct varlink_input input = {0};
         const char *text = NULL;
@@ -84,11 +80,10 @@ static void hands_out_messages_that_came_in_two_pieces(void **state)
     }
 }
 
-static void hands_out_a_message_of_the_largest_size(void **state)
+TEST(hands_out_a_message_of_the_largest_size)
 {
     static char message[VARLINK_MESSAGE_BYTES_MAX];
     struct varlink_input input = {0};
-    (void)state;
     memset(message, 'm', sizeof message - 1);
     for (unsigned round = 0; round < 3; round++) {
         assert_int_equal(put(&input, message, sizeof message), 0);
@@ -97,11 +92,10 @@ static void hands_out_a_message_of_the_largest_size(void **state)
     varlink_input_done(&input);
 }
 
-static void refuses_a_message_beyond_the_largest_size(void **state)
+TEST(refuses_a_message_beyond_the_largest_size)
 {
     static char message[VARLINK_MESSAGE_BYTES_MAX];
     struct varlink_input input = {0};
-    (void)state;
     memset(message, 'm', sizeof message);
     assert_int_equal(put(&input, message, sizeof message), 0);
     assert_none(&input);
@@ -109,26 +103,13 @@ static void refuses_a_message_beyond_the_largest_size(void **state)
     varlink_input_done(&input);
 }
 
-static void refuses_an_empty_message(void **state)
+TEST(refuses_an_empty_message)
 {
     struct varlink_input input = {0};
     const char *text = NULL;
     size_t bytes = 0;
-    (void)state;
     assert_int_equal(put(&input, "{}\0\0", 4), 0);
     assert_next(&input, "{}");
     assert_int_equal(varlink_input_next(&input, &text, &bytes), -EBADMSG);
     varlink_input_done(&input);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hands_out_messages_that_came_at_once),
-        cmocka_unit_test(hands_out_messages_that_came_in_two_pieces),
-        cmocka_unit_test(hands_out_a_message_of_the_largest_size),
-        cmocka_unit_test(refuses_a_message_beyond_the_largest_size),
-        cmocka_unit_test(refuses_an_empty_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

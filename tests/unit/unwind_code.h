@@ -45,6 +45,7 @@ enum code_function {
 #define AT_SP(register, offset)  .register##_saved = CFI_AT_SP, .register##_offset = (offset)
 #define CFA_AT(register, offset)                                                                   \
     .kind = CFI_OFFSET, .cfa_register = ARCH_DWARF_##register, .cfa_offset = (offset)
+#define CODE_DWARF_CX  2
 #define CODE_DWARF_R10 10
 
 /* What ucontext has before the saved registers, seen from where rsp is in the restorer. */
