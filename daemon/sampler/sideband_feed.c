@@ -116,6 +116,52 @@ static void apply_ksymbol(struct sideband_feed *feed, const struct perf_record *
     feed->counters.table_refused += !has_place;
 }
 
+/* Whether a process was what is known of it at a time, in spite of records that were lost: from
+ * then on a record told of it, or a reading of /proc. */
+static bool is_known_since(const struct process *process, uint64_t lost_ns, uint64_t time_ns)
+{
+    const uint64_t anew_ns[] = {process->heir_of_doubt ? 0 : process->from_ns, process->anew_ns,
+                                process->exec_ns, process->scan_ns};
+    for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
+        if (anew_ns[i] >= lost_ns && anew_ns[i] <= time_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The end of the last gap in which a process may have become what it was at a time, or 0. */
+static uint64_t doubtful_until(const struct sideband_feed *feed, const struct process *process,
+                               uint64_t time_ns)
+{
+    for (size_t i = process->kernel_thread ? 0 : feed->gap_count; i > 0; i--) {
+        const struct loss *gap = &feed->gaps[i - 1];
+        bool agreed = process->agreed_ns >= gap->to_ns && time_ns >= process->exec_ns;
+        if (time_ns >= gap->from_ns && !agreed && !is_known_since(process, gap->to_ns, time_ns)) {
+            return gap->to_ns;
+        }
+    }
+    return 0;
+}
+
+/* What a child has from a parent in doubt is in doubt until the child executes or is read. */
+static void apply_fork(struct sideband_feed *feed, const struct perf_record *record)
+{
+    struct process_table *processes = feed->config.processes;
+    const int32_t pid = record->task.pid;
+    const uint64_t time_ns = record->task.time_ns;
+    const struct process *parent = process_table_find(processes, record->task.parent_pid, time_ns);
+    bool is_doubtful = pid != record->task.parent_pid && parent != NULL &&
+                       doubtful_until(feed, parent, time_ns) > 0;
+    process_table_fork(processes, pid, record->task.parent_pid, record->task.tid,
+                       record->task.parent_tid, time_ns);
+    struct process *child = is_doubtful ? process_table_find(processes, pid, time_ns) : NULL;
+    if (child != NULL && child->from_ns == time_ns) {
+        child->heir_of_doubt = true;
+    }
+    sink_fork(feed->config.sink, record);
+}
+
 static void apply_sideband(struct sideband_feed *feed, const struct perf_record *record)
 {
     struct process_table *processes = feed->config.processes;
@@ -128,9 +174,7 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
                            record->comm.exec, record->time_ns);
         break;
     case PERF_KIND_FORK:
-        process_table_fork(processes, record->task.pid, record->task.parent_pid, record->task.tid,
-                           record->task.parent_tid, record->task.time_ns);
-        sink_fork(feed->config.sink, record);
+        apply_fork(feed, record);
         break;
     case PERF_KIND_EXIT:
         process_table_exit(processes, record->task.pid, record->task.tid, record->task.time_ns);
@@ -319,34 +363,6 @@ bool sideband_feed_identify(struct sideband_feed *feed, struct process *process,
 static bool can_be_of(const struct process *process, const struct sample *sample)
 {
     return process != NULL && (sample->kernel_mode || sample->time_ns < process->to_ns);
-}
-
-/* Whether a process was what is known of it at a time, in spite of records that were lost: from
- * then on a record told of it, or a reading of /proc. */
-static bool is_known_since(const struct process *process, uint64_t lost_ns, uint64_t time_ns)
-{
-    const uint64_t anew_ns[] = {process->from_ns, process->anew_ns, process->exec_ns,
-                                process->scan_ns};
-    for (size_t i = 0; i < sizeof anew_ns / sizeof anew_ns[0]; i++) {
-        if (anew_ns[i] >= lost_ns && anew_ns[i] <= time_ns) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The end of the last gap in which a process may have become what it was at a time, or 0. */
-static uint64_t doubtful_until(const struct sideband_feed *feed, const struct process *process,
-                               uint64_t time_ns)
-{
-    for (size_t i = process->kernel_thread ? 0 : feed->gap_count; i > 0; i--) {
-        const struct loss *gap = &feed->gaps[i - 1];
-        bool agreed = process->agreed_ns >= gap->to_ns && time_ns >= process->exec_ns;
-        if (time_ns >= gap->from_ns && !agreed && !is_known_since(process, gap->to_ns, time_ns)) {
-            return gap->to_ns;
-        }
-    }
-    return 0;
 }
 
 bool sideband_feed_disown(struct sideband_feed *feed, struct process *process,

@@ -426,6 +426,52 @@ static void what_is_read_to_be_as_before_a_loss_was_so_after_it(void **state)
                               "650 prog a+0x10 ; ");
 }
 
+static void put_fork(struct ring_world *world, uint32_t pid, uint32_t parent_pid, uint64_t time_ns)
+{
+    const uint64_t words[] = {
+        pair(pid, parent_pid), pair(pid, parent_pid), time_ns, pair(PID, PID), time_ns, 0, 7};
+    assert_true(ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7));
+}
+
+/* The parent may have executed something unseen; its children, and theirs, are what it is. */
+static void put_lost_and_forks(struct ring_world *world)
+{
+    put_lost(world, 500);
+    put_fork(world, PID + 1, PID, 520);
+    put_fork(world, PID + 2, PID + 1, 530);
+    put_sample_of(world, PID + 1, 540);
+    put_sample_of(world, PID + 2, 550);
+    put_sample_of(world, PID + 2, 640);
+    drain_all(world->drain, 660);
+    drain_sideband(world->drain, 700);
+    assert_int_equal(drain_held(world->drain, 700), 0);
+}
+
+static void what_a_process_in_doubt_forks_has_no_name_before_it_is_read(void **state)
+{
+    fake_proc_set(NULL, NULL);
+    put_lost_and_forks(*state);
+    expect_samples(*state, "150 prog a+0x10 ; 540 [unknown] ; 550 [unknown] ; 640 [unknown] ; ");
+}
+
+static void what_a_process_in_doubt_forks_is_known_when_it_has_executed(void **state)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(NULL, NULL);
+    process_table_comm(world->processes, PID + 2, PID + 2, "two", true, 600);
+    put_lost_and_forks(world);
+    expect_samples(world, "150 prog a+0x10 ; 540 [unknown] ; 550 [unknown] ; "
+                          "640 two [unknown] ; ");
+}
+
+static void what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so(void **state)
+{
+    fake_proc_set(read_same, NULL);
+    put_lost_and_forks(*state);
+    expect_samples(*state, "150 prog a+0x10 ; 540 prog a+0x10 ; 550 prog a+0x10 ; "
+                           "640 prog a+0x10 ; ");
+}
+
 static void a_mapping_that_is_gone_after_a_loss_names_nothing(void **state)
 {
     struct ring_world *world = *state;
@@ -486,6 +532,9 @@ int main(void)
         TEST(what_runs_after_its_exit_is_somebody_else),
         TEST(what_changed_in_a_loss_has_no_name_before_it_is_read),
         TEST(what_is_read_to_be_as_before_a_loss_was_so_after_it),
+        TEST(what_a_process_in_doubt_forks_has_no_name_before_it_is_read),
+        TEST(what_a_process_in_doubt_forks_is_known_when_it_has_executed),
+        TEST(what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so),
         TEST(a_mapping_that_is_gone_after_a_loss_names_nothing),
         TEST(a_full_ring_has_lost_records_of_any_process),
         TEST(without_a_loss_a_record_is_believed_before_a_scan),

@@ -122,9 +122,10 @@ struct process {
     uint64_t to_ns;
     uint64_t generation; /* unique among all processes, and new whenever its mappings change */
     bool kernel_thread;
-    bool scanned;  /* /proc was read, or every mapping since its fork or exec was seen */
-    bool has_gaps; /* some mapping found no place, or was forgotten before its time */
-    bool remapped; /* of what its program has mapped something has ended */
+    bool heir_of_doubt; /* its parent was in doubt when it forked */
+    bool scanned;       /* /proc was read, or every mapping since its fork or exec was seen */
+    bool has_gaps;      /* some mapping found no place, or was forgotten before its time */
+    bool remapped;      /* of what its program has mapped something has ended */
 
     /* As /proc was read, or others found out. */
     bool identity_matches; /* whether the filter found a target's; inherited by a fork */
