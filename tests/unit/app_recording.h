@@ -6,12 +6,9 @@
 #include "folded.h"
 #include "made_recording.h"
 
-#include <stdio.h>
-
-/* Loads and frees the recording. */
-static inline void assert_folded(struct recording *recording, const char *expected)
+/* Frees the profile. */
+static inline void assert_profile_folded(struct profile *profile, const char *expected)
 {
-    struct profile *profile = load_recording(recording);
     char *text = NULL;
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
@@ -23,22 +20,22 @@ static inline void assert_folded(struct recording *recording, const char *expect
     (void)profile_free(profile);
 }
 
+/* Loads and frees the recording. */
+static inline void assert_folded(struct recording *recording, const char *expected)
+{
+    assert_profile_folded(load_recording(recording), expected);
+}
+
 /* A process "app" with /bin/app at 0x10000, its own addresses from 0x1000 on, and three functions.
  */
+#define APP                                                                                        \
+    "name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x10000 0x1000 0x1000;"                  \
+    "symbol ab /bin/app 0x1000 main; symbol ab /bin/app 0x1010 work;"                              \
+    "symbol ab /bin/app 0x1020 leaf;"
+
 static inline struct recording *app_recording(void)
 {
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "app");
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0x1000);
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4096,\"size\":16,"
-             "\"name\":\"main\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4112,\"size\":16,"
-             "\"name\":\"work\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4128,\"size\":16,"
-             "\"name\":\"leaf\"}\n");
-    return recording;
+    return recording_of(APP);
 }
 
 static inline void add_kernel(struct recording *recording)

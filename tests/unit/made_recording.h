@@ -8,9 +8,10 @@
 
 #include "fxt_writer.h"
 #include "profile.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COMPLETE  UINT64_C(1) /* qualities */
@@ -94,6 +95,68 @@ static inline void add_data(struct recording *recording, enum fxt_known_string n
                             const char *lines)
 {
     fxt_write_data(&recording->writer, name, lines, strlen(lines));
+}
+
+static inline void add_symbol(struct recording *recording, const char *build_id, const char *module,
+                              const char *start, const char *name)
+{
+    char line[256];
+    (void)snprintf(line, sizeof line,
+                   "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"%s\",\"size\":16,"
+                   "\"name\":\"%s\"}\n",
+                   build_id, module, start, name);
+    add_data(recording, FXT_STRING_SYMBOLS, line);
+}
+
+/* Adds the record of a line, which is cut into words. Numbers are as in C. */
+static inline void add_line(struct recording *recording, char *line)
+{
+    char *words[12] = {NULL};
+    uint64_t numbers[12] = {0};
+    size_t count = 0;
+    for (char *word = strtok(line, " \n"); word != NULL; word = strtok(NULL, " \n")) {
+        assert_in_range(count, 0, COUNT_OF(words) - 1);
+        numbers[count] = strtoull(word, NULL, 0);
+        words[count++] = word;
+    }
+    if (strcmp(words[0], "name") == 0) {
+        add_name(recording, numbers[1], numbers[2], numbers[3], words[4]);
+    } else if (strcmp(words[0], "module") == 0) {
+        add_module(recording, numbers[1], (uint16_t)numbers[2], words[3], (uint8_t)numbers[4]);
+    } else if (strcmp(words[0], "mmap") == 0) {
+        add_mmap(recording, numbers[1], numbers[2], (uint16_t)numbers[3], numbers[4], numbers[5],
+                 numbers[6]);
+    } else if (strcmp(words[0], "symbol") == 0) {
+        add_symbol(recording, words[1], words[2], words[3], words[4]);
+    } else if (strcmp(words[0], "sample") == 0) {
+        add_sample(recording, numbers[1], numbers[2], numbers[3], numbers + 4, count - 4);
+    } else {
+        assert_string_equal(words[0], "segment");
+        fxt_write_segment_begin(&recording->writer, (uint32_t)numbers[1], "test");
+    }
+}
+
+/*
+ * Adds what lines say, which ";" parts:
+ *     name PID TID SINCE NAME; module PID ID NAME [BUILD-ID]; mmap TIME PID ID START SIZE VADDR;
+ *     symbol BUILD-ID MODULE START NAME; sample TIME PID QUALITY ADDRESS...; segment PROVIDER
+ */
+static inline void add_lines(struct recording *recording, const char *lines)
+{
+    char line[256];
+    while (*lines != '\0') {
+        size_t bytes = strcspn(lines, ";");
+        (void)snprintf(line, sizeof line, "%.*s", (int)bytes, lines);
+        add_line(recording, line);
+        lines += bytes + (lines[bytes] == ';');
+    }
+}
+
+static inline struct recording *recording_of(const char *lines)
+{
+    struct recording *recording = recording_new();
+    add_lines(recording, lines);
+    return recording;
 }
 
 /* Loads and frees the recording. */

@@ -4,8 +4,6 @@
  * What the client makes of partials and completions, in whatever order and however many they come.
  */
 
-#include "unit_test.h"
-
 #include "app_recording.h"
 
 TEST(gives_every_part_the_stack_of_its_completion)
@@ -143,11 +141,8 @@ TEST(what_parts_share_is_named_for_each_time_and_process)
     } parts[] = {{40, 7}, {60, 7}, {45, 7}, {61, 8}};
     static const uint64_t leaf = 0x10020;
     struct recording *recording = app_recording();
-    add_module(recording, 7, 2, "plugin", 0);
-    add_mmap(recording, 50, 7, 2, 0x10000, 0x10, 0);
-    add_name(recording, 8, 0, 0, "other");
-    add_module(recording, 8, 1, "/bin/other", 0);
-    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0);
+    add_lines(recording, "module 7 2 plugin; mmap 50 7 2 0x10000 0x10 0; name 8 0 0 other;"
+                         "module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0");
     for (uint64_t i = 0; i < COUNT_OF(parts); i++) {
         const struct fxt_sample rest = completion(i, ADDRESSES(0x10008));
         struct fxt_sample part = partial(parts[i].time_ns, i);

@@ -5,28 +5,16 @@
  * folded stacks. The information is made up here.
  */
 
-#include "unit_test.h"
-
-#include "folded.h"
-#include "made_recording.h"
+#include "app_recording.h"
 #include "report.h"
-
-#include <stdio.h>
 
 /* Two samples: work() at 0x1012, once called from main(), which goes on at 0x1005. */
 static struct profile *load_example(void)
 {
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "app");
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_mmap(recording, 0, 7, 1, 0x1000, 0x1000, 0);
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":0,\"size\":16,"
-             "\"name\":\"main\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":16,\"size\":16,"
-             "\"name\":\"work.part.0\"}\n");
-    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x1012, 0x1005));
-    add_sample(recording, 2, 7, COMPLETE, ADDRESSES(0x1030, 0x1005));
+    struct recording *recording =
+        recording_of("name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x1000 0;"
+                     "symbol ab /bin/app 0 main; symbol ab /bin/app 16 work.part.0;"
+                     "sample 1 7 1 0x1012 0x1005; sample 2 7 1 0x1030 0x1005");
     struct profile *profile = load_recording(recording);
     profile->inlines.is_wanted = true;
     assert_int_equal(profile_resolve(profile), 0);
@@ -72,19 +60,6 @@ static void tell_all(struct profile *profile, const char *file)
     assert_int_equal(profile_resolve(profile), 0);
 }
 
-static void assert_folded(struct profile *profile, const char *expected)
-{
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(folded_print(file, profile), 0);
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-    free(text);
-    (void)profile_free(profile);
-}
-
 TEST(asks_for_a_caller_one_byte_lower)
 {
     struct profile *profile = load_example();
@@ -103,23 +78,24 @@ TEST(changes_nothing_where_nothing_is_known)
 {
     struct profile *profile = load_example();
     assert_int_equal(profile_resolve(profile), 0);
-    assert_folded(profile, "app;main;app+0x30 1\napp;main;work.part.0 1\n");
+    assert_profile_folded(profile, "app;main;app+0x30 1\napp;main;work.part.0 1\n");
 }
 
 TEST(keeps_the_recordings_name_of_the_function_itself)
 {
     struct profile *profile = load_example();
     tell_all(profile, NULL);
-    assert_folded(profile, "app;main;nameless;leaf_[i] 1\n"
-                           "app;main;work.part.0;middle_[i];leaf_[i] 1\n");
+    assert_profile_folded(profile, "app;main;nameless;leaf_[i] 1\n"
+                                   "app;main;work.part.0;middle_[i];leaf_[i] 1\n");
 }
 
 TEST(shows_lines_without_folders_in_folded_stacks)
 {
     struct profile *profile = load_example();
     tell_all(profile, "/src/a;b.c");
-    assert_folded(profile, "app;main;nameless:a:b.c:2;leaf:a:b.c:1_[i] 1\n"
-                           "app;main;work.part.0:a:b.c:3;middle:a:b.c:2_[i];leaf:a:b.c:1_[i] 1\n");
+    assert_profile_folded(profile,
+                          "app;main;nameless:a:b.c:2;leaf:a:b.c:1_[i] 1\n"
+                          "app;main;work.part.0:a:b.c:3;middle:a:b.c:2_[i];leaf:a:b.c:1_[i] 1\n");
 }
 
 TEST(gives_the_innermost_function_the_time)
@@ -171,9 +147,8 @@ TEST(does_not_let_chains_grow_without_end)
 {
     const char *names[1000];
     uint64_t stack[400];
-    struct recording *recording = recording_new();
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_mmap(recording, 0, 7, 1, 0x1000, 0x1000, 0);
+    struct recording *recording =
+        recording_of("module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x1000 0");
     for (size_t i = 0; i < 400; i++) {
         stack[i] = 0x1011;
     }

@@ -5,184 +5,127 @@
  * come out.
  */
 
-#include "unit_test.h"
-
 #include "app_recording.h"
 #include "tables.h"
 
-#include <stdio.h>
 #include <zlib.h>
+
+struct story {
+    const char *lines;
+    const char *folded;
+};
+
+static void check(const struct story *stories, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        print_message("  %s\n", stories[i].lines);
+        assert_folded(recording_of(stories[i].lines), stories[i].folded);
+    }
+}
+
+#define CHECK(stories) check(stories, COUNT_OF(stories))
 
 TEST(finds_functions_by_the_modules_own_addresses)
 {
-    struct recording *recording = app_recording();
-    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10018, 0x10008));
-    assert_folded(recording, "app;main;work;leaf 1\n");
-}
-
-TEST(looks_callers_up_one_byte_before_their_return_address)
-{
-    struct recording *recording = app_recording();
-    /* A call that ends a function returns to the first byte of the next one. */
-    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10020, 0x10020, 0x10010));
-    assert_folded(recording, "app;main;work;leaf 1\n");
+    static const struct story stories[] = {
+        {APP "sample 10 7 1 0x10020 0x10018 0x10008", "app;main;work;leaf 1\n"},
+        /* A call that ends a function returns to the first byte of the next one. */
+        {APP "sample 10 7 1 0x10020 0x10020 0x10010", "app;main;work;leaf 1\n"},
+    };
+    CHECK(stories);
 }
 
 TEST(names_what_has_no_function_by_module_and_address)
 {
-    struct recording *recording = app_recording();
-    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10800, 0x10900, 0x99999));
-    assert_folded(recording, "app;[unknown];app+0x1900;app+0x1800 1\n");
-}
-
-TEST(shows_anonymous_memory_without_its_addresses)
-{
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "jit");
-    add_module(recording, 7, 1, "[anon]", 0);
-    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0);
-    add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10001));
-    add_sample(recording, 11, 7, COMPLETE, ADDRESSES(0x10002));
-    assert_folded(recording, "jit;[anon] 2\n");
-}
-
-TEST(takes_symbols_of_the_same_build_only)
-{
-    struct recording *recording = app_recording();
-    add_name(recording, 8, 0, 0, "other");
-    add_module(recording, 8, 1, "/bin/app", 0xcd);
-    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0x1000);
-    add_sample(recording, 10, 8, COMPLETE, ADDRESSES(0x10000));
-    assert_folded(recording, "other;app+0x1000 1\n");
+    static const struct story stories[] = {
+        {APP "sample 10 7 1 0x10800 0x10900 0x99999", "app;[unknown];app+0x1900;app+0x1800 1\n"},
+        {"name 7 0 0 jit; module 7 1 [anon]; mmap 0 7 1 0x10000 0x1000 0;"
+         "sample 10 7 1 0x10001; sample 11 7 1 0x10002",
+         "jit;[anon] 2\n"},
+        /* The symbols are of another build. */
+        {APP "name 8 0 0 other; module 8 1 /bin/app 0xcd; mmap 0 8 1 0x10000 0x1000 0x1000;"
+             "sample 10 8 1 0x10000",
+         "other;app+0x1000 1\n"},
+    };
+    CHECK(stories);
 }
 
 TEST(gives_each_sample_the_name_of_its_time)
 {
-    struct recording *recording = app_recording();
-    /* The file tells them in any order. */
-    add_name(recording, 7, 0, 30, "third");
-    add_name(recording, 7, 0, 20, "second");
-    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10000));
-    add_sample(recording, 29, 7, COMPLETE, ADDRESSES(0x10000));
-    add_sample(recording, 19, 7, COMPLETE, ADDRESSES(0x10000));
-    assert_folded(recording, "app;main 1\nsecond;main 1\nthird;main 1\n");
-}
-
-TEST(lets_the_later_of_two_names_of_one_time_win)
-{
-    struct recording *recording = app_recording();
-    add_name(recording, 7, 0, 0, "corrected");
-    add_sample(recording, 5, 7, COMPLETE, ADDRESSES(0x10000));
-    assert_folded(recording, "corrected;main 1\n");
-}
-
-TEST(has_no_name_for_the_time_before_the_first)
-{
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 20, "late");
-    add_sample(recording, 19, 7, COMPLETE, ADDRESSES(0x1));
-    add_sample(recording, 20, 7, COMPLETE, ADDRESSES(0x1));
-    assert_folded(recording, "[unknown];[unknown] 1\nlate;[unknown] 1\n");
+    static const struct story stories[] = {
+        /* The file tells them in any order. */
+        {APP "name 7 0 30 third; name 7 0 20 second; sample 30 7 1 0x10000;"
+             "sample 29 7 1 0x10000; sample 19 7 1 0x10000",
+         "app;main 1\nsecond;main 1\nthird;main 1\n"},
+        /* Of two names of one time the later in the file. */
+        {APP "name 7 0 0 corrected; sample 5 7 1 0x10000", "corrected;main 1\n"},
+        {"name 7 0 20 late; sample 19 7 1 1; sample 20 7 1 1",
+         "[unknown];[unknown] 1\nlate;[unknown] 1\n"},
+    };
+    CHECK(stories);
 }
 
 TEST(keeps_the_processes_of_a_reused_pid_apart)
 {
-    struct recording *recording = app_recording();
-    add_name(recording, 7, 0, 100, "new");
-    add_module(recording, 7, 2, "/bin/new", 0);
-    add_mmap(recording, 100, 7, 2, 0x10000, 0x1000, 0);
-    add_sample(recording, 50, 7, COMPLETE, ADDRESSES(0x10000));
-    add_sample(recording, 150, 7, COMPLETE, ADDRESSES(0x10000));
-    add_sample(recording, 60, 7, COMPLETE, ADDRESSES(0x10000));
-    assert_folded(recording, "app;main 2\nnew;new+0x0 1\n");
+    static const struct story stories[] = {
+        {APP "name 7 0 100 new; module 7 2 /bin/new; mmap 100 7 2 0x10000 0x1000 0;"
+             "sample 50 7 1 0x10000; sample 150 7 1 0x10000; sample 60 7 1 0x10000",
+         "app;main 2\nnew;new+0x0 1\n"},
+    };
+    CHECK(stories);
 }
+
+#define MAPPINGS                                                                                   \
+    "name 7 0 0 p; module 7 1 wide; module 7 2 narrow; module 7 3 last;"                           \
+    "mmap 30 7 3 0x10010 0x10 0; mmap 10 7 1 0x10000 0x1000 0; mmap 20 7 2 0x10000 0x20 0;"
 
 TEST(lets_the_newest_mapping_not_later_than_the_sample_win)
 {
-    static const struct {
-        uint64_t time_ns;
-        uint64_t address;
-        const char *expected;
-    } cases[] = {
-        {9, 0x10010, "p;[unknown] 1\n"}, /* before all */
-        {10, 0x10010, "p;wide+0x10 1\n"},   {20, 0x10010, "p;narrow+0x10 1\n"},
-        {20, 0x10100, "p;wide+0x100 1\n"}, /* beside the narrow one */
-        {29, 0x1001f, "p;narrow+0x1f 1\n"}, {30, 0x1001f, "p;last+0xf 1\n"},
-        {99, 0x1000f, "p;narrow+0xf 1\n"},  {99, 0x11000, "p;[unknown] 1\n"},
+    static const struct story stories[] = {
+        {MAPPINGS "sample 9 7 1 0x10010", "p;[unknown] 1\n"}, /* before all */
+        {MAPPINGS "sample 10 7 1 0x10010", "p;wide+0x10 1\n"},
+        {MAPPINGS "sample 20 7 1 0x10010", "p;narrow+0x10 1\n"},
+        {MAPPINGS "sample 20 7 1 0x10100", "p;wide+0x100 1\n"}, /* beside the narrow one */
+        {MAPPINGS "sample 29 7 1 0x1001f", "p;narrow+0x1f 1\n"},
+        {MAPPINGS "sample 30 7 1 0x1001f", "p;last+0xf 1\n"},
+        {MAPPINGS "sample 99 7 1 0x1000f", "p;narrow+0xf 1\n"},
+        {MAPPINGS "sample 99 7 1 0x11000", "p;[unknown] 1\n"},
+        /* A correction in the file wins over what it corrects. */
+        {"name 7 0 0 p; module 7 1 guess; mmap 10 7 1 0x10000 0x1000 0; sample 20 7 1 0x10000;"
+         "module 7 2 right; mmap 10 7 2 0x10000 0x1000 0",
+         "p;right+0x0 1\n"},
+        /* To the top of the address space, and no further. */
+        {"name 7 0 0 p; module 7 1 top; mmap 0 7 1 0xfffffffffffffff0 0xffffffffffffffff 0;"
+         "sample 1 7 1 0xffffffffffffffff; sample 1 7 1 5",
+         "p;[unknown] 1\np;top+0xf 1\n"},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct recording *recording = recording_new();
-        add_name(recording, 7, 0, 0, "p");
-        add_module(recording, 7, 1, "wide", 0);
-        add_module(recording, 7, 2, "narrow", 0);
-        add_module(recording, 7, 3, "last", 0);
-        add_mmap(recording, 30, 7, 3, 0x10010, 0x10, 0);
-        add_mmap(recording, 10, 7, 1, 0x10000, 0x1000, 0);
-        add_mmap(recording, 20, 7, 2, 0x10000, 0x20, 0);
-        add_sample(recording, cases[i].time_ns, 7, COMPLETE, &cases[i].address, 1);
-        assert_folded(recording, cases[i].expected);
-    }
+    CHECK(stories);
 }
 
-TEST(lets_a_correction_in_the_file_win_over_what_it_corrects)
-{
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "p");
-    add_module(recording, 7, 1, "guess", 0);
-    add_mmap(recording, 10, 7, 1, 0x10000, 0x1000, 0);
-    add_sample(recording, 20, 7, COMPLETE, ADDRESSES(0x10000));
-    add_module(recording, 7, 2, "right", 0);
-    add_mmap(recording, 10, 7, 2, 0x10000, 0x1000, 0);
-    assert_folded(recording, "p;right+0x0 1\n");
-}
+#define PLUGIN        "module 7 2 plugin; mmap 50 7 2 0x10020 0x10 0;"
+#define BOTH_AT(time) "sample " time " 7 1 0x10020 0x10008;"
 
-TEST(sees_a_change_of_mappings_between_equal_stacks)
-{
-    struct recording *recording = app_recording();
-    add_module(recording, 7, 2, "plugin", 0);
-    add_mmap(recording, 50, 7, 2, 0x10020, 0x10, 0);
-    for (uint64_t time_ns = 40; time_ns < 60; time_ns += 5) {
-        add_sample(recording, time_ns, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-        add_sample(recording, 100 - time_ns, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    }
-    assert_folded(recording, "app;main;leaf 3\napp;main;plugin+0x0 5\n");
-}
-
-/* No two stacks are equal, so each address is looked up by itself, and may have been before. */
 TEST(finds_an_address_anew_when_it_is_another_one)
 {
-    struct recording *recording = app_recording();
-    add_module(recording, 7, 2, "plugin", 0);
-    add_module(recording, 7, 3, "second", 0);
-    add_mmap(recording, 50, 7, 2, 0x10020, 0x10, 0);
-    add_mmap(recording, 70, 7, 3, 0x10020, 0x10, 0); /* dlclose() and dlopen() */
-    add_name(recording, 8, 0, 0, "other");
-    add_module(recording, 8, 1, "/bin/other", 0);
-    add_mmap(recording, 0, 8, 1, 0x10000, 0x1000, 0);
-    add_name(recording, 7, 0, 90, "new"); /* execve(), or the pid of another process now */
-    add_module(recording, 7, 4, "[unknown]", 0);
-    add_mmap(recording, 90, 7, 4, 0, UINT64_MAX, 0);
-    add_sample(recording, 55, 7, COMPLETE, ADDRESSES(0x10020));
-    add_sample(recording, 45, 7, COMPLETE, ADDRESSES(0x10020, 0x10001));
-    add_sample(recording, 75, 7, COMPLETE, ADDRESSES(0x10020, 0x10002));
-    add_sample(recording, 60, 7, COMPLETE, ADDRESSES(0x10020, 0x10003));
-    add_sample(recording, 61, 8, COMPLETE, ADDRESSES(0x10020, 0x10004));
-    add_sample(recording, 62, 7, COMPLETE, ADDRESSES(0x10020, 0x10020)); /* as a caller, too */
-    add_sample(recording, 95, 7, COMPLETE, ADDRESSES(0x10020, 0x10005));
-    assert_folded(recording, "app;main;leaf 1\napp;main;plugin+0x0 1\napp;main;second+0x0 1\n"
-                             "app;plugin+0x0 1\napp;work;plugin+0x0 1\nnew;[unknown];[unknown] 1\n"
-                             "other;other+0x4;other+0x20 1\n");
-}
-
-TEST(holds_a_mapping_to_the_top_of_the_address_space)
-{
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "p");
-    add_module(recording, 7, 1, "top", 0);
-    add_mmap(recording, 0, 7, 1, UINT64_MAX - 0xf, UINT64_MAX, 0);
-    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(UINT64_MAX));
-    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x5));
-    assert_folded(recording, "p;[unknown] 1\np;top+0xf 1\n");
+    static const struct story stories[] = {
+        /* Between equal stacks. */
+        {APP PLUGIN BOTH_AT("40") BOTH_AT("60") BOTH_AT("45") BOTH_AT("55") BOTH_AT("50")
+             BOTH_AT("50") BOTH_AT("55") BOTH_AT("45"),
+         "app;main;leaf 3\napp;main;plugin+0x0 5\n"},
+        /* Each looked up by itself, and maybe before: after a dlclose() and dlopen(), in another
+         * process, as a caller, and after an execve() or as another process of the pid. */
+        {APP PLUGIN "module 7 3 second; mmap 70 7 3 0x10020 0x10 0;"
+                    "name 8 0 0 other; module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0;"
+                    "name 7 0 90 new; module 7 4 [unknown]; mmap 90 7 4 0 0xffffffffffffffff 0;"
+                    "sample 55 7 1 0x10020; sample 45 7 1 0x10020 0x10001;"
+                    "sample 75 7 1 0x10020 0x10002; sample 60 7 1 0x10020 0x10003;"
+                    "sample 61 8 1 0x10020 0x10004; sample 62 7 1 0x10020 0x10020;"
+                    "sample 95 7 1 0x10020 0x10005",
+         "app;main;leaf 1\napp;main;plugin+0x0 1\napp;main;second+0x0 1\n"
+         "app;plugin+0x0 1\napp;work;plugin+0x0 1\nnew;[unknown];[unknown] 1\n"
+         "other;other+0x4;other+0x20 1\n"},
+    };
+    CHECK(stories);
 }
 
 TEST(puts_the_kernels_frames_inside_and_marks_them)
@@ -227,11 +170,9 @@ TEST(shows_the_kernel_where_there_is_no_user_stack)
 TEST(marks_stacks_that_are_missing_or_cut)
 {
     struct recording *recording = app_recording();
-    add_sample(recording, 10, 7, TRUNCATED, ADDRESSES(0x10020));
-    add_sample(recording, 11, 7, 0, NULL, 0);
-    add_name(recording, 3, 0, 0, "kworker");
-    add_sample(recording, 12, 3, 0, NULL, 0);
-    add_sample(recording, 12, 3, 2 << 8, NULL, 0); /* its task was gone */
+    /* The task of the last one was gone. */
+    add_lines(recording, "name 3 0 0 kworker; sample 10 7 2 0x10020; sample 11 7 0;"
+                         "sample 12 3 0; sample 12 3 0x200");
     add_sample(recording, 13, PROFILE_PID_EXITED, 0, NULL, 0);
     add_sample(recording, 14, PROFILE_PID_OUTSIDE, COMPLETE, ADDRESSES(0x1));
     assert_folded(recording, "[exited];[unknown] 1\n[outside];[unknown] 1\n"
@@ -248,12 +189,8 @@ TEST(keeps_segments_apart)
     fxt_write_sample(&recording->writer, &first);
     add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
     fxt_write_segment_begin(&recording->writer, 1, "test");
-    add_name(recording, 7, 0, 0, "other");
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_mmap(recording, 0, 7, 1, 0x10000, 0x1000, 0x1000);
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":4096,\"size\":16,"
-             "\"name\":\"forged\"}\n");
+    add_lines(recording, "name 7 0 0 other; module 7 1 /bin/app 0xab;"
+                         "mmap 0 7 1 0x10000 0x1000 0x1000; symbol ab /bin/app 0x1000 forged");
     struct fxt_sample second = completion(5, ADDRESSES(0x10020));
     fxt_write_sample(&recording->writer, &second);
     add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));

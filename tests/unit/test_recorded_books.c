@@ -5,11 +5,7 @@
  * sessions add up.
  */
 
-#include "unit_test.h"
-
 #include "made_recording.h"
-
-#include <stdio.h>
 
 /* A segment that names its session, 0: none, and has books, NULL: none. */
 static void add_segment(struct recording *recording, int session, const char *books)

@@ -4,12 +4,8 @@
  * Rows of a report, and the exact text of its JSON, which scripts read.
  */
 
-#include "unit_test.h"
-
 #include "made_recording.h"
 #include "report.h"
-
-#include <stdio.h>
 
 #define BOOKS                                                                                      \
     "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":1,\"expected\":12,\"received\":8,\"lost\":0,"       \
@@ -18,53 +14,48 @@
     "\"received\":8,\"lost\":0,\"throttled\":0,\"missed\":null,\"idle\":null,\"unexplained\":4,"   \
     "\"kept\":7,\"filtered\":1,\"dropped\":0},\"idle_source\":null,\"truncated_stacks\":1}"
 
-/* "app" (7) with main, work and leaf; "worker" is its thread 9; "kthread" (3) is the kernel's. */
+/* "app" (7) with main, which is there twice in one stack, work and leaf; "worker" is its thread 9;
+ * "kthread" (3) is the kernel's. */
 static struct profile *load_example(void)
 {
-    struct recording *recording = recording_new();
-    add_name(recording, 7, 0, 0, "app");
-    add_name(recording, 7, 9, 0, "worker");
-    add_name(recording, 3, 0, 0, "kthread");
-    add_module(recording, 7, 1, "/bin/app", 0xab);
-    add_module(recording, 7, 2, "/lib/libx.so", 0xcd);
-    add_mmap(recording, 0, 7, 1, 0x1000, 0x1000, 0);
-    add_mmap(recording, 0, 7, 2, 0x2000, 0x1000, 0);
-    add_data(recording, FXT_STRING_SYMBOLS,
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":0,\"size\":16,"
-             "\"name\":\"main\"}\n"
-             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":16,\"size\":16,"
-             "\"name\":\"work\"}\n"
-             "{\"build_id\":\"cd\",\"module\":\"/lib/libx.so\",\"start\":0,\"size\":16,"
-             "\"name\":\"leaf\"}\n");
-    for (uint64_t i = 0; i < 3; i++) {
-        add_sample(recording, 1000 + i, 7, COMPLETE, ADDRESSES(0x2001, 0x1011, 0x1001));
-    }
-    /* Recursion: main is there twice. */
-    add_sample(recording, 1500, 7, COMPLETE, ADDRESSES(0x1001, 0x1011, 0x1001));
+    struct recording *recording = recording_of(
+        "name 7 0 0 app; name 7 9 0 worker; name 3 0 0 kthread; module 7 1 /bin/app 0xab;"
+        "module 7 2 /lib/libx.so 0xcd; mmap 0 7 1 0x1000 0x1000 0; mmap 0 7 2 0x2000 0x1000 0;"
+        "symbol ab /bin/app 0 main; symbol ab /bin/app 16 work; symbol cd /lib/libx.so 0 leaf;"
+        "sample 1000 7 1 0x2001 0x1011 0x1001; sample 1001 7 1 0x2001 0x1011 0x1001;"
+        "sample 1002 7 1 0x2001 0x1011 0x1001; sample 1500 7 1 0x1001 0x1011 0x1001;"
+        "sample 1700 3 0; sample 6000 3 0");
     struct fxt_sample sample = user_sample(1600, 7, TRUNCATED, ADDRESSES(0x2001));
     sample.tid = 9;
     fxt_write_sample(&recording->writer, &sample);
-    add_sample(recording, 1700, 3, 0, NULL, 0);
-    add_sample(recording, 6000, 3, 0, NULL, 0);
     add_data(recording, FXT_STRING_BOOKS, BOOKS "\n");
     return load_recording(recording);
 }
 
-static void assert_json(enum report_by by, size_t limit, const char *expected)
+enum shown {
+    SHOWN_TABLE = 1,
+    SHOWN_JSON = 2
+};
+
+/* The text of a report; frees the profile. free() the text. */
+static char *print_report(struct profile *profile, enum report_by by, size_t limit, unsigned shown)
 {
-    struct profile *profile = load_example();
     struct report report;
     char *text = NULL;
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
     assert_int_equal(report_build(profile, by, &report), 0);
-    report_print_json(file, profile, &report, limit);
+    if ((shown & SHOWN_TABLE) != 0) {
+        report_print_table(file, profile, &report, limit);
+    }
+    if ((shown & SHOWN_JSON) != 0) {
+        report_print_json(file, profile, &report, limit);
+    }
     assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-    free(text);
     report_done(&report);
     (void)profile_free(profile);
+    return text;
 }
 
 #define HEAD "{\"samples\":7,\"period_ns\":1000000,\"duration_ns\":5000,\"by\":"
@@ -72,56 +63,47 @@ static void assert_json(enum report_by by, size_t limit, const char *expected)
     "],\"stacks\":{\"complete\":4,\"unproved\":0,\"truncated\":1,\"stitched\":0,\"none\":2},\"books\":" BOOKS \
     "}\n"
 
-TEST(prints_functions_as_json)
-{
-    assert_json(
-        REPORT_BY_FUNCTION, 0,
-        HEAD
-        "\"function\",\"rows\":["
-        "{\"name\":\"leaf\",\"module\":\"/lib/libx.so\",\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":4,\"total\":4,\"self_percent\":57.14,\"total_percent\":57.14},"
-        "{\"name\":\"[kernel thread]\",\"module\":null,\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57},"
-        "{\"name\":\"main\",\"module\":\"/bin/app\",\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":1,\"total\":4,\"self_percent\":14.29,\"total_percent\":57.14},"
-        "{\"name\":\"work\",\"module\":\"/bin/app\",\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":0,\"total\":4,\"self_percent\":0.00,\"total_percent\":57.14}" TAIL);
-}
+#define ROW(name, module, process, pid, tid, self, total, self_percent, total_percent)             \
+    "{\"name\":\"" name "\",\"module\":" module ",\"process\":" process ",\"pid\":" pid            \
+    ",\"tid\":" tid ",\"self\":" self ",\"total\":" total ",\"self_percent\":" self_percent        \
+    ",\"total_percent\":" total_percent "}"
+#define OF(name, module, ...) ROW(name, module, "null", "null", "null", __VA_ARGS__)
 
-TEST(prints_modules_as_json)
+TEST(prints_rows_of_each_kind_as_json)
 {
-    assert_json(
-        REPORT_BY_MODULE, 2,
-        HEAD
-        "\"module\",\"rows\":["
-        "{\"name\":\"libx.so\",\"module\":\"/lib/libx.so\",\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":4,\"total\":4,\"self_percent\":57.14,\"total_percent\":57.14},"
-        "{\"name\":\"[kernel thread]\",\"module\":null,\"process\":null,\"pid\":null,"
-        "\"tid\":null,\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57}" TAIL);
-}
-
-TEST(prints_processes_as_json)
-{
-    assert_json(
-        REPORT_BY_PROCESS, 0,
-        HEAD "\"process\",\"rows\":["
-             "{\"name\":\"app\",\"module\":null,\"process\":\"app\",\"pid\":7,\"tid\":null,"
-             "\"self\":5,\"total\":5,\"self_percent\":71.43,\"total_percent\":71.43},"
-             "{\"name\":\"kthread\",\"module\":null,\"process\":\"kthread\",\"pid\":3,\"tid\":null,"
-             "\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57}" TAIL);
-}
-
-TEST(prints_threads_as_json)
-{
-    assert_json(REPORT_BY_THREAD, 0,
-                HEAD
-                "\"thread\",\"rows\":["
-                "{\"name\":\"app\",\"module\":null,\"process\":\"app\",\"pid\":7,\"tid\":7,"
-                "\"self\":4,\"total\":4,\"self_percent\":57.14,\"total_percent\":57.14},"
-                "{\"name\":\"kthread\",\"module\":null,\"process\":\"kthread\",\"pid\":3,\"tid\":3,"
-                "\"self\":2,\"total\":2,\"self_percent\":28.57,\"total_percent\":28.57},"
-                "{\"name\":\"worker\",\"module\":null,\"process\":\"app\",\"pid\":7,\"tid\":9,"
-                "\"self\":1,\"total\":1,\"self_percent\":14.29,\"total_percent\":14.29}" TAIL);
+    static const struct {
+        enum report_by by;
+        size_t limit;
+        const char *json;
+    } cases[] = {
+        {REPORT_BY_FUNCTION, 0,
+         HEAD "\"function\",\"rows\":[" OF(
+             "leaf", "\"/lib/libx.so\"", "4", "4", "57.14",
+             "57.14") "," OF("[kernel thread]", "null", "2", "2", "28.57",
+                             "28.57") "," OF("main", "\"/bin/app\"", "1", "4", "14.29",
+                                             "57.14") "," OF("work", "\"/bin/app\"", "0", "4",
+                                                             "0.00", "57.14") TAIL},
+        {REPORT_BY_MODULE, 2,
+         HEAD "\"module\",\"rows\":[" OF("libx.so", "\"/lib/libx.so\"", "4", "4", "57.14",
+                                         "57.14") "," OF("[kernel thread]", "null", "2", "2",
+                                                         "28.57", "28.57") TAIL},
+        {REPORT_BY_PROCESS, 0,
+         HEAD "\"process\",\"rows\":[" ROW("app", "null", "\"app\"", "7", "null", "5", "5", "71.43",
+                                           "71.43") "," ROW("kthread", "null", "\"kthread\"", "3",
+                                                            "null", "2", "2", "28.57", "28.57")
+             TAIL},
+        {REPORT_BY_THREAD, 0,
+         HEAD "\"thread\",\"rows\":[" ROW(
+             "app", "null", "\"app\"", "7", "7", "4", "4", "57.14",
+             "57.14") "," ROW("kthread", "null", "\"kthread\"", "3", "3", "2", "2", "28.57",
+                              "28.57") "," ROW("worker", "null", "\"app\"", "7", "9", "1", "1",
+                                               "14.29", "14.29") TAIL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *text = print_report(load_example(), cases[i].by, cases[i].limit, SHOWN_JSON);
+        assert_string_equal(text, cases[i].json);
+        free(text);
+    }
 }
 
 TEST(prints_a_table_with_the_books_below)
@@ -141,19 +123,9 @@ TEST(prints_a_table_with_the_books_below)
         "1 stack does not reach its root\n"
         "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured says "
         "where they went; THE BOOKS in profctl(1) says what can be in it\n";
-    struct profile *profile = load_example();
-    struct report report;
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, &report), 0);
-    report_print_table(file, profile, &report, 2);
-    assert_int_equal(fclose(file), 0);
+    char *text = print_report(load_example(), REPORT_BY_FUNCTION, 2, SHOWN_TABLE);
     assert_string_equal(text, expected);
     free(text);
-    report_done(&report);
-    (void)profile_free(profile);
 }
 
 TEST(keeps_a_files_names_from_driving_the_terminal)
@@ -163,20 +135,10 @@ TEST(keeps_a_files_names_from_driving_the_terminal)
              "\033]0;title\a\xc2\x9b"
              "2J\xe2\x80\xae");
     add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x1));
-    struct profile *profile = load_recording(recording);
-    struct report report;
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(report_build(profile, REPORT_BY_PROCESS, &report), 0);
-    report_print_table(file, profile, &report, 0);
-    report_print_json(file, profile, &report, 0);
-    assert_int_equal(fclose(file), 0);
+    char *text =
+        print_report(load_recording(recording), REPORT_BY_PROCESS, 0, SHOWN_TABLE | SHOWN_JSON);
     assert_non_null(strstr(text, "?]0;title??2J?"));
     assert_non_null(strstr(text, "\"\\u001b]0;title\\u0007\\u009b2J"));
     assert_null(strchr(text, '\033'));
     free(text);
-    report_done(&report);
-    (void)profile_free(profile);
 }
