@@ -2,8 +2,7 @@
 
 /*
  * The client library against the real control socket over a fake session, which run in a thread of
- * their own; and against a server that says whatever a test wants. A test touches `fake` only while
- * no call is under way.
+ * their own. A test touches `fake` only while no call is under way.
  */
 #include "cleanup.h"
 #include "connection.h"
@@ -29,7 +28,6 @@ static struct {
     pthread_t thread;
     int listen_fd;
     int end_fd; /* ends the daemon's loop */
-    const char *script;
     char path[64];
 } server;
 
@@ -293,80 +291,4 @@ TEST(says_what_to_do_when_it_cannot_connect)
     assert_int_equal(profctl_connect(NULL, &conn, &fault), -ENOENT);
     assert_non_null(strstr(fault.text, "/tmp/none/other"));
     assert_int_equal(unsetenv("CPU_PROFILERD_SOCKET"), 0);
-}
-
-/* Accepts once, and answers the first call with server.script, a pipe of 3 bytes beside it. */
-static void *run_script(void *argument)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    char call[4096];
-    char text[512];
-    int fds[2];
-    (void)argument;
-    if (pipe(fds) != 0 || write(fds[1], "abc", 3) != 3) {
-        abort();
-    }
-    (void)close(fds[1]);
-    (void)snprintf(text, sizeof text, "%s", server.script);
-    struct iovec bytes = {.iov_base = text, .iov_len = strlen(text) + 1};
-    struct msghdr message = {.msg_iov = &bytes,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fds[0], sizeof(int));
-    int fd = accept(server.listen_fd, NULL, NULL);
-    if (recv(fd, call, sizeof call, 0) <= 0 || sendmsg(fd, &message, MSG_NOSIGNAL) <= 0) {
-        abort();
-    }
-    (void)close(fds[0]);
-    while (recv(fd, call, sizeof call, 0) > 0) {
-    }
-    (void)close(fd);
-    return NULL;
-}
-
-TEST(trusts_no_reply)
-{
-    static const struct {
-        const char *reply;
-        int result;
-    } cases[] = {
-        {"", -EPROTO},
-        {"no JSON", -EPROTO},
-        {"[]", -EPROTO},
-        {"{}", -EPROTO},
-        {"{\"parameters\":{\"fd\":0,\"size_bytes\":-1,\"sequence\":1,\"end\":false}}", -EPROTO},
-        {"{\"parameters\":{\"fd\":0,\"size_bytes\":1048577,\"sequence\":1,\"end\":false}}",
-         -EPROTO},
-        {"{\"parameters\":{\"fd\":-1,\"size_bytes\":3,\"sequence\":1,\"end\":false}}", -EPROTO},
-        {"{\"parameters\":{\"fd\":0,\"size_bytes\":3,\"sequence\":-2,\"end\":false}}", -EPROTO},
-        {"{\"parameters\":{\"fd\":0,\"size_bytes\":4,\"sequence\":1,\"end\":false}}", -EIO},
-        {"{\"parameters\":{\"fd\":0,\"size_bytes\":3,\"sequence\":1,\"end\":false}}", 0},
-        {"{\"error\":\"org.varlink.service.MethodNotFound\",\"parameters\":{}}", -EPROTO},
-        {"{\"error\":\"io.cpuprofilerd.Sampler.Unheard\"}", -EPROTO},
-        {"{\"error\":\"io.cpuprofilerd.Sampler.BadState\"}", -EBADFD},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        static char buffer[16];
-        size_t size = 0;
-        bool end = false;
-        pthread_t thread;
-        server.script = cases[i].reply;
-        listen_at_path();
-        /* The listening socket does not block, so the connection must be there first. */
-        struct profctl *conn = dial();
-        assert_int_equal(pthread_create(&thread, NULL, run_script, NULL), 0);
-        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &end), cases[i].result);
-        (void)profctl_disconnect(conn);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_int_equal(close(server.listen_fd), 0);
-        assert_int_equal(unlink(server.path), 0);
-    }
 }

@@ -2,7 +2,8 @@
 
 /*
  * The client library against a server that expects exact calls and answers each as its script says:
- * what goes over the wire for a detached session, and what is acknowledged when.
+ * what goes over the wire for a detached session, what is acknowledged when, and what no reply can
+ * do.
  */
 #include "cleanup.h"
 #include "connection.h"
@@ -287,4 +288,39 @@ TEST(says_why_the_daemon_ended_a_connection)
     assert_null(profctl_disconnect(conn));
     assert_int_equal(close(server.listen_fd), 0);
     assert_int_equal(unlink(server.path), 0);
+}
+
+#define READ_REPLY(fd, size, n)                                                                    \
+    "{\"parameters\":{\"fd\":" fd ",\"size_bytes\":" size ",\"sequence\":" n ",\"end\":false}}"
+
+TEST(trusts_no_reply)
+{
+    static const struct {
+        const char *reply;
+        int result;
+    } cases[] = {
+        {"", -EPROTO},
+        {"no JSON", -EPROTO},
+        {"[]", -EPROTO},
+        {"{}", -EPROTO},
+        {READ_REPLY("0", "-1", "1"), -EPROTO},
+        {READ_REPLY("0", "1048577", "1"), -EPROTO},
+        {READ_REPLY("-1", "3", "1"), -EPROTO},
+        {READ_REPLY("0", "3", "-2"), -EPROTO},
+        {READ_REPLY("0", "4", "1"), -EIO},
+        {READ_REPLY("0", "3", "1"), 0},
+        {"{\"error\":\"org.varlink.service.MethodNotFound\",\"parameters\":{}}", -EPROTO},
+        {"{\"error\":\"io.cpuprofilerd.Sampler.Unheard\"}", -EPROTO},
+        {"{\"error\":\"io.cpuprofilerd.Sampler.BadState\"}", -EBADFD},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char buffer[16];
+        size_t size = 0;
+        bool is_end = false;
+        const struct turn turns[] = {{METHOD("Read") "}}", cases[i].reply, "abc"}};
+        struct profctl *conn = BEGIN(turns);
+        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end),
+                         cases[i].result);
+        end(conn);
+    }
 }

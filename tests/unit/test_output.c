@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -62,67 +61,73 @@ static void assert_content(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-TEST_WITH(names_a_file_only_when_it_is_whole, make_folder, NULL)
+static char path[128]; /* of what a test writes */
+
+static void make_file(const char *at, const char *text)
 {
-    char path[128];
-    struct output *output = NULL;
+    FILE *file = fopen(at, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static mode_t mode_of(const char *at)
+{
     struct stat status;
-    assert_int_equal(output_open(in_folder("a", path), &output, NULL), 0);
-    assert_int_equal(output_write(output, "hello", 5, NULL), 0);
-    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(lstat(at, &status), 0);
+    return status.st_mode;
+}
+
+/* Opens a file of the folder, at `path` then, and writes to it. */
+static struct output *begin(const char *name, const char *text)
+{
+    struct output *output = NULL;
+    assert_int_equal(output_open(in_folder(name, path), &output, NULL), 0);
+    assert_int_equal(output_write(output, text, strlen(text), NULL), 0);
+    return output;
+}
+
+static void finish(struct output *output)
+{
     assert_int_equal(output_finish(output, NULL), 0);
     (void)output_free(output);
+}
+
+TEST_WITH(names_a_file_only_when_it_is_whole, make_folder, NULL)
+{
+    struct output *output = begin("a", "hello");
+    assert_int_equal(access(path, F_OK), -1);
+    finish(output);
     assert_content(path, "hello");
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(mode_of(path) & 0777, 0600);
     assert_int_equal(remove_folder(), 1);
 }
 
 TEST_WITH(leaves_the_old_file_when_it_is_given_up, make_folder, NULL)
 {
-    char path[128];
-    struct output *output = NULL;
-    FILE *old = fopen(in_folder("a", path), "w");
-    assert_non_null(old);
-    assert_true(fputs("old", old) >= 0);
-    assert_int_equal(fclose(old), 0);
-    assert_int_equal(output_open(path, &output, NULL), 0);
-    assert_int_equal(output_write(output, "new", 3, NULL), 0);
-    (void)output_free(output);
+    make_file(in_folder("a", path), "old");
+    (void)output_free(begin("a", "new"));
     assert_content(path, "old");
     assert_int_equal(remove_folder(), 1);
 }
 
 TEST_WITH(replaces_what_a_link_means_and_keeps_its_mode, make_folder, NULL)
 {
-    char path[128];
-    char link[128];
-    struct output *output = NULL;
-    struct stat status;
-    FILE *old = fopen(in_folder("a", path), "w");
-    assert_non_null(old);
-    assert_int_equal(fclose(old), 0);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(symlink("a", in_folder("link", link)), 0);
-    assert_int_equal(output_open(link, &output, NULL), 0);
-    assert_int_equal(output_write(output, "new", 3, NULL), 0);
-    assert_int_equal(output_finish(output, NULL), 0);
-    (void)output_free(output);
-    assert_content(path, "new");
-    assert_int_equal(lstat(link, &status), 0);
-    assert_true(S_ISLNK(status.st_mode));
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0640);
+    char target[128];
+    make_file(in_folder("a", target), "");
+    assert_int_equal(chmod(target, 0640), 0);
+    assert_int_equal(symlink("a", in_folder("link", path)), 0);
+    finish(begin("link", "new"));
+    assert_content(target, "new");
+    assert_true(S_ISLNK(mode_of(path)));
+    assert_int_equal(mode_of(target) & 0777, 0640);
     assert_int_equal(remove_folder(), 2);
 }
 
 TEST_WITH(keeps_what_it_has_under_a_name_that_it_tells, make_folder, NULL)
 {
-    char path[128];
     char kept[128];
-    struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
-    assert_int_equal(output_write(output, "hello", 5, NULL), 0);
+    struct output *output = begin("a.gz", "hello");
     const char *name = output_keep(output);
     assert_non_null(name);
     (void)snprintf(kept, sizeof kept, "%s", name);
@@ -134,7 +139,6 @@ TEST_WITH(keeps_what_it_has_under_a_name_that_it_tells, make_folder, NULL)
 
 TEST_WITH(keeps_no_empty_file, make_folder, NULL)
 {
-    char path[128];
     struct output *output = NULL;
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -154,10 +158,8 @@ TEST_WITH(keeps_no_empty_file, make_folder, NULL)
 
 TEST_WITH(compresses, make_folder, NULL)
 {
-    char path[128];
-    struct output *output = NULL;
-    assert_int_equal(output_open(in_folder("a.gz", path), &output, NULL), 0);
-    for (size_t i = 0; i < 5; i++) {
+    struct output *output = begin("a.gz", "hello ");
+    for (size_t i = 1; i < 5; i++) {
         assert_int_equal(output_write(output, "hello ", 6, NULL), 0);
     }
     assert_int_equal(output_finish(output, NULL), 0);
@@ -195,7 +197,6 @@ TEST_WITH(tells_of_a_full_disk, make_folder, NULL)
 
 TEST_WITH(refuses_folders_and_missing_folders, make_folder, NULL)
 {
-    char path[128];
     struct output *output = NULL;
     struct fault fault = {0};
     assert_int_equal(output_open(folder, &output, &fault), -EISDIR);
@@ -208,8 +209,8 @@ TEST_WITH(refuses_folders_and_missing_folders, make_folder, NULL)
 
 /* Opens, writes and marks as a reader does, then ends as one that is killed in the next write.
  * Returns how many bytes are marked. */
-static uint64_t write_and_die(const char *path, uint64_t expected_mark, const char *text,
-                              uint64_t mark, const char *unmarked)
+static uint64_t write_and_die(uint64_t expected_mark, const char *text, uint64_t mark,
+                              const char *unmarked)
 {
     struct output *output = NULL;
     uint64_t found = 99;
@@ -231,14 +232,13 @@ static uint64_t write_and_die(const char *path, uint64_t expected_mark, const ch
 TEST_WITH(goes_on_behind_the_last_mark, make_folder, NULL)
 {
     static const char *const names[] = {"a", "a.gz"};
-    char path[128];
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct output *output = NULL;
         struct stat status;
         uint64_t mark = 0;
         (void)in_folder(names[i], path);
-        (void)write_and_die(path, 0, "one ", 7, "lost");
-        uint64_t marked_bytes = write_and_die(path, 7, "two ", 8, "lost as well");
+        (void)write_and_die(0, "one ", 7, "lost");
+        uint64_t marked_bytes = write_and_die(7, "two ", 8, "lost as well");
         assert_int_equal(access(path, F_OK), -1);
         assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
         assert_int_equal(mark, 8);
@@ -248,8 +248,7 @@ TEST_WITH(goes_on_behind_the_last_mark, make_folder, NULL)
         assert_int_equal(output_write(output, "three", 5, NULL), 0);
         assert_int_equal(output_mark(output, 9, NULL), 0);
         assert_int_equal(output_write(output, " four", 5, NULL), 0);
-        assert_int_equal(output_finish(output, NULL), 0);
-        (void)output_free(output);
+        finish(output);
         assert_content(path, "one two three four");
     }
     assert_int_equal(remove_folder(), 2);
@@ -257,7 +256,6 @@ TEST_WITH(goes_on_behind_the_last_mark, make_folder, NULL)
 
 TEST_WITH(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder, NULL)
 {
-    char path[128];
     struct output *output = NULL;
     uint64_t mark = 0;
     (void)in_folder("a", path);
@@ -291,12 +289,9 @@ TEST_WITH(goes_on_with_nothing_that_another_has_put_there, make_folder, NULL)
         {"a.partial-tag-5-x", false, 0},       {"a.partial-tag--", false, 0},
         {"a.partial-XXXXXX", false, 0},
     };
-    char path[128];
     char other[128];
     char target[128];
-    FILE *file = fopen(in_folder("target", target), "w");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    make_file(in_folder("target", target), "");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct output *output = NULL;
         struct fault fault = {0};
@@ -305,9 +300,7 @@ TEST_WITH(goes_on_with_nothing_that_another_has_put_there, make_folder, NULL)
         if (cases[i].is_link) {
             assert_int_equal(symlink("target", other), 0);
         } else {
-            file = fopen(other, "w");
-            assert_non_null(file);
-            assert_int_equal(fclose(file), 0);
+            make_file(other, "");
         }
         assert_int_equal(output_resume(in_folder("a", path), "tag", &output, &mark, &fault),
                          cases[i].result);
