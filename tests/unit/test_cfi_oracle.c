@@ -7,23 +7,16 @@
  * files registers have other numbers there, and every value is the lower half.
  */
 #include "arch_x86_64.h"
-#include "cfi_table.h"
-#include "cleanup.h"
+#include "built_tables.h"
 #include "eh_frame.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-
-#include "unit_test.h"
 
 #ifndef ROWS_MAX
 #define ROWS_MAX 6000 /* of each file, from a place that changes with it */
@@ -98,111 +91,98 @@ struct evaluation {
     bool is_value; /* the result is the value itself and not where it is */
 };
 
-static bool push(struct evaluation *evaluation, uint64_t value)
+static bool push(struct evaluation *on, uint64_t value)
 {
-    if (evaluation->depth == STACK_MAX) {
+    if (on->depth == STACK_MAX) {
         return false;
     }
-    evaluation->stack[evaluation->depth++] = value;
+    on->stack[on->depth++] = value;
     return true;
 }
 
-static bool push_register(struct evaluation *evaluation, uint64_t number, uint64_t offset)
+static bool push_register(struct evaluation *on, uint64_t number, uint64_t offset)
 {
     /* The numbers of the Intel386 ABI: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip. */
     static const uint8_t of_32bit[] = {0, 2, 1, 3, 7, 6, 4, 5, 16};
-    if (evaluation->world->is_32bit && number >= sizeof of_32bit) {
+    if (on->world->is_32bit && number >= sizeof of_32bit) {
         return false;
     }
-    number = evaluation->world->is_32bit ? of_32bit[number] : number;
+    number = on->world->is_32bit ? of_32bit[number] : number;
     return number <= ARCH_REGISTERS_COUNT &&
-           push(evaluation,
-                narrow(evaluation->world, evaluation->world->registers[number] + offset));
+           push(on, narrow(on->world, on->world->registers[number] + offset));
 }
 
-static bool combine(struct evaluation *evaluation, uint8_t atom)
+static bool combine(struct evaluation *on, uint8_t atom)
 {
-    if (evaluation->depth < 2) {
+    if (on->depth < 2) {
         return false;
     }
-    uint64_t b = evaluation->stack[--evaluation->depth];
-    uint64_t a = evaluation->stack[--evaluation->depth];
+    uint64_t b = on->stack[--on->depth];
+    uint64_t a = on->stack[--on->depth];
     switch (atom) {
     case DW_OP_plus:
-        return push(evaluation, narrow(evaluation->world, a + b));
+        return push(on, narrow(on->world, a + b));
     case DW_OP_minus:
-        return push(evaluation, narrow(evaluation->world, a - b));
+        return push(on, narrow(on->world, a - b));
     case DW_OP_mul:
-        return push(evaluation, a * b);
+        return push(on, a * b);
     case DW_OP_and:
-        return push(evaluation, a & b);
+        return push(on, a & b);
     case DW_OP_shl:
-        return push(evaluation, b < 64 ? a << b : 0);
+        return push(on, b < 64 ? a << b : 0);
     case DW_OP_ge:
-        return push(evaluation, (int64_t)a >= (int64_t)b);
+        return push(on, (int64_t)a >= (int64_t)b);
     default:
         return false;
     }
 }
 
-static bool step(struct evaluation *evaluation, const Dwarf_Op *op)
+static bool step(struct evaluation *on, const Dwarf_Op *op)
 {
     if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
-        return push_register(evaluation, op->atom - (unsigned)DW_OP_breg0, op->number);
+        return push_register(on, op->atom - (unsigned)DW_OP_breg0, op->number);
     }
     if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-        return push(evaluation, op->atom - (unsigned)DW_OP_lit0);
+        return push(on, op->atom - (unsigned)DW_OP_lit0);
     }
     switch (op->atom) {
     case DW_OP_nop:
         return true;
     case DW_OP_bregx:
-        return push_register(evaluation, op->number, op->number2);
+        return push_register(on, op->number, op->number2);
     case DW_OP_regx:
-        evaluation->is_value = true;
-        return push_register(evaluation, op->number, 0);
+        on->is_value = true;
+        return push_register(on, op->number, 0);
     case DW_OP_call_frame_cfa:
-        return push(evaluation, evaluation->cfa);
+        return push(on, on->cfa);
     case DW_OP_stack_value:
-        evaluation->is_value = true;
+        on->is_value = true;
         return true;
-    case DW_OP_const1u:
-    case DW_OP_const1s:
-    case DW_OP_const2u:
-    case DW_OP_const2s:
-    case DW_OP_const4u:
-    case DW_OP_const4s:
-    case DW_OP_const8u:
-    case DW_OP_const8s:
-    case DW_OP_constu:
-    case DW_OP_consts:
-        return push(evaluation, op->number);
+    case DW_OP_const1u ... DW_OP_consts:
+        return push(on, op->number);
     case DW_OP_plus_uconst:
-        return push(evaluation, op->number) && combine(evaluation, DW_OP_plus);
+        return push(on, op->number) && combine(on, DW_OP_plus);
     case DW_OP_deref:
-        if (evaluation->depth == 0) {
+        if (on->depth == 0) {
             return false;
         }
-        evaluation->stack[evaluation->depth - 1] =
-            load(evaluation->world, evaluation->stack[evaluation->depth - 1]);
-        return true;
+        return push(on, load(on->world, on->stack[--on->depth]));
     default:
-        return combine(evaluation, op->atom);
+        return combine(on, op->atom);
     }
 }
 
-static bool evaluate(struct evaluation *evaluation, const Dwarf_Op *ops, size_t count,
-                     uint64_t *ret)
+static bool evaluate(struct evaluation *on, const Dwarf_Op *ops, size_t count, uint64_t *ret)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!step(evaluation, &ops[i])) {
+        if (!step(on, &ops[i])) {
             return false;
         }
     }
-    if (evaluation->depth == 0) {
+    if (on->depth == 0) {
         return false;
     }
-    *ret = evaluation->stack[evaluation->depth - 1];
+    *ret = on->stack[on->depth - 1];
     return true;
 }
 
@@ -440,14 +420,10 @@ static void compare_segment(struct subject *subject, const struct symbol_segment
 static void compare_with_elfutils(int fd, const char *path)
 {
     struct subject subject = {.path = path, .world = {.seed = mix(strlen(path))}};
-    cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
     struct cfi_builder *builder = cfi_builder_new();
-    assert_non_null(builder);
     assert_int_equal(eh_frame_read(fd, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
-    cfi_builder_free(builder);
-    assert_int_equal(cfi_table_open(bytes, size_bytes, &subject.table), 0);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &subject.table, &size_bytes);
     subject.world.is_32bit = subject.table.is_32bit;
     for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
         subject.world.registers[i] = narrow(&subject.world, mix(subject.world.seed + i));
@@ -493,6 +469,15 @@ static size_t compare_matches(const char *pattern)
     return count;
 }
 
+static size_t compare_patterns(const char *const *patterns, size_t pattern_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pattern_count; i++) {
+        count += compare_matches(patterns[i]);
+    }
+    return count;
+}
+
 static int compare_loaded(struct dl_phdr_info *info, size_t size, void *userdata)
 {
     (void)size;
@@ -525,11 +510,7 @@ TEST(agrees_on_programs_of_all_kinds)
         "/usr/bin/perl",
         "/usr/lib/gcc/x86_64-linux-gnu/[0-9]*/cc1",
     };
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
-        count += compare_matches(patterns[i]);
-    }
-    assert_true(count > 0);
+    assert_true(compare_patterns(patterns, COUNT_OF(patterns)) > 0);
 }
 
 /* Of a C library for 32 bits, C++'s and the dynamic linker, and of programs that are built here. */
@@ -540,11 +521,7 @@ TEST(agrees_on_files_of_32_bits)
         "/usr/lib32/libstdc++.so.6", "/usr/lib32/libgcc_s.so.1", TRUTH_DIR "/x_drap*.truth",
         TRUTH_DIR "/x_[!d]*.truth", /* x_debug has no .eh_frame */
     };
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(patterns); i++) {
-        count += compare_matches(patterns[i]);
-    }
-    if (count == 0) {
+    if (compare_patterns(patterns, COUNT_OF(patterns)) == 0) {
         skip();
     }
 }
@@ -557,8 +534,6 @@ TEST(agrees_on_the_vdso)
         return;
     }
     size_t size_bytes = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
-    cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, vdso, size_bytes), size_bytes);
+    cleanup_(closep) int fd = memory_file(vdso, size_bytes);
     compare_with_elfutils(fd, "vdso");
 }

@@ -6,14 +6,8 @@
  * cfi_format.h describes, which is why this test includes it.
  */
 #include "arch_x86_64.h"
+#include "built_tables.h"
 #include "cfi_format.h"
-#include "cfi_table.h"
-#include "cleanup.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 #define BASE          UINT64_C(0x7fff0010)
 #define UNIT          UINT64_C(16)
@@ -36,16 +30,6 @@ static void add(struct cfi_builder *builder, uint64_t start, uint64_t end, int32
 {
     const struct cfi_rule rule = rule_with(offset);
     assert_int_equal(cfi_builder_add(builder, start, end, &rule), 0);
-}
-
-/* Finishes and frees `builder`; the bytes are the caller's. */
-static void *finish(struct cfi_builder *builder, struct cfi_table *ret, size_t *ret_bytes)
-{
-    void *bytes = NULL;
-    assert_int_equal(cfi_builder_finish(builder, &bytes, ret_bytes), 0);
-    cfi_builder_free(builder);
-    assert_int_equal(cfi_table_open(bytes, *ret_bytes, ret), 0);
-    return bytes;
 }
 
 static int32_t offset_at(const struct cfi_table *table, uint64_t vaddr)
@@ -104,7 +88,7 @@ static void run_property(uint32_t seed, uint8_t *model)
 
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     uint64_t covered = 0;
     for (size_t i = 0; i < UNITS; i++) {
         covered += model[i] != 0 ? UNIT : 0;
@@ -144,7 +128,7 @@ TEST(makes_switches_of_what_begins_in_them)
     }
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     for (size_t i = 0; i < 2 * known_count; i++) {
         const struct cfi_rule *rule = cfi_table_find(&table, BASE + i * UNIT);
         assert_int_equal(rule->kind, i < known_count ? CFI_SWITCH : CFI_OFFSET);
@@ -160,7 +144,7 @@ TEST(finds_nothing_in_an_empty_table)
 {
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(cfi_builder_new(), &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(cfi_builder_new(), &table, &size_bytes);
     assert_int_equal(cfi_table_find(&table, 0)->kind, CFI_NONE);
     assert_int_equal(cfi_table_find(&table, UINT64_MAX)->kind, CFI_NONE);
     assert_int_equal(table.row_count, 0);
@@ -177,7 +161,7 @@ TEST(writes_a_row_only_where_the_rule_changes)
     add(builder, 0x20000, 0x30008, 16);
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     assert_int_equal(table.base, 0x10000);
     assert_int_equal(table.page_count, 3);
     assert_int_equal(table.row_count, 2 + 1 + 2);
@@ -194,7 +178,7 @@ TEST(holds_four_gibibytes)
     add(builder, UINT64_C(3) << 30, UINT64_C(4) << 30, 16);
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     assert_int_equal(table.page_count, CFI_PAGE_COUNT_MAX);
     assert_int_equal(table.stats.covered_bytes, UINT64_C(4) << 30);
     assert_int_equal(offset_at(&table, 0), 8);
@@ -207,7 +191,7 @@ TEST(ends_a_full_page_without_a_row)
     add(builder, 0x10000, 0x30000, 8);
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     assert_int_equal(table.row_count, 2);
     assert_int_equal(offset_at(&table, 0x2ffff), 8);
     assert_int_equal(cfi_table_find(&table, 0x30000)->kind, CFI_NONE);
@@ -225,7 +209,7 @@ TEST(knows_the_kinds_that_have_no_caller)
     add(builder, 0, 0x4000, 8);
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(cfi_table_find(&table, 0x1000 * i)->kind, kinds[i]);
     }
@@ -242,7 +226,7 @@ TEST(counts_rules_beyond_the_limit_as_unsupported)
     }
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish(builder, &table, &size_bytes);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     size_t kept = CFI_RULE_COUNT_MAX - 2;
     assert_int_equal(table.stats.rule_count, CFI_RULE_COUNT_MAX);
     assert_int_equal(table.stats.covered_bytes, kept);
@@ -284,7 +268,7 @@ static void *make_table(struct cfi_table *ret, size_t *ret_bytes)
     add(builder, 0x5000, 0x6000, 8);
     add(builder, 0x6000, 0x10008, 8);
     add(builder, 0x10008, 0x10010, 16);
-    return finish(builder, ret, ret_bytes);
+    return finish_cfi(builder, ret, ret_bytes);
 }
 
 TEST(keeps_segments_and_build_id)

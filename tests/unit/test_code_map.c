@@ -5,24 +5,22 @@
  * asked for, how often and how urgently, what is remembered, and that every ticket is given back
  * however files come and go.
  */
+#include "built_tables.h"
 #include "code_map.h"
 #include "fake_module_cache.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "unit_test.h"
 
 #define PID   100
 #define START UINT64_C(0x5000)
 #define LEAF  (START + 0x14)
 
-struct world {
+static struct world {
     struct module_cache cache;
     struct process_table *processes;
     struct address_cache *addresses;
     struct code_map *map;
-};
+} world;
 
 static void on_file_free(struct mapped_file *file, void *userdata)
 {
@@ -32,217 +30,219 @@ static void on_file_free(struct mapped_file *file, void *userdata)
 
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
-    assert_non_null(world);
-    world->processes = process_table_new(on_file_free, NULL);
-    world->addresses = address_cache_new();
-    assert_non_null(world->addresses);
-    world->map = code_map_new(&world->cache, world->addresses);
-    *state = world;
-    return world->processes == NULL || world->map == NULL ? -1 : 0;
+    (void)state;
+    memset(&world, 0, sizeof world);
+    world.processes = process_table_new(on_file_free, NULL);
+    world.addresses = address_cache_new();
+    assert_non_null(world.addresses);
+    world.map = code_map_new(&world.cache, world.addresses);
+    return world.processes == NULL || world.map == NULL ? -1 : 0;
 }
 
 static int tear_down(void **state)
 {
-    struct world *world = *state;
-    (void)process_table_free(world->processes);
-    (void)code_map_free(world->map);
-    (void)address_cache_free(world->addresses);
-    assert_int_equal(world->cache.held_count, 0);
+    (void)state;
+    (void)process_table_free(world.processes);
+    (void)code_map_free(world.map);
+    (void)address_cache_free(world.addresses);
+    assert_int_equal(world.cache.held_count, 0);
     fake_module_table_free();
-    free(world);
     return 0;
 }
 
 /* One page of the file `inode` at `start`. */
-static void map_file(struct world *world, int32_t pid, uint64_t start, uint64_t inode,
-                     uint64_t time_ns)
+static void map_file(int32_t pid, uint64_t start, uint64_t inode, uint64_t time_ns)
 {
     char path[32];
     (void)snprintf(path, sizeof path, "/file%d", (int)inode);
     const struct mapping_description description = {
         .start = start, .end = start + 0x1000, .path = path, .device_major = 8, .inode = inode};
-    process_table_mmap(world->processes, pid, &description, time_ns);
+    process_table_mmap(world.processes, pid, &description, time_ns);
 }
 
-static enum unwind_code find_with(struct world *world, int32_t pid, uint64_t pc, uint64_t time_ns,
-                                  bool settle)
+static enum unwind_code find_with(int32_t pid, uint64_t pc, uint64_t time_ns, bool settle)
 {
     const struct cfi_rule *rule = NULL;
-    struct process *process = process_table_find(world->processes, pid, time_ns);
+    struct process *process = process_table_find(world.processes, pid, time_ns);
     assert_non_null(process);
-    enum unwind_code code = code_map_find(world->map, process, pc,
-                                          &(struct code_moment){time_ns, false, settle}, &rule);
+    enum unwind_code code =
+        code_map_find(world.map, process, pc, &(struct code_moment){time_ns, false, settle}, &rule);
     if (code == UNWIND_CODE_RULE) {
         assert_int_equal(rule->cfa_offset, 16);
     }
     return code;
 }
 
-static enum unwind_code find(struct world *world, uint64_t pc, uint64_t time_ns)
+static enum unwind_code find(uint64_t pc, uint64_t time_ns)
 {
-    return find_with(world, PID, pc, time_ns, false);
+    return find_with(PID, pc, time_ns, false);
 }
+
+struct finding {
+    uint64_t pc;
+    uint64_t time_ns;
+    enum unwind_code code;
+};
+
+static void expect_findings(const struct finding *findings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(find(findings[i].pc, findings[i].time_ns), findings[i].code);
+    }
+}
+
+#define PENDING UNWIND_CODE_PENDING
+#define RULE    UNWIND_CODE_RULE
+#define NO_RULE UNWIND_CODE_NO_RULE
+#define LATE    UNWIND_CODE_LATE
+#define NONE    UNWIND_CODE_NONE
+#define FINDS(...)                                                                                 \
+    expect_findings((const struct finding[]){__VA_ARGS__},                                         \
+                    COUNT_OF(((const struct finding[]){__VA_ARGS__})))
 
 TEST_WITH(a_rule_comes_with_its_table_and_is_remembered, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    assert_int_equal(find(world, LEAF, 21), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.request_count, 1);
-    assert_int_equal(world->cache.requests[0].urgency, MODULE_WANTED);
-    assert_int_equal(world->cache.requests[0].table, MODULE_CFI);
-    assert_false(code_map_poll(world->map));
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING}, {LEAF, 21, PENDING});
+    assert_int_equal(world.cache.request_count, 1);
+    assert_int_equal(world.cache.requests[0].urgency, MODULE_WANTED);
+    assert_int_equal(world.cache.requests[0].table, MODULE_CFI);
+    assert_false(code_map_poll(world.map));
 
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_true(code_map_poll(world->map));
-    assert_false(code_map_poll(world->map));
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    assert_true(code_map_poll(world.map));
+    assert_false(code_map_poll(world.map));
     for (uint64_t time_ns = 20; time_ns < 30; time_ns++) {
-        assert_int_equal(find(world, LEAF, time_ns), UNWIND_CODE_RULE);
+        FINDS({LEAF, time_ns, RULE});
     }
-    assert_int_equal(code_map_counters(world->map)->code_lookups_kept, 9);
-    assert_int_equal(find(world, START + 0x500, 30), UNWIND_CODE_NO_RULE);
-    assert_int_equal(find(world, START + 0x2000, 30), UNWIND_CODE_NONE);
-    assert_int_equal(world->cache.request_count, 1);
+    assert_int_equal(code_map_counters(world.map)->code_lookups_kept, 9);
+    FINDS({START + 0x500, 30, NO_RULE}, {START + 0x2000, 30, NONE});
+    assert_int_equal(world.cache.request_count, 1);
 }
 
 TEST_WITH(what_is_settled_early_is_counted_and_not_remembered, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find_with(world, PID, LEAF, 20, true), UNWIND_CODE_LATE);
-    assert_int_equal(code_map_unready_count(world->map), 1);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
-    assert_int_equal(code_map_unready_count(world->map), 1);
+    map_file(PID, START, 1, 10);
+    assert_int_equal(find_with(PID, LEAF, 20, true), UNWIND_CODE_LATE);
+    assert_int_equal(code_map_unready_count(world.map), 1);
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({LEAF, 20, RULE});
+    assert_int_equal(code_map_unready_count(world.map), 1);
 }
 
 TEST_WITH(a_file_that_failed_is_not_asked_for_again, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
-    assert_true(code_map_poll(world->map));
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_NO_RULE);
-    assert_int_equal(find(world, LEAF, UINT64_C(9000000000)), UNWIND_CODE_NO_RULE);
-    assert_int_equal(world->cache.request_count, 1);
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_WORKER);
+    assert_true(code_map_poll(world.map));
+    FINDS({LEAF, 20, NO_RULE}, {LEAF, UINT64_C(9000000000), NO_RULE});
+    assert_int_equal(world.cache.request_count, 1);
 }
 
 TEST_WITH(what_was_refused_is_asked_for_again_a_second_later, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    world->cache.refuses = true;
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_LATE);
-    assert_int_equal(find(world, LEAF, UINT64_C(900000000)), UNWIND_CODE_LATE);
-    assert_int_equal(world->cache.request_count, 1);
-    assert_int_equal(code_map_unready_count(world->map), 2);
+    map_file(PID, START, 1, 10);
+    world.cache.refuses = true;
+    FINDS({LEAF, 20, LATE}, {LEAF, UINT64_C(900000000), LATE});
+    assert_int_equal(world.cache.request_count, 1);
+    assert_int_equal(code_map_unready_count(world.map), 2);
 
-    world->cache.refuses = false;
-    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.request_count, 2);
-    fake_module_failed(&world->cache, 1, MODULE_FAILURE_LIMIT);
-    assert_true(code_map_poll(world->map));
-    assert_false(code_map_poll(world->map));
-    assert_int_equal(find(world, LEAF, UINT64_C(1100000000)), UNWIND_CODE_LATE);
+    world.cache.refuses = false;
+    FINDS({LEAF, UINT64_C(1100000000), PENDING});
+    assert_int_equal(world.cache.request_count, 2);
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_LIMIT);
+    assert_true(code_map_poll(world.map));
+    assert_false(code_map_poll(world.map));
+    FINDS({LEAF, UINT64_C(1100000000), LATE});
 
-    assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_PENDING);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_int_equal(find(world, LEAF, UINT64_C(2200000000)), UNWIND_CODE_RULE);
+    FINDS({LEAF, UINT64_C(2200000000), PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({LEAF, UINT64_C(2200000000), RULE});
 }
 
 TEST_WITH(prefetch_asks_once_for_each_file_the_most_shared_first, set_up, tear_down)
 {
-    struct world *world = *state;
     for (int32_t pid = PID; pid < PID + 5; pid++) {
-        map_file(world, pid, START, 1 + (pid == PID), 10);
-        map_file(world, pid, START + 0x10000, 3, 10);
-        map_file(world, pid, START + 0x20000, 3, 10);
+        map_file(pid, START, 1 + (pid == PID), 10);
+        map_file(pid, START + 0x10000, 3, 10);
+        map_file(pid, START + 0x20000, 3, 10);
     }
-    code_map_prefetch(world->map, world->processes);
-    assert_int_equal(world->cache.request_count, 3);
+    code_map_prefetch(world.map, world.processes);
+    assert_int_equal(world.cache.request_count, 3);
     static const uint64_t order[] = {3, 1, 2};
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(world->cache.requests[i].inode, order[i]);
-        assert_int_equal(world->cache.requests[i].urgency, MODULE_PREFETCH);
+        assert_int_equal(world.cache.requests[i].inode, order[i]);
+        assert_int_equal(world.cache.requests[i].urgency, MODULE_PREFETCH);
     }
-    code_map_prefetch(world->map, world->processes);
+    code_map_prefetch(world.map, world.processes);
     /* Each file has many users; whose was not asked for may be, but never the same one twice. */
-    size_t before = world->cache.request_count;
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.request_count, before + 1);
-    assert_int_equal(world->cache.requests[before].inode, 2);
-    assert_int_equal(world->cache.requests[before].urgency, MODULE_WANTED);
+    size_t before = world.cache.request_count;
+    FINDS({LEAF, 20, PENDING}, {LEAF, 20, PENDING});
+    assert_int_equal(world.cache.request_count, before + 1);
+    assert_int_equal(world.cache.requests[before].inode, 2);
+    assert_int_equal(world.cache.requests[before].urgency, MODULE_WANTED);
 }
 
 TEST_WITH(a_refused_prefetch_is_asked_for_by_the_first_frame, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    world->cache.refuses = true;
-    code_map_prefetch(world->map, world->processes);
-    assert_int_equal(world->cache.request_count, 1);
-    world->cache.refuses = false;
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+    map_file(PID, START, 1, 10);
+    world.cache.refuses = true;
+    code_map_prefetch(world.map, world.processes);
+    assert_int_equal(world.cache.request_count, 1);
+    world.cache.refuses = false;
+    FINDS({LEAF, 20, PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({LEAF, 20, RULE});
 }
 
 TEST_WITH(each_sample_sees_what_was_mapped_at_its_time, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({LEAF, 20, RULE});
 
     /* dlclose(), dlopen(): another file at the same address, all within one drain. */
-    map_file(world, PID, START, 2, 100);
-    assert_int_equal(find(world, LEAF, 150), UNWIND_CODE_PENDING);
-    fake_module_failed(&world->cache, 2, MODULE_FAILURE_UNREADABLE);
+    map_file(PID, START, 2, 100);
+    FINDS({LEAF, 150, PENDING});
+    fake_module_failed(&world.cache, 2, MODULE_FAILURE_UNREADABLE);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(find(world, LEAF, 150), UNWIND_CODE_NO_RULE);
-        assert_int_equal(find(world, LEAF, 99), UNWIND_CODE_RULE);
-        assert_int_equal(find(world, LEAF, 9), UNWIND_CODE_NONE);
+        FINDS({LEAF, 150, NO_RULE}, {LEAF, 99, RULE}, {LEAF, 9, NONE});
     }
-    process_table_prune(world->processes, 200);
-    (void)code_map_poll(world->map);
-    assert_int_equal(world->cache.held_count, 1);
-    assert_int_equal(find(world, LEAF, 250), UNWIND_CODE_NO_RULE);
+    process_table_prune(world.processes, 200);
+    (void)code_map_poll(world.map);
+    assert_int_equal(world.cache.held_count, 1);
+    FINDS({LEAF, 250, NO_RULE});
 }
 
 TEST_WITH(a_file_that_goes_while_it_is_waited_for_leaves_nothing, set_up, tear_down)
 {
-    struct world *world = *state;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    process_table_exit(world->processes, PID, PID, 30);
-    process_table_prune(world->processes, 40);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    (void)code_map_poll(world->map);
-    assert_int_equal(world->cache.held_count, 0);
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    process_table_exit(world.processes, PID, PID, 30);
+    process_table_prune(world.processes, 40);
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    (void)code_map_poll(world.map);
+    assert_int_equal(world.cache.held_count, 0);
 
     /* And one that is still waited for at the end is released there: see tear_down(). */
-    map_file(world, PID, START, 2, 50);
-    assert_int_equal(find(world, LEAF, 60), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.held_count, 1);
+    map_file(PID, START, 2, 50);
+    FINDS({LEAF, 60, PENDING});
+    assert_int_equal(world.cache.held_count, 1);
 }
 
 TEST_WITH(names_of_the_kernel_are_never_asked_for, set_up, tear_down)
 {
-    struct world *world = *state;
     static const char *const paths[] = {"", "[heap]", "//anon", "[vsyscall]"};
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         const struct mapping_description description = {
             .start = START, .end = START + 0x1000, .path = paths[i]};
-        process_table_mmap(world->processes, PID, &description, 10 + i);
-        assert_int_equal(find(world, LEAF, 10 + i), UNWIND_CODE_NO_RULE);
+        process_table_mmap(world.processes, PID, &description, 10 + i);
+        FINDS({LEAF, 10 + i, NO_RULE});
     }
-    code_map_prefetch(world->map, world->processes);
-    assert_int_equal(world->cache.request_count, 0);
+    code_map_prefetch(world.map, world.processes);
+    assert_int_equal(world.cache.request_count, 0);
 }
 
 /* Another table of the same file, as it is with the rows from instructions: one more function at
@@ -256,110 +256,94 @@ static void *make_all(struct cfi_table *ret)
                                          .ra_saved = CFI_AT_CFA,
                                          .ra_offset = -8};
     struct cfi_builder *builder = cfi_builder_new();
-    void *bytes = NULL;
     size_t size_bytes = 0;
-    assert_non_null(builder);
     assert_int_equal(cfi_builder_segment(builder, &segment), 0);
     assert_int_equal(cfi_builder_add(builder, 0x500, 0x510, &rule), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(bytes, size_bytes, ret), 0);
-    (void)cfi_builder_free(builder);
-    return bytes;
+    return finish_cfi(builder, ret, &size_bytes);
 }
 
 /* The own table is there, and the other one was asked for. */
-static void ask_for_all(struct world *world)
+static void ask_for_all(void)
 {
-    world->cache.has_code = true;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_PENDING);
-    fake_module_ready(&world->cache, 1, fake_module_table());
-    assert_true(code_map_poll(world->map));
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.request_count, 2);
-    assert_int_equal(world->cache.requests[1].table, MODULE_CODE);
-    assert_int_equal(world->cache.requests[1].urgency, MODULE_WANTED);
+    world.cache.has_code = true;
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    assert_true(code_map_poll(world.map));
+    FINDS({START + 0x500, 20, PENDING}, {START + 0x500, 20, PENDING});
+    assert_int_equal(world.cache.request_count, 2);
+    assert_int_equal(world.cache.requests[1].table, MODULE_CODE);
+    assert_int_equal(world.cache.requests[1].urgency, MODULE_WANTED);
 }
 
 TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_up, tear_down)
 {
-    struct world *world = *state;
     struct cfi_table all = {0};
-    void *bytes = make_all(&all);
-    ask_for_all(world);
+    cleanup_(freep) void *bytes = make_all(&all);
+    ask_for_all();
     /* What the file says itself waits for nothing. */
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
-    assert_false(code_map_poll(world->map));
-    assert_int_equal(find_with(world, PID, START + 0x500, 20, true), UNWIND_CODE_LATE);
-    assert_int_equal(code_map_unready_count(world->map), 1);
+    FINDS({LEAF, 20, RULE});
+    assert_false(code_map_poll(world.map));
+    assert_int_equal(find_with(PID, START + 0x500, 20, true), UNWIND_CODE_LATE);
+    assert_int_equal(code_map_unready_count(world.map), 1);
 
-    fake_module_ready(&world->cache, 1, &all);
-    assert_true(code_map_poll(world->map));
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_RULE);
-    assert_int_equal(find(world, START + 0x600, 20), UNWIND_CODE_NO_RULE);
-    assert_int_equal(find(world, LEAF + 1, 20), UNWIND_CODE_RULE);
-    assert_int_equal(world->cache.request_count, 2);
-    free(bytes);
+    fake_module_ready(&world.cache, 1, &all);
+    assert_true(code_map_poll(world.map));
+    FINDS({START + 0x500, 20, RULE}, {START + 0x600, 20, NO_RULE}, {LEAF + 1, 20, RULE});
+    assert_int_equal(world.cache.request_count, 2);
 }
 
 TEST_WITH(a_file_without_rows_from_instructions_keeps_its_own, set_up, tear_down)
 {
-    struct world *world = *state;
-    ask_for_all(world);
-    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
-    assert_true(code_map_poll(world->map));
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_NO_RULE);
-    assert_int_equal(find(world, LEAF, 20), UNWIND_CODE_RULE);
-    assert_int_equal(world->cache.request_count, 2);
+    ask_for_all();
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_WORKER);
+    assert_true(code_map_poll(world.map));
+    FINDS({START + 0x500, 20, NO_RULE}, {LEAF, 20, RULE});
+    assert_int_equal(world.cache.request_count, 2);
 }
 
 TEST_WITH(refused_rows_from_instructions_are_asked_for_again, set_up, tear_down)
 {
-    struct world *world = *state;
-    ask_for_all(world);
-    fake_module_failed(&world->cache, 1, MODULE_FAILURE_LIMIT);
-    assert_true(code_map_poll(world->map));
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_LATE);
-    assert_int_equal(find(world, START + 0x500, UINT64_C(1100000000)), UNWIND_CODE_PENDING);
-    assert_int_equal(world->cache.request_count, 3);
-    assert_int_equal(world->cache.requests[2].table, MODULE_CODE);
+    ask_for_all();
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_LIMIT);
+    assert_true(code_map_poll(world.map));
+    FINDS({START + 0x500, 20, LATE}, {START + 0x500, UINT64_C(1100000000), PENDING});
+    assert_int_equal(world.cache.request_count, 3);
+    assert_int_equal(world.cache.requests[2].table, MODULE_CODE);
 }
 
 TEST_WITH(nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code, set_up, tear_down)
 {
-    struct world *world = *state;
-    world->cache.has_code = true;
-    map_file(world, PID, START, 1, 10);
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_PENDING);
-    fake_module_failed(&world->cache, 1, MODULE_FAILURE_WORKER);
-    assert_int_equal(find(world, START + 0x500, 20), UNWIND_CODE_NO_RULE);
+    world.cache.has_code = true;
+    map_file(PID, START, 1, 10);
+    FINDS({START + 0x500, 20, PENDING});
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_WORKER);
+    FINDS({START + 0x500, 20, NO_RULE});
 
-    map_file(world, PID, START, 2, 30);
-    assert_int_equal(find(world, START + 0x500, 40), UNWIND_CODE_PENDING);
-    fake_module_ready(&world->cache, 2, fake_module_table());
-    struct process *process = process_table_find(world->processes, PID, 40);
+    map_file(PID, START, 2, 30);
+    FINDS({START + 0x500, 40, PENDING});
+    fake_module_ready(&world.cache, 2, fake_module_table());
+    struct process *process = process_table_find(world.processes, PID, 40);
     const struct code_moment in_32bit = {.time_ns = 40, .is_32bit = true};
     const struct cfi_rule *rule = NULL;
-    assert_int_equal(code_map_find(world->map, process, START + 0x500, &in_32bit, &rule),
+    assert_int_equal(code_map_find(world.map, process, START + 0x500, &in_32bit, &rule),
                      UNWIND_CODE_NO_RULE);
-    assert_int_equal(world->cache.request_count, 2);
+    assert_int_equal(world.cache.request_count, 2);
 }
 
 /* A stack may have each frame in a file of its own; and each request costs a look into /proc. */
 TEST_WITH(asks_for_a_few_files_in_a_round_and_for_the_others_later, set_up, tear_down)
 {
-    struct world *world = *state;
     for (uint64_t i = 0; i < 200; i++) {
-        map_file(world, PID, 0x10000 * i, 1 + i, 10);
+        map_file(PID, 0x10000 * i, 1 + i, 10);
     }
     for (size_t asked = 128; asked <= 256; asked += 128) {
         for (uint64_t i = 0; i < 200; i++) {
-            enum unwind_code code = find(world, 0x10000 * i, 20);
+            enum unwind_code code = find(0x10000 * i, 20);
             bool is_asked_for = i < asked;
             assert_int_equal(code, is_asked_for ? UNWIND_CODE_PENDING : UNWIND_CODE_LATE);
         }
-        assert_int_equal(world->cache.request_count, asked < 200 ? asked : 200);
-        assert_false(code_map_poll(world->map));
+        assert_int_equal(world.cache.request_count, asked < 200 ? asked : 200);
+        assert_false(code_map_poll(world.map));
     }
 }

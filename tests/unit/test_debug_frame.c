@@ -6,8 +6,8 @@
  */
 #include "debug_frame.h"
 
+#include "built_tables.h"
 #include "cfi_words.h"
-#include "cleanup.h"
 #include "eh_frame.h"
 #include "eh_frame_file.h"
 
@@ -26,23 +26,20 @@
 #define FUNCTION  0, 0, 0x10, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0
 
 /* 18 bytes: so far from the start of the section is the FDE. */
+#define FDE(cie)  20, 0, 0, 0, cie, 0, 0, 0, FUNCTION
 #define PLAIN_CIE 14, 0, 0, 0, IS_CIE, 3, 0, ALIGNMENT, PROGRAM
 
-static const uint8_t plain[] = {PLAIN_CIE, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION};
+static const uint8_t plain[] = {PLAIN_CIE, FDE(0)};
 
 static void describe(const struct eh_frame_file *file, uint64_t vaddr, char *words)
 {
     struct cfi_builder *builder = cfi_builder_new();
     struct cfi_table table;
     size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = NULL;
     cleanup_(closep) int fd = eh_frame_file_make(file);
-    assert_non_null(builder);
     assert_int_equal(eh_frame_read(fd, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     cfi_words(cfi_table_find(&table, vaddr), words);
-    (void)cfi_builder_free(builder);
 }
 
 struct form {
@@ -53,21 +50,13 @@ struct form {
 };
 
 static const struct form forms[] = {
-    {"version 1",
-     BYTES(14, 0, 0, 0, IS_CIE, 1, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
-     ENTRY},
-    {"version 3", BYTES(PLAIN_CIE, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION), ENTRY},
-    {"version 4",
-     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
-     ENTRY},
-    {"addresses of four bytes",
-     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 4, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
+    {"version 1", BYTES(14, 0, 0, 0, IS_CIE, 1, 0, ALIGNMENT, PROGRAM, FDE(0)), ENTRY},
+    {"version 3", BYTES(PLAIN_CIE, FDE(0)), ENTRY},
+    {"version 4", BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 0, ALIGNMENT, PROGRAM, FDE(0)), ENTRY},
+    {"addresses of four bytes", BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 4, 0, ALIGNMENT, PROGRAM, FDE(0)),
      "unsupported"},
-    {"segments",
-     BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 1, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
-     "unsupported"},
-    {"a CIE that is not the first", BYTES(PLAIN_CIE, PLAIN_CIE, 20, 0, 0, 0, 18, 0, 0, 0, FUNCTION),
-     ENTRY},
+    {"segments", BYTES(16, 0, 0, 0, IS_CIE, 4, 0, 8, 1, ALIGNMENT, PROGRAM, FDE(0)), "unsupported"},
+    {"a CIE that is not the first", BYTES(PLAIN_CIE, PLAIN_CIE, FDE(18)), ENTRY},
     {"64 bits",
      BYTES(IS_LONG, 18, 0, 0, 0, 0, 0, 0, 0, IS_CIE, IS_CIE, 3, 0, ALIGNMENT, PROGRAM, IS_LONG, 24,
            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
@@ -77,15 +66,12 @@ static const struct form forms[] = {
            0, 0, FUNCTION, 0x13, 0x7c, 0, 0),
      "r7+16 ra c-8 bp ? bx ? fp"},
     {"and without a frame",
-     BYTES(17, 0, 0, 0, IS_CIE, 3, 0, 1, 0x7c, 16, 0x0c, 7, 8, 0x05, 16, 2, 0, 0, 20, 0, 0, 0, 0, 0,
-           0, 0, FUNCTION),
+     BYTES(17, 0, 0, 0, IS_CIE, 3, 0, 1, 0x7c, 16, 0x0c, 7, 8, 0x05, 16, 2, 0, 0, FDE(0)),
      "r7+8 ra c-8 bp ? bx ?"},
-    {"a place in the manner of .eh_frame", BYTES(PLAIN_CIE, 20, 0, 0, 0, 22, 0, 0, 0, FUNCTION),
-     "none"},
-    {"a CIE that comes after", BYTES(20, 0, 0, 0, 24, 0, 0, 0, FUNCTION, PLAIN_CIE), "none"},
+    {"a place in the manner of .eh_frame", BYTES(PLAIN_CIE, FDE(22)), "none"},
+    {"a CIE that comes after", BYTES(FDE(24), PLAIN_CIE), "none"},
     {"a CIE in the manner of .eh_frame",
-     BYTES(14, 0, 0, 0, 0, 0, 0, 0, 3, 0, ALIGNMENT, PROGRAM, 20, 0, 0, 0, 0, 0, 0, 0, FUNCTION),
-     "none"},
+     BYTES(14, 0, 0, 0, 0, 0, 0, 0, 3, 0, ALIGNMENT, PROGRAM, FDE(0)), "none"},
     {"half a function", BYTES(PLAIN_CIE, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0), "none"},
     {"a length that does not fit", BYTES(PLAIN_CIE, 21, 0, 0, 0, 0, 0, 0, 0, FUNCTION), "none"},
 };
@@ -141,64 +127,27 @@ struct packing {
     size_t padding_bytes; /* after what is compressed */
 };
 
+#define PLAIN(...) .name = DEBUG_FRAME_NAME, __VA_ARGS__
+#define GNU(...)   .name = DEBUG_FRAME_GNU_NAME, .is_compressed = true, __VA_ARGS__
+#define ZLIB(...)  PLAIN(.type = ELFCOMPRESS_ZLIB, .is_compressed = true, __VA_ARGS__)
+
 static const struct packing packings[] = {
-    {.what = "as it is", .name = DEBUG_FRAME_NAME, .is_read = true},
-    {.what = "without a name", .name = DEBUG_FRAME_NAMELESS},
-    {.what = "under the name for GNU's header", .name = DEBUG_FRAME_GNU_NAME},
-    {.what = "the standard's",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .is_read = true},
-    {.what = "GNU's", .name = DEBUG_FRAME_GNU_NAME, .is_compressed = true, .is_read = true},
-    {.what = "of another kind", .name = DEBUG_FRAME_NAME, .type = 2, .is_compressed = true},
-    {.what = "cut in its header",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .missing_bytes = 999},
-    {.what = "cut in GNU's header",
-     .name = DEBUG_FRAME_GNU_NAME,
-     .is_compressed = true,
-     .missing_bytes = 999},
-    {.what = "cut before its first entry ends",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .missing_bytes = 20},
-    {.what = "more than it says",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .claimed = sizeof plain,
-     .repeated_count = 99999,
-     .is_read = true},
-    {.what = "less than it says",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .claimed = 4000,
-     .is_read = true},
-    {.what = "more than it can be",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .claimed = 1 << 20},
-    {.what = "GNU's, more than it can be",
-     .name = DEBUG_FRAME_GNU_NAME,
-     .is_compressed = true,
-     .claimed = 1 << 20},
-    {.what = "more than there is room for",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .claimed = DEBUG_FRAME_BYTES_MAX + 1,
-     .padding_bytes = 200000},
-    {.what = "all the memory there is",
-     .name = DEBUG_FRAME_NAME,
-     .type = ELFCOMPRESS_ZLIB,
-     .is_compressed = true,
-     .claimed = UINT64_MAX},
+    {"as it is", PLAIN(.is_read = true)},
+    {"without a name", .name = DEBUG_FRAME_NAMELESS},
+    {"under the name for GNU's header", .name = DEBUG_FRAME_GNU_NAME},
+    {"the standard's", ZLIB(.is_read = true)},
+    {"GNU's", GNU(.is_read = true)},
+    {"of another kind", PLAIN(.type = 2, .is_compressed = true)},
+    {"cut in its header", ZLIB(.missing_bytes = 999)},
+    {"cut in GNU's header", GNU(.missing_bytes = 999)},
+    {"cut before its first entry ends", ZLIB(.missing_bytes = 20)},
+    {"more than it says", ZLIB(.claimed = sizeof plain, .repeated_count = 99999, .is_read = true)},
+    {"less than it says", ZLIB(.claimed = 4000, .is_read = true)},
+    {"more than it can be", ZLIB(.claimed = 1 << 20)},
+    {"GNU's, more than it can be", GNU(.claimed = 1 << 20)},
+    {"more than there is room for",
+     ZLIB(.claimed = DEBUG_FRAME_BYTES_MAX + 1, .padding_bytes = 200000)},
+    {"all the memory there is", ZLIB(.claimed = UINT64_MAX)},
 };
 
 /* The section once, or many times over: returned, free it. */

@@ -7,19 +7,18 @@
  */
 #include "dwarf_cfa.h"
 
+#include "built_tables.h"
 #include "cfi_words.h"
-#include "cleanup.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 #define START       UINT64_C(0x1000)
 #define END         UINT64_C(0x1100)
 #define PROGRAM_MAX 40
 #define ROWS_MAX    4
 
+#define ROWS(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
 
 /* Initial rows, for short. */
@@ -39,73 +38,62 @@ struct story {
 static const uint8_t common[] = {0x0c, 7, 8, 0x80 | 16, 1};
 
 static const struct story stories[] = {
-    {"an empty program is one row", BYTES(0), {{0, ENTRY}, {0xff, ENTRY}}},
+    {"an empty program is one row", BYTES(0), ROWS({0, ENTRY}, {0xff, ENTRY})},
     {"a push, and the frame pointer",
      BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x80, 0x0c, 7, 8),
-     {{0, ENTRY},
-      {1, PUSHED},
-      {4, "r6+16 ra c-8 bp c-16 bx ="},
-      {0x84, "r7+8 ra c-8 bp c-16 bx ="}}},
+     ROWS({0, ENTRY}, {1, PUSHED}, {4, "r6+16 ra c-8 bp c-16 bx ="},
+          {0x84, "r7+8 ra c-8 bp c-16 bx ="})},
     {"restore goes back to the CIE's rule",
      BYTES(0x86, 2, 0x83, 3, 0x41, 0xc6, 0x41, 0x06, 3, 0x90, 2, 0x41, 0xd0),
-     {{0, "r7+8 ra c-8 bp c-16 bx c-24"},
-      {1, "r7+8 ra c-8 bp = bx c-24"},
-      {2, "r7+8 ra c-16 bp = bx ="},
-      {3, ENTRY}}},
+     ROWS({0, "r7+8 ra c-8 bp c-16 bx c-24"}, {1, "r7+8 ra c-8 bp = bx c-24"},
+          {2, "r7+8 ra c-16 bp = bx ="}, {3, ENTRY})},
     {"states are remembered with their CFA, and nest",
      BYTES(0x0a, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x0e, 24, 0x41, 0x0b, 0x41, 0x0b),
-     {{0, PUSHED}, {1, "r7+24 ra c-8 bp c-16 bx ="}, {2, PUSHED}, {3, ENTRY}}},
+     ROWS({0, PUSHED}, {1, "r7+24 ra c-8 bp c-16 bx ="}, {2, PUSHED}, {3, ENTRY})},
     {"all ways to advance",
      BYTES(0x41, 0x0e, 16, 0x02, 0x10, 0x0e, 24, 0x03, 0x20, 0x00, 0x0e, 32, 0x04, 0x40, 0, 0, 0,
            0x0e, 40),
-     {{0x10, "r7+16 ra c-8 bp = bx ="},
-      {0x11, "r7+24 ra c-8 bp = bx ="},
-      {0x31, "r7+32 ra c-8 bp = bx ="},
-      {0x71, "r7+40 ra c-8 bp = bx ="}}},
-    {"a location that is set",
-     BYTES(0x01, 0x20, 0x10, 0, 0, 0, 0, 0, 0, 0x0e, 16),
-     {{0x1f, ENTRY}, {0x20, "r7+16 ra c-8 bp = bx ="}}},
+     ROWS({0x10, "r7+16 ra c-8 bp = bx ="}, {0x11, "r7+24 ra c-8 bp = bx ="},
+          {0x31, "r7+32 ra c-8 bp = bx ="}, {0x71, "r7+40 ra c-8 bp = bx ="})},
+    {"a location that is set", BYTES(0x01, 0x20, 0x10, 0, 0, 0, 0, 0, 0, 0x0e, 16),
+     ROWS({0x1f, ENTRY}, {0x20, "r7+16 ra c-8 bp = bx ="})},
     {"no going back",
      BYTES(0x48, 0x01, 0x04, 0x10, 0, 0, 0, 0, 0, 0),
      {{7, ENTRY}, {8, "unsupported"}}},
-    {"an advance beyond the end ends it",
-     BYTES(0x41, 0x0e, 16, 0x04, 0xff, 0xff, 0xff, 0xff, 0x3f),
-     {{0, ENTRY}, {0xff, "r7+16 ra c-8 bp = bx ="}}},
+    {"an advance beyond the end ends it", BYTES(0x41, 0x0e, 16, 0x04, 0xff, 0xff, 0xff, 0xff, 0x3f),
+     ROWS({0, ENTRY}, {0xff, "r7+16 ra c-8 bp = bx ="})},
     {"signed and extended offsets",
      BYTES(0x12, 7, 0x7e, 0x05, 6, 2, 0x11, 3, 0x7d, 0x41, 0x13, 0x7d, 0x41, 0x2f, 6, 4),
-     {{0, "r7+16 ra c-8 bp c-16 bx c+24"},
-      {1, "r7+24 ra c-8 bp c-16 bx c+24"},
-      {2, "r7+24 ra c-8 bp c+32 bx c+24"}}},
-    {"the CFA of any register", BYTES(0x0c, 10, 0), {{0, "r10+0 ra c-8 bp = bx ="}}},
-    {"a register without a number of ours",
-     BYTES(0x0d, 16, 0x41, 0x0c, 7, 8),
-     {{0, "unsupported"}, {1, ENTRY}}},
+     ROWS({0, "r7+16 ra c-8 bp c-16 bx c+24"}, {1, "r7+24 ra c-8 bp c-16 bx c+24"},
+          {2, "r7+24 ra c-8 bp c+32 bx c+24"})},
+    {"the CFA of any register", BYTES(0x0c, 10, 0), ROWS({0, "r10+0 ra c-8 bp = bx ="})},
+    {"a register without a number of ours", BYTES(0x0d, 16, 0x41, 0x0c, 7, 8),
+     ROWS({0, "unsupported"}, {1, ENTRY})},
     {"offsets that 32 bits do not hold",
      BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x08, 0x41, 0x0c, 7, 8, 0x86, 0x80, 0x80, 0x80, 0x80, 0x08,
            0x41, 0x90, 0x80, 0x80, 0x80, 0x80, 0x08),
-     {{0, "unsupported"}, {1, "r7+8 ra c-8 bp ? bx ="}, {2, "unsupported"}}},
+     ROWS({0, "unsupported"}, {1, "r7+8 ra c-8 bp ? bx ="}, {2, "unsupported"})},
     {"offsets that 64 bits do not hold",
      BYTES(0x2f, 6, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
-     {{0, "r7+8 ra c-8 bp ? bx ="}}},
+     ROWS({0, "r7+8 ra c-8 bp ? bx ="})},
     {"an undefined return address is a root, whatever the CFA",
      BYTES(0x07, 16, 0x41, 0x0d, 33, 0x41, 0x0c, 7, 8, 0xd0),
-     {{0, "root"}, {1, "root"}, {2, ENTRY}}},
-    {"a return address that stays where it is", BYTES(0x08, 16), {{0, "unsupported"}}},
-    {"a return address in a register", BYTES(0x09, 16, 2), {{0, "unsupported"}}},
+     ROWS({0, "root"}, {1, "root"}, {2, ENTRY})},
+    {"a return address that stays where it is", BYTES(0x08, 16), ROWS({0, "unsupported"})},
+    {"a return address in a register", BYTES(0x09, 16, 2), ROWS({0, "unsupported"})},
     {"other registers are read past",
      BYTES(0x8c, 4, 0x09, 13, 12, 0x14, 12, 3, 0x07, 1, 0x16, 14, 2, 0x77, 0, 0xcc),
-     {{0, ENTRY}}},
-    {"undefined and same",
-     BYTES(0x07, 6, 0x07, 3, 0x41, 0x08, 6, 0x08, 3),
-     {{0, "r7+8 ra c-8 bp ? bx ?"}, {1, ENTRY}}},
+     ROWS({0, ENTRY})},
+    {"undefined and same", BYTES(0x07, 6, 0x07, 3, 0x41, 0x08, 6, 0x08, 3),
+     ROWS({0, "r7+8 ra c-8 bp ? bx ?"}, {1, ENTRY})},
     {"values that are nowhere in memory are lost",
      BYTES(0x09, 3, 8, 0x14, 6, 2, 0x41, 0x15, 3, 2, 0x16, 6, 2, 0x77, 8),
-     {{0, "r7+8 ra c-8 bp ? bx ?"}, {1, "r7+8 ra c-8 bp ? bx ?"}}},
-    {"a computed return address", BYTES(0x14, 16, 1), {{0, "unsupported"}}},
+     ROWS({0, "r7+8 ra c-8 bp ? bx ?"}, {1, "r7+8 ra c-8 bp ? bx ?"})},
+    {"a computed return address", BYTES(0x14, 16, 1), ROWS({0, "unsupported"})},
     {"a signal frame's registers",
      BYTES(0x0f, 4, 0x77, 0xa0, 0x01, 0x06, 0x10, 16, 3, 0x77, 0xa8, 0x01, 0x10, 6, 3, 0x77, 0xf8,
            0x00, 0x10, 3, 3, 0x77, 0x80, 0x01),
-     {{0, "[r7+160]+0 ra s+168 bp s+120 bx s+128"}}},
+     ROWS({0, "[r7+160]+0 ra s+168 bp s+120 bx s+128"})},
     {"a function that aligns its stack",
      BYTES(0x0c, 10, 0, 0x45, 0x10, 6, 2, 0x76, 0, 0x45, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 3, 2,
            0x76, 0x68, 0x45, 0x10, 3, 2, 0x72, 0),
@@ -116,37 +104,32 @@ static const struct story stories[] = {
     {"OpenSSL's saved stack pointers",
      BYTES(0x0f, 6, 0x77, 0xc8, 0x00, 0x06, 0x23, 8, 0x41, 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e,
            0x22, 0x06, 0x23, 8),
-     {{0, "[r7+72]+8 ra c-8 bp = bx ="}, {1, "[r7+8+8*r9]+8 ra c-8 bp = bx ="}}},
+     ROWS({0, "[r7+72]+8 ra c-8 bp = bx ="}, {1, "[r7+8+8*r9]+8 ra c-8 bp = bx ="})},
     {"a linker's table of jumps",
      BYTES(0x0e, 16, 0x46, 0x0e, 24, 0x4a, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33,
            0x24, 0x22),
-     {{0, "r7+16 ra c-8 bp = bx ="},
-      {6, "r7+24 ra c-8 bp = bx ="},
-      {16, "plt r7+8 11 ra c-8 bp = bx ="}}},
+     ROWS({0, "r7+16 ra c-8 bp = bx ="}, {6, "r7+24 ra c-8 bp = bx ="},
+          {16, "plt r7+8 11 ra c-8 bp = bx ="})},
     {"the other ways to add",
      BYTES(0x0f, 7, 0x92, 7, 4, 0x34, 0x22, 0x96, 0x96, 0x41, 0x0f, 6, 0x77, 16, 0x09, 0xf8, 0x22,
            0x06, 0x41, 0x0f, 6, 0x77, 0, 0x06, 0x08, 8, 0x1c),
-     {{0, "r7+8 ra c-8 bp = bx ="},
-      {1, "[r7+8]+0 ra c-8 bp = bx ="},
-      {2, "[r7+0]-8 ra c-8 bp = bx ="}}},
+     ROWS({0, "r7+8 ra c-8 bp = bx ="}, {1, "[r7+8]+0 ra c-8 bp = bx ="},
+          {2, "[r7+0]-8 ra c-8 bp = bx ="})},
     {"more constants",
      BYTES(0x0f, 6, 0x77, 0, 0x0b, 0xff, 0xff, 0x22, 0x41, 0x0f, 8, 0x77, 0, 0x0c, 1, 0, 1, 0, 0x22,
            0x41, 0x0f, 5, 0x77, 0, 0x10, 5, 0x22, 0x41, 0x0f, 5, 0x77, 0, 0x11, 0x7f, 0x22),
-     {{0, "r7-1 ra c-8 bp = bx ="},
-      {1, "r7+65537 ra c-8 bp = bx ="},
-      {2, "r7+5 ra c-8 bp = bx ="},
-      {3, "r7-1 ra c-8 bp = bx ="}}},
+     ROWS({0, "r7-1 ra c-8 bp = bx ="}, {1, "r7+65537 ra c-8 bp = bx ="},
+          {2, "r7+5 ra c-8 bp = bx ="}, {3, "r7-1 ra c-8 bp = bx ="})},
     {"expressions that no rule can say",
      BYTES(0x0f, 4, 0x77, 0, 0x06, 0x06, 0x41, 0x0f, 1, 0x30, 0x41, 0x0f, 6, 0x77, 8, 0x79, 0, 0x38,
            0x1e, 0x41, 0x0f, 0),
-     {{0, "unsupported"}, {1, "unsupported"}, {2, "unsupported"}, {3, "unsupported"}}},
-    {"an index with an offset of its own",
-     BYTES(0x0f, 8, 0x77, 8, 0x79, 8, 0x38, 0x1e, 0x22, 0x06),
-     {{0, "unsupported"}}},
+     ROWS({0, "unsupported"}, {1, "unsupported"}, {2, "unsupported"}, {3, "unsupported"})},
+    {"an index with an offset of its own", BYTES(0x0f, 8, 0x77, 8, 0x79, 8, 0x38, 0x1e, 0x22, 0x06),
+     ROWS({0, "unsupported"})},
     {"half a CFA cannot be changed where it is an expression",
      BYTES(0x0f, 3, 0x77, 0, 0x06, 0x41, 0x0e, 8, 0x41, 0x0c, 7, 8),
-     {{0, "[r7+0]+0 ra c-8 bp = bx ="}, {1, "unsupported"}, {2, ENTRY}}},
-    {"the size of arguments is of no interest", BYTES(0x2e, 0x86, 0x02), {{0, ENTRY}}},
+     ROWS({0, "[r7+0]+0 ra c-8 bp = bx ="}, {1, "unsupported"}, {2, ENTRY})},
+    {"the size of arguments is of no interest", BYTES(0x2e, 0x86, 0x02), ROWS({0, ENTRY})},
     {"another machine's windows", BYTES(0x48, 0x2d, 0x48), {{7, ENTRY}, {8, "unsupported"}}},
     {"an instruction that nobody knows", BYTES(0x48, 0x3f), {{7, ENTRY}, {8, "unsupported"}}},
     {"a program that breaks off", BYTES(0x48, 0x0c, 7), {{7, ENTRY}, {8, "unsupported"}}},
@@ -174,14 +157,9 @@ static void *run(const struct dwarf_cie *cie, const uint8_t *program, size_t siz
                  struct cfi_table *ret)
 {
     struct cfi_builder *builder = cfi_builder_new();
-    void *bytes = NULL;
     size_t table_bytes = 0;
-    assert_non_null(builder);
     assert_int_equal(dwarf_cfa_run(cie, cursor_over(program, size_bytes), START, END, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &table_bytes), 0);
-    cfi_builder_free(builder);
-    assert_int_equal(cfi_table_open(bytes, table_bytes, ret), 0);
-    return bytes;
+    return finish_cfi(builder, ret, &table_bytes);
 }
 
 static void expect_rows(const struct story *story, const struct cfi_table *table)
@@ -241,11 +219,11 @@ TEST(bounds_what_is_remembered)
 TEST(refuses_a_cie_whose_program_is_not_one)
 {
     static const struct story broken[] = {
-        {"an advance", BYTES(0x0c, 7, 8, 0x41), {{0, NULL}}},
-        {"a location", BYTES(0x01, 0, 0, 0, 0, 0, 0, 0, 0), {{0, NULL}}},
-        {"a window", BYTES(0x2d), {{0, NULL}}},
-        {"a state restored", BYTES(0x0b), {{0, NULL}}},
-        {"an end", BYTES(0x0c, 7), {{0, NULL}}},
+        {"an advance", BYTES(0x0c, 7, 8, 0x41), ROWS({0, NULL})},
+        {"a location", BYTES(0x01, 0, 0, 0, 0, 0, 0, 0, 0), ROWS({0, NULL})},
+        {"a window", BYTES(0x2d), ROWS({0, NULL})},
+        {"a state restored", BYTES(0x0b), ROWS({0, NULL})},
+        {"an end", BYTES(0x0c, 7), ROWS({0, NULL})},
     };
     for (size_t i = 0; i < COUNT_OF(broken); i++) {
         const struct dwarf_cie cie = make_cie(broken[i].program, broken[i].program_bytes);

@@ -6,14 +6,9 @@
  */
 #include "eh_frame.h"
 
+#include "built_tables.h"
 #include "cfi_words.h"
-#include "cleanup.h"
 #include "eh_frame_file.h"
-
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #define SECTION_MAX ((size_t)1 << 20)
 #define BODY_MAX    40
@@ -73,12 +68,7 @@ __asm__(".pushsection .text.test_roots, \"ax\"\n"
         ".skip 8\n"
         ".cfi_endproc\n"
         ".popsection\n");
-extern const char test_switch;
-extern const char test_behind;
-extern const char test_certain;
-extern const char test_label;
-extern const char test_root;
-extern const char test_no_root;
+extern const char test_switch, test_behind, test_certain, test_label, test_root, test_no_root;
 extern const char __executable_start;
 
 struct section {
@@ -148,13 +138,12 @@ static int read_fd(int fd, struct outcome *ret)
 {
     struct cfi_builder *builder = cfi_builder_new();
     size_t size_bytes = 0;
-    assert_non_null(builder);
     int r = eh_frame_read(fd, builder);
     if (r == 0) {
-        assert_int_equal(cfi_builder_finish(builder, &ret->bytes, &size_bytes), 0);
-        assert_int_equal(cfi_table_open(ret->bytes, size_bytes, &ret->table), 0);
+        ret->bytes = finish_cfi(builder, &ret->table, &size_bytes);
+    } else {
+        cfi_builder_free(builder);
     }
-    cfi_builder_free(builder);
     return r;
 }
 
@@ -166,14 +155,17 @@ static struct outcome read_file(const struct eh_frame_file *file)
     return outcome;
 }
 
+/* The file of a section, and what else it has. */
+#define FILE_OF(section, ...)                                                                      \
+    (&(struct eh_frame_file){.eh_frame = (section).bytes,                                          \
+                             .eh_frame_bytes = (section).size_bytes,                               \
+                             .machine = EM_X86_64,                                                 \
+                             __VA_ARGS__})
+
 /* Reads and frees a section; free the outcome's bytes. */
 static struct outcome read_section(struct section *section)
 {
-    struct outcome outcome = read_file(&(struct eh_frame_file){
-        .eh_frame = section->bytes,
-        .eh_frame_bytes = section->size_bytes,
-        .machine = EM_X86_64,
-    });
+    struct outcome outcome = read_file(FILE_OF(*section, .entry = 0));
     free(section->bytes);
     return outcome;
 }
@@ -182,6 +174,22 @@ static int32_t offset_at(const struct outcome *outcome, uint64_t vaddr)
 {
     return cfi_table_find(&outcome->table, vaddr)->cfa_offset;
 }
+
+static enum cfi_kind kind_at(const struct outcome *outcome, uint64_t vaddr)
+{
+    return (enum cfi_kind)cfi_table_find(&outcome->table, vaddr)->kind;
+}
+
+/* What is known of an address in this program. */
+static struct outcome read_own_file(void)
+{
+    struct outcome outcome = {.bytes = NULL};
+    cleanup_(closep) int fd = open_self();
+    assert_int_equal(read_fd(fd, &outcome), 0);
+    return outcome;
+}
+
+#define OWN(label) ((uint64_t)(&(label) - &__executable_start))
 
 struct form {
     const char *what;
@@ -247,7 +255,7 @@ TEST(reads_every_form_of_cie)
         if (strcmp(words, forms[i].words) != 0) {
             fail_msg("%s: %s, expected %s", forms[i].what, words, forms[i].words);
         }
-        assert_int_equal(cfi_table_find(&outcome.table, CODE_START + 16)->kind, CFI_NONE);
+        assert_int_equal(kind_at(&outcome, CODE_START + 16), CFI_NONE);
         free(outcome.bytes);
     }
 }
@@ -259,12 +267,7 @@ TEST(finds_frames_without_section_headers)
     put(&section, (uint8_t[4]){0}, 4);
     put_function(&section, CODE_START + 16, 16, 32);
     for (int has_no_sections = 0; has_no_sections < 2; has_no_sections++) {
-        struct outcome outcome = read_file(&(struct eh_frame_file){
-            .eh_frame = section.bytes,
-            .eh_frame_bytes = section.size_bytes,
-            .machine = EM_X86_64,
-            .has_no_sections = has_no_sections,
-        });
+        struct outcome outcome = read_file(FILE_OF(section, .has_no_sections = has_no_sections));
         assert_int_equal(offset_at(&outcome, CODE_START), 24);
         /* An empty entry ends what has no size of its own. */
         assert_int_equal(offset_at(&outcome, CODE_START + 16), has_no_sections ? 0 : 32);
@@ -277,11 +280,9 @@ TEST(has_no_rows_for_other_machines)
 {
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
-    struct outcome outcome = read_file(&(struct eh_frame_file){
-        .eh_frame = section.bytes,
-        .eh_frame_bytes = section.size_bytes,
-        .machine = EM_AARCH64,
-    });
+    struct eh_frame_file *file = FILE_OF(section, .entry = 0);
+    file->machine = EM_AARCH64;
+    struct outcome outcome = read_file(file);
     uint64_t vaddr = 0;
     assert_int_equal(outcome.table.row_count, 0);
     assert_true(cfi_table_vaddr(&outcome.table, CODE_START, &vaddr));
@@ -316,7 +317,7 @@ TEST(loses_only_the_function_that_is_broken)
     struct outcome outcome = read_section(&section);
     assert_int_equal(offset_at(&outcome, CODE_START), 16);
     assert_int_equal(offset_at(&outcome, CODE_START + 0x10), 24);
-    assert_int_equal(cfi_table_find(&outcome.table, CODE_START + 0x30)->kind, CFI_NONE);
+    assert_int_equal(kind_at(&outcome, CODE_START + 0x30), CFI_NONE);
     free(outcome.bytes);
 }
 
@@ -335,7 +336,7 @@ TEST(stops_at_a_length_that_does_not_fit)
         put_function(&section, CODE_START + 16, 16, 24);
         struct outcome outcome = read_section(&section);
         assert_int_equal(offset_at(&outcome, CODE_START), 16);
-        assert_int_equal(cfi_table_find(&outcome.table, CODE_START + 16)->kind, CFI_NONE);
+        assert_int_equal(kind_at(&outcome, CODE_START + 16), CFI_NONE);
         free(outcome.bytes);
     }
 }
@@ -365,7 +366,7 @@ TEST(keeps_to_code)
     assert_int_equal(outcome.table.stats.covered_bytes, 64);
     assert_int_equal(offset_at(&outcome, CODE_END - 1), 24);
     assert_int_equal(offset_at(&outcome, CODE_END - 33), 32);
-    assert_int_equal(cfi_table_find(&outcome.table, CODE_END)->kind, CFI_NONE);
+    assert_int_equal(kind_at(&outcome, CODE_END), CFI_NONE);
     free(outcome.bytes);
 }
 
@@ -391,13 +392,8 @@ TEST(survives_files_of_every_length)
     struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     for (int has_no_sections = 0; has_no_sections < 2; has_no_sections++) {
-        const struct eh_frame_file file = {
-            .eh_frame = section.bytes,
-            .eh_frame_bytes = section.size_bytes,
-            .machine = EM_X86_64,
-            .has_no_sections = has_no_sections,
-        };
-        cleanup_(closep) int fd = eh_frame_file_make(&file);
+        cleanup_(closep) int fd =
+            eh_frame_file_make(FILE_OF(section, .has_no_sections = has_no_sections));
         for (off_t size = (off_t)(EH_FRAME_START + section.size_bytes); size >= 0; size--) {
             struct outcome outcome = {.bytes = NULL};
             assert_int_equal(ftruncate(fd, size), 0);
@@ -416,51 +412,34 @@ TEST(ignores_a_section_that_the_file_does_not_hold)
     static const uint64_t claims[] = {UINT64_MAX, UINT64_C(1) << 40, 4096};
     for (size_t i = 0; i < COUNT_OF(claims); i++) {
         /* What the other header finds is right all the same. */
-        struct outcome outcome = read_file(&(struct eh_frame_file){
-            .eh_frame = section.bytes,
-            .eh_frame_bytes = section.size_bytes,
-            .claimed_bytes = claims[i],
-            .machine = EM_X86_64,
-        });
+        struct outcome outcome = read_file(FILE_OF(section, .claimed_bytes = claims[i]));
         assert_int_equal(offset_at(&outcome, CODE_START), 16);
         free(outcome.bytes);
     }
     free(section.bytes);
 }
 
-TEST(knows_roots_by_their_names)
+TEST(knows_roots_by_their_names_and_certain_ones_against_call_frames)
 {
-    struct outcome outcome = {.bytes = NULL};
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_fd(fd, &outcome), 0);
-    uint64_t root = (uint64_t)(&test_root - &__executable_start);
-    uint64_t no_root = (uint64_t)(&test_no_root - &__executable_start);
-    assert_int_equal(cfi_table_find(&outcome.table, root)->kind, CFI_ROOT);
-    assert_int_equal(cfi_table_find(&outcome.table, root + 23)->kind, CFI_ROOT);
-    assert_int_equal(cfi_table_find(&outcome.table, no_root)->kind, CFI_NONE);
-    free(outcome.bytes);
-}
-
-TEST(keeps_to_certain_roots_against_call_frames)
-{
-    struct outcome outcome = {.bytes = NULL};
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_fd(fd, &outcome), 0);
-    uint64_t certain = (uint64_t)(&test_certain - &__executable_start);
-    uint64_t label = (uint64_t)(&test_label - &__executable_start);
-    assert_int_equal(cfi_table_find(&outcome.table, certain - 2)->kind, CFI_NONE);
-    assert_int_equal(cfi_table_find(&outcome.table, certain - 1)->kind, CFI_ROOT);
-    assert_int_equal(cfi_table_find(&outcome.table, certain)->kind, CFI_ROOT);
-    assert_int_equal(cfi_table_find(&outcome.table, certain + 7)->kind, CFI_ROOT);
-    assert_int_equal(cfi_table_find(&outcome.table, label)->kind, CFI_OFFSET);
+    const struct {
+        uint64_t address;
+        enum cfi_kind kind;
+    } cases[] = {
+        {OWN(test_root), CFI_ROOT},        {OWN(test_root) + 23, CFI_ROOT},
+        {OWN(test_no_root), CFI_NONE},     {OWN(test_certain) - 2, CFI_NONE},
+        {OWN(test_certain) - 1, CFI_ROOT}, {OWN(test_certain), CFI_ROOT},
+        {OWN(test_certain) + 7, CFI_ROOT}, {OWN(test_label), CFI_OFFSET},
+        {OWN(test_behind), CFI_OFFSET}, /* and no switch */
+    };
+    struct outcome outcome = read_own_file();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(kind_at(&outcome, cases[i].address), cases[i].kind);
+    }
     free(outcome.bytes);
 }
 
 TEST(knows_switches_by_their_names)
 {
-    struct outcome outcome = {.bytes = NULL};
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_fd(fd, &outcome), 0);
     static const struct {
         uint64_t offset;
         const char *words;
@@ -469,14 +448,13 @@ TEST(knows_switches_by_their_names)
         {8, "switch r7+24 ra c-8 bp = bx ="}, {16, "switch r0+0 ra ? bp = bx ="},
         {24, "switch r0+0 ra ? bp = bx ="},   {31, "switch r0+0 ra ? bp = bx ="},
     };
-    uint64_t start = (uint64_t)(&test_switch - &__executable_start);
-    uint64_t behind = (uint64_t)(&test_behind - &__executable_start);
+    struct outcome outcome = read_own_file();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char words[CFI_WORDS_BYTES];
-        const struct cfi_rule *rule = cfi_table_find(&outcome.table, start + cases[i].offset);
+        const struct cfi_rule *rule =
+            cfi_table_find(&outcome.table, OWN(test_switch) + cases[i].offset);
         assert_string_equal(cfi_words(rule, words), cases[i].words);
     }
-    assert_int_equal(cfi_table_find(&outcome.table, behind)->kind, CFI_OFFSET);
     free(outcome.bytes);
 }
 
@@ -501,13 +479,8 @@ TEST(ends_stacks_at_the_entry_of_a_program)
         {0, 0, CFI_NONE},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct outcome outcome = read_file(&(struct eh_frame_file){
-            .eh_frame = section.bytes,
-            .eh_frame_bytes = section.size_bytes,
-            .entry = cases[i].entry,
-            .machine = EM_X86_64,
-        });
-        assert_int_equal(cfi_table_find(&outcome.table, cases[i].address)->kind, cases[i].kind);
+        struct outcome outcome = read_file(FILE_OF(section, .entry = cases[i].entry));
+        assert_int_equal(kind_at(&outcome, cases[i].address), cases[i].kind);
         free(outcome.bytes);
     }
     free(section.bytes);

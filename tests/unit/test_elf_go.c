@@ -6,7 +6,7 @@
  */
 #include "elf_go.h"
 
-#include "cleanup.h"
+#include "built_tables.h"
 #include "eh_frame.h"
 #include "elf_image.h"
 #include "elf_symbols.h"
@@ -137,17 +137,18 @@ TEST(leaves_a_program_with_symbols_to_them)
     assert_false(is_read(program));
 }
 
+static Elf64_Rela relative(uint64_t at, uint64_t value)
+{
+    return (Elf64_Rela){at, ELF64_R_INFO(0, R_X86_64_RELATIVE), (Elf64_Sxword)value};
+}
+
 /* Puts zeros where the table has an address, and a relocation for it. */
 static void relocate(struct program *program, size_t number, size_t at)
 {
     uint64_t value = 0;
     memcpy(&value, program->section + at, sizeof value);
     memset(program->section + at, 0, sizeof value);
-    program->relocations[number] = (Elf64_Rela){
-        .r_offset = section_of(program) + at,
-        .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
-        .r_addend = (Elf64_Sxword)value,
-    };
+    program->relocations[number] = relative(section_of(program) + at, value);
 }
 
 TEST(applies_the_relocations_of_the_table)
@@ -170,10 +171,9 @@ TEST(applies_the_relocations_of_the_table)
         }
         /* Two that reach over an end, and one of another kind, touch nothing. */
         uint64_t section = section_of(program);
+        program->relocations[number++] = relative(section - 4, UINT64_MAX);
         program->relocations[number++] =
-            (Elf64_Rela){section - 4, ELF64_R_INFO(0, R_X86_64_RELATIVE), -1};
-        program->relocations[number++] = (Elf64_Rela){section + sizeof program->section - 7,
-                                                      ELF64_R_INFO(0, R_X86_64_RELATIVE), -1};
+            relative(section + sizeof program->section - 7, UINT64_MAX);
         program->relocations[number++] =
             (Elf64_Rela){section + LEAD_BYTES + 8, ELF64_R_INFO(0, R_X86_64_64), -1};
         assert_false(is_read(program));
@@ -205,11 +205,8 @@ TEST(asks_the_module_for_the_text_of_a_table_that_has_none)
 
     /* In a position-independent program these are relocations, too. */
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        program->relocations[i] = (Elf64_Rela){
-            .r_offset = elf_image_offset(&program->image, 4) + words[i] * 8,
-            .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
-            .r_addend = (Elf64_Sxword)program->module[words[i]],
-        };
+        program->relocations[i] = relative(elf_image_offset(&program->image, 4) + words[i] * 8,
+                                           program->module[words[i]]);
         program->module[words[i]] = 0;
     }
     assert_false(is_read(program));
@@ -240,46 +237,48 @@ static void put_dynsym(struct program *program, Elf64_Sym symbols[2], const char
 /* The file's table of symbols, a view of the returned bytes: release with free(). */
 static void *read_symbols(const struct program *program, struct symbol_table *ret)
 {
-    void *bytes = NULL;
-    size_t size_bytes = 0;
     struct symbol_builder *builder = symbol_builder_new();
     cleanup_(closep) int fd = elf_image_make(&program->image);
     assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, ret), 0);
-    symbol_builder_free(builder);
-    return bytes;
+    return finish_symbols(builder, ret);
 }
 
-static const char *name_at(const struct symbol_table *table, uint64_t address)
+struct expected_name {
+    uint64_t offset; /* from the start of the text */
+    const char *name;
+};
+
+static void expect_names(const struct program *program, const struct expected_name *expected,
+                         size_t count)
 {
-    ptrdiff_t index = symbol_table_find(table, address);
-    return index < 0 ? "" : symbol_table_name(table, (size_t)index);
+    struct symbol_table table;
+    cleanup_(freep) void *bytes = read_symbols(program, &table);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(symbol_at(&table, text_of(program) + expected[i].offset),
+                            expected[i].name);
+    }
 }
 
 TEST(names_code_of_go_and_of_c_and_nothing_between)
 {
+    static const struct expected_name expected[] = {
+        {-UINT64_C(1), ""}, {0, "main.work"},           {0x3f, "main.work"}, {END - 1, "main.main"},
+        {END, ""},          {END + 0x40, "c_function"}, {END + 0x60, ""}};
     Elf64_Sym symbols[2] = {{0}};
-    struct symbol_table table;
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     put_dynsym(program, symbols, "c_function", 0, 0x20);
     uint64_t text = text_of(program);
     symbols[1].st_value = text + END + 0x40;
     put_table(program, GO_1_20, text, 0);
-    cleanup_(freep) void *bytes = read_symbols(program, &table);
-    assert_string_equal(name_at(&table, text - 1), "");
-    assert_string_equal(name_at(&table, text), "main.work");
-    assert_string_equal(name_at(&table, text + 0x3f), "main.work");
-    assert_string_equal(name_at(&table, text + END - 1), "main.main");
-    assert_string_equal(name_at(&table, text + END), "");
-    assert_string_equal(name_at(&table, text + END + 0x40), "c_function");
-    assert_string_equal(name_at(&table, text + END + 0x60), "");
+    expect_names(program, expected, COUNT_OF(expected));
 }
 
 TEST(ends_a_function_before_the_padding)
 {
+    static const struct expected_name expected[] = {
+        {0x2f, "main.work"},      {0x30, ""},           {0x40, "runtime.goexit"},
+        {0x7f, "runtime.goexit"}, {0x1df, "main.main"}, {0x1e0, ""}};
     uint8_t code[CODE_BYTES] = {0};
-    struct symbol_table table;
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     uint64_t text = text_of(program);
     program->image.sections[0].bytes = code;
@@ -287,13 +286,7 @@ TEST(ends_a_function_before_the_padding)
     memset(code + 0x40, 0xcc, 0x40);  /* nothing but padding: that is no way to know */
     memset(code + 0x1e0, 0xcc, 0x40); /* the last one's, and what is behind it */
     put_table(program, GO_1_20, text, 0);
-    cleanup_(freep) void *bytes = read_symbols(program, &table);
-    assert_string_equal(name_at(&table, text + 0x2f), "main.work");
-    assert_string_equal(name_at(&table, text + 0x30), "");
-    assert_string_equal(name_at(&table, text + 0x40), "runtime.goexit");
-    assert_string_equal(name_at(&table, text + 0x7f), "runtime.goexit");
-    assert_string_equal(name_at(&table, text + 0x1df), "main.main");
-    assert_string_equal(name_at(&table, text + 0x1e0), "");
+    expect_names(program, expected, COUNT_OF(expected));
 }
 
 TEST(leaves_out_what_is_in_no_code)
@@ -313,7 +306,6 @@ TEST(knows_roots_and_changes_of_stack_by_their_names)
     static const enum cfi_kind kinds[COUNT] = {
         CFI_NONE, CFI_ROOT, CFI_SWITCH, CFI_SWITCH, CFI_NONE, CFI_ROOT, CFI_NONE,
     };
-    cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
     struct cfi_table table;
     struct cfi_builder *builder = cfi_builder_new();
@@ -321,12 +313,10 @@ TEST(knows_roots_and_changes_of_stack_by_their_names)
     put_table(program, GO_1_20, text_of(program), 0);
     cleanup_(closep) int fd = elf_image_make(&program->image);
     assert_int_equal(eh_frame_read(fd, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
     for (size_t i = 0; i < COUNT; i++) {
         uint64_t start = text_of(program) + functions[i].start;
         assert_int_equal(cfi_table_find(&table, start)->kind, kinds[i]);
         assert_int_equal(cfi_table_find(&table, start + 0x3f)->kind, kinds[i]);
     }
-    cfi_builder_free(builder);
 }

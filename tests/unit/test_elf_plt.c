@@ -6,15 +6,11 @@
  */
 #include "elf_plt.h"
 
-#include "cleanup.h"
+#include "built_tables.h"
 #include "elf_image.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdio.h>
-
-#include "unit_test.h"
 
 /* The sections of the image, by number. */
 enum section {
@@ -29,12 +25,6 @@ enum section {
 
 #define SLOT(n)      (UINT64_C(0x100000) + 8 * (n))
 #define SLOT_NO_NAME SLOT(90)
-#define CODE(...)                                                                                  \
-    (const uint8_t[])                                                                              \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-
 struct tables {
     uint8_t plt[48];
     uint8_t plt_sec[32];
@@ -45,17 +35,6 @@ struct tables {
     struct elf_image image;
 };
 
-struct named {
-    struct symbol_table table;
-    void *bytes; /* owned */
-    int result;
-};
-
-static void free_named(struct named *named)
-{
-    free(named->bytes);
-}
-
 /* Writes an entry whose jump begins `at` bytes into it. */
 static void put_entry(const struct tables *tables, uint8_t *code, enum section section,
                       size_t entry, size_t at, uint64_t slot)
@@ -63,26 +42,25 @@ static void put_entry(const struct tables *tables, uint8_t *code, enum section s
     uint64_t next = elf_image_offset(&tables->image, section) + entry + at + 6;
     int32_t distance = (int32_t)(slot - next);
     memset(code + entry, 0x90, section == SECTION_PLT_GOT ? 8 : 16);
-    memcpy(code + entry + at, CODE(0xff, 0x25), 2);
+    memcpy(code + entry + at, "\xff\x25", 2);
     memcpy(code + entry + at + 2, &distance, sizeof distance);
 }
 
-static struct named read_plt(const struct elf_image *image)
+/* free() the returned bytes. */
+static void *read_plt(int fd, struct symbol_table *ret)
 {
-    struct named named = {0};
     struct elf_file file;
-    size_t size_bytes = 0;
     struct symbol_builder *builder = symbol_builder_new();
-    cleanup_(closep) int fd = elf_image_make(image);
     assert_int_equal(elf_file_init(&file, fd), 0);
-    named.result = elf_plt_add(&file, builder);
+    assert_int_equal(elf_plt_add(&file, builder), 0);
     elf_file_done(&file);
-    if (named.result == 0) {
-        assert_int_equal(symbol_builder_finish(builder, &named.bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(named.bytes, size_bytes, &named.table), 0);
-    }
-    symbol_builder_free(builder);
-    return named;
+    return finish_symbols(builder, ret);
+}
+
+static void *read_image(const struct elf_image *image, struct symbol_table *ret)
+{
+    cleanup_(closep) int fd = elf_image_make(image);
+    return read_plt(fd, ret);
 }
 
 static Elf64_Rela relocation(uint64_t slot, uint32_t symbol, uint32_t type)
@@ -137,12 +115,13 @@ TEST(names_the_entries_of_every_layout)
         {elf_image_offset(&tables.image, SECTION_PLT_SEC), 16, "two@plt"},
         {elf_image_offset(&tables.image, SECTION_PLT_GOT), 8, "three@plt"},
     };
-    cleanup_(free_named) struct named named = read_plt(&tables.image);
-    assert_int_equal(named.table.symbol_count, 3);
+    struct symbol_table table;
+    cleanup_(freep) void *bytes = read_image(&tables.image, &table);
+    assert_int_equal(table.symbol_count, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(named.table.symbols[i].start, expected[i].start);
-        assert_int_equal(named.table.symbols[i].size_bytes, expected[i].size_bytes);
-        assert_string_equal(symbol_table_name(&named.table, i), expected[i].name);
+        assert_int_equal(table.symbols[i].start, expected[i].start);
+        assert_int_equal(table.symbols[i].size_bytes, expected[i].size_bytes);
+        assert_string_equal(symbol_table_name(&table, i), expected[i].name);
     }
 }
 
@@ -169,9 +148,9 @@ TEST(names_nothing_by_relocations_that_are_broken)
         section->type = cases[i].type;
         section->link = cases[i].link;
         section->size_bytes = cases[i].size_bytes;
-        cleanup_(free_named) struct named named = read_plt(&tables.image);
-        assert_int_equal(named.result, 0);
-        assert_int_equal(named.table.symbol_count, 0);
+        struct symbol_table table;
+        cleanup_(freep) void *bytes = read_image(&tables.image, &table);
+        assert_int_equal(table.symbol_count, 0);
     }
 }
 
@@ -183,42 +162,21 @@ TEST(survives_bits_that_are_flipped)
     uint8_t *bytes = (uint8_t *)tables.relocations;
     for (size_t bit = 0; bit < 8 * (sizeof tables.relocations + sizeof tables.symbols); bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        cleanup_(free_named) struct named named = read_plt(&tables.image);
-        assert_int_equal(named.result, 0);
-        assert_in_range(named.table.symbol_count, 0, 5);
+        struct symbol_table table;
+        cleanup_(freep) void *table_bytes = read_image(&tables.image, &table);
+        assert_in_range(table.symbol_count, 0, 5);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-}
-
-static int find_libc(struct dl_phdr_info *info, size_t size, void *userdata)
-{
-    (void)size;
-    const char **path = userdata;
-    if (strstr(info->dlpi_name, "/libc.so") == NULL) {
-        return 0;
-    }
-    *path = info->dlpi_name;
-    return 1;
 }
 
 /* Every "name@plt" that objdump shows in a file is what the table says of that address. */
 static size_t compare_with_objdump(const char *path)
 {
     char line[8192];
-    struct elf_file file;
     struct symbol_table table;
-    cleanup_(freep) void *bytes = NULL;
-    size_t size_bytes = 0;
     size_t count = 0;
-    struct symbol_builder *builder = symbol_builder_new();
     cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(elf_file_init(&file, fd), 0);
-    assert_int_equal(elf_plt_add(&file, builder), 0);
-    elf_file_done(&file);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-    symbol_builder_free(builder);
-
+    cleanup_(freep) void *bytes = read_plt(fd, &table);
     (void)snprintf(line, sizeof line,
                    "LC_ALL=C objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null", path);
     FILE *objdump = popen(line, "r");
@@ -230,11 +188,9 @@ static size_t compare_with_objdump(const char *path)
             strlen(name) < 4 || strcmp(name + strlen(name) - 4, "@plt") != 0) {
             continue;
         }
-        ptrdiff_t found = symbol_table_find(&table, address);
-        if (found < 0) {
-            fail_msg("%s: nothing at %" PRIx64 ", which is %s", path, address, name);
+        if (strcmp(symbol_at(&table, address), name) != 0) {
+            fail_msg("%s: %" PRIx64 " is %s", path, address, name);
         }
-        assert_string_equal(symbol_table_name(&table, (size_t)found), name);
         count++;
     }
     (void)pclose(objdump);
@@ -243,11 +199,8 @@ static size_t compare_with_objdump(const char *path)
 
 TEST(agrees_with_objdump)
 {
-    const char *libc = NULL;
     char self[4096] = "";
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    (void)dl_iterate_phdr(find_libc, &libc);
-    assert_non_null(libc);
-    (void)compare_with_objdump(libc);
+    (void)compare_with_objdump(libc_path());
     assert_true(compare_with_objdump(self) > 10);
 }

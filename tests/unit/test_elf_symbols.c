@@ -7,19 +7,12 @@
  */
 #include "elf_symbols.h"
 
+#include "built_tables.h"
+
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "unit_test.h"
 
 #define LINE_BYTES 16384
 
@@ -41,36 +34,14 @@ __asm__(".pushsection .text.test_labels, \"ax\"\n"
 static int read_table(int fd, void **ret_bytes, struct symbol_table *ret)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    size_t size_bytes = 0;
     assert_non_null(builder);
     int r = elf_symbols_read(fd, -1, builder);
     if (r == 0) {
-        r = symbol_builder_finish(builder, ret_bytes, &size_bytes);
+        *ret_bytes = finish_symbols(builder, ret);
+    } else {
+        symbol_builder_free(builder);
     }
-    if (r == 0) {
-        assert_int_equal(symbol_table_open(*ret_bytes, size_bytes, ret), 0);
-    }
-    symbol_builder_free(builder);
     return r;
-}
-
-static int find_libc(struct dl_phdr_info *info, size_t size, void *userdata)
-{
-    (void)size;
-    const char **path = userdata;
-    if (strstr(info->dlpi_name, "/libc.so") != NULL) {
-        *path = info->dlpi_name;
-        return 1;
-    }
-    return 0;
-}
-
-static const char *libc_path(void)
-{
-    const char *path = NULL;
-    (void)dl_iterate_phdr(find_libc, &path);
-    assert_non_null(path);
-    return path;
 }
 
 /* One line "ADDRESS [SIZE] TYPE NAME" of nm: whether it is a function. */
@@ -129,14 +100,6 @@ static struct knowledge ask_nm(const char *options, const char *path)
     return knowledge;
 }
 
-static void forget(struct knowledge *knowledge)
-{
-    for (size_t i = 0; i < knowledge->count; i++) {
-        free(knowledge->all[i].name);
-    }
-    free(knowledge->all);
-}
-
 static bool is_known(const struct knowledge *knowledge, uint64_t address, const char *name)
 {
     for (size_t i = 0; i < knowledge->count; i++) {
@@ -151,22 +114,12 @@ static bool is_known(const struct knowledge *knowledge, uint64_t address, const 
 static void compare_with_nm(const char *path, const char *options)
 {
     struct symbol_table table = {0};
-    void *bytes = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int r = read_table(fd, &bytes, &table);
-    (void)close(fd);
-    if (r < 0) {
-        fail_msg("%s: %d", path, r);
-        return;
-    }
-
+    cleanup_(freep) void *bytes = NULL;
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read_table(fd, &bytes, &table), 0);
     struct knowledge knowledge = ask_nm(options, path);
     size_t covered = 0;
     assert_true(table.symbol_count > 10);
-    if (knowledge.all == NULL || table.symbols == NULL) {
-        fail_msg("nm tells nothing about %s", path);
-        return;
-    }
     for (size_t i = 0; i < table.symbol_count; i++) {
         const char *name = symbol_table_name(&table, i);
         char plain[SYMBOL_NAME_BYTES_MAX + 1];
@@ -183,8 +136,10 @@ static void compare_with_nm(const char *path, const char *options)
         covered += index >= 0 && table.symbols[index].start == knowledge.all[i].address;
     }
     assert_true(covered >= knowledge.sized_count);
-    forget(&knowledge);
-    free(bytes);
+    for (size_t i = 0; i < knowledge.count; i++) {
+        free(knowledge.all[i].name);
+    }
+    free(knowledge.all);
 }
 
 TEST(agrees_with_nm_on_the_c_library)
@@ -214,26 +169,23 @@ static ptrdiff_t find_symbol(const struct symbol_table *table, const char *name)
 TEST(takes_labels_of_code_only_and_functions_before_them)
 {
     struct symbol_table table = {0};
-    void *bytes = NULL;
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    cleanup_(freep) void *bytes = NULL;
+    cleanup_(closep) int fd = open_self();
     assert_int_equal(read_table(fd, &bytes, &table), 0);
-    (void)close(fd);
     assert_true(find_symbol(&table, "test_code_label") >= 0);
     assert_int_equal(find_symbol(&table, "$test_mark"), -1);
     assert_int_equal(find_symbol(&table, "test_data_label"), -1);
     assert_true(find_symbol(&table, "test_marked_function") >= 0);
     assert_int_equal(find_symbol(&table, "test_section_mark"), -1);
-    free(bytes);
 }
 
 TEST(names_a_function_of_this_program_by_its_file_offset)
 {
     struct symbol_table table = {0};
-    void *bytes = NULL;
+    cleanup_(freep) void *bytes = NULL;
     uint64_t vaddr = 0;
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    cleanup_(closep) int fd = open_self();
     assert_int_equal(read_table(fd, &bytes, &table), 0);
-    (void)close(fd);
     assert_true(table.segment_count >= 1);
     assert_true(table.build_id_bytes == 0 || table.build_id_bytes == 20);
 
@@ -241,33 +193,11 @@ TEST(names_a_function_of_this_program_by_its_file_offset)
         assert_true(symbol_table_vaddr(&table, table.segments[i].offset, &vaddr));
         assert_int_equal(vaddr, table.segments[i].vaddr);
     }
-    assert_true(find_symbol(&table, "find_libc") >= 0);
+    assert_true(find_symbol(&table, "find_symbol") >= 0);
     assert_true(find_symbol(&table, "_start") >= 0);
     /* It has no size, and what follows it in memory is the PLT. */
     ptrdiff_t init = find_symbol(&table, "_init");
     assert_true(init < 0 || table.symbols[init].size_bytes < 64);
-    free(bytes);
-}
-
-/* A file in memory, as long as its descriptor is. */
-static int memory_file(const void *bytes, size_t size)
-{
-    int fd = memfd_create("test", MFD_CLOEXEC);
-    assert_int_equal(write(fd, bytes, size), size);
-    return fd;
-}
-
-/* The beginning of the smallest of our programs: this one. */
-static uint8_t *read_self(size_t *ret_size)
-{
-    struct stat status;
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fstat(fd, &status), 0);
-    uint8_t *bytes = malloc((size_t)status.st_size);
-    assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
-    (void)close(fd);
-    *ret_size = (size_t)status.st_size;
-    return bytes;
 }
 
 TEST(refuses_what_is_no_program)
@@ -276,56 +206,43 @@ TEST(refuses_what_is_no_program)
         const char *bytes;
         size_t size;
     } cases[] = {
-        {"", 0},
-        {"x", 1},
-        {"\x7f"
-         "ELF",
-         4},
-        {"!<arch>\n", 8},
-        {"#!/bin/sh\nexit 0\n", 17},
+        {"", 0}, {"x", 1}, {ELFMAG, SELFMAG}, {"!<arch>\n", 8}, {"#!/bin/sh\nexit 0\n", 17},
     };
     struct symbol_table table = {0};
     void *bytes = NULL;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        int fd = memory_file(cases[i].bytes, cases[i].size);
+        cleanup_(closep) int fd = memory_file(cases[i].bytes, cases[i].size);
         assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
-        (void)close(fd);
     }
 
     size_t size = 0;
-    uint8_t *self = read_self(&size);
+    cleanup_(freep) uint8_t *self = read_self(&size);
     ((Elf64_Ehdr *)(void *)self)->e_type = ET_REL;
-    int fd = memory_file(self, size);
+    cleanup_(closep) int fd = memory_file(self, size);
     assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
-    (void)close(fd);
-    free(self);
 }
 
 TEST(survives_files_cut_anywhere)
 {
     size_t size = 0;
-    uint8_t *self = read_self(&size);
-    int fd = memory_file(self, size);
+    cleanup_(freep) uint8_t *self = read_self(&size);
+    cleanup_(closep) int fd = memory_file(self, size);
     for (size_t step = 0; step < 400; step++) {
         struct symbol_table table = {0};
-        void *bytes = NULL;
+        cleanup_(freep) void *bytes = NULL;
         size_t length = size - size * step / 400;
         assert_int_equal(ftruncate(fd, (off_t)length), 0);
-        if (read_table(fd, &bytes, &table) == 0) {
-            free(bytes);
-        }
+        (void)read_table(fd, &bytes, &table);
     }
-    (void)close(fd);
-    free(self);
 }
 
 /* Where libelf and we take numbers from: the headers, and the symbols. */
 TEST(survives_corrupted_headers_and_symbols)
 {
     size_t size = 0;
-    uint8_t *self = read_self(&size);
+    cleanup_(freep) uint8_t *self = read_self(&size);
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)self;
-    int fd = memory_file(self, size);
+    cleanup_(closep) int fd = memory_file(self, size);
     srand(1);
     for (int run = 0; run < 3000; run++) {
         size_t at = (size_t)rand() % sizeof *header;
@@ -336,17 +253,13 @@ TEST(survives_corrupted_headers_and_symbols)
         }
         uint8_t value = rand() % 2 == 0 ? (uint8_t)rand() : 0xff;
         struct symbol_table table = {0};
-        void *bytes = NULL;
+        cleanup_(freep) void *bytes = NULL;
         assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
-        if (read_table(fd, &bytes, &table) == 0) {
-            free(bytes);
-        }
+        (void)read_table(fd, &bytes, &table);
         if (run % 4 == 3) {
             assert_int_equal(pwrite(fd, self, size, 0), size);
         }
     }
-    (void)close(fd);
-    free(self);
 }
 
 #define HOSTILE_SYMBOLS ((size_t)100000)
@@ -363,20 +276,18 @@ static int hostile_file(size_t step)
         char names[HOSTILE_STRING];
     } *file = calloc(1, sizeof *file);
     assert_non_null(file);
-    memcpy(file->header.e_ident,
-           "\x7f"
-           "ELF\2\1\1",
-           7);
-    file->header.e_type = ET_DYN;
-    file->header.e_machine = EM_X86_64;
-    file->header.e_version = EV_CURRENT;
-    file->header.e_ehsize = sizeof file->header;
-    file->header.e_phoff = offsetof(struct hostile, segment);
-    file->header.e_phentsize = sizeof file->segment;
-    file->header.e_phnum = 1;
-    file->header.e_shoff = offsetof(struct hostile, sections);
-    file->header.e_shentsize = sizeof file->sections[0];
-    file->header.e_shnum = 3;
+    file->header = (Elf64_Ehdr){
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_type = ET_DYN,
+        .e_machine = EM_X86_64,
+        .e_version = EV_CURRENT,
+        .e_ehsize = sizeof file->header,
+        .e_phoff = offsetof(struct hostile, segment),
+        .e_phentsize = sizeof file->segment,
+        .e_phnum = 1,
+        .e_shoff = offsetof(struct hostile, sections),
+        .e_shentsize = sizeof file->sections[0],
+        .e_shnum = 3};
     file->segment =
         (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = UINT64_C(1) << 30};
     file->sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
@@ -407,23 +318,19 @@ static int hostile_file(size_t step)
 TEST(makes_no_large_table_of_a_small_file)
 {
     size_t size_bytes = 0;
-    void *bytes = NULL;
-    int fd = hostile_file(0);
+    cleanup_(freep) void *bytes = NULL;
+    cleanup_(closep) int fd = hostile_file(0);
     struct symbol_builder *builder = symbol_builder_new();
     assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
     assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
     assert_in_range(size_bytes, HOSTILE_SYMBOLS * sizeof(struct symbol),
                     HOSTILE_SYMBOLS * sizeof(struct symbol) + (size_t)2 * SYMBOL_NAME_BYTES_MAX);
-    free(bytes);
     symbol_builder_free(builder);
-    (void)close(fd);
 
     /* Names that lie inside each other are none that can be kept once. */
-    fd = hostile_file(5);
-    builder = symbol_builder_new();
-    assert_int_equal(elf_symbols_read(fd, -1, builder), -E2BIG);
-    symbol_builder_free(builder);
-    (void)close(fd);
+    struct symbol_table table;
+    cleanup_(closep) int other_fd = hostile_file(5);
+    assert_int_equal(read_table(other_fd, &bytes, &table), -E2BIG);
 }
 
 /* How many symbols are read of hostile_file(0) when its table claims to have so many bytes, all but
@@ -431,23 +338,15 @@ TEST(makes_no_large_table_of_a_small_file)
 static size_t count_in_hole(uint64_t table_bytes)
 {
     const size_t section = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
-    size_t size_bytes = 0;
-    void *bytes = NULL;
+    cleanup_(freep) void *bytes = NULL;
     struct symbol_table table;
-    int fd = hostile_file(0);
+    cleanup_(closep) int fd = hostile_file(0);
     assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
     assert_int_equal(pwrite(fd, &table_bytes, sizeof table_bytes,
                             (off_t)(section + offsetof(Elf64_Shdr, sh_size))),
                      sizeof table_bytes);
-    struct symbol_builder *builder = symbol_builder_new();
-    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-    size_t count = table.symbol_count;
-    free(bytes);
-    symbol_builder_free(builder);
-    (void)close(fd);
-    return count;
+    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    return table.symbol_count;
 }
 
 TEST(leaves_a_table_alone_that_would_keep_others_waiting)

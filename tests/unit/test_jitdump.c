@@ -6,17 +6,12 @@
  */
 #include "jitdump.h"
 
-#include "cleanup.h"
+#include "built_tables.h"
 #include "dump_clock.h"
 #include "perf_map.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#include "unit_test.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -88,21 +83,19 @@ static void free_parsed(struct parsed *parsed)
 static struct parsed parse(const struct text *text, size_t known_bytes)
 {
     struct parsed parsed = {0};
-    size_t symbols_bytes = 0;
     size_t laid_bytes = 0;
     size_t used = 0;
     struct symbol_builder *builder = symbol_builder_new();
-    assert_non_null(builder);
     parsed.result =
         jitdump_parse(text->bytes, text->used, known_bytes, builder, &parsed.laid, &laid_bytes);
-    if (parsed.result == 0) {
-        assert_int_equal(symbol_builder_finish(builder, &parsed.symbols, &symbols_bytes), 0);
-        assert_int_equal(symbol_table_open(parsed.symbols, symbols_bytes, &parsed.table), 0);
-        assert_int_equal(code_spans_open(parsed.laid, laid_bytes, &parsed.spans, &used), 0);
-        assert_int_equal(used, laid_bytes);
-        assert_true(perf_map_state(&parsed.table, &parsed.state));
+    if (parsed.result < 0) {
+        symbol_builder_free(builder);
+        return parsed;
     }
-    symbol_builder_free(builder);
+    parsed.symbols = finish_symbols(builder, &parsed.table);
+    assert_int_equal(code_spans_open(parsed.laid, laid_bytes, &parsed.spans, &used), 0);
+    assert_int_equal(used, laid_bytes);
+    assert_true(perf_map_state(&parsed.table, &parsed.state));
     return parsed;
 }
 
@@ -118,66 +111,76 @@ static const char *name_at(const struct parsed *parsed, uint64_t address, uint64
     return symbol_table_name(&parsed->table, (size_t)found);
 }
 
-TEST(names_hold_from_their_time_on)
+struct expected_name {
+    uint64_t address;
+    uint64_t time_ns;
+    const char *name;
+};
+
+static void expect_names(const struct parsed *parsed, const struct expected_name *expected,
+                         size_t count)
+{
+    assert_int_equal(parsed->result, 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(name_at(parsed, expected[i].address, expected[i].time_ns),
+                            expected[i].name);
+    }
+}
+
+#define EXPECT_NAMES(parsed, ...)                                                                  \
+    expect_names(parsed, (const struct expected_name[]){__VA_ARGS__},                              \
+                 COUNT_OF(((const struct expected_name[]){__VA_ARGS__})))
+
+/* A text with its header, which a test goes on with. */
+static struct text *begin_text(void)
 {
     static struct text text;
     text.used = 0;
     put_header(&text, 0x4a695444, 62, 0);
-    put_load(&text, 10, 0x1000, 32, 1, "f");
-    put_words(&text, (uint32_t[]){2, 24, 0, 0, 0, 0}, 6); /* lines, which are passed over */
-    put_load(&text, 20, 0x1010, 32, 2, "g");
-    put_words(&text, (uint32_t[]){3, 16, 0, 0}, 4); /* the end, behind which more may come */
-    put_load(&text, 30, 0x0ff0, 128, 3, "h");
-    cleanup_(free_parsed) struct parsed parsed = parse(&text, 0);
-    assert_int_equal(parsed.result, 0);
-    assert_int_equal(parsed.state.text_bytes, text.used);
+    return &text;
+}
+
+TEST(names_hold_from_their_time_on)
+{
+    struct text *text = begin_text();
+    put_load(text, 10, 0x1000, 32, 1, "f");
+    put_words(text, (uint32_t[]){2, 24, 0, 0, 0, 0}, 6); /* lines, which are passed over */
+    put_load(text, 20, 0x1010, 32, 2, "g");
+    put_words(text, (uint32_t[]){3, 16, 0, 0}, 4); /* the end, behind which more may come */
+    put_load(text, 30, 0x0ff0, 128, 3, "h");
+    cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
+    EXPECT_NAMES(&parsed, {0x1000, 9, ""}, {0x1000, 10, "f"}, {0x101f, 19, "f"}, {0x1020, 19, ""},
+                 {0x100f, 29, "f"}, {0x1010, 20, "g"}, {0x102f, 29, "g"}, {0x1030, 29, ""},
+                 {0x0ff0, 30, "h"}, {0x1010, UINT64_MAX - 1, "h"});
+    assert_int_equal(parsed.state.text_bytes, text->used);
     assert_int_equal(parsed.spans.last_ns, 30);
-    assert_string_equal(name_at(&parsed, 0x1000, 9), "");
-    assert_string_equal(name_at(&parsed, 0x1000, 10), "f");
-    assert_string_equal(name_at(&parsed, 0x101f, 19), "f");
-    assert_string_equal(name_at(&parsed, 0x1020, 19), "");
-    assert_string_equal(name_at(&parsed, 0x100f, 29), "f");
-    assert_string_equal(name_at(&parsed, 0x1010, 20), "g");
-    assert_string_equal(name_at(&parsed, 0x102f, 29), "g");
-    assert_string_equal(name_at(&parsed, 0x1030, 29), "");
-    assert_string_equal(name_at(&parsed, 0x0ff0, 30), "h");
-    assert_string_equal(name_at(&parsed, 0x1010, UINT64_MAX - 1), "h");
 }
 
 TEST(moved_code_keeps_its_name)
 {
-    static struct text text;
-    text.used = 0;
-    put_header(&text, 0x4a695444, 62, 0);
-    put_load(&text, 10, 0x1000, 32, 1, "f");
-    put_move(&text, 20, 0x1000, 0x2000, 32, 1);
-    put_load(&text, 30, 0x3000, 32, 2, "g");
-    put_move(&text, 40, 0x1000, 0x3000, 32, 1); /* it is not there */
-    cleanup_(free_parsed) struct parsed parsed = parse(&text, 0);
-    assert_int_equal(parsed.result, 0);
-    assert_string_equal(name_at(&parsed, 0x1004, 19), "f");
-    assert_string_equal(name_at(&parsed, 0x1004, 20), "");
-    assert_string_equal(name_at(&parsed, 0x2004, 19), "");
-    assert_string_equal(name_at(&parsed, 0x2004, 20), "f");
-    assert_string_equal(name_at(&parsed, 0x3004, 39), "g");
-    assert_string_equal(name_at(&parsed, 0x3004, 40), "");
+    struct text *text = begin_text();
+    put_load(text, 10, 0x1000, 32, 1, "f");
+    put_move(text, 20, 0x1000, 0x2000, 32, 1);
+    put_load(text, 30, 0x3000, 32, 2, "g");
+    put_move(text, 40, 0x1000, 0x3000, 32, 1); /* it is not there */
+    cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
+    EXPECT_NAMES(&parsed, {0x1004, 19, "f"}, {0x1004, 20, ""}, {0x2004, 19, ""}, {0x2004, 20, "f"},
+                 {0x3004, 39, "g"}, {0x3004, 40, ""});
 }
 
 /* Every beginning of a file is read up to the last whole record, and knows what it has had. */
 TEST(half_records_wait)
 {
-    static struct text text;
-    text.used = 0;
-    put_header(&text, 0x4a695444, 62, 0);
-    put_load(&text, 10, 0x1000, 32, 1, "f");
-    size_t first_bytes = text.used;
-    put_load(&text, 20, 0x1000, 32, 2, "g");
-    size_t all_bytes = text.used;
-    cleanup_(free_parsed) struct parsed all = parse(&text, first_bytes);
-    for (text.used = 0; text.used < all_bytes; text.used++) {
-        cleanup_(free_parsed) struct parsed parsed = parse(&text, 0);
+    struct text *text = begin_text();
+    put_load(text, 10, 0x1000, 32, 1, "f");
+    size_t first_bytes = text->used;
+    put_load(text, 20, 0x1000, 32, 2, "g");
+    size_t all_bytes = text->used;
+    cleanup_(free_parsed) struct parsed all = parse(text, first_bytes);
+    for (text->used = 0; text->used < all_bytes; text->used++) {
+        cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
         assert_int_equal(parsed.result, 0);
-        size_t whole = text.used < 40 ? 0 : text.used < first_bytes ? 40 : first_bytes;
+        size_t whole = text->used < 40 ? 0 : text->used < first_bytes ? 40 : first_bytes;
         assert_int_equal(parsed.state.text_bytes, whole);
         assert_string_equal(name_at(&parsed, 0x1000, 20), whole == first_bytes ? "f" : "");
         if (whole == first_bytes) {
@@ -211,18 +214,16 @@ TEST(what_is_no_jitdump_is_refused)
 
 TEST(hostile_records_claim_nothing)
 {
-    static struct text text;
-    text.used = 0;
-    put_header(&text, 0x4a695444, 62, 0);
-    put_load(&text, 1, 0x1000, 32, 1, "f");
-    put_load(&text, 2, UINT64_MAX - 8, 64, 2, "wraps");
-    put_load(&text, 2, 0x1000, 0, 3, "empty");
-    put_load(&text, 2, 0x1000, UINT64_C(1) << 40, 4, "huge");
-    put_load(&text, 2, 0x1000, 32, 5, "");
-    put_move(&text, 2, UINT64_MAX - 8, 0x1000, 64, 1);
-    put_words(&text, (uint32_t[]){0, 15, 0, 0}, 4); /* shorter than it can be: the end */
-    put_load(&text, 3, 0x1000, 32, 6, "g");
-    cleanup_(free_parsed) struct parsed parsed = parse(&text, 0);
+    struct text *text = begin_text();
+    put_load(text, 1, 0x1000, 32, 1, "f");
+    put_load(text, 2, UINT64_MAX - 8, 64, 2, "wraps");
+    put_load(text, 2, 0x1000, 0, 3, "empty");
+    put_load(text, 2, 0x1000, UINT64_C(1) << 40, 4, "huge");
+    put_load(text, 2, 0x1000, 32, 5, "");
+    put_move(text, 2, UINT64_MAX - 8, 0x1000, 64, 1);
+    put_words(text, (uint32_t[]){0, 15, 0, 0}, 4); /* shorter than it can be: the end */
+    put_load(text, 3, 0x1000, 32, 6, "g");
+    cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
     assert_int_equal(parsed.result, 0);
     assert_int_equal(parsed.table.symbol_count, 1);
     assert_string_equal(name_at(&parsed, 0x1000, 3), "f");
@@ -230,21 +231,15 @@ TEST(hostile_records_claim_nothing)
 
 TEST(large_files_and_endless_records_are_refused)
 {
-    static struct text text;
-    text.used = 0;
-    put_header(&text, 0x4a695444, 62, 0);
-    cleanup_(closep) int fd = memfd_create("jitdump", MFD_CLOEXEC);
+    struct text *text = begin_text();
+    cleanup_(closep) int fd = memory_file(text->bytes, text->used);
     struct symbol_builder *builder = symbol_builder_new();
     void *laid = NULL;
     size_t laid_bytes = 0;
-    assert_non_null(builder);
-    assert_int_equal(write(fd, text.bytes, text.used), text.used);
     assert_int_equal(ftruncate(fd, (off_t)JITDUMP_BYTES_MAX + 1), 0);
     assert_int_equal(jitdump_read(fd, 0, builder, &laid, &laid_bytes), -E2BIG);
 
-    static const uint32_t close_record[4096][4];
     static uint32_t records[4096][4];
-    memcpy(records, close_record, sizeof records);
     for (size_t i = 0; i < 4096; i++) {
         records[i][0] = 3;
         records[i][1] = 16;
@@ -279,20 +274,18 @@ TEST(random_claims_agree_with_a_model)
 {
     srand(1);
     for (size_t round = 0; round < 60; round++) {
-        static struct text text;
+        struct text *text = begin_text();
         struct code_claim claims[RANDOM_RECORDS];
-        text.used = 0;
-        put_header(&text, 0x4a695444, 62, 0);
         for (size_t i = 0; i < RANDOM_RECORDS; i++) {
             char name[16];
             (void)snprintf(name, sizeof name, "n%zu", i);
             claims[i].time_ns = (uint64_t)(rand() % 40);
             claims[i].start = (uint64_t)(rand() % (RANDOM_SPACE - 60));
             claims[i].end = claims[i].start + 1 + (uint64_t)(rand() % 60);
-            put_load(&text, claims[i].time_ns, claims[i].start, claims[i].end - claims[i].start, i,
+            put_load(text, claims[i].time_ns, claims[i].start, claims[i].end - claims[i].start, i,
                      name);
         }
-        cleanup_(free_parsed) struct parsed parsed = parse(&text, 0);
+        cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
         assert_int_equal(parsed.result, 0);
         for (uint64_t address = 0; address < RANDOM_SPACE; address++) {
             for (uint64_t time_ns = 0; time_ns < 41; time_ns++) {

@@ -3,13 +3,9 @@
 /* Texts as /proc/kallsyms gives them, and texts that it never gives. */
 #include "kallsyms.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "built_tables.h"
 
-#include "unit_test.h"
+#include <errno.h>
 
 static const char sample[] = "0000000000000000 A fixed_percpu_data\n"
                              "ffffffff81000000 T _stext\n"
@@ -52,18 +48,11 @@ TEST(names_functions_with_their_module)
     };
     struct symbol_builder *builder = symbol_builder_new();
     struct symbol_table table;
-    void *bytes = NULL;
-    size_t size_bytes = 0;
     assert_int_equal(parse_exact(sample, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        ptrdiff_t index = symbol_table_find(&table, cases[i].address);
-        const char *name = index < 0 ? "" : symbol_table_name(&table, (size_t)index);
-        assert_string_equal(name, cases[i].name);
+        assert_string_equal(symbol_at(&table, cases[i].address), cases[i].name);
     }
-    free(bytes);
-    symbol_builder_free(builder);
 }
 
 TEST(refuses_hidden_addresses_and_other_texts)
@@ -110,14 +99,9 @@ TEST(cuts_a_name_that_is_too_long)
     memcpy(text + PREFIX + LENGTH, "\t[m]\n", 6);
     struct symbol_builder *builder = symbol_builder_new();
     struct symbol_table table;
-    void *bytes = NULL;
-    size_t size_bytes = 0;
     assert_int_equal(parse_exact(text, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
     assert_int_equal(strlen(symbol_table_name(&table, 0)), SYMBOL_NAME_BYTES_MAX);
-    free(bytes);
-    symbol_builder_free(builder);
 }
 
 TEST(reads_this_kernels_own)
@@ -132,16 +116,12 @@ TEST(reads_this_kernels_own)
     struct symbol_builder *builder = symbol_builder_new();
     int r = kallsyms_read(fd, builder);
     (void)close(fd);
-    struct symbol_table table;
-    void *bytes = NULL;
-    size_t size_bytes = 0;
     if (r == 0) {
-        assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+        struct symbol_table table;
+        cleanup_(freep) void *bytes = finish_symbols(builder, &table);
         assert_true(table.symbol_count > 1000);
-        free(bytes);
     } else {
         assert_int_equal(r, -EACCES);
+        symbol_builder_free(builder);
     }
-    symbol_builder_free(builder);
 }

@@ -6,16 +6,12 @@
  */
 #include "mini_debug.h"
 
-#include "cleanup.h"
+#include "built_tables.h"
 #include "elf_image.h"
 #include "elf_symbols.h"
 
-#include <fcntl.h>
 #include <lzma.h>
 #include <stdio.h>
-#include <sys/stat.h>
-
-#include "unit_test.h"
 
 #define BLOCK_HEADER_OFFSET     12                        /* behind the stream's header */
 #define BLOCK_DICTIONARY_OFFSET (BLOCK_HEADER_OFFSET + 6) /* sizes below 128 stand before it */
@@ -34,25 +30,14 @@ static uint8_t *pack(const void *bytes, size_t size_bytes, size_t *ret_size_byte
     return packed;
 }
 
-static int make_file(const void *section, size_t size_bytes)
-{
-    const struct elf_image image = {
-        .sections = {{.name = ".gnu_debugdata",
-                      .type = SHT_PROGBITS,
-                      .bytes = section,
-                      .size_bytes = size_bytes}},
-        .section_count = 1,
-    };
-    int fd = elf_image_make(&image);
-    assert_true(fd >= 0);
-    return fd;
-}
-
-/* Opens what a file with this section has in it. */
+/* Opens what a file with this section has in it; NULL: with none. */
 static int open_packed(const void *section, size_t size_bytes, int *ret_fd)
 {
+    const struct elf_image image = {
+        .sections = {{".gnu_debugdata", SHT_PROGBITS, 0, section, size_bytes, 0, 0}},
+        .section_count = section == NULL ? 0 : 1};
     struct elf_file file;
-    cleanup_(closep) int fd = make_file(section, size_bytes);
+    cleanup_(closep) int fd = elf_image_make(&image);
     assert_int_equal(elf_file_init(&file, fd), 0);
     int r = mini_debug_open(&file, ret_fd);
     elf_file_done(&file);
@@ -107,45 +92,31 @@ TEST(refuses_what_becomes_too_large)
     assert_int_equal(open_packed(packed, packed_bytes, &fd), -EBADMSG);
 }
 
+static void set_dictionary(uint8_t *packed, uint8_t size)
+{
+    size_t header_bytes = ((size_t)packed[BLOCK_HEADER_OFFSET] + 1) * 4;
+    packed[BLOCK_DICTIONARY_OFFSET] = size;
+    uint32_t crc = lzma_crc32(packed + BLOCK_HEADER_OFFSET, header_bytes - sizeof crc, 0);
+    memcpy(packed + BLOCK_HEADER_OFFSET + header_bytes - sizeof crc, &crc, sizeof crc);
+}
+
 TEST(refuses_a_dictionary_that_needs_too_much_memory)
 {
     size_t packed_bytes = 0;
     cleanup_(freep) uint8_t *packed = pack("some words, some words", 23, &packed_bytes);
-    size_t header_bytes = ((size_t)packed[BLOCK_HEADER_OFFSET] + 1) * 4;
-    packed[BLOCK_DICTIONARY_OFFSET] = DICTIONARY_4_GIB;
-    uint32_t crc = lzma_crc32(packed + BLOCK_HEADER_OFFSET, header_bytes - sizeof crc, 0);
-    memcpy(packed + BLOCK_HEADER_OFFSET + header_bytes - sizeof crc, &crc, sizeof crc);
     int fd = -1;
+    set_dictionary(packed, DICTIONARY_4_GIB);
     assert_int_equal(open_packed(packed, packed_bytes, &fd), -EBADMSG);
-
     /* It is the size that is refused: with another one it is unpacked. */
-    packed[BLOCK_DICTIONARY_OFFSET] = 16;
-    crc = lzma_crc32(packed + BLOCK_HEADER_OFFSET, header_bytes - sizeof crc, 0);
-    memcpy(packed + BLOCK_HEADER_OFFSET + header_bytes - sizeof crc, &crc, sizeof crc);
+    set_dictionary(packed, 16);
     assert_int_equal(open_packed(packed, packed_bytes, &fd), 0);
     close_fd(fd);
 }
 
 TEST(finds_nothing_where_nothing_is)
 {
-    const struct elf_image image = {.section_count = 0};
-    struct elf_file file;
-    int debug_fd = -1;
-    cleanup_(closep) int fd = elf_image_make(&image);
-    assert_int_equal(elf_file_init(&file, fd), 0);
-    assert_int_equal(mini_debug_open(&file, &debug_fd), -ENOENT);
-    elf_file_done(&file);
-}
-
-static uint8_t *read_self(size_t *ret_size)
-{
-    struct stat status;
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fstat(fd, &status), 0);
-    uint8_t *bytes = malloc((size_t)status.st_size);
-    assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
-    *ret_size = (size_t)status.st_size;
-    return bytes;
+    int fd = -1;
+    assert_int_equal(open_packed(NULL, 0, &fd), -ENOENT);
 }
 
 /* How many functions of that name the table of a file has. */
@@ -153,16 +124,12 @@ static size_t count_named(int fd, int debug_fd, const char *name)
 {
     struct symbol_builder *builder = symbol_builder_new();
     struct symbol_table table;
-    cleanup_(freep) void *bytes = NULL;
-    size_t size_bytes = 0;
     size_t count = 0;
     assert_int_equal(elf_symbols_read(fd, debug_fd, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
     for (size_t i = 0; i < table.symbol_count; i++) {
         count += strcmp(symbol_table_name(&table, i), name) == 0;
     }
-    symbol_builder_free(builder);
     return count;
 }
 

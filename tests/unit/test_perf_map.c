@@ -5,46 +5,17 @@
  */
 #include "perf_map.h"
 
-#include "cleanup.h"
+#include "built_tables.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "unit_test.h"
-
-struct parsed {
-    struct symbol_table table;
-    void *bytes; /* owned */
-    int result;
-};
-
-static void free_parsed(struct parsed *parsed)
+/* free() the returned bytes. */
+static void *parse(const char *text, size_t bytes, struct symbol_table *ret)
 {
-    free(parsed->bytes);
-}
-
-static struct parsed parse(const char *text, size_t bytes)
-{
-    struct parsed parsed = {0};
-    size_t size_bytes = 0;
     struct symbol_builder *builder = symbol_builder_new();
-    assert_non_null(builder);
-    parsed.result = perf_map_parse(text, bytes, builder);
-    if (parsed.result == 0) {
-        assert_int_equal(symbol_builder_finish(builder, &parsed.bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(parsed.bytes, size_bytes, &parsed.table), 0);
-    }
-    symbol_builder_free(builder);
-    return parsed;
-}
-
-static const char *name_at(const struct parsed *parsed, uint64_t address)
-{
-    ptrdiff_t found = symbol_table_find(&parsed->table, address);
-    return found < 0 ? "" : symbol_table_name(&parsed->table, (size_t)found);
+    assert_int_equal(perf_map_parse(text, bytes, builder), 0);
+    return finish_symbols(builder, ret);
 }
 
 TEST(names_what_lines_claim)
@@ -71,42 +42,40 @@ TEST(names_what_lines_claim)
         {"1000 20 \xff\n", 0x1000, "\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        cleanup_(free_parsed) struct parsed parsed = parse(cases[i].text, strlen(cases[i].text));
-        assert_int_equal(parsed.result, 0);
-        assert_string_equal(name_at(&parsed, cases[i].address), cases[i].name);
+        struct symbol_table table;
+        cleanup_(freep) void *bytes = parse(cases[i].text, strlen(cases[i].text), &table);
+        assert_string_equal(symbol_at(&table, cases[i].address), cases[i].name);
     }
 }
 
 TEST(leaves_out_lines_of_another_form)
 {
-    static const char *const texts[] = {
-        "",
-        "\n",
-        "1000 20 half",
-        "1000 20 \n",
-        "1000 20\n",
-        "1000 0 empty\n",
-        "1000 fffffffff huge\n",
-        "ffffffffffffffff 10 wraps\n",
-        "11111111111111111 10 long\n",
-        "1000  20 two spaces\n",
-        " 1000 20 indented\n",
-        "x 20 f\n",
-        "0x 20 f\n",
-        "1000\t20\tf\n",
-        "-1000 20 f\n",
-    };
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "1000 20 half",
+                                        "1000 20 \n",
+                                        "1000 20\n",
+                                        "1000 0 empty\n",
+                                        "1000 fffffffff huge\n",
+                                        "ffffffffffffffff 10 wraps\n",
+                                        "11111111111111111 10 long\n",
+                                        "1000  20 two spaces\n",
+                                        " 1000 20 indented\n",
+                                        "x 20 f\n",
+                                        "0x 20 f\n",
+                                        "1000\t20\tf\n",
+                                        "-1000 20 f\n"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         char text[256];
         int bytes = snprintf(text, sizeof text, "%s", texts[i]);
-        cleanup_(free_parsed) struct parsed alone = parse(text, (size_t)bytes);
-        assert_int_equal(alone.result, 0);
-        assert_int_equal(alone.table.symbol_count, 0);
+        struct symbol_table table;
+        cleanup_(freep) void *alone = parse(text, (size_t)bytes, &table);
+        assert_int_equal(table.symbol_count, 0);
 
         bytes = snprintf(text, sizeof text, "2000 10 before\n%s\n3000 10 after\n",
                          i == 2 ? "" : texts[i]);
-        cleanup_(free_parsed) struct parsed among = parse(text, (size_t)bytes);
-        assert_int_equal(among.table.symbol_count, 2);
+        cleanup_(freep) void *among = parse(text, (size_t)bytes, &table);
+        assert_int_equal(table.symbol_count, 2);
     }
 }
 
@@ -120,11 +89,12 @@ struct model_line {
 };
 
 /* Each piece says which line has it, and whether another one has claimed a part of it. */
-static void expect_claims(const struct parsed *parsed, const struct model_line *lines, int count)
+static void expect_claims(const struct symbol_table *table, const struct model_line *lines,
+                          int count)
 {
-    for (size_t i = 0; i < parsed->table.symbol_count; i++) {
-        const struct symbol *symbol = &parsed->table.symbols[i];
-        int owner = atoi(symbol_table_name(&parsed->table, i) + 1);
+    for (size_t i = 0; i < table->symbol_count; i++) {
+        const struct symbol *symbol = &table->symbols[i];
+        int owner = atoi(symbol_table_name(table, i) + 1);
         bool is_shared = false;
         for (int line = 0; line < count; line++) {
             is_shared =
@@ -133,7 +103,7 @@ static void expect_claims(const struct parsed *parsed, const struct model_line *
                  (int)symbol->start < lines[line].end);
         }
         uint32_t claim = lines[owner].offset | (is_shared ? PERF_MAP_CLAIM_SHARED : 0);
-        assert_int_equal(parsed->table.claims[i], claim);
+        assert_int_equal(table->claims[i], claim);
     }
 }
 
@@ -157,15 +127,16 @@ TEST(gives_each_address_to_the_last_line_that_claims_it)
                 owner[at] = line;
             }
         }
-        cleanup_(free_parsed) struct parsed parsed = parse(text, bytes);
+        struct symbol_table table;
+        cleanup_(freep) void *laid = parse(text, bytes, &table);
         for (int at = 0; at < MODEL_ADDRESSES + 100; at++) {
             char expected[16] = "";
             if (owner[at] >= 0) {
                 (void)snprintf(expected, sizeof expected, "n%d", owner[at]);
             }
-            assert_string_equal(name_at(&parsed, (uint64_t)at + 16), expected);
+            assert_string_equal(symbol_at(&table, (uint64_t)at + 16), expected);
         }
-        expect_claims(&parsed, model, lines);
+        expect_claims(&table, model, lines);
     }
 }
 
@@ -181,25 +152,21 @@ TEST(is_not_slowed_down_by_lines_inside_each_other)
     for (int i = 0; i < LINES; i++) {
         bytes += (size_t)sprintf(text + bytes, "%x %x f\n", 0x100000 + i, 4 * LINES - 2 * i);
     }
-    cleanup_(free_parsed) struct parsed parsed = parse(text, bytes);
-    assert_int_equal(parsed.result, 0);
-    assert_string_equal(name_at(&parsed, 0x100000 + LINES), "f");
+    struct symbol_table table;
+    cleanup_(freep) void *laid = parse(text, bytes, &table);
+    assert_string_equal(symbol_at(&table, 0x100000 + LINES), "f");
 }
 
 /* What reading the file gives, with a state, after its first bytes were read before. */
 static struct perf_map_state read_state(int fd, size_t known_bytes, size_t symbol_count)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    cleanup_(freep) void *bytes = NULL;
     struct symbol_table table;
     struct perf_map_state state;
-    size_t size_bytes = 0;
     assert_int_equal(perf_map_read(fd, known_bytes, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
     assert_int_equal(table.symbol_count, symbol_count);
     assert_true(perf_map_state(&table, &state));
-    symbol_builder_free(builder);
     return state;
 }
 
@@ -207,8 +174,7 @@ TEST(reads_a_file_and_refuses_one_that_is_too_large)
 {
     static const char text[] = "1000 20 f\n2000 20 g\n3000 ";
     struct symbol_builder *builder = symbol_builder_new();
-    cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
-    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    cleanup_(closep) int fd = memory_file(text, sizeof text - 1);
     (void)read_state(fd, 0, 2);
     assert_int_equal(ftruncate(fd, (off_t)PERF_MAP_BYTES_MAX + 1), 0);
     assert_int_equal(perf_map_read(fd, 0, builder), -E2BIG);
@@ -222,8 +188,7 @@ TEST(says_whether_a_text_begins_as_it_did)
     static const char more[] = "10 h\n";
     static const size_t lines_bytes = 20; /* the last line has no end yet */
     struct stat status;
-    cleanup_(closep) int fd = memfd_create("map", MFD_CLOEXEC);
-    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    cleanup_(closep) int fd = memory_file(text, sizeof text - 1);
     struct perf_map_state first = read_state(fd, 0, 2);
     assert_int_equal(fstat(fd, &status), 0);
     assert_int_equal(first.text_bytes, lines_bytes);

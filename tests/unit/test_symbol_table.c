@@ -5,14 +5,12 @@
  * the builder promises, in the slowest way that cannot be wrong.
  */
 #include "symbol_table.h"
+
+#include "built_tables.h"
 #include "utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 #define ADDRESSES     220
 #define INPUTS_MAX    40
@@ -26,11 +24,10 @@ struct input {
     char name[NAME_BYTES];
 };
 
-static void *build(const struct input *inputs, size_t count, size_t *ret_bytes)
+/* free() the returned bytes. */
+static void *build(const struct input *inputs, size_t count, struct symbol_table *ret)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    void *bytes = NULL;
-    assert_non_null(builder);
     for (size_t i = 0; i < count; i++) {
         const struct input *input = &inputs[i];
         int r = input->rank < 0 ? symbol_builder_barrier(builder, input->start)
@@ -38,15 +35,7 @@ static void *build(const struct input *inputs, size_t count, size_t *ret_bytes)
                                                      input->rank, input->name);
         assert_int_equal(r, 0);
     }
-    assert_int_equal(symbol_builder_finish(builder, &bytes, ret_bytes), 0);
-    symbol_builder_free(builder);
-    return bytes;
-}
-
-static const char *find_name(const struct symbol_table *table, uint64_t address)
-{
-    ptrdiff_t index = symbol_table_find(table, address);
-    return index < 0 ? NULL : symbol_table_name(table, (size_t)index);
+    return finish_symbols(builder, ret);
 }
 
 /* The name that one table gives for an address; "" for none. */
@@ -54,12 +43,8 @@ static void expect_name(const struct input *inputs, size_t count, uint64_t addre
                         const char *expected)
 {
     struct symbol_table table;
-    size_t bytes = 0;
-    void *serialised = build(inputs, count, &bytes);
-    assert_int_equal(symbol_table_open(serialised, bytes, &table), 0);
-    const char *name = find_name(&table, address);
-    assert_string_equal(name == NULL ? "" : name, expected);
-    free(serialised);
+    cleanup_(freep) void *bytes = build(inputs, count, &table);
+    assert_string_equal(symbol_at(&table, address), expected);
 }
 
 static bool is_better(const struct input *a, const struct input *b)
@@ -165,15 +150,23 @@ TEST(agrees_with_a_naive_model)
         fill_model(inputs, count, model);
 
         struct symbol_table table;
-        size_t bytes = 0;
-        void *serialised = build(inputs, count, &bytes);
-        assert_int_equal(symbol_table_open(serialised, bytes, &table), 0);
+        cleanup_(freep) void *bytes = build(inputs, count, &table);
         for (uint64_t address = 0; address < ADDRESSES; address++) {
-            const char *name = find_name(&table, address);
-            assert_string_equal(name == NULL ? "" : name, model_name(model, address));
+            assert_string_equal(symbol_at(&table, address), model_name(model, address));
         }
-        free(serialised);
     }
+}
+
+/* What names become. */
+static void expect_cleaned(const char *name, const char *expected)
+{
+    struct symbol_builder *builder = symbol_builder_new();
+    struct symbol_table table;
+    assert_int_equal(symbol_builder_add(builder, 16, 1, 0, name), 0);
+    assert_int_equal(symbol_builder_add(builder, 32, 1, 0, ""), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
+    assert_string_equal(symbol_at(&table, 16), expected);
+    assert_int_equal(symbol_table_find(&table, 32), -1);
 }
 
 TEST(prefers_the_name_people_know)
@@ -216,28 +209,14 @@ TEST(cleans_names)
     } cases[] = {
         {"plain", "plain"},
         {"\xc3\xa9", "\xc3\xa9"},
-        {"a\xff"
-         "b",
-         "a\xef\xbf\xbd"
-         "b"},
+        {"g\xffh", "g\xef\xbf\xbdh"},
         {"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct symbol_builder *builder = symbol_builder_new();
-        struct symbol_table table;
-        void *bytes = NULL;
-        size_t size_bytes = 0;
-        assert_int_equal(symbol_builder_add(builder, 16, 1, 0, cases[i].name), 0);
-        assert_int_equal(symbol_builder_add(builder, 32, 1, 0, ""), 0);
-        assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-        assert_string_equal(find_name(&table, 16), cases[i].expected);
-        assert_null(find_name(&table, 32));
-        free(bytes);
-        symbol_builder_free(builder);
+        expect_cleaned(cases[i].name, cases[i].expected);
     }
 }
 
@@ -245,23 +224,15 @@ TEST(cuts_long_names_between_characters)
 {
     for (size_t ascii = 0; ascii < 3; ascii++) {
         char name[3 * SYMBOL_NAME_BYTES_MAX];
-        size_t used = 0;
+        size_t used = ascii;
         memset(name, 'a', ascii);
-        for (used = ascii; used + 4 < sizeof name; used += 3) {
+        for (; used + 4 < sizeof name; used += 3) {
             memcpy(name + used, "\xe2\x82\xac", 3);
         }
         name[used] = '\0';
-        struct symbol_builder *builder = symbol_builder_new();
-        struct symbol_table table;
-        void *bytes = NULL;
-        size_t size_bytes = 0;
-        assert_int_equal(symbol_builder_add(builder, 16, 1, 0, name), 0);
-        assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-        assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
-        size_t length = strlen(find_name(&table, 16));
-        assert_int_equal(length, ascii + (SYMBOL_NAME_BYTES_MAX - ascii) / 3 * 3);
-        free(bytes);
-        symbol_builder_free(builder);
+        char expected[sizeof name] = "";
+        memcpy(expected, name, ascii + (SYMBOL_NAME_BYTES_MAX - ascii) / 3 * 3);
+        expect_cleaned(name, expected);
     }
 }
 
@@ -278,14 +249,11 @@ TEST(translates_file_offsets)
     };
     struct symbol_builder *builder = symbol_builder_new();
     struct symbol_table table;
-    void *bytes = NULL;
-    size_t size_bytes = 0;
     for (size_t i = 0; i < COUNT_OF(segments); i++) {
         assert_int_equal(symbol_builder_segment(builder, &segments[i]), 0);
     }
     assert_int_equal(symbol_builder_build_id(builder, (const uint8_t *)"\x01\x02", 2), 0);
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, &table), 0);
+    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
     uint64_t vaddr = 77;
     assert_int_equal(table.segment_count, 2);
     assert_memory_equal(table.build_id, "\x01\x02", 2);
@@ -297,8 +265,6 @@ TEST(translates_file_offsets)
     assert_int_equal(vaddr, 0x4010ff);
     assert_true(symbol_table_vaddr(&table, 0x9000, &vaddr));
     assert_int_equal(vaddr, 0);
-    free(bytes);
-    symbol_builder_free(builder);
 }
 
 TEST(refuses_more_than_a_table_holds)
@@ -355,7 +321,7 @@ TEST(holds_after_any_corruption_of_one_byte)
     size_t bytes = 0;
     size_t refused = 0;
     size_t accepted = 0;
-    uint8_t *serialised = small_table(&bytes);
+    cleanup_(freep) uint8_t *serialised = small_table(&bytes);
     for (size_t at = 0; at < bytes; at++) {
         uint8_t original = serialised[at];
         for (int value = 0; value < 256; value++) {
@@ -372,28 +338,25 @@ TEST(holds_after_any_corruption_of_one_byte)
     }
     assert_true(refused > accepted / 4);
     assert_true(accepted > bytes);
-    free(serialised);
 }
 
 TEST(refuses_every_other_length_and_alignment)
 {
     struct symbol_table table;
     size_t bytes = 0;
-    uint8_t *serialised = small_table(&bytes);
+    cleanup_(freep) uint8_t *serialised = small_table(&bytes);
     for (size_t length = 0; length < bytes; length++) {
         uint8_t *exact = malloc(length + 1);
         memcpy(exact, serialised, length);
         assert_int_equal(symbol_table_open(exact, length, &table), -EBADMSG);
         free(exact);
     }
-    uint8_t *longer = calloc(1, bytes + 16);
+    cleanup_(freep) uint8_t *longer = calloc(1, bytes + 16);
     memcpy(longer, serialised, bytes);
     assert_int_equal(symbol_table_open(longer, bytes, &table), 0);
     assert_int_equal(symbol_table_open(longer, bytes + 1, &table), -EBADMSG);
     memcpy(longer + 1, serialised, bytes);
     assert_int_equal(symbol_table_open(longer + 1, bytes, &table), -EBADMSG);
-    free(longer);
-    free(serialised);
 }
 
 TEST(refuses_what_only_a_liar_would_write)
@@ -425,13 +388,12 @@ TEST(refuses_what_only_a_liar_would_write)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct symbol_table table;
         size_t bytes = 0;
-        uint8_t *serialised = small_table(&bytes);
+        cleanup_(freep) uint8_t *serialised = small_table(&bytes);
         serialised[cases[i].at] = cases[i].value;
         if (i == 5) {
             serialised[cases[i].at + 1] = 0;
         }
         int r = symbol_table_open(serialised, bytes, &table);
-        free(serialised);
         if (r != -EBADMSG) {
             fail_msg("accepted: %s", cases[i].what);
         }
