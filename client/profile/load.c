@@ -231,6 +231,24 @@ static int take_completion(struct loader *loader, uint32_t provider_id,
     return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
 }
 
+/* The part of a continuation that a record is, if it is one. */
+static int join_group(struct loader *loader, uint32_t provider_id, const struct fxt_sample *record,
+                      struct profile_sample *sample)
+{
+    if ((record->fields & FXT_SAMPLE_CONTINUATION) == 0) {
+        return 0;
+    }
+    int r = find_group(loader, provider_id, record->continuation, &sample->group);
+    if (r == 0) {
+        loader->profile->groups[sample->group].member_count++;
+    }
+    if ((record->fields & FXT_SAMPLE_CPU) == 0) {
+        sample->cpu = (uint32_t)(record->continuation >> CONTINUATION_CPU_SHIFT);
+    }
+    return r;
+}
+
+/* A profile has the samples of the clock: those of another event are no time. */
 static int take_sample(struct loader *loader, uint32_t provider_id, const struct fxt_sample *record)
 {
     struct profile *profile = loader->profile;
@@ -246,22 +264,16 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
     if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
         return take_completion(loader, provider_id, record);
     }
+    int r = join_group(loader, provider_id, record, &sample);
+    if (r < 0 || record->event != 0) {
+        return r;
+    }
     if (profile->sample_count >= INTERN_NONE ||
         take_stacks(profile, record, &sample.user_stack, &sample.kernel_stack) < 0 ||
         grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
         return -ENOMEM;
     }
     sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
-    if ((record->fields & FXT_SAMPLE_CONTINUATION) != 0) {
-        int r = find_group(loader, provider_id, record->continuation, &sample.group);
-        if (r < 0) {
-            return r;
-        }
-        profile->groups[sample.group].member_count++;
-        if ((record->fields & FXT_SAMPLE_CPU) == 0) {
-            sample.cpu = (uint32_t)(record->continuation >> CONTINUATION_CPU_SHIFT);
-        }
-    }
     bool is_first = profile->sample_count == 0;
     profile->first_ns =
         is_first || sample.time_ns < profile->first_ns ? sample.time_ns : profile->first_ns;

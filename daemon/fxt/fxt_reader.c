@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
 struct fxt_reader {
     struct fxt_cursor cursor;
     bool started; /* the magic number has been read */
@@ -250,9 +252,22 @@ static int read_event(struct fxt_cursor *cursor, struct fxt_record *ret)
     return r;
 }
 
-static int take_field(struct fxt_cursor *cursor, uint64_t fields, uint64_t field, uint64_t *ret)
+/* A field of a sample that is one word. */
+struct word_field {
+    uint64_t bit;
+    uint64_t *value;
+};
+
+static int take_words(struct fxt_cursor *cursor, uint64_t fields, const struct word_field *words,
+                      size_t count)
 {
-    return (fields & field) != 0 ? fxt_cursor_take_word(cursor, ret) : 0;
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        if ((fields & words[i].bit) != 0) {
+            r = fxt_cursor_take_word(cursor, words[i].value);
+        }
+    }
+    return r;
 }
 
 static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
@@ -297,31 +312,32 @@ static int read_sample(struct fxt_cursor *cursor, struct fxt_sample *ret)
         return fxt_cursor_refuse(cursor, "unknown sample fields 0x%" PRIx64,
                                  fields & ~FXT_SAMPLE_FIELDS_KNOWN);
     }
-    const struct {
-        uint64_t field;
-        uint64_t *value;
-    } words[] = {
+    const struct word_field ids[] = {
         {FXT_SAMPLE_CONTINUATION, &ret->continuation},
         {FXT_SAMPLE_CONTINUATION_COMPLETION, &ret->continuation_completion},
         {FXT_SAMPLE_PID, &ret->pid},
         {FXT_SAMPLE_TID, &ret->tid},
         {FXT_SAMPLE_BOOT_TS, &ret->boot_ts_ns},
     };
-    for (size_t i = 0; r == 0 && i < sizeof words / sizeof words[0]; i++) {
-        r = take_field(cursor, fields, words[i].field, words[i].value);
-    }
+    const struct word_field cpu[] = {{FXT_SAMPLE_CPU, &ret->cpu}};
+    const struct word_field rest[] = {
+        {FXT_SAMPLE_QUALITY, &ret->quality},
+        {FXT_SAMPLE_WEIGHT, &ret->weight},
+        {FXT_SAMPLE_EVENT, &ret->event},
+    };
+    r = take_words(cursor, fields, ids, COUNT_OF(ids));
     if (r == 0) {
         r = take_stack(cursor, fields, FXT_SAMPLE_USER_STACK, &ret->user_stack, &ret->user_count);
     }
     if (r == 0) {
-        r = take_field(cursor, fields, FXT_SAMPLE_CPU, &ret->cpu);
+        r = take_words(cursor, fields, cpu, COUNT_OF(cpu));
     }
     if (r == 0) {
         r = take_stack(cursor, fields, FXT_SAMPLE_KERNEL_STACK, &ret->kernel_stack,
                        &ret->kernel_count);
     }
     if (r == 0) {
-        r = take_field(cursor, fields, FXT_SAMPLE_QUALITY, &ret->quality);
+        r = take_words(cursor, fields, rest, COUNT_OF(rest));
     }
     return r == 0 ? fxt_cursor_check_end(cursor) : r;
 }

@@ -275,7 +275,9 @@ void fxt_write_sample(struct fxt_writer *writer, const struct fxt_sample *sample
     at = put_stack(at, fields, FXT_SAMPLE_USER_STACK, sample->user_stack, user_count);
     at = put_field(at, fields, FXT_SAMPLE_CPU, sample->cpu);
     at = put_stack(at, fields, FXT_SAMPLE_KERNEL_STACK, sample->kernel_stack, kernel_count);
-    (void)put_field(at, fields, FXT_SAMPLE_QUALITY, sample->quality);
+    at = put_field(at, fields, FXT_SAMPLE_QUALITY, sample->quality);
+    at = put_field(at, fields, FXT_SAMPLE_WEIGHT, sample->weight);
+    (void)put_field(at, fields, FXT_SAMPLE_EVENT, sample->event);
 }
 
 void fxt_write_drop_stats(struct fxt_writer *writer, const struct fxt_drop_stats *stats)

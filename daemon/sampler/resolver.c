@@ -12,6 +12,8 @@ static struct sample begin_sample(const struct perf_record *record)
 {
     return (struct sample){
         .time_ns = record->time_ns,
+        .weight = 1,
+        .event = record->event,
         .cpu = record->cpu,
         .pid = record->pid,
         .tid = record->tid,

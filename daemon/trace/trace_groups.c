@@ -27,7 +27,7 @@
 struct run {
     uint32_t first; /* of `order`; it goes on to the next run's */
     uint32_t count;
-    uint32_t kernel_words; /* of all its members */
+    uint32_t own_words;    /* of all its members, beside their user stacks */
     uint32_t entry_count;  /* of its stack */
     uint32_t shared_count; /* with the run before it */
     uint64_t quality;
@@ -177,7 +177,7 @@ bool trace_groups_add(struct trace_groups *groups, const struct sample *sample)
 /* What the run takes by itself. */
 static size_t run_words(const struct run *run)
 {
-    size_t words = run->kernel_words;
+    size_t words = run->own_words;
     if (run->count == 1) {
         return words + RECORD_WORDS(run->entry_count);
     }
@@ -192,17 +192,16 @@ static void find_runs(struct trace_groups *groups)
         const struct sample *sample = groups->order[i];
         const struct sample *before = i > 0 ? groups->order[i - 1] : NULL;
         if (run != NULL && sample->user_count > 0 && is_equal(before, sample) &&
-            run_words(run) + PARTIAL_WORDS + sample_kernel_words(sample) <=
-                TRACE_GROUPS_WORDS_MAX) {
+            run_words(run) + PARTIAL_WORDS + sample_own_words(sample) <= TRACE_GROUPS_WORDS_MAX) {
             run->count++;
-            run->kernel_words += (uint32_t)sample_kernel_words(sample);
+            run->own_words += (uint32_t)sample_own_words(sample);
             continue;
         }
         run = &groups->runs[groups->run_count++];
         *run = (struct run){
             .first = (uint32_t)i,
             .count = 1,
-            .kernel_words = (uint32_t)sample_kernel_words(sample),
+            .own_words = (uint32_t)sample_own_words(sample),
             .entry_count = (uint32_t)sample->user_count,
             .shared_count = before == NULL ? 0 : (uint32_t)count_shared(before, sample, 0),
             .quality = quality_of(sample),
@@ -217,7 +216,7 @@ struct range {
     size_t entries;     /* of all stacks */
     size_t whole_count; /* members whose whole stack is shared */
     size_t shared_count;
-    size_t kernel_words;
+    size_t own_words;
     bool quality_differs;
 };
 
@@ -228,7 +227,7 @@ static struct range begin_range(const struct run *run)
         .entries = (size_t)run->count * run->entry_count,
         .whole_count = run->count,
         .shared_count = run->entry_count,
-        .kernel_words = run->kernel_words,
+        .own_words = run->own_words,
     };
 }
 
@@ -241,15 +240,15 @@ static void extend_range(struct range *range, const struct run *first, const str
     range->whole_count += run->entry_count == range->shared_count ? run->count : 0;
     range->count += run->count;
     range->entries += (size_t)run->count * run->entry_count;
-    range->kernel_words += run->kernel_words;
+    range->own_words += run->own_words;
     range->quality_differs = range->quality_differs || run->quality != first->quality;
 }
 
 static size_t range_words(const struct range *range)
 {
-    size_t own = range->entries - range->count * range->shared_count;
-    return range->kernel_words + range->count * PARTIAL_WORDS +
-           (range->count - range->whole_count) + own + COMPLETION_WORDS(range->shared_count) +
+    size_t inner = range->entries - range->count * range->shared_count;
+    return range->own_words + range->count * PARTIAL_WORDS + (range->count - range->whole_count) +
+           inner + COMPLETION_WORDS(range->shared_count) +
            (range->quality_differs ? range->count : 1);
 }
 

@@ -117,8 +117,9 @@ static bool end_put(struct trace_lanes *lanes, size_t cpu_index, const struct fx
     return true;
 }
 
-static void note_dropped(struct lane_account *account, uint64_t time_ns)
+static void note_dropped(struct lane_account *account, const struct sample *sample)
 {
+    const uint64_t time_ns = sample->time_ns;
     if (account->untold_count == 0 || time_ns < account->untold_first_ns) {
         account->untold_first_ns = time_ns;
     }
@@ -126,7 +127,7 @@ static void note_dropped(struct lane_account *account, uint64_t time_ns)
         account->untold_last_ns = time_ns;
     }
     account->untold_count++;
-    account->counts.dropped++;
+    account->counts.dropped += sample->event == 0;
 }
 
 static void note_dropped_bytes(struct lane_account *account, size_t bytes)
@@ -140,12 +141,16 @@ static struct fxt_sample describe(const struct sample *sample)
 {
     return (struct fxt_sample){
         .fields = FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS |
-                  (sample_kernel_words(sample) > 0 ? FXT_SAMPLE_KERNEL_STACK : 0),
+                  (sample_has_kernel_stack(sample) ? FXT_SAMPLE_KERNEL_STACK : 0) |
+                  (sample->weight != 1 ? FXT_SAMPLE_WEIGHT : 0) |
+                  (sample->event != 0 ? FXT_SAMPLE_EVENT : 0),
         .pid = (uint64_t)(int64_t)sample->pid,
         .tid = (uint64_t)(int64_t)sample->tid,
         .boot_ts_ns = sample->time_ns,
         .kernel_stack = sample->kernel_stack,
         .kernel_count = sample->kernel_count,
+        .weight = sample->weight,
+        .event = sample->event,
     };
 }
 
@@ -219,14 +224,15 @@ void trace_lanes_put(struct trace_lanes *lanes, size_t cpu_index, const struct t
     } else {
         write_group(&writer, group, draw_id(account));
     }
-    if (end_put(lanes, cpu_index, &writer, group->count)) {
-        account->counts.kept += group->count;
-        return;
-    }
+    bool is_kept = end_put(lanes, cpu_index, &writer, group->count);
     for (size_t i = 0; i < group->count; i++) {
-        note_dropped(account, group->members[i]->time_ns);
+        if (is_kept) {
+            account->counts.kept += group->members[i]->event == 0;
+        } else {
+            note_dropped(account, group->members[i]);
+        }
     }
-    note_dropped_bytes(account, writer.used_bytes - before_bytes);
+    note_dropped_bytes(account, is_kept ? 0 : writer.used_bytes - before_bytes);
 }
 
 void trace_lanes_drop(struct trace_lanes *lanes, size_t cpu_index, const struct sample *sample)
@@ -235,7 +241,7 @@ void trace_lanes_drop(struct trace_lanes *lanes, size_t cpu_index, const struct 
     struct fxt_writer writer;
     fxt_writer_init(&writer, lanes->words, sizeof lanes->words);
     write_whole(&writer, sample);
-    note_dropped(account, sample->time_ns);
+    note_dropped(account, sample);
     note_dropped_bytes(account, writer.used_bytes);
 }
 
@@ -338,8 +344,8 @@ bool trace_lanes_open(struct trace_lanes *lanes, size_t cpu_index, const struct 
     record.fields |= FXT_SAMPLE_CONTINUATION;
     record.continuation = is_first ? draw_id(account) : *id;
     if (!put_partial(lanes, cpu_index, &record, is_first)) {
-        note_dropped(account, sample->time_ns);
-        note_dropped_bytes(account, (PARTIAL_WORDS + sample_kernel_words(sample)) * WORD_BYTES);
+        note_dropped(account, sample);
+        note_dropped_bytes(account, (PARTIAL_WORDS + sample_own_words(sample)) * WORD_BYTES);
         return false;
     }
     if (is_first) {
@@ -347,6 +353,6 @@ bool trace_lanes_open(struct trace_lanes *lanes, size_t cpu_index, const struct 
             (struct open_id){record.continuation, sample->time_ns};
         *id = record.continuation;
     }
-    account->counts.kept++;
+    account->counts.kept += sample->event == 0;
     return true;
 }

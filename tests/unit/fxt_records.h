@@ -82,6 +82,8 @@ static inline void assert_same_sample(const struct fxt_sample *actual,
     assert_same_bytes(actual->kernel_stack, actual->kernel_count * 8, expected->kernel_stack,
                       expected->kernel_count * 8);
     assert_int_equal(actual->quality, expected->quality);
+    assert_int_equal(actual->weight, expected->weight);
+    assert_int_equal(actual->event, expected->event);
 }
 
 static inline void assert_same_module(const struct fxt_module *actual,

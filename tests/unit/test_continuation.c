@@ -105,6 +105,28 @@ TEST(a_part_that_tells_its_quality_keeps_it)
     (void)profile_free(profile);
 }
 
+/* Samples of another event are no time, and their completions are no orphans. */
+TEST(a_profile_has_the_samples_of_the_clock)
+{
+    struct recording *recording = app_recording();
+    struct fxt_sample part = partial(10, 1);
+    struct fxt_sample whole = user_sample(11, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
+    struct fxt_sample rest = completion(1, ADDRESSES(0x10008));
+    fxt_write_sample(&recording->writer, &whole);
+    whole.fields |= FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
+    whole.event = 1;
+    whole.weight = 1000;
+    fxt_write_sample(&recording->writer, &whole);
+    part.fields |= FXT_SAMPLE_EVENT;
+    part.event = 2;
+    fxt_write_sample(&recording->writer, &part);
+    fxt_write_sample(&recording->writer, &rest);
+    struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->sample_count, 1);
+    assert_int_equal(profile->orphan_completion_count, 0);
+    (void)profile_free(profile);
+}
+
 /* However long what many parts share: each of them costs no more than PROFILE_MERGED_MAX entries.
  */
 TEST(what_parts_share_is_cut_where_it_would_blow_up)

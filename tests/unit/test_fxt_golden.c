@@ -86,6 +86,8 @@ static const struct golden {
             .kernel_stack = kernel_entries, .kernel_count = 2, .quality = 0x400090503)},
     {"sample_in_kernel", RECORD(SAMPLE, sample, .fields = 0xc00000000000001c, .pid = 4242,
                                 .tid = 4243, .boot_ts_ns = 1000000000, .cpu = 3)},
+    {"sample_event", RECORD(SAMPLE, sample, .fields = 0x980000000000001c, .pid = 4242, .tid = 4243,
+                            .boot_ts_ns = 1000000000, .cpu = 3, .weight = 1000, .event = 2)},
     {"sample_empty_stack", RECORD(SAMPLE, sample, .fields = 0x200000000000003c, .pid = 2, .tid = 2,
                                   .boot_ts_ns = 1000000000)},
     {"drop_stats", RECORD(DROP_STATS, drop_stats, .cpu = 5, .first_ns = 2000000000,

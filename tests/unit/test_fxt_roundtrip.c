@@ -19,7 +19,7 @@
 #define SHORT_BYTES_MAX    255
 #define STRINGS_BEGIN      10
 #define STRINGS_END        32768
-#define SAMPLE_FIELD_COUNT 9
+#define SAMPLE_FIELD_COUNT 11
 
 /* One file, and what the reader must say of it. */
 struct round {
@@ -141,8 +141,8 @@ static const uint64_t *draw_stack(struct round *round, size_t *ret_count)
 /* A value of its own in every field that there is, and 0 in the others. */
 static struct fxt_record draw_sample(struct round *round)
 {
-    static const uint64_t bits[SAMPLE_FIELD_COUNT] = {1,  2,          4,          8,         16,
-                                                      32, 1ULL << 61, 1ULL << 62, 1ULL << 63};
+    static const uint64_t bits[SAMPLE_FIELD_COUNT] = {
+        1, 2, 4, 8, 16, 32, 1ULL << 61, 1ULL << 62, 1ULL << 63, 1ULL << 60, 1ULL << 59};
     struct fxt_record record = {.kind = FXT_RECORD_SAMPLE};
     struct fxt_sample *sample = &record.sample;
     uint64_t choice = draw_value(round);
@@ -162,6 +162,8 @@ static struct fxt_record draw_sample(struct round *round)
         sample->kernel_stack = draw_stack(round, &sample->kernel_count);
     }
     sample->cpu = (sample->fields & bits[8]) != 0 ? draw_value(round) : 0;
+    sample->weight = (sample->fields & bits[9]) != 0 ? draw_value(round) : 0;
+    sample->event = (sample->fields & bits[10]) != 0 ? draw_value(round) : 0;
     return record;
 }
 

@@ -81,7 +81,7 @@ static const struct fxt_record beyond_the_limit[] = {
            .user_stack = stack, .user_count = 2046, .kernel_stack = stack, .kernel_count = 2046),
     RECORD(SAMPLE, sample, .fields = FXT_SAMPLE_KERNEL_STACK, .kernel_stack = stack,
            .kernel_count = SIZE_MAX),
-    RECORD(SAMPLE, sample, .fields = UINT64_C(1) << 60), /* the weight to come */
+    RECORD(SAMPLE, sample, .fields = UINT64_C(1) << 58),
     RECORD(SAMPLE, sample, .fields = UINT64_C(1) << 6),
     RECORD(MODULE, module, .name = text, .name_bytes = 256),
     RECORD(MODULE, module, .build_id = (const uint8_t *)text, .build_id_bytes = 256),

@@ -212,7 +212,7 @@ static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **stat
     struct world *world = *state;
     uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
     struct sample sample = {
-        .time_ns = 5, .pid = 2, .tid = 2, .kernel_stack = kernel, .kernel_count = 2};
+        .weight = 1, .time_ns = 5, .pid = 2, .tid = 2, .kernel_stack = kernel, .kernel_count = 2};
     bool uncertain = false;
     (void)read_all(world);
     trace_sample(world->trace, 0, &sample, NULL, &uncertain);
@@ -233,7 +233,7 @@ static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **stat
 static void a_sample_in_the_kernel_is_written_as_such(void **state)
 {
     struct world *world = *state;
-    struct sample sample = {.time_ns = 5, .pid = 42, .tid = 42};
+    struct sample sample = {.time_ns = 5, .weight = 1, .pid = 42, .tid = 42};
     bool uncertain = false;
     (void)read_all(world);
     trace_sample(world->trace, 0, &sample, NULL, &uncertain);
@@ -253,7 +253,7 @@ static void a_full_lane_drops_and_tells_how_many(void **state)
     struct process *process = process_table_find(world->processes, 42, 100);
     bool uncertain = false;
     for (uint64_t time_ns = 1000; time_ns < 1200; time_ns++) {
-        struct sample sample = {.time_ns = time_ns, .cpu = 5, .pid = 42, .tid = 42};
+        struct sample sample = {.time_ns = time_ns, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
         trace_sample(world->trace, 1, &sample, process, &uncertain);
     }
     trace_poll(world->trace);
@@ -275,7 +275,7 @@ static void names_change_with_time(void **state)
     process_table_fork(world->processes, 42, 42, 43, 42, 60);
     process_table_comm(world->processes, 42, 43, "thread\xff", false, 70);
     (void)read_all(world);
-    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 43};
+    struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 43};
     bool uncertain = false;
     trace_sample(world->trace, 1, &sample, process_table_find(world->processes, 42, 100),
                  &uncertain);

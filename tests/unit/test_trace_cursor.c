@@ -260,6 +260,7 @@ static void take_sample(struct world *world, size_t process)
     size_t path = world->paths[process];
     uint64_t stack[] = {TEXT_START + (second ? 0x110 : 0x10)};
     struct sample sample = {
+        .weight = 1,
         .time_ns = world->time_ns++,
         .cpu = 1,
         .pid = pid_of(process),

@@ -42,6 +42,8 @@ static void make_sample(struct made *ret, size_t number, uint64_t depth, uint64_
 {
     size_t count = draw(depth + 1);
     *ret = (struct made){.sample = {.time_ns = 1000 + number,
+                                    .weight = 1 + draw(2),
+                                    .event = (uint32_t)draw(2),
                                     .cpu = 3,
                                     .pid = 1,
                                     .tid = (int32_t)draw(3),
@@ -70,6 +72,8 @@ static size_t words_of(const struct trace_group *group)
         size_t own = sample->user_count - group->shared_count;
         /* Header, fields, time, pid, tid; then the id, or cpu and quality. */
         words += 5 + (own > 0 ? 1 + own : 0) + (sample->kernel_mode ? 1 + sample->kernel_count : 0);
+        words += sample->weight != 1;
+        words += sample->event != 0;
         words += group->count == 1 || group->quality_differs ? 2 : 1;
     }
     /* Header, fields, id, the stack's count, quality. */
@@ -90,6 +94,8 @@ static void check_group(const struct trace_group *group)
         assert_false(original->seen);
         original->seen = true;
         assert_int_equal(sample->tid, original->sample.tid);
+        assert_int_equal(sample->weight, original->sample.weight);
+        assert_int_equal(sample->event, original->sample.event);
         assert_int_equal(sample->user_count, original->sample.user_count);
         assert_int_equal(sample->kernel_mode, original->sample.kernel_mode);
         assert_int_equal(sample->kernel_count, original->sample.kernel_count);
@@ -222,7 +228,7 @@ static void refuses_what_does_not_belong_to_the_others(void **state)
 {
     struct trace_groups *groups = trace_groups_new();
     static uint64_t words[12000];
-    struct sample sample = {.time_ns = 1000};
+    struct sample sample = {.time_ns = 1000, .weight = 1};
     (void)state;
     assert_true(trace_groups_add(groups, &sample));
     sample.time_ns = 1000 + TRACE_GROUPS_SPAN_NS;

@@ -86,6 +86,7 @@ static struct made *make_sample(struct world *world, size_t cpu_index)
     size_t count = draw(world, DEPTH_MAX + 1);
     made->sample = (struct sample){
         .time_ns = 1 + world->made_count++,
+        .weight = 1 + draw(world, 2),
         .cpu = cpus[cpu_index],
         .pid = (int32_t)draw(world, 3) - 1,
         .tid = (int32_t)draw(world, 4),
@@ -254,6 +255,8 @@ static void check_told(struct world *world, const struct told *sample)
     assert_int_equal((sample->record.fields & FXT_SAMPLE_KERNEL_STACK) != 0,
                      made->sample.kernel_mode);
     assert_int_equal(sample->record.kernel_count, made->sample.kernel_count);
+    assert_int_equal((sample->record.fields & FXT_SAMPLE_WEIGHT) != 0, made->sample.weight != 1);
+    assert_int_equal(sample->record.weight, made->sample.weight == 1 ? 0 : made->sample.weight);
     assert_memory_equal(sample->record.kernel_stack, made->kernel_stack,
                         8 * made->sample.kernel_count);
 }

@@ -65,7 +65,7 @@ static void what_was_gathered_goes_to_the_log_that_defines_it(void **state)
     }
     int32_t first = pid;
     for (; trace_buffer_has_log(world->buffer); pid++) {
-        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        struct sample sample = {.time_ns = 100, .weight = 1, .pid = pid, .tid = pid};
         process_table_comm(world->processes, pid, pid, "last", true, 50);
         trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
                      &uncertain);
@@ -96,7 +96,7 @@ static void full_logs_drop_what_is_not_defined_in_them(void **state)
     for (size_t i = 0; i < 40; i++) {
         pid++;
         process_table_comm(world->processes, pid, pid, "filler", true, 50);
-        struct sample sample = {.time_ns = 100, .pid = pid, .tid = pid};
+        struct sample sample = {.time_ns = 100, .weight = 1, .pid = pid, .tid = pid};
         trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
                      &uncertain);
     }
@@ -108,7 +108,7 @@ static void a_stack_that_comes_later_is_defined_before_its_completion(void **sta
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     uint64_t id = 0;
-    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
     process_table_comm(world->processes, 42, 42, "prog", true, 50);
     map_at(world, 42, "/bin/prog", 0x7000000, 60);
     struct process *process = process_table_find(world->processes, 42, 100);
@@ -136,7 +136,7 @@ static void what_is_open_is_closed_with_its_log(void **state)
 {
     struct world *world = *state;
     uint64_t id = 0;
-    struct sample sample = {.time_ns = 100, .cpu = 5, .pid = 42, .tid = 42};
+    struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
     process_table_comm(world->processes, 42, 42, "prog", true, 50);
     struct process *process = process_table_find(world->processes, 42, 100);
     assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));

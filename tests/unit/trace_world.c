@@ -288,6 +288,7 @@ bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint6
                  size_t count)
 {
     struct sample sample = {
+        .weight = 1,
         .time_ns = time_ns,
         .cpu = 5,
         .pid = pid,

@@ -46,6 +46,8 @@ struct fxt_string {
 #define FXT_SAMPLE_CPU                     (UINT64_C(1) << 63)
 #define FXT_SAMPLE_KERNEL_STACK            (UINT64_C(1) << 62)
 #define FXT_SAMPLE_QUALITY                 (UINT64_C(1) << 61)
+#define FXT_SAMPLE_WEIGHT                  (UINT64_C(1) << 60)
+#define FXT_SAMPLE_EVENT                   (UINT64_C(1) << 59)
 
 /* The stacks of a record that was read point into the reader's input. */
 struct fxt_sample {
@@ -62,6 +64,8 @@ struct fxt_sample {
     size_t kernel_count;
     uint64_t quality; /* [0..7] enum stack_quality, [8..15] closed because, [16..31] CFI, [32..47]
                          FP frames */
+    uint64_t weight;  /* how many periods of its event the sample counts for; without the field 1 */
+    uint64_t event;   /* index of the event; without the field 0, the clock */
 };
 
 /* Type 10, subtype 0. `name` is at most 255 bytes, `build_id` at most 255; both borrowed. */
@@ -239,4 +243,4 @@ enum fxt_profiler {
 #define FXT_SAMPLE_FIELDS_KNOWN                                                                    \
     (FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_CONTINUATION_COMPLETION | FXT_SAMPLE_PID |               \
      FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_USER_STACK | FXT_SAMPLE_CPU |                \
-     FXT_SAMPLE_KERNEL_STACK | FXT_SAMPLE_QUALITY)
+     FXT_SAMPLE_KERNEL_STACK | FXT_SAMPLE_QUALITY | FXT_SAMPLE_WEIGHT | FXT_SAMPLE_EVENT)

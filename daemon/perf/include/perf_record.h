@@ -88,6 +88,7 @@ struct perf_record {
     /* 0 where the layout has no such id; other records than samples have them in a trailer, which a
      * PERF_KIND_OTHER may lack. */
     uint64_t event_id; /* of the event that wrote it */
+    uint32_t event;    /* of a sample: the index of that event, where its reader sets it */
     int32_t pid;       /* the task that the record is about: of FORK the child */
     int32_t tid;
     uint64_t time_ns;

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The value that flows from the collector to the trace: one tick of one CPU. It owns nothing; its
+ * The value that flows from the collector to the trace: one tick of one CPU, or one
+ * overflow of another event's counter. It owns nothing; its
  * stacks point into the record that the kernel wrote and are valid until the ring's tail moves.
  */
 
@@ -42,6 +43,8 @@ enum stack_closed {
 
 struct sample {
     uint64_t time_ns; /* CLOCK_BOOTTIME */
+    uint64_t weight;  /* how many periods of its event it counts for: 1 as a rule */
+    uint32_t event;   /* index of its event; 0: the clock */
     uint32_t cpu;
     int32_t pid; /* 0: outside this pid namespace, -1: exited */
     int32_t tid;
@@ -55,9 +58,16 @@ struct sample {
     size_t kernel_count;
 };
 
-/* Words of the sample's kernel stack in a file. The stack of a sample in the kernel is written even
- * when it is empty, since that alone says where the sample was. */
-static inline size_t sample_kernel_words(const struct sample *sample)
+/* The kernel stack of a sample in the kernel is written even when it is empty, since that alone
+ * says where the sample was. */
+static inline bool sample_has_kernel_stack(const struct sample *sample)
 {
-    return sample->kernel_mode || sample->kernel_count > 0 ? 1 + sample->kernel_count : 0;
+    return sample->kernel_mode || sample->kernel_count > 0;
+}
+
+/* Words that its own record has in a file beyond what every sample has, and its user stack. */
+static inline size_t sample_own_words(const struct sample *sample)
+{
+    return (sample_has_kernel_stack(sample) ? 1 + sample->kernel_count : 0) +
+           (sample->weight != 1) + (sample->event != 0);
 }
