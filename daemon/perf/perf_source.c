@@ -11,18 +11,17 @@
  * When a CPU goes offline the kernel disables its events for good: they can still be read. So a CPU
  * that comes back gets new events.
  *
- * perf_open has the events' attributes, perf_cpu the events of one CPU, and perf_plan the sizes of
- * rings. The collector reads them.
+ * perf_event has the list of events and those of one CPU, and perf_plan the sizes of rings. What
+ * switches streams on and off goes by their consumers, so another event is another line of the
+ * list.
  */
 #include "perf_source.h"
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "perf_abi.h"
-#include "perf_cpu.h"
+#include "perf_event.h"
 #include "perf_machine.h"
-#include "perf_open.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -45,9 +44,9 @@ static int probe_cpus(const uint32_t *cpus, size_t count, struct perf_features *
 {
     int r = -ENODEV;
     for (size_t i = 0; i < count && r == -ENODEV; i++) {
-        r = perf_open_probe(cpus[i], ret);
+        r = perf_event_probe(cpus[i], ret);
     }
-    return r < 0 ? perf_open_fault(-r, reterr) : 0;
+    return r < 0 ? perf_event_fault(-r, reterr) : 0;
 }
 
 int perf_source_probe(struct perf_features *ret, struct fault *reterr)
@@ -83,7 +82,7 @@ static void add_places(struct perf_source *source, bool sampled, const uint32_t 
 
 static uint8_t *bounces_of(const struct perf_source *source, size_t index)
 {
-    return source->bounces + index * PERF_STREAMS * PERF_RING_BOUNCE_BYTES;
+    return source->bounces + index * source->stream_count * PERF_RING_BOUNCE_BYTES;
 }
 
 /* Opens what is online; a CPU that goes offline meanwhile is absent. */
@@ -164,8 +163,21 @@ static uint8_t *map_bounces(size_t bytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
+static void free_memory(struct perf_source *source)
+{
+    if (source->bounces != NULL) {
+        (void)munmap(source->bounces, source->bounces_bytes);
+    }
+    (void)pthread_mutex_destroy(&source->mutex);
+    free(source->events);
+    free(source->cpus);
+    free(source);
+}
+
 /* Places for `count` CPUs, none of them opened yet; NULL when memory is out. */
-static struct perf_source *new_source(const struct perf_source_config *config, const uint32_t *cpus,
+static struct perf_source *new_source(const struct perf_source_config *config,
+                                      const struct perf_features *features,
+                                      const struct perf_plan *plan, const uint32_t *cpus,
                                       size_t count)
 {
     struct perf_source *source = calloc(1, sizeof *source);
@@ -173,19 +185,27 @@ static struct perf_source *new_source(const struct perf_source_config *config, c
         return NULL;
     }
     source->config = *config;
+    source->config.stack_copy_bytes = plan->stack_copy_bytes;
+    source->features = *features;
+    source->plan = *plan;
     (void)pthread_mutex_init(&source->mutex, NULL);
     source->has_switches = perf_machine_sees_all_pids();
-    source->layout = perf_open_layout(config);
-    source->switch_layout = perf_open_switch_layout();
+    source->layout = perf_event_layout(&source->config);
+    source->switch_layout = perf_event_switch_layout();
+    source->sample_max_stack = plan->sample_max_stack;
+    /* They are chains of frame pointers; beside a copied stack they would be of no use. */
+    source->deferring = features->deferred_callchains && plan->stack_copy_bytes == 0;
     source->cpus = calloc(count, sizeof *source->cpus);
-    source->bounces_bytes = count * PERF_STREAMS * PERF_RING_BOUNCE_BYTES;
+    source->events = calloc(PERF_STREAMS, sizeof *source->events);
+    if (source->cpus == NULL || source->events == NULL) {
+        free_memory(source);
+        return NULL;
+    }
+    perf_event_list(source);
+    source->bounces_bytes = count * source->stream_count * PERF_RING_BOUNCE_BYTES;
     source->bounces = map_bounces(source->bounces_bytes);
-    if (source->cpus == NULL || source->bounces == NULL) {
-        if (source->bounces != NULL) {
-            (void)munmap(source->bounces, source->bounces_bytes);
-        }
-        free(source->cpus);
-        free(source);
+    if (source->bounces == NULL) {
+        free_memory(source);
         return NULL;
     }
     add_places(source, true, cpus, count);
@@ -219,21 +239,6 @@ static int find_places(const uint32_t *online, size_t online_count, uint32_t **r
     return 0;
 }
 
-/* Returns 0, or -errno with a fault. */
-static int open_source(struct perf_source *source, const uint32_t *online, size_t online_count,
-                       struct fault *reterr)
-{
-    int r = probe_cpus(online, online_count, &source->features, reterr);
-    if (r < 0) {
-        return r;
-    }
-    source->sample_max_stack = source->plan.sample_max_stack;
-    /* They are chains of frame pointers; beside a copied stack they would be of no use. */
-    source->deferring =
-        source->features.deferred_callchains && source->config.stack_copy_bytes == 0;
-    return open_cpus(source, online, online_count, reterr);
-}
-
 /* Returns 0, or -EOPNOTSUPP with a fault where our clock is not that of the kernel's records. */
 static int check_clock(struct fault *reterr)
 {
@@ -254,6 +259,7 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     size_t online_count = 0;
     size_t place_count = 0;
     struct perf_plan plan = {0};
+    struct perf_features features = {0};
     int r = check_clock(reterr);
     if (r >= 0) {
         r = perf_machine_online(&online, &online_count, reterr);
@@ -271,18 +277,18 @@ int perf_source_open(const struct perf_source_config *config, struct perf_source
     if (r >= 0) {
         r = find_places(online, online_count, &places, &place_count, reterr);
     }
+    if (r >= 0) {
+        r = probe_cpus(online, online_count, &features, reterr);
+    }
     if (r < 0 || place_count == 0) {
         return r < 0 ? r : -ENODEV;
     }
 
-    struct perf_source_config planned = *config;
-    planned.stack_copy_bytes = plan.stack_copy_bytes;
-    struct perf_source *source = new_source(&planned, places, place_count);
+    struct perf_source *source = new_source(config, &features, &plan, places, place_count);
     if (source == NULL) {
         return fault_set(reterr, ENOMEM, "no memory for the events of %zu CPUs", place_count);
     }
-    source->plan = plan;
-    r = open_source(source, online, online_count, reterr);
+    r = open_cpus(source, online, online_count, reterr);
     if (r < 0) {
         (void)perf_source_free(source);
         return r;
@@ -299,18 +305,14 @@ struct perf_source *perf_source_free(struct perf_source *source)
     for (size_t i = 0; i < source->sideband_count; i++) {
         perf_cpu_close(&source->cpus[i]);
     }
-    (void)munmap(source->bounces, source->bounces_bytes);
-    (void)pthread_mutex_destroy(&source->mutex);
-    free(source->cpus);
-    free(source);
+    free_memory(source);
     return NULL;
 }
 
 int perf_source_enable_sideband(struct perf_source *source)
 {
     for (size_t i = 0; i < source->sideband_count; i++) {
-        int r = perf_cpu_control(source->cpus[i].streams[PERF_STREAM_SIDEBAND].fd,
-                                 PERF_EVENT_IOC_ENABLE);
+        int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SIDEBAND, true);
         if (r < 0) {
             return r;
         }
@@ -343,8 +345,7 @@ static int enable_at_random_phases(struct perf_source *source)
             return -errno;
         }
         sleep_until(start_ns + i * slice_ns + random % slice_ns);
-        int r =
-            perf_cpu_control(source->cpus[i].streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_ENABLE);
+        int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SAMPLES, true);
         if (r < 0) {
             return r;
         }
@@ -353,18 +354,13 @@ static int enable_at_random_phases(struct perf_source *source)
     return 0;
 }
 
-/* With the mutex. */
-static int control_switches(struct perf_source *source, size_t index, bool enable)
-{
-    return perf_cpu_control(source->cpus[index].streams[PERF_STREAM_SWITCHES].fd,
-                            enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
-}
-
 /* The collector may want them while the main thread ends the sampling that they are for. */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
 {
     (void)pthread_mutex_lock(&source->mutex);
-    int r = enable && !source->sampling ? 0 : control_switches(source, index, enable);
+    int r = enable && !source->sampling
+                ? 0
+                : perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_SWITCHES, enable);
     (void)pthread_mutex_unlock(&source->mutex);
     return r;
 }
@@ -373,11 +369,10 @@ static int disable_all(struct perf_source *source)
 {
     int result = 0;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        int r =
-            perf_cpu_control(source->cpus[i].streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_DISABLE);
+        int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SAMPLES, false);
         result = result < 0 ? result : r;
         source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
-        r = control_switches(source, i, false);
+        r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SWITCHES, false);
         result = result < 0 ? result : r;
     }
     source->sampling = false;
@@ -390,7 +385,7 @@ int perf_source_enable_sampling(struct perf_source *source)
     (void)pthread_mutex_lock(&source->mutex);
     source->sampling = true;
     for (size_t i = 0; i < source->cpu_count && r == 0; i++) {
-        r = control_switches(source, i, true);
+        r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SWITCHES, true);
     }
     r = r < 0 ? r : enable_at_random_phases(source);
     if (r < 0) {
@@ -444,7 +439,7 @@ int perf_source_reopen(const struct perf_source *source, size_t index, struct pe
     int r = perf_cpu_open(source, index < source->cpu_count, bounces_of(source, index),
                           &opening->cpu, reterr);
     if (r == 0) {
-        r = perf_cpu_control(opening->cpu.streams[PERF_STREAM_SIDEBAND].fd, PERF_EVENT_IOC_ENABLE);
+        r = perf_cpu_enable(&opening->cpu, PERF_CONSUMER_SIDEBAND, true);
         opening->gap_to_ns = clock_ns(CLOCK_BOOTTIME);
     }
     if (r < 0) {
@@ -503,8 +498,8 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     opening->cpu = old;
     bool ticking = sampled && source->sampling;
     if (ticking) {
-        (void)control_switches(source, index, true);
-        (void)perf_cpu_control(cpu->streams[PERF_STREAM_CLOCK].fd, PERF_EVENT_IOC_ENABLE);
+        (void)perf_cpu_enable(cpu, PERF_CONSUMER_SWITCHES, true);
+        (void)perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, true);
         cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
     }
     (void)pthread_mutex_unlock(&source->mutex);

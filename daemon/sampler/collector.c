@@ -30,8 +30,8 @@
 #define SUSPEND_LEAST_NS     NS_PER_MS /* clocks that are read one after the other differ by less */
 #define WALK_PERIOD_NS       (500 * NS_PER_MS)
 #define FIRST_WALK_LIMIT_NS  (100 * NS_PER_MS)
-#define WAKE_COLLECTOR       UINT64_MAX
-#define LATE_ROUND_NS        (50 * NS_PER_MS) /* the least that the rings hold */
+#define WAKE_REQUEST         PERF_CONSUMER_NONE /* where a stream has its consumer */
+#define LATE_ROUND_NS        (50 * NS_PER_MS)   /* the least that the rings hold */
 
 struct collector {
     struct drain_config config;
@@ -110,9 +110,7 @@ static bool wait_for_work(struct collector *collector)
                            next_round_ms(collector));
     bool sample_ring = false;
     for (int i = 0; i < count; i++) {
-        if (events[i].data.u64 != WAKE_COLLECTOR && events[i].data.u64 % 2 == 0) {
-            sample_ring = true;
-        }
+        sample_ring = sample_ring || events[i].data.u32 == PERF_CONSUMER_SAMPLES;
     }
     return sample_ring;
 }
@@ -239,24 +237,32 @@ static void watch_for_suspend(struct collector *collector, struct cpu_moment now
     }
 }
 
-static int watch(const struct collector *collector, int fd, uint64_t tag)
+static int watch(const struct collector *collector, int fd, enum perf_consumer consumer)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = consumer};
     return fd >= 0 && epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static int watch_cpu(const struct collector *collector, size_t index)
+static int watch_cpu(const struct collector *collector, const struct perf_cpu *cpu)
 {
-    const struct perf_cpu *cpu = &collector->config.source->cpus[index];
-    int r = watch(collector, cpu->streams[PERF_STREAM_SIDEBAND].fd, 2 * index + 1);
-    return r < 0 ? r : watch(collector, cpu->streams[PERF_STREAM_CLOCK].fd, 2 * index);
+    int r = 0;
+    for (size_t i = 0; i < PERF_STREAMS_MAX && r == 0; i++) {
+        const struct perf_stream *stream = &cpu->streams[i];
+        if (stream->consumer != PERF_CONSUMER_SWITCHES) {
+            r = watch(collector, stream->fd, stream->consumer);
+        }
+    }
+    return r;
 }
 
 /* A mapping keeps its event open, and watched. */
-static void watch_no_more(const struct collector *collector, int fd)
+static void watch_no_more(const struct collector *collector, const struct perf_cpu *cpu)
 {
-    if (fd >= 0) {
-        (void)epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        const struct perf_stream *stream = &cpu->streams[i];
+        if (stream->fd >= 0) {
+            (void)epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
+        }
     }
 }
 
@@ -266,10 +272,9 @@ static void install(struct collector *collector, struct perf_opening *opening)
     struct perf_source *source = collector->config.source;
     size_t index = opening->index;
     drain_leave_cpu(collector->drain, index);
-    watch_no_more(collector, source->cpus[index].streams[PERF_STREAM_SIDEBAND].fd);
-    watch_no_more(collector, source->cpus[index].streams[PERF_STREAM_CLOCK].fd);
+    watch_no_more(collector, &source->cpus[index]);
     bool enabled = perf_source_replace(source, opening);
-    (void)watch_cpu(collector, index);
+    (void)watch_cpu(collector, &source->cpus[index]);
     enabled = enabled && collector->running;
     if (enabled) {
         collector_cpus_return(collector->cpus, index);
@@ -374,9 +379,9 @@ static void *run_thread(void *userdata)
 
 static int watch_all(const struct collector *collector)
 {
-    int r = watch(collector, collector_mailbox_request_fd(collector->mailbox), WAKE_COLLECTOR);
+    int r = watch(collector, collector_mailbox_request_fd(collector->mailbox), WAKE_REQUEST);
     for (size_t i = 0; r == 0 && i < collector->config.source->sideband_count; i++) {
-        r = watch_cpu(collector, i);
+        r = watch_cpu(collector, &collector->config.source->cpus[i]);
     }
     return r;
 }

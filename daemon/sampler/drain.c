@@ -179,7 +179,7 @@ static enum resolution take_sample(struct drain *drain, size_t cpu_index,
     if (resolution == RESOLVED_WANTED) {
         write_sample(drain, cpu_index, record, &resolved);
     } else if (resolution == RESOLVED_UNWANTED) {
-        sink_pass(drain->sink, cpu_index);
+        sink_pass(drain->sink, cpu_index, &resolved.sample);
     }
     return resolution;
 }
@@ -277,11 +277,12 @@ static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
     __builtin_prefetch(bytes + 2 * size_bytes - 1); /* its last word says how much is valid */
 }
 
-/* Handles the samples of one CPU up to the horizon. */
-static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+/* Handles the samples of one stream up to the horizon. Ticks are the clock's alone. */
+static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stream *stream,
+                         uint64_t horizon_ns)
 {
-    struct perf_source *source = drain->config.source;
-    struct perf_ring *ring = &source->cpus[cpu_index].streams[PERF_STREAM_CLOCK].ring;
+    const struct perf_record_layout *layout = &drain->config.source->layout;
+    struct perf_ring *ring = &stream->ring;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     size_t unpublished_bytes = 0;
@@ -293,13 +294,16 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
             continue;
         }
         prefetch_next(bytes, size_bytes);
-        if (perf_record_parse(&source->layout, bytes, size_bytes, &record) < 0) {
+        if (perf_record_parse(layout, bytes, size_bytes, &record) < 0) {
             drain->counters.bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
-            ticks_take(drain->accounts, cpu_index, &record);
+            if (stream->event == 0) {
+                ticks_take(drain->accounts, cpu_index, &record);
+            }
             if (record.kind == PERF_KIND_SAMPLE) {
+                record.event = stream->event;
                 handle_sample(drain, cpu_index, &record);
             }
         }
@@ -313,11 +317,28 @@ static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizo
     (void)perf_ring_publish(ring);
 }
 
+static void drain_samples(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
+{
+    struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
+    struct perf_stream *stream = NULL;
+    while ((stream = perf_cpu_next(cpu, PERF_CONSUMER_SAMPLES, stream)) != NULL) {
+        drain_stream(drain, cpu_index, stream, horizon_ns);
+    }
+}
+
+static void refresh_rings(struct perf_cpu *cpu)
+{
+    struct perf_stream *stream = NULL;
+    while ((stream = perf_cpu_next(cpu, PERF_CONSUMER_SAMPLES, stream)) != NULL) {
+        perf_ring_refresh(&stream->ring);
+    }
+}
+
 void drain_all(struct drain *drain, uint64_t horizon_ns)
 {
     struct perf_source *source = drain->config.source;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        perf_ring_refresh(&source->cpus[i].streams[PERF_STREAM_CLOCK].ring);
+        refresh_rings(&source->cpus[i]);
     }
     ticks_refresh(drain->accounts);
     drain->quiet = !sideband_feed_queue(drain->feed);
@@ -366,13 +387,12 @@ void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
 bool drain_is_empty(struct drain *drain, size_t cpu_index)
 {
     struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
-    struct perf_ring *rings[] = {&cpu->streams[PERF_STREAM_CLOCK].ring,
-                                 &cpu->streams[PERF_STREAM_SIDEBAND].ring};
     bool empty =
         cpu_index >= drain->config.source->cpu_count || ticks_drained(drain->accounts, cpu_index);
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
-        perf_ring_refresh(rings[i]);
-        empty = empty && rings[i]->head == rings[i]->tail;
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        struct perf_ring *ring = &cpu->streams[i].ring;
+        perf_ring_refresh(ring);
+        empty = empty && ring->head == ring->tail;
     }
     return empty;
 }

@@ -278,14 +278,12 @@ static void queue_record(struct sideband_feed *feed, size_t cpu_index, const uin
 }
 
 /*
- * Moves what a CPU's sideband ring holds into the queue; whether it held anything. A record that
+ * Moves what a sideband ring of a CPU holds into the queue; whether it held anything. A record that
  * found no room is lost, and LOST, which tells of it, comes with the next record only. So a ring
  * that was full is taken to have lost some since its last record.
  */
-static bool empty_ring(struct sideband_feed *feed, size_t cpu_index)
+static bool empty_ring(struct sideband_feed *feed, size_t cpu_index, struct perf_ring *ring)
 {
-    struct perf_ring *ring =
-        &feed->config.source->cpus[cpu_index].streams[PERF_STREAM_SIDEBAND].ring;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
     struct loss loss = {0};
@@ -343,7 +341,11 @@ bool sideband_feed_queue(struct sideband_feed *feed)
     proc_feed_begin_round(feed->readings);
     process_table_begin_round(feed->config.processes);
     for (size_t i = 0; i < feed->config.source->sideband_count; i++) {
-        any = empty_ring(feed, i) || any;
+        struct perf_cpu *cpu = &feed->config.source->cpus[i];
+        struct perf_stream *stream = NULL;
+        while ((stream = perf_cpu_next(cpu, PERF_CONSUMER_SIDEBAND, stream)) != NULL) {
+            any = empty_ring(feed, i, &stream->ring) || any;
+        }
     }
     sideband_sort(feed->sideband);
     return any;

@@ -76,7 +76,7 @@ struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct 
                               bool is_open, struct sample *sample, struct process *process)
 {
     struct sink_doubts doubts = {0};
-    sink->cpus[cpu_index].received++;
+    sink->cpus[cpu_index].received += sample->event == 0;
     if (is_open && sink->late != NULL) {
         doubts.unmapped = deferred_write_sample(sink->late, cpu_index, record, sample, process,
                                                 &doubts.uncertain);
@@ -89,10 +89,10 @@ struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct 
     return doubts;
 }
 
-void sink_pass(struct sink *sink, size_t cpu_index)
+void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample)
 {
-    sink->cpus[cpu_index].received++;
-    sink->cpus[cpu_index].filtered++;
+    sink->cpus[cpu_index].received += sample->event == 0;
+    sink->cpus[cpu_index].filtered += sample->event == 0;
 }
 
 void sink_end_round(struct sink *sink, uint64_t horizon_ns)

@@ -52,13 +52,13 @@ struct sink_doubts {
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
                               bool is_open, struct sample *sample, struct process *process);
 /* Counts a sample that it does not want. */
-void sink_pass(struct sink *sink, size_t cpu_index);
+void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample);
 
 /* Once all samples up to the horizon are written: what waited for its chain is closed when that has
  * come, or has not for too long; all of it with UINT64_MAX. */
 void sink_end_round(struct sink *sink, uint64_t horizon_ns);
 
-/* received = kept + filtered + dropped, once the trace was polled. */
+/* Samples of the clock; received = kept + filtered + dropped, once the trace was polled. */
 struct sink_counts {
     uint64_t received;
     uint64_t kept;

@@ -180,7 +180,7 @@ judge_myself() {
     mkdir -p common daemon/{fxt,symbolize,config,log,session,sample,perf,sampler,trace,control,modules}/include \
         client/include client/{export,profile,verbs,report}/include client/examples tests/unit
     for header in common/{fault,json}.h daemon/daemon.h daemon/log/include/log.h daemon/session/include/session.h \
-        daemon/sample/include/sample.h daemon/perf/perf_cpu.h daemon/perf/include/perf_ring.h daemon/fxt/include/fxt_reader.h \
+        daemon/sample/include/sample.h daemon/perf/perf_event.h daemon/perf/include/perf_ring.h daemon/fxt/include/fxt_reader.h \
         daemon/symbolize/include/symbol_table.h daemon/symbolize/eh_frame.h daemon/config/include/session_config.h \
         client/include/profctl.h client/profile/include/profile.h client/profile/names.h client/report/include/report.h; do
         : >"$header"
@@ -215,7 +215,7 @@ ok  daemon/session/x.c     "log.h"
 bad daemon/session/x.c     "daemon.h"
 bad daemon/session/x.c     "fxt_reader.h"
 ok  daemon/sampler/x.c     "perf_ring.h"
-bad daemon/sampler/x.c     "perf_cpu.h"
+bad daemon/sampler/x.c     "perf_event.h"
 bad daemon/sampler/x.c     "log.h"
 bad daemon/sampler/x.c     "session.h"
 bad daemon/sampler/x.c     <systemd/sd-event.h>

@@ -42,10 +42,10 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void put(struct ring_world *world, size_t cpu, enum perf_stream_kind kind,
-                       uint32_t type, uint16_t misc, const uint64_t *words, size_t word_count)
+static inline void put(struct ring_world *world, size_t cpu, size_t stream, uint32_t type,
+                       uint16_t misc, const uint64_t *words, size_t word_count)
 {
-    assert_true(ring_world_put(world, cpu, kind, type, misc, words, word_count));
+    assert_true(ring_world_put(world, cpu, stream, type, misc, words, word_count));
 }
 
 static inline void put_thread_sample(struct ring_world *world, uint32_t pid, uint32_t tid,

@@ -28,8 +28,16 @@ static void on_file_gone(struct mapped_file *file, void *userdata)
 static void init_rings(struct ring_world *world, size_t index)
 {
     struct perf_cpu *cpu = &world->cpus[index];
-    for (size_t kind = 0; kind < PERF_STREAMS; kind++) {
+    static const enum perf_consumer consumers[PERF_STREAMS_MAX] = {
+        [PERF_STREAM_CLOCK] = PERF_CONSUMER_SAMPLES,
+        [PERF_STREAM_SIDEBAND] = PERF_CONSUMER_SIDEBAND,
+        [PERF_STREAM_SWITCHES] = PERF_CONSUMER_SWITCHES,
+        [RING_STREAM_FURTHER] = PERF_CONSUMER_SAMPLES,
+    };
+    for (size_t kind = 0; kind < PERF_STREAMS_MAX; kind++) {
         struct perf_event_mmap_page *page = &world->pages[index][kind];
+        cpu->streams[kind].consumer = consumers[kind];
+        cpu->streams[kind].event = kind == RING_STREAM_FURTHER;
         page->data_head = RING_BYTES - EMPTY_BEFORE_END_BYTES;
         page->data_tail = page->data_head;
         perf_ring_init(&cpu->streams[kind].ring, page, (const uint8_t *)world->data[index][kind],
@@ -54,9 +62,7 @@ static void make_source(struct ring_world *world, const struct ring_world_option
         .deferring = options->deferring,
     };
     for (size_t i = 0; i < options->cpu_count; i++) {
-        world->cpus[i] = (struct perf_cpu){.cpu = (uint32_t)i,
-                                           .streams[PERF_STREAM_SWITCHES].fd = -1,
-                                           .started_ns = options->started_ns};
+        world->cpus[i] = (struct perf_cpu){.cpu = (uint32_t)i, .started_ns = options->started_ns};
         init_rings(world, i);
     }
 }
@@ -139,11 +145,11 @@ struct ring_world *ring_world_free(struct ring_world *world)
     return NULL;
 }
 
-bool ring_world_put(struct ring_world *world, size_t cpu, enum perf_stream_kind kind, uint32_t type,
+bool ring_world_put(struct ring_world *world, size_t cpu, size_t stream, uint32_t type,
                     uint16_t misc, const uint64_t *words, size_t word_count)
 {
-    struct perf_event_mmap_page *page = &world->pages[cpu][kind];
-    uint64_t *data = world->data[cpu][kind];
+    struct perf_event_mmap_page *page = &world->pages[cpu][stream];
+    uint64_t *data = world->data[cpu][stream];
     const struct perf_event_header header = {
         .type = type, .misc = misc, .size = (uint16_t)(8 + 8 * word_count)};
     if (page->data_head - page->data_tail + header.size > RING_BYTES) {

@@ -24,6 +24,8 @@
 #else
 #define RING_BYTES ((size_t)1 << 18)
 #endif
+/* The place of a second event that samples, of index 1. */
+#define RING_STREAM_FURTHER PERF_STREAMS
 #define RING_SAMPLE_TYPE                                                                           \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |               \
      PERF_SAMPLE_CALLCHAIN)
@@ -41,9 +43,9 @@ struct ring_world_options {
 };
 
 struct ring_world {
-    struct perf_event_mmap_page pages[RING_CPU_COUNT][PERF_STREAMS];
-    uint64_t data[RING_CPU_COUNT][PERF_STREAMS][RING_BYTES / 8];
-    uint8_t bounces[RING_CPU_COUNT][PERF_STREAMS][PERF_RING_BOUNCE_BYTES];
+    struct perf_event_mmap_page pages[RING_CPU_COUNT][PERF_STREAMS_MAX];
+    uint64_t data[RING_CPU_COUNT][PERF_STREAMS_MAX][RING_BYTES / 8];
+    uint8_t bounces[RING_CPU_COUNT][PERF_STREAMS_MAX][PERF_RING_BOUNCE_BYTES];
     struct perf_cpu cpus[RING_CPU_COUNT];
     struct perf_source source;
     struct module_cache cache;
@@ -72,7 +74,7 @@ static inline uint64_t pair(uint32_t low, uint32_t high)
 
 /* Appends a record as the kernel does: `words` follow the header. False: there is no room, and the
  * kernel would count it as lost. */
-bool ring_world_put(struct ring_world *world, size_t cpu, enum perf_stream_kind kind, uint32_t type,
+bool ring_world_put(struct ring_world *world, size_t cpu, size_t stream, uint32_t type,
                     uint16_t misc, const uint64_t *words, size_t word_count);
 
 /* Everything that was recorded, as one file. Returned: free(). */

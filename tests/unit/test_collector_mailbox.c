@@ -45,7 +45,7 @@ static struct perf_opening *make_opening(size_t index)
     struct perf_opening *opening = calloc(1, sizeof *opening);
     assert_non_null(opening);
     opening->index = index;
-    for (size_t i = 0; i < PERF_STREAMS; i++) {
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
         opening->cpu.streams[i].fd = -1;
     }
     return opening;

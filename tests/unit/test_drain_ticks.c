@@ -5,11 +5,13 @@
  * ticks every 250 us while programs run and sleep, and of whose samples some are taken away.
  */
 #include "books.h"
+#include "fxt_reader.h"
 #include "ring_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -33,10 +35,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void put(struct ring_world *world, enum perf_stream_kind kind, uint32_t type, uint16_t misc,
+static void put(struct ring_world *world, size_t stream, uint32_t type, uint16_t misc,
                 const uint64_t *words, size_t word_count)
 {
-    assert_true(ring_world_put(world, 0, kind, type, misc, words, word_count));
+    assert_true(ring_world_put(world, 0, stream, type, misc, words, word_count));
 }
 
 static void put_sample(struct ring_world *world, uint64_t time_ns)
@@ -124,6 +126,42 @@ static void a_busy_cpu_is_received_whole(void **state)
     assert_int_equal(unexplained, 0);
 }
 
+/* Samples of another event come in a ring of their own, and say so in the file. */
+static void ticks_are_the_samples_of_the_clock(void **state)
+{
+    struct ring_world *world = *state;
+    int64_t unexplained = 1;
+    size_t others = 0;
+    size_t file_bytes = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        uint64_t words[] = {3,     pair(PID, PID), START_NS + i * 1000, 0, 2, PERF_CONTEXT_USER,
+                            0x5010};
+        put(world, RING_STREAM_FURTHER, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    }
+    const uint64_t lost[] = {3, 500, pair(0, 0), START_NS + 20000, 0, 3};
+    put(world, RING_STREAM_FURTHER, PERF_RECORD_LOST, 0, lost, 6);
+    (void)tick(world, 400, 100, 100, 0);
+    drain_stop(world->drain);
+    struct books_cpu cpu = make_books(world, 400, &unexplained);
+    assert_int_equal(cpu.received, 400);
+    assert_int_equal(cpu.lost, 0);
+    assert_int_equal(unexplained, 0);
+    uint8_t *file = ring_world_file(world, &file_bytes);
+    struct fxt_reader *reader = fxt_reader_new();
+    struct fxt_record record;
+    for (size_t at = 0; at < file_bytes; at += record.size_bytes) {
+        assert_int_equal(fxt_reader_next(reader, file + at, file_bytes - at, &record), 1);
+        if (record.kind == FXT_RECORD_SAMPLE && record.sample.event != 0) {
+            assert_int_equal(record.sample.event, 1);
+            assert_true(record.sample.boot_ts_ns < START_NS + 10000);
+            others++;
+        }
+    }
+    assert_int_equal(others, 10);
+    (void)fxt_reader_free(reader);
+    free(file);
+}
+
 static void who_takes_one_sample_in_a_hundred_is_seen(void **state)
 {
     static const struct {
@@ -203,7 +241,7 @@ static void a_suspend_is_in_no_term(void **state)
 static void replace_rings(struct ring_world *world, uint64_t started_ns)
 {
     struct perf_cpu *cpu = &world->cpus[0];
-    for (size_t i = 0; i < PERF_STREAMS; i++) {
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
         struct perf_ring *ring = &cpu->streams[i].ring;
         world->pages[0][i] = (struct perf_event_mmap_page){0};
         perf_ring_init(ring, &world->pages[0][i], ring->data, RING_BYTES, ring->bounce);
@@ -294,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_busy_cpu_is_received_whole),
+        TEST(ticks_are_the_samples_of_the_clock),
         TEST(who_takes_one_sample_in_a_hundred_is_seen),
         TEST(every_term_of_one_run),
         TEST(a_suspend_is_in_no_term),

@@ -16,9 +16,11 @@
 
 static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state)
 {
-    struct perf_cpu cpu = {.streams[PERF_STREAM_CLOCK].fd = -1,
-                           .streams[PERF_STREAM_SWITCHES].fd =
-                               open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    struct perf_cpu cpu = {
+        .streams[PERF_STREAM_CLOCK] = {.consumer = PERF_CONSUMER_SAMPLES, .fd = -1},
+        .streams[PERF_STREAM_SWITCHES] = {.consumer = PERF_CONSUMER_SWITCHES,
+                                          .fd = open("/dev/null", O_RDONLY | O_CLOEXEC)},
+    };
     struct perf_source source = {
         .cpus = &cpu, .cpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .sampling = true};
     (void)state;

@@ -51,17 +51,28 @@ struct perf_count {
     uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
 };
 
-/* What the records of a stream say. */
+/* What takes the records of a stream out of its ring. */
+enum perf_consumer {
+    PERF_CONSUMER_NONE,     /* there is no stream */
+    PERF_CONSUMER_SAMPLES,  /* what a CPU was at when an event's counter overflowed */
+    PERF_CONSUMER_SIDEBAND, /* what processes do */
+    PERF_CONSUMER_SWITCHES, /* which task a CPU went over to */
+};
+
+/* The places of the streams that every source has, in the arrays of its CPUs. */
 enum perf_stream_kind {
-    PERF_STREAM_CLOCK,    /* what a CPU was at when its timer ticked: samples */
-    PERF_STREAM_SIDEBAND, /* what processes do */
-    PERF_STREAM_SWITCHES, /* which task a CPU went over to */
+    PERF_STREAM_CLOCK, /* the first of those that sample: its event has index 0 */
+    PERF_STREAM_SIDEBAND,
+    PERF_STREAM_SWITCHES,
     PERF_STREAMS,
 };
+#define PERF_STREAMS_MAX 4
 
 /* An event of one CPU, and its ring. */
 struct perf_stream {
-    int fd; /* -1: the CPU has no such event, and its ring is empty */
+    enum perf_consumer consumer;
+    int fd;         /* -1: the CPU has no such event, and its ring is empty */
+    uint32_t event; /* of a stream of samples: the index of its event */
     struct perf_ring ring;
     void *map; /* behind the ring; owned by perf_source */
     size_t map_bytes;
@@ -70,11 +81,22 @@ struct perf_stream {
 struct perf_cpu {
     uint32_t cpu;
     bool absent; /* it went offline since its events were opened, or never had any */
-    struct perf_stream streams[PERF_STREAMS];
+    struct perf_stream streams[PERF_STREAMS_MAX];
     uint64_t started_ns;      /* when sampling had been enabled last, CLOCK_BOOTTIME */
     uint64_t stopped_ns;      /* and disabled */
-    struct perf_count before; /* of the events that it had before these */
+    struct perf_count before; /* of the clock's events that it had before this one */
 };
+
+/* The next stream of a consumer after `stream` (NULL: the first); NULL: there is none. */
+static inline struct perf_stream *perf_cpu_next(struct perf_cpu *cpu, enum perf_consumer consumer,
+                                                const struct perf_stream *stream)
+{
+    size_t i = stream == NULL ? 0 : (size_t)(stream - cpu->streams) + 1;
+    while (i < PERF_STREAMS_MAX && cpu->streams[i].consumer != consumer) {
+        i++;
+    }
+    return i < PERF_STREAMS_MAX ? &cpu->streams[i] : NULL;
+}
 
 struct perf_source {
     struct perf_source_config config; /* with the copies that the plan has */
@@ -83,6 +105,8 @@ struct perf_source {
     struct perf_record_layout switch_layout;
     bool has_switches; /* else switch records would not tell the idle task from others */
     struct perf_plan plan;
+    struct perf_event *events; /* owned; of the streams, in the order of their places */
+    size_t stream_count;
     struct perf_cpu *cpus;     /* a place for each that the machine has: first those that are
                                 * sampled, then the others with sideband alone; each by rising cpu;
                                 * ids may be sparse */
@@ -162,6 +186,6 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
  */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
 
-/* The kernel's own counts of a CPU's sampling event (index into `cpus`), and of those before it.
+/* The kernel's own counts of a CPU's clock (index into `cpus`), and of the events before it.
  * Returns 0 or -errno. */
 int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret);

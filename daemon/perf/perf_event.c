@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opens single events: the attributes of the three events of a CPU, the probes for what this kernel
- * supports, and the explanation of its errors. All events use CLOCK_BOOTTIME. Records of sampling
- * and sideband have the same ids, so one layout parses both. Switch records come by the ten
- * thousand, so they have the fewest fields that show idleness.
+ * The events that a CPU can have: their attributes, the probes for what this kernel supports, the
+ * explanation of its errors, and the events of one CPU with their rings, all of them or none. All
+ * events use CLOCK_BOOTTIME. Records of sampling and sideband have the same ids, so one layout
+ * parses both. Switch records come by the ten thousand, so they have the fewest fields that show
+ * idleness.
  */
-#include "perf_open.h"
+#include "perf_event.h"
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
-#include "perf_abi.h"
 #include "perf_machine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -137,7 +140,7 @@ static int fault_descriptors(int error, struct fault *reterr)
         (unsigned long long)limit.rlim_cur);
 }
 
-int perf_open_fault(int error, struct fault *reterr)
+int perf_event_fault(int error, struct fault *reterr)
 {
     switch (error) {
     case EACCES:
@@ -169,7 +172,7 @@ static bool accepts(const struct perf_event_attr *attr, uint32_t cpu)
     return fd >= 0;
 }
 
-int perf_open_probe(uint32_t cpu, struct perf_features *ret)
+int perf_event_probe(uint32_t cpu, struct perf_features *ret)
 {
     static const struct perf_source_config any = {.period_ns = 1000000, .max_stack_depth = 1};
     static const struct perf_features none = {0};
@@ -195,43 +198,159 @@ int perf_open_probe(uint32_t cpu, struct perf_features *ret)
     return 0;
 }
 
-struct perf_record_layout perf_open_layout(const struct perf_source_config *config)
+struct perf_record_layout perf_event_layout(const struct perf_source_config *config)
 {
     return perf_record_layout_make(sample_type(config),
                                    config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
 }
 
-struct perf_record_layout perf_open_switch_layout(void)
+struct perf_record_layout perf_event_switch_layout(void)
 {
     return perf_record_layout_make(SWITCH_BITS, 0);
 }
 
-int perf_open_sampling(const struct perf_source_config *config,
-                       const struct perf_features *features, const struct perf_plan *plan,
-                       bool deferring, uint32_t cpu)
+void perf_event_list(struct perf_source *source)
 {
-    struct perf_event_attr attr = sampling_attr(config, features);
-    attr.sample_max_stack = plan->sample_max_stack;
-    attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
-    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_CALLCHAIN : 0);
-    return open_event(&attr, cpu);
-}
-
-int perf_open_sideband(const struct perf_features *features, const struct perf_plan *plan,
-                       bool deferring, uint32_t cpu)
-{
-    struct perf_event_attr attr = sideband_attr(features);
+    const struct perf_plan *plan = &source->plan;
+    struct perf_event *clock = &source->events[PERF_STREAM_CLOCK];
+    struct perf_event *sideband = &source->events[PERF_STREAM_SIDEBAND];
+    struct perf_event *switches = &source->events[PERF_STREAM_SWITCHES];
+    *clock = (struct perf_event){
+        .attr = sampling_attr(&source->config, &source->features),
+        .consumer = PERF_CONSUMER_SAMPLES,
+        .ring_bytes = plan->sample_ring_bytes,
+    };
+    clock->attr.sample_max_stack = plan->sample_max_stack;
+    clock->attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
+    *sideband = (struct perf_event){
+        .attr = sideband_attr(&source->features),
+        .consumer = PERF_CONSUMER_SIDEBAND,
+        .ring_bytes = plan->sideband_ring_bytes,
+    };
     /* It would stand where device and inode do, and those say which file it is. */
-    attr.build_id = 0;
-    attr.wakeup_watermark = (uint32_t)(plan->sideband_ring_bytes / 4 < SIDEBAND_WATERMARK_BYTES
-                                           ? plan->sideband_ring_bytes / 4
-                                           : SIDEBAND_WATERMARK_BYTES);
-    add_flags(&attr, deferring ? PERF_ATTR_FLAG_DEFER_OUTPUT : 0);
-    return open_event(&attr, cpu);
+    sideband->attr.build_id = 0;
+    if (plan->sideband_ring_bytes / 4 < SIDEBAND_WATERMARK_BYTES) {
+        sideband->attr.wakeup_watermark = (uint32_t)(plan->sideband_ring_bytes / 4);
+    }
+    *switches = (struct perf_event){
+        .attr = switch_attr(),
+        .consumer = PERF_CONSUMER_SWITCHES,
+        .ring_bytes = plan->switch_ring_bytes,
+    };
+    source->stream_count = source->has_switches ? PERF_STREAMS : PERF_STREAM_SWITCHES;
+    if (source->deferring) {
+        add_flags(&clock->attr, PERF_ATTR_FLAG_DEFER_CALLCHAIN);
+        add_flags(&sideband->attr, PERF_ATTR_FLAG_DEFER_OUTPUT);
+    }
 }
 
-int perf_open_switches(uint32_t cpu)
+static int fault_map(int error, size_t bytes, struct fault *reterr)
 {
-    struct perf_event_attr attr = switch_attr();
-    return open_event(&attr, cpu);
+    if (error == EPERM) {
+        struct rlimit limit = {0};
+        (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+        return fault_set(reterr, error,
+                         "cannot lock %zu KiB for a ring: RLIMIT_MEMLOCK is %llu KiB and "
+                         "kernel.perf_event_mlock_kb is used up; CAP_IPC_LOCK or a higher "
+                         "LimitMEMLOCK= is needed",
+                         bytes >> 10, (unsigned long long)(limit.rlim_cur >> 10));
+    }
+    return fault_set(reterr, error, "cannot map %zu KiB for a ring: %s", bytes >> 10,
+                     strerror(error));
+}
+
+void perf_cpu_init(struct perf_cpu *cpu, uint32_t number)
+{
+    *cpu = (struct perf_cpu){.cpu = number, .absent = true};
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        cpu->streams[i].fd = -1;
+    }
+}
+
+void perf_cpu_close(struct perf_cpu *cpu)
+{
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        struct perf_stream *stream = &cpu->streams[i];
+        if (stream->map != NULL) {
+            (void)munmap(stream->map, stream->map_bytes);
+        }
+        (void)close_fd(stream->fd);
+    }
+    perf_cpu_init(cpu, cpu->cpu);
+}
+
+int perf_cpu_hide(void *map, size_t bytes)
+{
+    return madvise(map, bytes, MADV_DONTDUMP) < 0 ? -errno : 0;
+}
+
+/* Maps the ring with its control page. `map` is set when there is something to unmap. */
+static int map_ring(struct perf_stream *stream, uint64_t data_bytes, uint8_t *bounce,
+                    struct fault *reterr)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    stream->map_bytes = page_bytes + data_bytes;
+    void *map = mmap(NULL, stream->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, stream->fd, 0);
+    if (map == MAP_FAILED) {
+        return fault_map(errno, stream->map_bytes, reterr);
+    }
+    stream->map = map;
+    perf_ring_init(&stream->ring, map, (const uint8_t *)map + page_bytes, data_bytes, bounce);
+    int r = perf_cpu_hide(map, stream->map_bytes);
+    return r < 0 ? fault_map(-r, stream->map_bytes, reterr) : 0;
+}
+
+/* Sideband comes from each CPU, all else from those that are sampled. */
+int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
+                  struct perf_cpu *cpu, struct fault *reterr)
+{
+    int r = 0;
+    perf_cpu_init(cpu, cpu->cpu);
+    for (size_t i = 0; i < source->stream_count && r == 0; i++) {
+        const struct perf_event *event = &source->events[i];
+        struct perf_stream *stream = &cpu->streams[i];
+        stream->consumer = event->consumer;
+        stream->event = event->index;
+        if (!sampled && event->consumer != PERF_CONSUMER_SIDEBAND) {
+            continue;
+        }
+        stream->fd = open_event(&event->attr, cpu->cpu);
+        r = stream->fd < 0
+                ? perf_event_fault(-stream->fd, reterr)
+                : map_ring(stream, event->ring_bytes, bounces + i * PERF_RING_BOUNCE_BYTES, reterr);
+    }
+    if (r < 0) {
+        perf_cpu_close(cpu);
+        return r;
+    }
+    cpu->absent = false;
+    return 0;
+}
+
+uint64_t perf_cpu_ring_bytes(const struct perf_cpu *cpu)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        bytes += cpu->streams[i].map_bytes;
+    }
+    return bytes;
+}
+
+static int control_event(int fd, unsigned long request)
+{
+    return fd >= 0 && ioctl(fd, request, 0) < 0 ? -errno : 0;
+}
+
+int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable)
+{
+    int result = 0;
+    for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
+        const struct perf_stream *stream = &cpu->streams[i];
+        if (stream->consumer == consumer) {
+            int r =
+                control_event(stream->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+            result = result < 0 ? result : r;
+        }
+    }
+    return result;
 }

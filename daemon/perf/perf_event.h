@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The events of a source, and what one CPU has of them; says in words why the kernel gives none. Of
+ * perf_source only.
+ */
+
+#include "perf_abi.h"
+#include "perf_source.h"
+
+/* An event that each CPU is to have. */
+struct perf_event {
+    struct perf_event_attr attr;
+    enum perf_consumer consumer;
+    uint32_t index; /* among those that sample; 0: the clock */
+    uint64_t ring_bytes;
+};
+
+/* Fills the events of a source by its config, features and plan. */
+void perf_event_list(struct perf_source *source);
+
+/* How the records are laid out: those of sampling and sideband, and those of switches. */
+struct perf_record_layout perf_event_layout(const struct perf_source_config *config);
+struct perf_record_layout perf_event_switch_layout(void);
+
+/* What the kernel knows. Returns 0, or -errno when this CPU has no event at all. */
+int perf_event_probe(uint32_t cpu, struct perf_features *ret);
+
+/* `error` of opening an event, positive, in words. Returns -errno, which may be another. */
+int perf_event_fault(int error, struct fault *reterr);
+
+/*
+ * Opens the events of a CPU, disabled, and maps their rings into `cpu`, whose number is set;
+ * `bounces` (borrowed for its life) has room for a record of each ring. Returns 0, or -errno with a
+ * fault and `cpu` closed; -ENODEV: the CPU is offline.
+ */
+int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
+                  struct perf_cpu *cpu, struct fault *reterr);
+/* A CPU without events: absent. */
+void perf_cpu_init(struct perf_cpu *cpu, uint32_t number);
+/* Leaves one that has no events. */
+void perf_cpu_close(struct perf_cpu *cpu);
+
+/* Switches all events of a consumer on or off, whichever of them refuses. Returns 0, or the first
+ * -errno. */
+int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable);
+
+uint64_t perf_cpu_ring_bytes(const struct perf_cpu *cpu);
+
+/* In no core dump. Kernels do so to perf rings by themselves; it is asked for since it must hold.
+ * Returns 0 or -errno. */
+int perf_cpu_hide(void *map, size_t bytes);
