@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sums and prints the books. The counts come from the collector (received, lost, throttled, missed,
- * idle, kept, filtered, dropped), the kernel (running time) and cpu_time (steal). Only
+ * Sums and prints the books. The lines come from cpu_books.c, and what became of the samples from
+ * their sink. Only
  * `unexplained` is the result of a subtraction.
  */
 #include "books.h"
@@ -41,11 +41,15 @@ static void print_counts(FILE *out, const struct books_cpu *cpu, uint64_t expect
 
 static void print_cpus(FILE *out, const struct books *books)
 {
+    const char *comma = "";
     for (size_t i = 0; i < books->cpu_count; i++) {
         const struct books_cpu *cpu = &books->cpus[i];
-        (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", i == 0 ? "" : ",", cpu->cpu);
-        print_counts(out, cpu, books_expected(books, cpu), books_unexplained(books, cpu));
-        (void)fprintf(out, ",\"idle_source\":\"%s\"}", cpu->idle_source);
+        if (cpu->is_known) {
+            (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", comma, cpu->cpu);
+            print_counts(out, cpu, books_expected(books, cpu), books_unexplained(books, cpu));
+            (void)fprintf(out, ",\"idle_source\":\"%s\"}", cpu->idle_source);
+            comma = ",";
+        }
     }
 }
 
@@ -79,9 +83,12 @@ static void print_all(FILE *out, const struct books *books)
         print_cpus(out, books);
     }
     for (size_t i = 0; i < books->cpu_count; i++) {
-        expected += books_expected(books, &books->cpus[i]);
-        unexplained += books_unexplained(books, &books->cpus[i]);
-        add_cpu(&total, &books->cpus[i]);
+        const struct books_cpu *cpu = &books->cpus[i];
+        if (cpu->is_known) {
+            expected += books_expected(books, cpu);
+            unexplained += books_unexplained(books, cpu);
+            add_cpu(&total, cpu);
+        }
     }
     (void)fprintf(out, "],\"total\":{");
     print_counts(out, &total, expected, unexplained);

@@ -9,8 +9,6 @@
  */
 #include "cpu_presence.h"
 
-#include "clock.h"
-
 #define READING_NS_MAX NS_PER_MS
 
 /* The clocks differ by less than one part in this many: 500 ppm, by which NTP may steer one of
@@ -22,13 +20,13 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void note(struct cpu_presence *presence, struct cpu_moment now, uint64_t running_ns)
+static void note(struct cpu_presence *presence, struct clock_moment now, uint64_t running_ns)
 {
     presence->seen = now;
     presence->seen_running_ns = running_ns;
 }
 
-void cpu_presence_start(struct cpu_presence *presence, struct cpu_moment now, uint64_t running_ns,
+void cpu_presence_start(struct cpu_presence *presence, struct clock_moment now, uint64_t running_ns,
                         bool absent)
 {
     presence->sampling = true;
@@ -37,14 +35,14 @@ void cpu_presence_start(struct cpu_presence *presence, struct cpu_moment now, ui
     note(presence, now, running_ns);
 }
 
-void cpu_presence_stop(struct cpu_presence *presence, struct cpu_moment now)
+void cpu_presence_stop(struct cpu_presence *presence, struct clock_moment now)
 {
     presence->offline_ns = cpu_presence_offline_ns(presence, now.monotonic_ns);
     presence->sampling = false;
 }
 
-void cpu_presence_see(struct cpu_presence *presence, struct cpu_moment before,
-                      struct cpu_moment after, uint64_t running_ns)
+void cpu_presence_see(struct cpu_presence *presence, struct clock_moment before,
+                      struct clock_moment after, uint64_t running_ns)
 {
     uint64_t took_ns = less(after.monotonic_ns, before.monotonic_ns);
     uint64_t since_ns = less(after.monotonic_ns, presence->seen.monotonic_ns);
@@ -55,7 +53,7 @@ void cpu_presence_see(struct cpu_presence *presence, struct cpu_moment before,
     }
 }
 
-uint64_t cpu_presence_lose(struct cpu_presence *presence, struct cpu_moment now,
+uint64_t cpu_presence_lose(struct cpu_presence *presence, struct clock_moment now,
                            uint64_t running_ns)
 {
     uint64_t ran_ns = less(running_ns, presence->seen_running_ns);
@@ -68,7 +66,8 @@ uint64_t cpu_presence_lose(struct cpu_presence *presence, struct cpu_moment now,
     return presence->seen.boottime_ns + ran_ns;
 }
 
-void cpu_presence_return(struct cpu_presence *presence, struct cpu_moment now, uint64_t running_ns)
+void cpu_presence_return(struct cpu_presence *presence, struct clock_moment now,
+                         uint64_t running_ns)
 {
     presence->offline_ns = cpu_presence_offline_ns(presence, now.monotonic_ns);
     presence->ticking = true;

@@ -33,7 +33,8 @@ enum {
     COLUMN_COUNT,
 };
 
-static void parse_line(const char *line, uint64_t tick_ns, struct cpu_time *times, size_t count)
+static void parse_line(const char *line, uint64_t tick_ns, struct cpu_time *times, size_t count,
+                       bool has_idle)
 {
     uint64_t columns[COLUMN_COUNT];
     char *end = NULL;
@@ -46,47 +47,41 @@ static void parse_line(const char *line, uint64_t tick_ns, struct cpu_time *time
     }
     for (size_t i = 0; i < count; i++) {
         if (times[i].cpu == cpu) {
-            times[i].idle_ns = (columns[COLUMN_IDLE] + columns[COLUMN_IOWAIT]) * tick_ns;
+            if (has_idle) {
+                times[i].idle_ns = (columns[COLUMN_IDLE] + columns[COLUMN_IOWAIT]) * tick_ns;
+            }
             times[i].steal_ns = columns[COLUMN_STEAL] * tick_ns;
         }
     }
 }
 
-void cpu_time_parse(const char *text, uint64_t tick_ns, struct cpu_time *times, size_t count)
+void cpu_time_parse(const char *text, uint64_t tick_ns, struct cpu_time *times, size_t count,
+                    bool has_idle)
 {
     for (const char *line = text; line != NULL && strncmp(line, "cpu", 3) == 0;) {
         if (line[3] != ' ') { /* not the line of all CPUs together */
-            parse_line(line, tick_ns, times, count);
+            parse_line(line, tick_ns, times, count, has_idle);
         }
         line = strchr(line, '\n');
         line = line == NULL ? NULL : line + 1;
     }
 }
 
-int cpu_time_read(struct cpu_time *times, size_t count)
+/* Where it cannot be read, the times are those that they were. */
+static void read_stat(struct cpu_time *times, size_t count, bool has_idle)
 {
-    cleanup_(closep) int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return -errno;
-    }
-    cleanup_(freep) char *text = malloc(STAT_BYTES_MAX);
-    if (text == NULL) {
-        return -ENOMEM;
-    }
     size_t used = 0;
-    while (used < STAT_BYTES_MAX - 1) {
-        ssize_t got = read(fd, text + used, STAT_BYTES_MAX - 1 - used);
-        if (got < 0) {
-            return -errno;
-        }
-        if (got == 0) {
-            break;
-        }
+    ssize_t got = 0;
+    cleanup_(freep) char *text = malloc(STAT_BYTES_MAX);
+    cleanup_(closep) int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    while (text != NULL && fd >= 0 && used < STAT_BYTES_MAX - 1 &&
+           (got = read(fd, text + used, STAT_BYTES_MAX - 1 - used)) > 0) {
         used += (size_t)got;
     }
-    text[used] = '\0';
-    cpu_time_parse(text, NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), times, count);
-    return 0;
+    if (used > 0 && got >= 0) {
+        text[used] = '\0';
+        cpu_time_parse(text, NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), times, count, has_idle);
+    }
 }
 
 static bool read_state_us(const char *root, uint32_t cpu, unsigned state, uint64_t *ret)
@@ -108,20 +103,23 @@ const char *cpu_idle_source(const char *root, uint32_t cpu)
     return read_state_us(root, cpu, 0, &ignored) ? cpuidle : proc_stat;
 }
 
-int cpu_idle_read(const char *root, const char *source, struct cpu_time *times, size_t count)
+static void read_idle(const char *root, struct cpu_time *time)
 {
-    if (strcmp(source, cpuidle) != 0) {
-        return cpu_time_read(times, count);
+    uint64_t sum_us = 0;
+    uint64_t state_us = 0;
+    unsigned state = 0;
+    while (state < STATES_MAX && read_state_us(root, time->cpu, state, &state_us)) {
+        sum_us += state_us;
+        state++;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t sum_us = 0;
-        uint64_t state_us = 0;
-        unsigned state = 0;
-        while (state < STATES_MAX && read_state_us(root, times[i].cpu, state, &state_us)) {
-            sum_us += state_us;
-            state++;
-        }
-        times[i].idle_ns = state == 0 ? times[i].idle_ns : sum_us * 1000;
+    time->idle_ns = state == 0 ? time->idle_ns : sum_us * 1000;
+}
+
+void cpu_time_read(const char *root, const char *idle_source, struct cpu_time *times, size_t count)
+{
+    bool is_cpuidle = strcmp(idle_source, cpuidle) == 0;
+    for (size_t i = 0; i < count && is_cpuidle; i++) {
+        read_idle(root, &times[i]);
     }
-    return 0;
+    read_stat(times, count, !is_cpuidle);
 }

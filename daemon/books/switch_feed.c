@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * cpu_ticks takes events in the order of their time, and a CPU's events come from two rings. So one
+ * ticks takes events in the order of their time, and a CPU's events come from two rings. So one
  * record is always read ahead, and kept until its time. A loss is passed on at once, since the time
  * that it concerns begins with the record before it. A full ring counts as a loss, too: the kernel
  * may not have written its LOST record yet.
@@ -17,7 +17,7 @@
 #define RATE_SPAN_NS UINT64_C(100000000)
 
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
-                      const struct perf_record_layout *layout, struct cpu_ticks *ticks)
+                      const struct perf_record_layout *layout, struct ticks *ticks)
 {
     *feed = (struct switch_feed){.ring = ring, .layout = layout, .ticks = ticks};
 }
@@ -40,7 +40,7 @@ void switch_feed_refresh(struct switch_feed *feed)
 static void take_record(struct switch_feed *feed, const struct perf_record *record)
 {
     if (record->kind == PERF_KIND_LOST) {
-        cpu_ticks_switches_lost(feed->ticks);
+        ticks_switches_lost(feed->ticks);
         feed->rate_count += record->lost.count;
     } else if (record->kind == PERF_KIND_SWITCH) {
         bool out = record->context_switch.out;
@@ -67,7 +67,7 @@ static void take_ahead(struct switch_feed *feed)
         struct perf_record record;
         if (r < 0 || perf_record_parse(feed->layout, bytes, size_bytes, &record) < 0) {
             feed->bad_count++;
-            cpu_ticks_switches_lost(feed->ticks);
+            ticks_switches_lost(feed->ticks);
         } else {
             take_record(feed, &record);
         }
@@ -76,7 +76,7 @@ static void take_ahead(struct switch_feed *feed)
         }
     }
     if (!feed->has_next && feed->full) {
-        cpu_ticks_switches_lost(feed->ticks);
+        ticks_switches_lost(feed->ticks);
         feed->full = false;
     }
 }
@@ -88,7 +88,7 @@ void switch_feed_until(struct switch_feed *feed, uint64_t time_ns)
     }
     take_ahead(feed);
     while (feed->has_next && feed->next.time_ns <= time_ns) {
-        cpu_ticks_switch(feed->ticks, feed->next.time_ns, feed->next.was_idle, feed->next.is_idle);
+        ticks_switch(feed->ticks, feed->next.time_ns, feed->next.was_idle, feed->next.is_idle);
         feed->has_next = false;
         take_ahead(feed);
     }
@@ -119,12 +119,12 @@ enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
     if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / NS_PER_S) {
         feed->off = true;
         feed->retry_ns = time_ns + SWITCH_FEED_RETRY_NS;
-        cpu_ticks_use_switches(feed->ticks, time_ns, false);
+        ticks_use_switches(feed->ticks, time_ns, false);
         return SWITCH_DISABLE;
     }
     if (feed->off && time_ns >= feed->retry_ns) {
         feed->off = false;
-        cpu_ticks_use_switches(feed->ticks, time_ns, true);
+        ticks_use_switches(feed->ticks, time_ns, true);
         return SWITCH_ENABLE;
     }
     return SWITCH_KEEP;

@@ -11,7 +11,6 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "collector_cpus.h"
 #include "collector_mailbox.h"
 #include "drain.h"
 
@@ -41,10 +40,10 @@ struct collector {
     /* The thread's own from here on. */
     int epoll_fd;
     struct drain *drain;
-    struct collector_cpus *cpus;
-    struct collector_cpu *counted; /* a draft of what is published */
-    struct perf_opening *waiting;  /* until the rings that they replace are empty */
-    char *finishing_json;          /* not NULL: finishing */
+    struct cpu_books *books;
+    struct books_cpu *lines;      /* a draft of what is published */
+    struct perf_opening *waiting; /* until the rings that they replace are empty */
+    char *finishing_json;         /* not NULL: finishing */
     uint64_t finish_limit_ns;
     uint64_t next_samples_ns;
     uint64_t suspended_ns; /* that the clock is ahead of the one that stops in a suspend */
@@ -61,30 +60,18 @@ struct collector {
 /* Tells the main thread that this one lives. */
 static void beat(struct collector *collector)
 {
-    collector_mailbox_beat(collector->mailbox, collector_cpus_now().monotonic_ns);
+    collector_mailbox_beat(collector->mailbox, clock_ns(CLOCK_MONOTONIC));
 }
 
 static void publish(struct collector *collector)
 {
-    const struct perf_source *source = collector->config.source;
-    uint64_t monotonic_ns = collector_cpus_now().monotonic_ns;
-    const struct drain_cpu_counts *drained = drain_cpu_counts(collector->drain);
-    struct collector_counts counts = {
-        .counters = trace_counters(collector->config.trace),
-        .idle_source = collector_cpus_idle_source(collector->cpus),
-        .hung_pid = drain_hung_pid(collector->drain),
-    };
-    counters_add(&counts.counters, drain_counters(collector->drain));
-    counters_add(&counts.counters, &collector->counters);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        collector->counted[i] = (struct collector_cpu){
-            .drain = drained[i],
-            .kernel = collector_cpus_count(collector->cpus, i),
-            .offline_ns = collector_cpus_offline_ns(collector->cpus, i, monotonic_ns),
-            .known = source->cpus[i].streams[PERF_STREAM_CLOCK].fd >= 0,
-        };
+    struct counters counters = trace_counters(collector->config.trace);
+    counters_add(&counters, drain_counters(collector->drain));
+    counters_add(&counters, &collector->counters);
+    for (size_t i = 0; i < collector->config.source->cpu_count; i++) {
+        collector->lines[i] = drain_books(collector->drain, i);
     }
-    collector_mailbox_publish(collector->mailbox, &counts, collector->counted);
+    collector_mailbox_publish(collector->mailbox, &counters, collector->lines);
 }
 
 static int next_round_ms(const struct collector *collector)
@@ -120,7 +107,7 @@ static void lose_cpu(struct collector *collector, size_t index)
 {
     struct perf_source *source = collector->config.source;
     if (index < source->cpu_count && !source->cpus[index].absent) {
-        drain_lose_cpu(collector->drain, index, collector_cpus_lose(collector->cpus, index));
+        drain_lose_cpu(collector->drain, index, clock_moment());
     }
     source->cpus[index].absent = true;
 }
@@ -188,7 +175,7 @@ static void tell_of_hang(struct collector *collector)
 {
     if (!collector->told_of_hang && drain_hung_pid(collector->drain) != 0) {
         collector->told_of_hang = true;
-        collector_mailbox_post(collector->mailbox, COLLECTOR_HUNG);
+        collector_mailbox_post_hung(collector->mailbox, drain_hung_pid(collector->drain));
     }
 }
 
@@ -196,43 +183,30 @@ static void start_sampling(struct collector *collector, uint64_t time_ns)
 {
     collector->running = true;
     collector->next_samples_ns = time_ns;
-    collector_cpus_start(collector->cpus, collector->drain);
+    drain_start(collector->drain);
 }
 
 static void stop_sampling(struct collector *collector)
 {
-    collector_cpus_stop(collector->cpus, collector->drain);
+    drain_stop(collector->drain);
+    cpu_books_read_last(collector->books);
     collector->running = false;
     collector->stopping = true;
 }
 
 static void drain_samples(struct collector *collector, uint64_t time_ns, uint64_t horizon_ns)
 {
-    struct perf_source *source = collector->config.source;
     drain_all(collector->drain, horizon_ns);
-    collector_cpus_read(collector->cpus, horizon_ns);
-    for (size_t i = 0; i < source->cpu_count; i++) {
-        switch (drain_switch_wish(collector->drain, i, horizon_ns)) {
-        case SWITCH_DISABLE:
-            (void)perf_source_control_switches(source, i, false);
-            break;
-        case SWITCH_ENABLE:
-            (void)perf_source_control_switches(source, i, true);
-            break;
-        case SWITCH_KEEP:
-            break;
-        }
-    }
-    collector_cpus_tell_idle(collector->cpus, collector->drain, time_ns);
+    cpu_books_read(collector->books, horizon_ns);
     collector->next_samples_ns = time_ns + SAMPLE_PERIOD_NS;
 }
 
 /* No timer runs while the machine is suspended, and the clock of the records goes on. */
-static void watch_for_suspend(struct collector *collector, struct cpu_moment now)
+static void watch_for_suspend(struct collector *collector, struct clock_moment now)
 {
     uint64_t ahead_ns = now.boottime_ns > now.monotonic_ns ? now.boottime_ns - now.monotonic_ns : 0;
     if (ahead_ns >= collector->suspended_ns + SUSPEND_LEAST_NS) {
-        drain_suspended(collector->drain, ahead_ns - collector->suspended_ns);
+        cpu_books_suspended(collector->books, ahead_ns - collector->suspended_ns);
         collector->suspended_ns = ahead_ns;
     }
 }
@@ -271,15 +245,13 @@ static void install(struct collector *collector, struct perf_opening *opening)
 {
     struct perf_source *source = collector->config.source;
     size_t index = opening->index;
-    drain_leave_cpu(collector->drain, index);
+    if (index < source->cpu_count) {
+        cpu_books_leave(collector->books, index);
+    }
     watch_no_more(collector, &source->cpus[index]);
     bool enabled = perf_source_replace(source, opening);
     (void)watch_cpu(collector, &source->cpus[index]);
-    enabled = enabled && collector->running;
-    if (enabled) {
-        collector_cpus_return(collector->cpus, index);
-    }
-    drain_return_cpu(collector->drain, index, enabled, opening->gap_to_ns);
+    drain_return_cpu(collector->drain, index, enabled && collector->running, opening->gap_to_ns);
     collector_mailbox_post_replaced(collector->mailbox, opening);
 }
 
@@ -300,7 +272,7 @@ static void install_openings(struct collector *collector)
 
 static void run_round(struct collector *collector, unsigned requests, bool sample_ring)
 {
-    struct cpu_moment now = collector_cpus_now();
+    struct clock_moment now = clock_moment();
     uint64_t time_ns = now.boottime_ns;
     uint64_t horizon_ns = time_ns - HORIZON_LAG_NS;
     bool samples_drained = false;
@@ -342,7 +314,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         try_finish(collector, time_ns);
     }
     collector->counters.late_rounds +=
-        collector_cpus_now().monotonic_ns - now.monotonic_ns >= LATE_ROUND_NS;
+        clock_ns(CLOCK_MONOTONIC) - now.monotonic_ns >= LATE_ROUND_NS;
 }
 
 /*
@@ -390,9 +362,9 @@ static struct collector *free_parts(struct collector *collector)
 {
     (void)close_fd(collector->epoll_fd);
     (void)drain_free(collector->drain);
-    (void)collector_cpus_free(collector->cpus);
+    (void)cpu_books_free(collector->books);
     (void)collector_mailbox_free(collector->mailbox);
-    free(collector->counted);
+    free(collector->lines);
     free(collector->finishing_json);
     perf_opening_free_all(collector->waiting);
     free(collector);
@@ -401,15 +373,19 @@ static struct collector *free_parts(struct collector *collector)
 
 static int make_parts(struct collector *collector)
 {
-    const struct perf_source *source = collector->config.source;
+    struct perf_source *source = collector->config.source;
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (collector->epoll_fd < 0) {
         return -errno;
     }
-    collector->counted = calloc(source->cpu_count, sizeof *collector->counted);
-    collector->cpus = collector_cpus_new(source);
+    collector->lines = calloc(source->cpu_count, sizeof *collector->lines);
+    collector->books = cpu_books_new(source);
+    collector->config.books = collector->books;
+    if (collector->lines == NULL || collector->books == NULL) {
+        return -ENOMEM;
+    }
     collector->drain = drain_new(&collector->config);
-    if (collector->counted == NULL || collector->cpus == NULL || collector->drain == NULL) {
+    if (collector->drain == NULL) {
         return -ENOMEM;
     }
     int r = collector_mailbox_new(source->cpu_count, source->sideband_count, &collector->mailbox);
@@ -493,10 +469,9 @@ uint64_t collector_beat_ns(const struct collector *collector)
     return collector_mailbox_beat_ns(collector->mailbox);
 }
 
-void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct collector_cpu *cpus)
+void collector_snapshot(struct collector *collector, struct books *books)
 {
-    collector_mailbox_snapshot(collector->mailbox, ret, cpus);
+    collector_mailbox_snapshot(collector->mailbox, books);
 }
 
 int32_t collector_hung_pid(struct collector *collector)

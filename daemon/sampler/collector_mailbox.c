@@ -33,8 +33,9 @@ struct collector_mailbox {
     struct perf_opening *openings;
     struct perf_opening *replaced;
     unsigned events; /* a bit for each enum collector_event */
-    struct collector_counts published;
-    struct collector_cpu *published_cpus;
+    struct counters counters;
+    struct books_cpu *lines;
+    int32_t hung_pid;
 };
 
 static void lock(struct collector_mailbox *mailbox)
@@ -65,7 +66,7 @@ struct collector_mailbox *collector_mailbox_free(struct collector_mailbox *mailb
     free(mailbox->books_json);
     free(mailbox->lost);
     free(mailbox->taken_lost);
-    free(mailbox->published_cpus);
+    free(mailbox->lines);
     perf_opening_free_all(mailbox->openings);
     perf_opening_free_all(mailbox->replaced);
     free(mailbox);
@@ -86,13 +87,12 @@ int collector_mailbox_new(size_t cpu_count, size_t sideband_count, struct collec
     mailbox->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     mailbox->lost = calloc(sideband_count, sizeof *mailbox->lost);
     mailbox->taken_lost = calloc(sideband_count, sizeof *mailbox->taken_lost);
-    mailbox->published_cpus = calloc(cpu_count, sizeof *mailbox->published_cpus);
+    mailbox->lines = calloc(cpu_count, sizeof *mailbox->lines);
 
     int r = 0;
     if (mailbox->request_fd < 0 || mailbox->event_fd < 0) {
         r = -EMFILE;
-    } else if (mailbox->lost == NULL || mailbox->taken_lost == NULL ||
-               mailbox->published_cpus == NULL) {
+    } else if (mailbox->lost == NULL || mailbox->taken_lost == NULL || mailbox->lines == NULL) {
         r = -ENOMEM;
     }
     if (r < 0) {
@@ -188,19 +188,18 @@ uint64_t collector_mailbox_beat_ns(const struct collector_mailbox *mailbox)
     return atomic_load_explicit(&mailbox->beat_ns, memory_order_relaxed);
 }
 
-void collector_mailbox_snapshot(struct collector_mailbox *mailbox, struct collector_counts *ret,
-                                struct collector_cpu *cpus)
+void collector_mailbox_snapshot(struct collector_mailbox *mailbox, struct books *books)
 {
     lock(mailbox);
-    *ret = mailbox->published;
-    memcpy(cpus, mailbox->published_cpus, mailbox->cpu_count * sizeof *cpus);
+    books->counters = mailbox->counters;
+    memcpy(books->cpus, mailbox->lines, mailbox->cpu_count * sizeof *books->cpus);
     unlock(mailbox);
 }
 
 int32_t collector_mailbox_hung_pid(struct collector_mailbox *mailbox)
 {
     lock(mailbox);
-    int32_t pid = mailbox->published.hung_pid;
+    int32_t pid = mailbox->hung_pid;
     unlock(mailbox);
     return pid;
 }
@@ -259,17 +258,24 @@ void collector_mailbox_post_replaced(struct collector_mailbox *mailbox,
     unlock(mailbox);
 }
 
+void collector_mailbox_post_hung(struct collector_mailbox *mailbox, int32_t pid)
+{
+    lock(mailbox);
+    mailbox->hung_pid = pid;
+    post_locked(mailbox, COLLECTOR_HUNG);
+    unlock(mailbox);
+}
+
 void collector_mailbox_beat(struct collector_mailbox *mailbox, uint64_t monotonic_ns)
 {
     atomic_store_explicit(&mailbox->beat_ns, monotonic_ns, memory_order_relaxed);
 }
 
-void collector_mailbox_publish(struct collector_mailbox *mailbox,
-                               const struct collector_counts *counts,
-                               const struct collector_cpu *cpus)
+void collector_mailbox_publish(struct collector_mailbox *mailbox, const struct counters *counters,
+                               const struct books_cpu *lines)
 {
     lock(mailbox);
-    mailbox->published = *counts;
-    memcpy(mailbox->published_cpus, cpus, mailbox->cpu_count * sizeof *cpus);
+    mailbox->counters = *counters;
+    memcpy(mailbox->lines, lines, mailbox->cpu_count * sizeof *lines);
     unlock(mailbox);
 }

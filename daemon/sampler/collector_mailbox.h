@@ -42,8 +42,7 @@ struct perf_opening *collector_mailbox_take_replaced(struct collector_mailbox *m
 int collector_mailbox_event_fd(const struct collector_mailbox *mailbox); /* borrowed */
 enum collector_event collector_mailbox_take_event(struct collector_mailbox *mailbox);
 uint64_t collector_mailbox_beat_ns(const struct collector_mailbox *mailbox);
-void collector_mailbox_snapshot(struct collector_mailbox *mailbox, struct collector_counts *ret,
-                                struct collector_cpu *cpus);
+void collector_mailbox_snapshot(struct collector_mailbox *mailbox, struct books *books);
 int32_t collector_mailbox_hung_pid(struct collector_mailbox *mailbox);
 
 /* What the main thread has left since the last time. */
@@ -59,12 +58,12 @@ struct collector_mail {
 int collector_mailbox_request_fd(const struct collector_mailbox *mailbox); /* borrowed */
 struct collector_mail collector_mailbox_take(struct collector_mailbox *mailbox);
 void collector_mailbox_end_walk(struct collector_mailbox *mailbox);
-/* COLLECTOR_REPLACED has its own. */
+/* COLLECTOR_REPLACED and COLLECTOR_HUNG have their own. */
 void collector_mailbox_post(struct collector_mailbox *mailbox, enum collector_event event);
 void collector_mailbox_post_replaced(struct collector_mailbox *mailbox,
                                      struct perf_opening *opening);
+void collector_mailbox_post_hung(struct collector_mailbox *mailbox, int32_t pid);
 void collector_mailbox_beat(struct collector_mailbox *mailbox, uint64_t monotonic_ns);
-/* `cpus` as in collector_snapshot(). */
-void collector_mailbox_publish(struct collector_mailbox *mailbox,
-                               const struct collector_counts *counts,
-                               const struct collector_cpu *cpus);
+/* `lines` as in collector_snapshot(). */
+void collector_mailbox_publish(struct collector_mailbox *mailbox, const struct counters *counters,
+                               const struct books_cpu *lines);

@@ -21,7 +21,6 @@
 #include "resolver.h"
 #include "sideband_feed.h"
 #include "sink.h"
-#include "ticks.h"
 #include "user_stack.h"
 #include "waiting_samples.h"
 
@@ -50,8 +49,7 @@ struct drain {
     struct drain_config config;
     struct counters counters;
     struct counters sum;
-    struct drain_cpu_counts *cpus; /* cpu_count of them, as they were asked for last */
-    struct ticks *accounts;
+    struct cpu_books *books;
     struct sideband_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
     bool sampling;      /* else there are no samples that sideband could get ahead of */
@@ -74,8 +72,7 @@ struct drain *drain_new(const struct drain_config *config)
         return NULL;
     }
     drain->config = *config;
-    drain->cpus = calloc(config->source->cpu_count, sizeof *drain->cpus);
-    drain->accounts = ticks_new(config->source);
+    drain->books = config->books;
     drain->stack = (struct user_stack){
         .unwind = config->unwind,
         .max_depth = config->max_stack_depth,
@@ -100,8 +97,7 @@ struct drain *drain_new(const struct drain_config *config)
         .sink = drain->sink,
         .kernel = config->kernel,
     });
-    if (drain->cpus == NULL || drain->accounts == NULL || drain->feed == NULL ||
-        drain->held == NULL || drain->sink == NULL ||
+    if (drain->feed == NULL || drain->held == NULL || drain->sink == NULL ||
         (config->code != NULL && drain->stack.stitch == NULL)) {
         return drain_free(drain);
     }
@@ -121,8 +117,6 @@ struct drain *drain_free(struct drain *drain)
         (void)waiting_samples_free(drain->held);
         (void)sink_free(drain->sink);
         (void)stitch_free(drain->stack.stitch);
-        free(drain->cpus);
-        (void)ticks_free(drain->accounts);
         free(drain);
     }
     return NULL;
@@ -300,7 +294,7 @@ static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stre
             break;
         } else {
             if (stream->event == 0) {
-                ticks_take(drain->accounts, cpu_index, &record);
+                cpu_books_take(drain->books, cpu_index, &record);
             }
             if (record.kind == PERF_KIND_SAMPLE) {
                 record.event = stream->event;
@@ -340,7 +334,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     for (size_t i = 0; i < source->cpu_count; i++) {
         refresh_rings(&source->cpus[i]);
     }
-    ticks_refresh(drain->accounts);
+    cpu_books_refresh(drain->books);
     drain->quiet = !sideband_feed_queue(drain->feed);
     uint64_t reached_ns = 0;
     do {
@@ -352,35 +346,30 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     } while (sideband_feed_has_more(drain->feed, horizon_ns));
     sink_end_round(drain->sink, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
-        ticks_reach(drain->accounts, i, horizon_ns);
+        cpu_books_reach(drain->books, i, horizon_ns);
     }
 }
 
 void drain_start(struct drain *drain)
 {
-    ticks_start(drain->accounts);
+    cpu_books_start(drain->books);
     drain->sampling = true;
     drain->ahead_count = 0;
 }
 
 void drain_stop(struct drain *drain)
 {
-    ticks_end(drain->accounts);
+    cpu_books_end(drain->books);
     drain_all(drain, UINT64_MAX);
-    ticks_close(drain->accounts);
+    cpu_books_close(drain->books);
     drain->sampling = false;
 }
 
-void drain_suspended(struct drain *drain, uint64_t jump_ns)
-{
-    ticks_suspended(drain->accounts, jump_ns);
-}
-
-void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns)
+void drain_lose_cpu(struct drain *drain, size_t cpu_index, struct clock_moment now)
 {
     if (cpu_index < drain->config.source->cpu_count) {
-        ticks_lose(drain->accounts, cpu_index, time_ns);
-        sideband_feed_lose(drain->feed, cpu_index, time_ns);
+        uint64_t gone_ns = cpu_books_lose(drain->books, cpu_index, now);
+        sideband_feed_lose(drain->feed, cpu_index, gone_ns);
     }
 }
 
@@ -388,20 +377,13 @@ bool drain_is_empty(struct drain *drain, size_t cpu_index)
 {
     struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
     bool empty =
-        cpu_index >= drain->config.source->cpu_count || ticks_drained(drain->accounts, cpu_index);
+        cpu_index >= drain->config.source->cpu_count || cpu_books_drained(drain->books, cpu_index);
     for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
         struct perf_ring *ring = &cpu->streams[i].ring;
         perf_ring_refresh(ring);
         empty = empty && ring->head == ring->tail;
     }
     return empty;
-}
-
-void drain_leave_cpu(struct drain *drain, size_t cpu_index)
-{
-    if (cpu_index < drain->config.source->cpu_count) {
-        ticks_leave(drain->accounts, cpu_index);
-    }
 }
 
 void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
@@ -413,18 +395,8 @@ void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint6
 {
     sideband_feed_renew(drain->feed, cpu_index, gap_to_ns);
     if (enabled) {
-        ticks_return(drain->accounts, cpu_index);
+        cpu_books_return(drain->books, cpu_index);
     }
-}
-
-enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns)
-{
-    return ticks_wish(drain->accounts, cpu_index, horizon_ns);
-}
-
-void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns)
-{
-    ticks_tell_idle(drain->accounts, cpu_index, idle_ns);
 }
 
 bool drain_take_rescan(struct drain *drain)
@@ -448,7 +420,7 @@ const struct counters *drain_counters(struct drain *drain)
     struct counters written = sink_counters(drain->sink);
     struct process_table_counts processes = process_table_counts(drain->config.processes);
     drain->sum = drain->counters;
-    drain->sum.bad_records += ticks_bad_count(drain->accounts);
+    drain->sum.bad_records += cpu_books_bad_count(drain->books);
     counters_add(&drain->sum, &written);
     counters_add(&drain->sum, &sideband);
     counters_add(&drain->sum, &processes.counters);
@@ -463,17 +435,9 @@ int32_t drain_hung_pid(const struct drain *drain)
     return sideband_feed_hung_pid(drain->feed);
 }
 
-const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain)
+struct books_cpu drain_books(const struct drain *drain, size_t cpu_index)
 {
-    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
-        struct sink_counts counts = sink_counts(drain->sink, i);
-        drain->cpus[i] = (struct drain_cpu_counts){
-            .received = counts.received,
-            .kept = counts.kept,
-            .filtered = counts.filtered,
-            .dropped = counts.dropped,
-            .ticks = ticks_counts(drain->accounts, i),
-        };
-    }
-    return drain->cpus;
+    struct books_cpu books = cpu_books_line(drain->books, cpu_index);
+    sink_count(drain->sink, cpu_index, &books);
+    return books;
 }

@@ -11,10 +11,15 @@
 
 #include <stdlib.h>
 
+struct sunk {
+    uint64_t received;
+    uint64_t filtered;
+};
+
 struct sink {
     struct sink_config config;
     struct deferred_write *late; /* NULL where no chains come later */
-    struct sink_counts *cpus;    /* owned; what the trace does not count */
+    struct sunk *cpus;           /* owned; samples of the clock that the trace does not count */
     struct counters counters;
     struct counters ended; /* as of the last end of a round */
 };
@@ -103,13 +108,15 @@ void sink_end_round(struct sink *sink, uint64_t horizon_ns)
     }
 }
 
-struct sink_counts sink_counts(const struct sink *sink, size_t cpu_index)
+void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *books)
 {
-    struct sink_counts counts = sink->cpus[cpu_index];
     struct trace_lane_counts written = trace_lane_counts(sink->config.trace, cpu_index);
-    counts.kept = written.kept;
-    counts.dropped = written.dropped;
-    return counts;
+    uint64_t received = sink->cpus[cpu_index].received;
+    books->received = received;
+    books->filtered = sink->cpus[cpu_index].filtered;
+    books->kept = written.kept;
+    books->dropped = written.dropped;
+    books->held = books->held > received ? books->held - received : 0;
 }
 
 struct counters sink_counters(const struct sink *sink)

@@ -6,6 +6,7 @@
  * many of each CPU these are. Belongs to the collector thread.
  */
 
+#include "books.h"
 #include "counters.h"
 #include "filter.h"
 #include "perf_record.h"
@@ -58,13 +59,10 @@ void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample)
  * come, or has not for too long; all of it with UINT64_MAX. */
 void sink_end_round(struct sink *sink, uint64_t horizon_ns);
 
-/* Samples of the clock; received = kept + filtered + dropped, once the trace was polled. */
-struct sink_counts {
-    uint64_t received;
-    uint64_t kept;
-    uint64_t filtered;
-    uint64_t dropped;
-};
-struct sink_counts sink_counts(const struct sink *sink, size_t cpu_index);
+/*
+ * Adds to the books of a CPU, whose `held` is the number of samples of the clock, what became of
+ * them: received = kept + filtered + dropped, once the trace was polled; the others are held.
+ */
+void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *books);
 /* As of the last sink_end_round(). */
 struct counters sink_counters(const struct sink *sink);

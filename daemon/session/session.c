@@ -17,7 +17,6 @@
 #include "cpu_list.h"
 #include "log.h"
 #include "memory_limit.h"
-#include "session_books.h"
 #include "session_cpus.h"
 #include "trace.h"
 #include "trace_cursor.h"
@@ -63,7 +62,6 @@ struct session {
     sd_event_source *duration_source;
 
     struct session_cpus *cpus;
-    struct session_books *accounts;
     void *reserve; /* memory for the books, should there be none left when sampling stops */
 
     bool finished; /* names and books are in the buffer */
@@ -185,10 +183,9 @@ static int make_parts(struct session *session)
     if (r < 0) {
         return r;
     }
-    session->accounts = session_books_new(session->source);
     session->processes = process_table_new(on_file_gone, session);
     session->reserve = malloc(RESERVE_BYTES);
-    if (session->accounts == NULL || session->processes == NULL || session->reserve == NULL) {
+    if (session->processes == NULL || session->reserve == NULL) {
         return -ENOMEM;
     }
     if (session->config.unwind != SESSION_UNWIND_FP) {
@@ -202,8 +199,19 @@ static int make_parts(struct session *session)
 
 static char *print_books(struct session *session, bool totals_only)
 {
-    return session_books_print(session->accounts, session->collector, session->config.period_ns,
-                               totals_only);
+    size_t cpu_count = session->source->cpu_count;
+    cleanup_(freep) struct books_cpu *cpus = calloc(cpu_count, sizeof *cpus);
+    struct books books = {
+        .period_ns = session->config.period_ns,
+        .cpus = cpus,
+        .cpu_count = cpu_count,
+        .totals_only = totals_only,
+    };
+    if (cpus == NULL) {
+        return NULL;
+    }
+    collector_snapshot(session->collector, &books);
+    return books_print(&books);
 }
 
 static void finish_stop(struct session *session)
@@ -248,7 +256,6 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
             break;
         case COLLECTOR_REPLACED:
             session_cpus_replaced(session->cpus);
-            session_books_look(session->accounts);
             break;
         case COLLECTOR_NOTHING:
             return 0;
@@ -390,7 +397,6 @@ struct session *session_free(struct session *session)
     (void)trace_cursor_free(session->reader);
     (void)trace_buffer_free(session->buffer);
     (void)perf_source_free(session->source);
-    (void)session_books_free(session->accounts);
     free(session->reserve);
     free(session);
     return NULL;
@@ -400,7 +406,6 @@ static int begin_stop(struct session *session, const char *by)
 {
     session_cpus_look(session->cpus);
     int r = perf_source_disable_sampling(session->source);
-    session_books_stop(session->accounts);
     session->duration_source = sd_event_source_disable_unref(session->duration_source);
     session->state = SESSION_STOPPING;
     session->stopped_by = by;
@@ -426,7 +431,6 @@ int session_start(struct session *session, struct fault *reterr)
                          session_state_name(session->state));
     }
     session_cpus_look(session->cpus);
-    session_books_start(session->accounts);
     int r = perf_source_enable_sampling(session->source);
     if (r == 0 && session->config.max_duration_s > 0) {
         r = sd_event_add_time_relative(
@@ -435,7 +439,6 @@ int session_start(struct session *session, struct fault *reterr)
     }
     if (r < 0) {
         (void)perf_source_disable_sampling(session->source);
-        session_books_stop(session->accounts);
         return fault_set(reterr, -r, "sampling cannot be switched on: %s", strerror(-r));
     }
     if (session->reserve == NULL) {

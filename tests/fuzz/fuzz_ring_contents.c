@@ -50,8 +50,8 @@ static void check(struct ring_world *world)
     struct fxt_record record;
     trace_poll(world->trace);
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
-        const struct drain_cpu_counts *counts = &drain_cpu_counts(world->drain)[i];
-        if (counts->received != counts->kept + counts->filtered + counts->dropped) {
+        const struct books_cpu counts = drain_books(world->drain, i);
+        if (counts.received != counts.kept + counts.filtered + counts.dropped) {
             abort();
         }
     }

@@ -97,7 +97,9 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
     if (!make_trace(world, options)) {
         return false;
     }
+    world->books = cpu_books_new(&world->source);
     const struct drain_config config = {.source = &world->source,
+                                        .books = world->books,
                                         .processes = world->processes,
                                         .filter = world->filter,
                                         .trace = world->trace,
@@ -105,7 +107,7 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
                                         .unwind = options->unwind,
                                         .max_stack_depth = options->max_stack_depth,
                                         .held_bytes = CAPACITY((size_t)32 << 20)};
-    world->drain = drain_new(&config);
+    world->drain = world->books == NULL ? NULL : drain_new(&config);
     return world->drain != NULL;
 }
 
@@ -131,6 +133,7 @@ struct ring_world *ring_world_free(struct ring_world *world)
 {
     if (world != NULL) {
         (void)drain_free(world->drain);
+        (void)cpu_books_free(world->books);
         (void)process_table_free(world->processes);
         (void)code_map_free(world->code);
         assert_int_equal(world->cache.held_count, 0);

@@ -56,6 +56,7 @@ struct ring_world {
     struct trace_cursor *reader;
     struct process_table *processes;
     struct filter *filter;
+    struct cpu_books *books;
     struct drain *drain; /* started */
 };
 

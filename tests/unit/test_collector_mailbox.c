@@ -123,16 +123,18 @@ static void an_older_finish_is_told_before_a_drain(void **state)
 static void a_snapshot_is_what_was_published_last(void **state)
 {
     struct collector_mailbox *mailbox = *state;
-    struct collector_counts counts = {.idle_source = "cpuidle", .hung_pid = 7};
-    struct collector_cpu cpus[SAMPLED] = {{.offline_ns = 1}, {.offline_ns = 2, .known = true}};
-    collector_mailbox_publish(mailbox, &counts, cpus);
-    struct collector_counts seen = {0};
-    struct collector_cpu seen_cpus[SAMPLED] = {0};
-    collector_mailbox_snapshot(mailbox, &seen, seen_cpus);
-    assert_string_equal(seen.idle_source, "cpuidle");
-    assert_int_equal(seen_cpus[0].offline_ns, 1);
-    assert_int_equal(seen_cpus[1].offline_ns, 2);
-    assert_true(seen_cpus[1].known);
+    const struct counters counters = {.late_rounds = 7};
+    const struct books_cpu lines[SAMPLED] = {{.offline_ns = 1}, {.offline_ns = 2, .held = 3}};
+    struct books_cpu seen[SAMPLED] = {0};
+    struct books books = {.cpus = seen, .cpu_count = SAMPLED};
+    collector_mailbox_publish(mailbox, &counters, lines);
+    collector_mailbox_snapshot(mailbox, &books);
+    assert_int_equal(books.counters.late_rounds, 7);
+    assert_int_equal(seen[0].offline_ns, 1);
+    assert_int_equal(seen[1].offline_ns, 2);
+    assert_int_equal(seen[1].held, 3);
+    collector_mailbox_post_hung(mailbox, 7);
+    assert_int_equal(collector_mailbox_take_event(mailbox), COLLECTOR_HUNG);
     assert_int_equal(collector_mailbox_hung_pid(mailbox), 7);
     collector_mailbox_beat(mailbox, 5);
     assert_int_equal(collector_mailbox_beat_ns(mailbox), 5);

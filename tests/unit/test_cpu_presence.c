@@ -15,9 +15,9 @@
 #define START  (UINT64_C(1000) * MS)
 #define PERIOD (100 * MS)
 
-static struct cpu_moment at(uint64_t monotonic_ns)
+static struct clock_moment at(uint64_t monotonic_ns)
 {
-    return (struct cpu_moment){.boottime_ns = monotonic_ns + AHEAD, .monotonic_ns = monotonic_ns};
+    return (struct clock_moment){.boottime_ns = monotonic_ns + AHEAD, .monotonic_ns = monotonic_ns};
 }
 
 static struct cpu_presence begin(bool absent)
@@ -113,10 +113,10 @@ static void a_suspend_is_no_time_offline(void **state)
     uint64_t running_ns = read_until(&presence, START + 10 * PERIOD, UINT64_MAX, 0);
     /* The CPU goes 20 ms before the machine does, and is found to be away 5 ms after. */
     const uint64_t gone_ns = START + 10 * PERIOD + 7 * MS;
-    struct cpu_moment found = at(gone_ns + 25 * MS);
+    struct clock_moment found = at(gone_ns + 25 * MS);
     found.boottime_ns += night_ns;
     assert_int_equal(cpu_presence_lose(&presence, found, running_ns + 7 * MS), gone_ns + AHEAD);
-    struct cpu_moment back = at(gone_ns + 30 * MS);
+    struct clock_moment back = at(gone_ns + 30 * MS);
     back.boottime_ns += night_ns;
     cpu_presence_return(&presence, back, running_ns + 7 * MS);
     assert_int_equal(cpu_presence_offline_ns(&presence, back.monotonic_ns), 30 * MS);

@@ -27,7 +27,7 @@ static void a_sample_finds_what_another_cpu_told_before_it(void **state)
     assert_string_equal(read_all(world),
                         "[unknown] at 100\n/prog at 200\nsample at 500, quality 4\n");
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 1);
+    assert_int_equal(drain_books(world->drain, 0).kept, 1);
 }
 
 static void each_sample_sees_the_state_of_its_own_time(void **state)
@@ -61,8 +61,8 @@ static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state
     put_sample(world, 1, PID, 1600, 0x7010);
     drain_all(world->drain, 2000);
     drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].received, 2);
-    assert_int_equal(drain_cpu_counts(world->drain)[1].received, 1);
+    assert_int_equal(drain_books(world->drain, 0).received, 2);
+    assert_int_equal(drain_books(world->drain, 1).received, 1);
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
@@ -72,7 +72,7 @@ static void sideband_alone_moves_no_sample(void **state)
     put_sample(world, 0, PID, 300, 0x5010);
     put_exec(world, 0, PID, 100, "prog");
     drain_sideband(world->drain, 1000);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].received, 0);
+    assert_int_equal(drain_books(world->drain, 0).received, 0);
     assert_non_null(process_table_find(world->processes, PID, 300));
 }
 
@@ -119,11 +119,11 @@ static void losses_are_counted_where_they_happen(void **state)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_LOST, 0, lost, 6);
     assert_false(drain_take_rescan(world->drain));
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].ticks.lost, 17);
+    assert_int_equal(drain_books(world->drain, 0).lost, 17);
     assert_false(drain_take_rescan(world->drain));
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_cpu_counts(world->drain)[1].ticks.lost, 0);
+    assert_int_equal(drain_books(world->drain, 1).lost, 0);
     assert_int_equal(drain_counters(world->drain)->sideband_lost, 17);
     assert_true(drain_take_rescan(world->drain));
     assert_false(drain_take_rescan(world->drain));
@@ -137,7 +137,7 @@ static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
     put_sample(world, 0, PID, 310, 0x5010);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_counters(world->drain)->bad_records, 1);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].received, 1);
+    assert_int_equal(drain_books(world->drain, 0).received, 1);
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
     drain_all(world->drain, 1100);
     assert_int_equal(drain_counters(world->drain)->bad_records, 2);

@@ -226,7 +226,7 @@ static void a_sample_waits_for_the_reading_of_its_process(void **state)
     assert_int_equal(drain_held(world->drain, 560), 2);
     /* A process that is known does not wait for others. */
     trace_poll(world->trace);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 2);
+    assert_int_equal(drain_books(world->drain, 0).kept, 2);
     fake_proc_delay(false);
     drain_sideband(world->drain, 700);
     assert_int_equal(drain_held(world->drain, 700), 0);

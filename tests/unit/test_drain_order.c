@@ -189,10 +189,10 @@ static void check_counts(const struct story *story)
         samples += story->events[i].type == PERF_RECORD_SAMPLE;
     }
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
-        const struct drain_cpu_counts *counts = &drain_cpu_counts(story->world->drain)[i];
-        received += counts->received;
-        kept += counts->kept;
-        lost += counts->ticks.lost;
+        const struct books_cpu counts = drain_books(story->world->drain, i);
+        received += counts.received;
+        kept += counts.kept;
+        lost += counts.lost;
     }
     assert_int_equal(received, samples);
     assert_int_equal(kept, samples);

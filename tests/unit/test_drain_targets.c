@@ -43,9 +43,9 @@ static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
     }
     drain_all(world->drain, 1000);
     trace_poll(world->trace);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].received, 4);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].kept, 3);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].filtered, 1);
+    assert_int_equal(drain_books(world->drain, 0).received, 4);
+    assert_int_equal(drain_books(world->drain, 0).kept, 3);
+    assert_int_equal(drain_books(world->drain, 0).filtered, 1);
 }
 
 static void a_name_counts_at_the_time_of_the_sample(void **state)
@@ -69,7 +69,7 @@ static void a_name_counts_at_the_time_of_the_sample(void **state)
     put_thread_sample(world, PID, PID + 1, 1100); /* in, with its leader */
     drain_all(world->drain, 2000);
     assert_int_equal(kept(world), 3);
-    assert_int_equal(drain_cpu_counts(world->drain)[0].filtered, 4);
+    assert_int_equal(drain_books(world->drain, 0).filtered, 4);
 }
 
 static void a_tid_is_a_target_until_another_thread_has_it(void **state)

@@ -101,15 +101,8 @@ static uint64_t tick(struct ring_world *world, uint64_t ticks, uint64_t run, uin
 static struct books_cpu make_books(struct ring_world *world, uint64_t ticks,
                                    int64_t *ret_unexplained)
 {
-    const struct drain_cpu_counts *counts = drain_cpu_counts(world->drain);
-    struct books_cpu cpu = {
-        .running_ns = ticks * PERIOD_NS,
-        .received = counts->received,
-        .lost = counts->ticks.lost,
-        .throttled = counts->ticks.throttled,
-        .missed = counts->ticks.missed,
-        .idle = counts->ticks.idle,
-    };
+    struct books_cpu cpu = drain_books(world->drain, 0);
+    cpu.running_ns = ticks * PERIOD_NS;
     struct books books = {.period_ns = PERIOD_NS, .cpus = &cpu, .cpu_count = 1};
     *ret_unexplained = books_unexplained(&books, &cpu);
     return cpu;
@@ -223,7 +216,7 @@ static void a_suspend_is_in_no_term(void **state)
     put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
     drain_all(world->drain, START_NS + 15 * PERIOD_NS + 100000);
     /* Five ticks into idleness the clock of the records jumps, and the timer waits. */
-    drain_suspended(world->drain, jump_ns);
+    cpu_books_suspended(world->books, jump_ns);
     put_switch(world, START_NS + 30 * PERIOD_NS + 100000 + jump_ns, 0, PID);
     for (uint64_t i = 31; i <= 40; i++) {
         put_sample(world, START_NS + i * PERIOD_NS + 2000 + jump_ns);
@@ -235,6 +228,15 @@ static void a_suspend_is_in_no_term(void **state)
     assert_int_equal(cpu.idle, 20);
     assert_int_equal(cpu.missed, 0);
     assert_int_equal(unexplained, 0);
+}
+
+/* The CPU is found to be offline, long after its clock ran for so long. */
+static void lose(struct ring_world *world, uint64_t ran_ns)
+{
+    const uint64_t late_ns = START_NS + NS_PER_S;
+    world->cpus[0].streams[PERF_STREAM_CLOCK].fd = -1;
+    world->cpus[0].before.time_running_ns = ran_ns;
+    drain_lose_cpu(world->drain, 0, (struct clock_moment){late_ns, late_ns});
 }
 
 /* New rings, in the memory of the old ones, as perf_source_replace() leaves them. */
@@ -260,12 +262,12 @@ static void a_cpu_that_was_away_has_no_ticks_meanwhile(void **state)
     }
     put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
     /* Idle for five ticks, and gone; word of it comes later. */
-    drain_lose_cpu(world->drain, 0, START_NS + 15 * PERIOD_NS + 100000);
+    lose(world, 15 * PERIOD_NS + 100000);
     world->cpus[0].absent = true;
     assert_false(drain_is_empty(world->drain, 0));
     drain_all(world->drain, START_NS + 3000 * PERIOD_NS);
     assert_true(drain_is_empty(world->drain, 0));
-    drain_leave_cpu(world->drain, 0);
+    cpu_books_leave(world->books, 0);
     replace_rings(world, back_ns);
     drain_gap(world->drain, 0, back_ns - 100000, back_ns - 1000);
     drain_return_cpu(world->drain, 0, true, back_ns - 1000);
@@ -289,7 +291,7 @@ static void a_cpu_that_stays_away_ends_when_it_went(void **state)
         put_sample(world, START_NS + i * PERIOD_NS + 2000);
     }
     put_switch(world, START_NS + 10 * PERIOD_NS + 100000, PID, 0);
-    drain_lose_cpu(world->drain, 0, START_NS + 15 * PERIOD_NS + 100000);
+    lose(world, 15 * PERIOD_NS + 100000);
     world->cpus[0].absent = true;
     world->cpus[0].stopped_ns = START_NS + 9000 * PERIOD_NS;
     drain_stop(world->drain);

@@ -27,7 +27,7 @@ struct world {
     uint8_t bounce[PERF_RING_BOUNCE_BYTES];
     struct perf_ring ring;
     struct perf_record_layout layout;
-    struct cpu_ticks ticks;
+    struct ticks ticks;
     struct switch_feed feed;
 };
 
@@ -37,9 +37,9 @@ static int set_up(void **state)
     perf_ring_init(&world->ring, &world->page, (const uint8_t *)world->data, RING_BYTES,
                    world->bounce);
     world->layout = perf_record_layout_make(PERF_SAMPLE_TID | PERF_SAMPLE_TIME, 0);
-    cpu_ticks_init(&world->ticks, PERIOD);
+    ticks_init(&world->ticks, PERIOD);
     switch_feed_init(&world->feed, &world->ring, &world->layout, &world->ticks);
-    cpu_ticks_start(&world->ticks, 0, true);
+    ticks_start(&world->ticks, 0, true);
     switch_feed_start(&world->feed, 0);
     *state = world;
     return 0;
@@ -88,7 +88,7 @@ static void samples(struct world *world, uint64_t first, uint64_t last)
 {
     for (uint64_t tick = first; tick <= last; tick++) {
         switch_feed_until(&world->feed, tick * PERIOD + 5);
-        cpu_ticks_sample(&world->ticks, tick * PERIOD + 5);
+        ticks_sample(&world->ticks, tick * PERIOD + 5);
     }
 }
 
@@ -101,15 +101,15 @@ static void records_wait_for_their_time(void **state)
     put_switch(world, 7500, 7, 0);
     switch_feed_refresh(&world->feed);
     samples(world, 1, 2);
-    assert_int_equal(cpu_ticks_counts(&world->ticks).idle, 0);
+    assert_int_equal(ticks_counts(&world->ticks).idle, 0);
     samples(world, 6, 7);
-    assert_int_equal(cpu_ticks_counts(&world->ticks).idle, 3);
+    assert_int_equal(ticks_counts(&world->ticks).idle, 3);
     switch_feed_until(&world->feed, UINT64_MAX);
     switch_feed_publish(&world->feed);
     assert_int_equal(world->page.data_tail, world->page.data_head);
-    cpu_ticks_advance(&world->ticks, 9900);
-    assert_int_equal(cpu_ticks_counts(&world->ticks).idle, 5);
-    assert_int_equal(cpu_ticks_counts(&world->ticks).missed, 0);
+    ticks_advance(&world->ticks, 9900);
+    assert_int_equal(ticks_counts(&world->ticks).idle, 5);
+    assert_int_equal(ticks_counts(&world->ticks).missed, 0);
 }
 
 static void a_loss_darkens_the_time_since_the_record_before_it(void **state)
@@ -122,8 +122,8 @@ static void a_loss_darkens_the_time_since_the_record_before_it(void **state)
     samples(world, 1, 2);
     samples(world, 5, 5); /* it was not idle all the time */
     switch_feed_until(&world->feed, UINT64_MAX);
-    cpu_ticks_advance(&world->ticks, 10500);
-    struct tick_counts counts = cpu_ticks_counts(&world->ticks);
+    ticks_advance(&world->ticks, 10500);
+    struct tick_counts counts = ticks_counts(&world->ticks);
     assert_int_equal(counts.blind, 2 + 3); /* 3, 4 and 6 to 8 */
     assert_int_equal(counts.idle, 2);      /* 9, 10 */
     assert_int_equal(counts.missed, 0);
@@ -138,15 +138,15 @@ static void a_full_ring_may_have_lost_what_no_record_tells_of(void **state)
     switch_feed_refresh(&world->feed);
     switch_feed_until(&world->feed, 5500);
     switch_feed_publish(&world->feed);
-    cpu_ticks_advance(&world->ticks, 5500);
-    struct tick_counts counts = cpu_ticks_counts(&world->ticks);
+    ticks_advance(&world->ticks, 5500);
+    struct tick_counts counts = ticks_counts(&world->ticks);
     assert_int_equal(counts.blind, 4); /* 2 to 5 */
     /* Room again, and a record. */
     put_switch(world, 6500, 7, 0);
     switch_feed_refresh(&world->feed);
     switch_feed_until(&world->feed, 8500);
-    cpu_ticks_advance(&world->ticks, 8500);
-    counts = cpu_ticks_counts(&world->ticks);
+    ticks_advance(&world->ticks, 8500);
+    counts = ticks_counts(&world->ticks);
     assert_int_equal(counts.blind, 5);
     assert_int_equal(counts.idle, 2);
 }
@@ -159,9 +159,9 @@ static void what_makes_no_sense_is_a_loss(void **state)
     put(world, PERF_RECORD_SWITCH_CPU_WIDE, 0, &word, 1);
     switch_feed_refresh(&world->feed);
     switch_feed_until(&world->feed, 4500);
-    cpu_ticks_advance(&world->ticks, 4500);
+    ticks_advance(&world->ticks, 4500);
     assert_int_equal(world->feed.bad_count, 1);
-    assert_int_equal(cpu_ticks_counts(&world->ticks).blind, 3);
+    assert_int_equal(ticks_counts(&world->ticks).blind, 3);
 }
 
 /* `count` records that have come and gone by `time_ns`. */

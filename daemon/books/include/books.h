@@ -17,6 +17,7 @@
 
 struct books_cpu {
     uint32_t cpu;
+    bool is_known;       /* it was online at some time; else it is in no books */
     uint64_t running_ns; /* of the sampling event, as the kernel counted it */
     uint64_t received;
     uint64_t lost;

@@ -57,21 +57,7 @@ enum collector_event collector_take_event(struct collector *collector);
  * latest. */
 uint64_t collector_beat_ns(const struct collector *collector);
 
-struct collector_counts {
-    struct counters counters;
-    const char *idle_source; /* that is asked where switch records do not tell */
-    int32_t hung_pid;        /* the first process whose reading was given up, 0: none */
-};
-
-struct collector_cpu {
-    struct drain_cpu_counts drain;
-    struct perf_count kernel; /* its own counts at the same moment */
-    uint64_t offline_ns;      /* for which sampling was on, and the CPU was not */
-    bool known;               /* it was online at some time since the session was created */
-};
-
-/* As of the last drain of samples; `cpus` has one element for each sampled CPU of the source, in
- * its order. */
-void collector_snapshot(struct collector *collector, struct collector_counts *ret,
-                        struct collector_cpu *cpus);
+/* Fills in counters and lines as of the last round; `cpus` has one element for each sampled CPU of
+ * the source, in its order. */
+void collector_snapshot(struct collector *collector, struct books *books);
 int32_t collector_hung_pid(struct collector *collector);

@@ -8,12 +8,11 @@
 
 #include "code_map.h"
 #include "counters.h"
-#include "cpu_ticks.h"
+#include "cpu_books.h"
 #include "filter.h"
 #include "perf_source.h"
 #include "process_table.h"
 #include "session_config.h"
-#include "switch_feed.h"
 #include "trace.h"
 
 #include <stdbool.h>
@@ -24,6 +23,7 @@ struct drain;
 /* All borrowed. */
 struct drain_config {
     struct perf_source *source;
+    struct cpu_books *books;
     struct process_table *processes;
     struct filter *filter;
     struct trace *trace;
@@ -34,36 +34,25 @@ struct drain_config {
     size_t held_bytes;        /* for samples that wait */
 };
 
-struct drain_cpu_counts {
-    uint64_t received; /* and not held */
-    uint64_t kept;
-    uint64_t filtered;
-    uint64_t dropped;
-    struct tick_counts ticks;
-};
-
 /* Returned; NULL when there is no memory. */
 struct drain *drain_new(const struct drain_config *config);
 struct drain *drain_free(struct drain *drain);
 
 /*
  * Note that sampling was enabled, at the started_ns of each present CPU, or disabled, at its
- * stopped_ns, or that the machine was suspended for a time. After the end all records in the rings
- * are handled.
+ * stopped_ns. After the end all records in the rings are handled.
  */
 void drain_start(struct drain *drain);
 void drain_stop(struct drain *drain);
-void drain_suspended(struct drain *drain, uint64_t jump_ns);
 
 /*
- * A CPU (index into the source's) went offline, and has had no ticks since `time_ns`. When it
- * returns, its rings are drained for some rounds, until they are empty. Then its events and rings
- * are replaced, and it is sampled from its started_ns on if sampling was `enabled`. drain_gap()
- * notes from when to when its sideband is missing, as soon as the return is known.
+ * A CPU (index into the source's) is found to be offline. When it returns, its rings are drained
+ * for some rounds, until they are empty. Then its events and rings are replaced, and it is sampled
+ * from its started_ns on if sampling was `enabled`. drain_gap() notes from when to when its
+ * sideband is missing, as soon as the return is known.
  */
-void drain_lose_cpu(struct drain *drain, size_t cpu_index, uint64_t time_ns);
+void drain_lose_cpu(struct drain *drain, size_t cpu_index, struct clock_moment now);
 bool drain_is_empty(struct drain *drain, size_t cpu_index);
-void drain_leave_cpu(struct drain *drain, size_t cpu_index);
 void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns);
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns);
 
@@ -86,11 +75,6 @@ void drain_all(struct drain *drain, uint64_t horizon_ns);
 void drain_prefetch(struct drain *drain);
 size_t drain_held(struct drain *drain, uint64_t time_ns);
 
-/* What to do about the switch event of one CPU (index into the source's), after drain_all(). */
-enum switch_wish drain_switch_wish(struct drain *drain, size_t cpu_index, uint64_t horizon_ns);
-/* Adds the idle time of a CPU since the last call or the start, by another source. */
-void drain_tell_idle(struct drain *drain, size_t cpu_index, uint64_t idle_ns);
-
 /* True when all processes must be read again: sideband was lost since the last call, or a walk
  * failed. */
 bool drain_take_rescan(struct drain *drain);
@@ -102,6 +86,6 @@ bool drain_is_walking(const struct drain *drain);
 const struct counters *drain_counters(struct drain *drain);
 /* The first process whose reading was given up; 0: none. */
 int32_t drain_hung_pid(const struct drain *drain);
-/* One element for each CPU of the source, in its order. What the trace has gathered is neither kept
- * nor dropped before its next poll; after it, received = kept + filtered + dropped. */
-const struct drain_cpu_counts *drain_cpu_counts(struct drain *drain);
+/* The books of a CPU (index into the source's). What the trace has gathered is neither kept nor
+ * dropped before its next poll; after it, received = kept + filtered + dropped. */
+struct books_cpu drain_books(const struct drain *drain, size_t cpu_index);

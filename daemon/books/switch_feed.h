@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Moves one CPU's switch records from their ring into its cpu_ticks, up to a time. Decides whether
+ * Moves one CPU's switch records from their ring into its ticks, up to a time. Decides whether
  * their rate is so high that they had better be off. Pure.
  */
 
-#include "cpu_ticks.h"
 #include "perf_record.h"
 #include "perf_ring.h"
+#include "ticks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 struct switch_feed {
     struct perf_ring *ring; /* borrowed, as the next two; NULL: no records */
     const struct perf_record_layout *layout;
-    struct cpu_ticks *ticks;
+    struct ticks *ticks;
     bool full; /* the ring was full, so later records may be lost */
     bool has_next;
     struct {
@@ -35,7 +35,7 @@ struct switch_feed {
 };
 
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
-                      const struct perf_record_layout *layout, struct cpu_ticks *ticks);
+                      const struct perf_record_layout *layout, struct ticks *ticks);
 
 /* Sampling has been enabled, and the records with it. */
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns);

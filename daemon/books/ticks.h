@@ -26,7 +26,7 @@ struct tick_counts {
     uint64_t missed;    /* between samples, without a cause */
     uint64_t crowded;   /* of the missed: between samples within TICK_CROWDED_NS */
     uint64_t idle;      /* with idle_told */
-    uint64_t idle_told; /* by cpu_ticks_tell_idle() */
+    uint64_t idle_told; /* by ticks_tell_idle() */
     uint64_t blind;     /* ticks without a sample at times that no switch record covers; they
                          * become idle_told, or else remain unexplained */
 };
@@ -39,7 +39,7 @@ enum tick_state {
     TICK_BLIND, /* records were lost, or are switched off */
 };
 
-struct cpu_ticks {
+struct ticks {
     uint64_t period_ns;
     struct tick_counts counts; /* of closed gaps */
     bool running;
@@ -68,46 +68,46 @@ struct cpu_ticks {
 
     uint64_t suspended_ns; /* the clock jumps by this, in the next gap that is as long */
 
-    /* Since the last cpu_ticks_tell_idle(). */
+    /* Since the last ticks_tell_idle(). */
     uint64_t known_idle_ns;
     uint64_t blind_ns;
     int64_t told_balance_ns; /* told, and not yet counted as ticks */
     int64_t blind_left;      /* ticks of `blind` without an explanation */
 };
 
-void cpu_ticks_init(struct cpu_ticks *ticks, uint64_t period_ns);
+void ticks_init(struct ticks *ticks, uint64_t period_ns);
 
 /* Sampling was enabled, just before `time_ns`. `switches`: switch records tell of idleness. */
-void cpu_ticks_start(struct cpu_ticks *ticks, uint64_t time_ns, bool switches);
+void ticks_start(struct ticks *ticks, uint64_t time_ns, bool switches);
 /* Sampling was disabled at `time_ns`; events from before may still come. */
-void cpu_ticks_end(struct cpu_ticks *ticks, uint64_t time_ns);
-/* All events have come: the open gap ends at cpu_ticks_end()'s time. */
-void cpu_ticks_close(struct cpu_ticks *ticks);
+void ticks_end(struct ticks *ticks, uint64_t time_ns);
+/* All events have come: the open gap ends at ticks_end()'s time. */
+void ticks_close(struct ticks *ticks);
 
-void cpu_ticks_sample(struct cpu_ticks *ticks, uint64_t time_ns);
-void cpu_ticks_lost(struct cpu_ticks *ticks, uint64_t count);
-void cpu_ticks_throttle(struct cpu_ticks *ticks, uint64_t time_ns);
-void cpu_ticks_unthrottle(struct cpu_ticks *ticks, uint64_t time_ns);
+void ticks_sample(struct ticks *ticks, uint64_t time_ns);
+void ticks_lost(struct ticks *ticks, uint64_t count);
+void ticks_throttle(struct ticks *ticks, uint64_t time_ns);
+void ticks_unthrottle(struct ticks *ticks, uint64_t time_ns);
 /* The CPU went from one task to another; either may be the idle task. */
-void cpu_ticks_switch(struct cpu_ticks *ticks, uint64_t time_ns, bool was_idle, bool is_idle);
-/* Records after the last cpu_ticks_switch() were lost, up to the next one. */
-void cpu_ticks_switches_lost(struct cpu_ticks *ticks);
+void ticks_switch(struct ticks *ticks, uint64_t time_ns, bool was_idle, bool is_idle);
+/* Records after the last ticks_switch() were lost, up to the next one. */
+void ticks_switches_lost(struct ticks *ticks);
 /* From `time_ns` on switch records are off, or on again. */
-void cpu_ticks_use_switches(struct cpu_ticks *ticks, uint64_t time_ns, bool switches);
+void ticks_use_switches(struct ticks *ticks, uint64_t time_ns, bool switches);
 /* There are no other events up to `time_ns`. */
-void cpu_ticks_advance(struct cpu_ticks *ticks, uint64_t time_ns);
+void ticks_advance(struct ticks *ticks, uint64_t time_ns);
 
 /*
  * Another source measured for how long the CPU was idle since the last call, or the start. Idle
  * time by switch records is subtracted; the rest was at times that they do not cover.
  */
-void cpu_ticks_tell_idle(struct cpu_ticks *ticks, uint64_t idle_ns);
+void ticks_tell_idle(struct ticks *ticks, uint64_t idle_ns);
 
 /*
  * The clock of all these times went on by `time_ns` while the machine was suspended, and the timer
  * stood still. That time does not count.
  */
-void cpu_ticks_suspended(struct cpu_ticks *ticks, uint64_t time_ns);
+void ticks_suspended(struct ticks *ticks, uint64_t time_ns);
 
 /* As of the last event, with the open gap. */
-struct tick_counts cpu_ticks_counts(const struct cpu_ticks *ticks);
+struct tick_counts ticks_counts(const struct ticks *ticks);

@@ -7,6 +7,7 @@
  * books need it for times that no switch record covers.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,21 +17,16 @@ struct cpu_time {
     uint64_t steal_ns;
 };
 
-/*
- * Fills `times` (`count` of them, each with its `cpu` set). A CPU that is offline keeps its values.
- * Returns 0, or -errno when /proc/stat cannot be read.
- */
-int cpu_time_read(struct cpu_time *times, size_t count);
-
-/* The same from the text of /proc/stat, NUL-terminated. Pure. */
-void cpu_time_parse(const char *text, uint64_t tick_ns, struct cpu_time *times, size_t count);
-
 /* The name of the idle source for the books: "cpuidle" or "proc_stat". `root`: CPU_IDLE_ROOT. */
 #define CPU_IDLE_ROOT "/sys/devices/system/cpu"
 const char *cpu_idle_source(const char *root, uint32_t cpu);
 
 /*
- * Sets idle_ns of each of `times`, whose `cpu` is set. A CPU that cannot be read keeps its value.
- * `source` is a result of cpu_idle_source(). Returns 0 or -errno.
+ * Fills `times` (`count` of them, each with its `cpu` set), idle time by `idle_source`, a result of
+ * cpu_idle_source(). A CPU that is offline, or cannot be read, keeps its values.
  */
-int cpu_idle_read(const char *root, const char *source, struct cpu_time *times, size_t count);
+void cpu_time_read(const char *root, const char *idle_source, struct cpu_time *times, size_t count);
+
+/* The same from the text of /proc/stat, NUL-terminated; idle time only if it `has_idle`. Pure. */
+void cpu_time_parse(const char *text, uint64_t tick_ns, struct cpu_time *times, size_t count,
+                    bool has_idle);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Brings together all that is known of a CPU's time: the ring of its clock and that of its switch
+ * records, merged (before a record of the clock is counted, all switches up to its time are); the
+ * kernel's count of the clock's time running; the sums of its idle and stolen time. ticks.c has the
+ * accounting of ticks, cpu_presence.c that of the time offline.
+ */
+#include "cpu_books.h"
+
+#include "cpu_presence.h"
+#include "cpu_time.h"
+#include "switch_feed.h"
+#include "ticks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMES_PERIOD_NS NS_PER_S
+
+struct sampled_cpu {
+    struct ticks ticks;
+    struct switch_feed feed;
+    struct cpu_presence presence;
+    struct perf_count kernel; /* as of the last reading */
+    uint64_t steal_ns;        /* while sampling was on */
+};
+
+struct cpu_books {
+    struct perf_source *source;
+    const char *idle_source; /* for times that no switch record covers */
+    uint64_t next_times_ns;
+    struct cpu_time *times;     /* cpu_count of the source: the kernel's sums, as they were last, */
+    struct cpu_time *times_now; /* and as they are now */
+    struct sampled_cpu cpus[];
+};
+
+struct cpu_books *cpu_books_new(struct perf_source *source)
+{
+    struct cpu_books *books = calloc(1, sizeof *books + source->cpu_count * sizeof books->cpus[0]);
+    if (books == NULL) {
+        return NULL;
+    }
+    books->source = source;
+    books->times = calloc(source->cpu_count, sizeof *books->times);
+    books->times_now = calloc(source->cpu_count, sizeof *books->times_now);
+    if (books->times == NULL || books->times_now == NULL) {
+        return cpu_books_free(books);
+    }
+    books->idle_source = cpu_idle_source(CPU_IDLE_ROOT, source->cpus[0].cpu);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        struct sampled_cpu *cpu = &books->cpus[i];
+        struct perf_ring *switches = &source->cpus[i].streams[PERF_STREAM_SWITCHES].ring;
+        books->times[i].cpu = source->cpus[i].cpu;
+        ticks_init(&cpu->ticks, source->config.period_ns);
+        switch_feed_init(&cpu->feed, source->has_switches ? switches : NULL, &source->switch_layout,
+                         &cpu->ticks);
+    }
+    return books;
+}
+
+struct cpu_books *cpu_books_free(struct cpu_books *books)
+{
+    if (books != NULL) {
+        free(books->times);
+        free(books->times_now);
+        free(books);
+    }
+    return NULL;
+}
+
+/* A moment not long ago: since the machine was last suspended. */
+static struct clock_moment moment_at(uint64_t boottime_ns)
+{
+    struct clock_moment now = clock_moment();
+    uint64_t ahead_ns = now.boottime_ns > now.monotonic_ns ? now.boottime_ns - now.monotonic_ns : 0;
+    return (struct clock_moment){
+        .boottime_ns = boottime_ns,
+        .monotonic_ns = boottime_ns - ahead_ns,
+    };
+}
+
+static void start_cpu(struct cpu_books *books, size_t cpu_index)
+{
+    uint64_t started_ns = books->source->cpus[cpu_index].started_ns;
+    ticks_start(&books->cpus[cpu_index].ticks, started_ns, books->source->has_switches);
+    switch_feed_start(&books->cpus[cpu_index].feed, started_ns);
+}
+
+void cpu_books_start(struct cpu_books *books)
+{
+    const struct perf_source *source = books->source;
+    books->next_times_ns = clock_ns(CLOCK_BOOTTIME) + TIMES_PERIOD_NS;
+    cpu_time_read(CPU_IDLE_ROOT, books->idle_source, books->times, source->cpu_count);
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        const struct perf_cpu *cpu = &source->cpus[i];
+        struct sampled_cpu *sampled = &books->cpus[i];
+        cpu_presence_start(&sampled->presence, moment_at(cpu->started_ns),
+                           sampled->kernel.time_running_ns, cpu->absent);
+        if (!cpu->absent) {
+            start_cpu(books, i);
+        }
+    }
+}
+
+void cpu_books_end(struct cpu_books *books)
+{
+    const struct perf_source *source = books->source;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        if (!source->cpus[i].absent) {
+            ticks_end(&books->cpus[i].ticks, source->cpus[i].stopped_ns);
+        }
+    }
+}
+
+void cpu_books_close(struct cpu_books *books)
+{
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        ticks_close(&books->cpus[i].ticks);
+        cpu_presence_stop(&books->cpus[i].presence, moment_at(books->source->cpus[i].stopped_ns));
+    }
+}
+
+uint64_t cpu_books_lose(struct cpu_books *books, size_t cpu_index, struct clock_moment now)
+{
+    struct sampled_cpu *cpu = &books->cpus[cpu_index];
+    struct perf_count count = cpu->kernel;
+    (void)perf_source_read_count(books->source, cpu_index, &count);
+    cpu->kernel = count;
+    uint64_t gone_ns = cpu_presence_lose(&cpu->presence, now, count.time_running_ns);
+    ticks_end(&cpu->ticks, gone_ns);
+    return gone_ns;
+}
+
+bool cpu_books_drained(struct cpu_books *books, size_t cpu_index)
+{
+    struct switch_feed *feed = &books->cpus[cpu_index].feed;
+    switch_feed_refresh(feed);
+    return switch_feed_is_empty(feed);
+}
+
+void cpu_books_leave(struct cpu_books *books, size_t cpu_index)
+{
+    ticks_close(&books->cpus[cpu_index].ticks);
+}
+
+void cpu_books_return(struct cpu_books *books, size_t cpu_index)
+{
+    const struct perf_cpu *cpu = &books->source->cpus[cpu_index];
+    /* What the sums have of the time offline is neither idle nor stolen. */
+    cpu_time_read(CPU_IDLE_ROOT, books->idle_source, &books->times[cpu_index], 1);
+    cpu_presence_return(&books->cpus[cpu_index].presence, moment_at(cpu->started_ns),
+                        cpu->before.time_running_ns);
+    start_cpu(books, cpu_index);
+}
+
+void cpu_books_suspended(struct cpu_books *books, uint64_t jump_ns)
+{
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        ticks_suspended(&books->cpus[i].ticks, jump_ns);
+    }
+}
+
+void cpu_books_refresh(struct cpu_books *books)
+{
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        switch_feed_refresh(&books->cpus[i].feed);
+    }
+}
+
+void cpu_books_take(struct cpu_books *books, size_t cpu_index, const struct perf_record *record)
+{
+    struct ticks *ticks = &books->cpus[cpu_index].ticks;
+    switch_feed_until(&books->cpus[cpu_index].feed, record->time_ns);
+    if (record->kind == PERF_KIND_SAMPLE) {
+        ticks_sample(ticks, record->time_ns);
+    } else if (record->kind == PERF_KIND_LOST) {
+        ticks_lost(ticks, record->lost.count);
+    } else if (record->kind == PERF_KIND_THROTTLE) {
+        ticks_throttle(ticks, record->time_ns);
+    } else if (record->kind == PERF_KIND_UNTHROTTLE) {
+        ticks_unthrottle(ticks, record->time_ns);
+    }
+}
+
+void cpu_books_reach(struct cpu_books *books, size_t cpu_index, uint64_t horizon_ns)
+{
+    struct sampled_cpu *cpu = &books->cpus[cpu_index];
+    switch_feed_until(&cpu->feed, horizon_ns);
+    switch_feed_publish(&cpu->feed);
+    if (horizon_ns != UINT64_MAX) {
+        ticks_advance(&cpu->ticks, horizon_ns);
+    }
+}
+
+static void read_counts(struct cpu_books *books, uint64_t horizon_ns)
+{
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        struct clock_moment before = clock_moment();
+        struct perf_count count;
+        if (perf_source_read_count(books->source, i, &count) < 0) {
+            continue;
+        }
+        struct clock_moment after = clock_moment();
+        if (!books->source->cpus[i].absent) {
+            cpu_presence_see(&books->cpus[i].presence, before, after, count.time_running_ns);
+            uint64_t since_ns = after.boottime_ns > horizon_ns ? after.boottime_ns - horizon_ns : 0;
+            count.time_running_ns -=
+                since_ns < count.time_running_ns ? since_ns : count.time_running_ns;
+        }
+        books->cpus[i].kernel = count;
+    }
+}
+
+/* The kernel's sums may go back by a tick: such a reading is passed over. */
+static void read_times(struct cpu_books *books)
+{
+    size_t cpu_count = books->source->cpu_count;
+    memcpy(books->times_now, books->times, cpu_count * sizeof *books->times);
+    cpu_time_read(CPU_IDLE_ROOT, books->idle_source, books->times_now, cpu_count);
+    for (size_t i = 0; i < cpu_count; i++) {
+        struct cpu_time *then = &books->times[i];
+        const struct cpu_time *now = &books->times_now[i];
+        if (now->idle_ns >= then->idle_ns) {
+            ticks_tell_idle(&books->cpus[i].ticks, now->idle_ns - then->idle_ns);
+            then->idle_ns = now->idle_ns;
+        }
+        if (now->steal_ns >= then->steal_ns) {
+            books->cpus[i].steal_ns += now->steal_ns - then->steal_ns;
+            then->steal_ns = now->steal_ns;
+        }
+    }
+}
+
+void cpu_books_read(struct cpu_books *books, uint64_t horizon_ns)
+{
+    read_counts(books, horizon_ns);
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        enum switch_wish wish = switch_feed_judge(&books->cpus[i].feed, horizon_ns);
+        if (wish != SWITCH_KEEP) {
+            (void)perf_source_control_switches(books->source, i, wish == SWITCH_ENABLE);
+        }
+    }
+    if (horizon_ns >= books->next_times_ns) {
+        read_times(books);
+        books->next_times_ns = horizon_ns + TIMES_PERIOD_NS;
+    }
+}
+
+void cpu_books_read_last(struct cpu_books *books)
+{
+    read_times(books);
+    read_counts(books, UINT64_MAX);
+}
+
+/* The sources of a CPU's idle time; static text. */
+static const char *name_idle_source(const struct cpu_books *books, const struct tick_counts *ticks)
+{
+    if (!books->source->has_switches) {
+        return books->idle_source;
+    }
+    if (ticks->blind == 0) {
+        return "switches";
+    }
+    return strcmp(books->idle_source, "cpuidle") == 0 ? "switches,cpuidle" : "switches,proc_stat";
+}
+
+/*
+ * A LOST record is written when the next record fits, so what is lost last is never told of by one;
+ * the kernel's own count knows that too, where it has one, and the records where it has none. The
+ * larger of the two has every sample that was lost.
+ */
+struct books_cpu cpu_books_line(const struct cpu_books *books, size_t cpu_index)
+{
+    const struct sampled_cpu *cpu = &books->cpus[cpu_index];
+    const struct perf_cpu *source = &books->source->cpus[cpu_index];
+    const struct tick_counts ticks = ticks_counts(&cpu->ticks);
+    uint64_t kernel_lost = cpu->kernel.lost_count;
+    return (struct books_cpu){
+        .cpu = source->cpu,
+        .is_known = source->streams[PERF_STREAM_CLOCK].fd >= 0,
+        .running_ns = cpu->kernel.time_running_ns,
+        .lost = kernel_lost > ticks.lost ? kernel_lost : ticks.lost,
+        .throttled = ticks.throttled,
+        .missed = ticks.missed,
+        .crowded = ticks.crowded,
+        .idle = ticks.idle,
+        .held = ticks.samples,
+        .steal_ns = cpu->steal_ns,
+        .offline_ns = cpu_presence_offline_ns(&cpu->presence, clock_ns(CLOCK_MONOTONIC)),
+        .idle_source = name_idle_source(books, &ticks),
+    };
+}
+
+uint64_t cpu_books_bad_count(const struct cpu_books *books)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < books->source->cpu_count; i++) {
+        count += books->cpus[i].feed.bad_count;
+    }
+    return count;
+}
