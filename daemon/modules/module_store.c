@@ -7,7 +7,7 @@
  */
 #include "module_store.h"
 
-#include "fair_share.h"
+#include "quota.h"
 #include "seeded_hash.h"
 
 #include <errno.h>
@@ -155,9 +155,9 @@ static int make_room(struct module_store *store, uid_t uid, size_t bytes)
 {
     for (;;) {
         struct survey found = survey(store, uid);
-        bool in_share = fair_share_allows(MODULE_STORE_ENTRIES_MAX, SHARE_PARTS, store->entry_count,
+        bool in_share = quota_rule_allows(MODULE_STORE_ENTRIES_MAX, SHARE_PARTS, store->entry_count,
                                           found.entry_count, 1) &&
-                        fair_share_allows(MODULE_STORE_BYTES_MAX, SHARE_PARTS, store->table_bytes,
+                        quota_rule_allows(MODULE_STORE_BYTES_MAX, SHARE_PARTS, store->table_bytes,
                                           found.table_bytes, bytes);
         if (in_share) {
             return 0;

@@ -10,8 +10,8 @@
 #include "opener_queue.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
 #include "process_owner.h"
+#include "quota.h"
 #include "seeded_hash.h"
 
 #include <assert.h>
@@ -205,7 +205,7 @@ int opener_queue_add(struct opener_queue *queue, struct job *job)
         return 0;
     }
     uint64_t weight = weight_of(job);
-    if (!fair_share_allows(OPENER_REQUESTS_MAX, SHARE_PARTS, queue->weight, user->weight, weight)) {
+    if (!quota_rule_allows(OPENER_REQUESTS_MAX, SHARE_PARTS, queue->weight, user->weight, weight)) {
         drop_user(queue, user);
         return -EAGAIN;
     }

@@ -18,9 +18,9 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "fair_share.h"
 #include "hung_processes.h"
 #include "process_owner.h"
+#include "quota.h"
 #include "thread_pool.h"
 #include "threads.h"
 
@@ -435,7 +435,7 @@ static int find_room(const struct queue *queue, enum proc_part part, int32_t pid
         }
         own_count += other->scan.account == account;
     }
-    return fair_share_allows(PROC_POOL_REQUESTS_MAX, SHARE_PARTS, queue->unanswered_count,
+    return quota_rule_allows(PROC_POOL_REQUESTS_MAX, SHARE_PARTS, queue->unanswered_count,
                              own_count, 1)
                ? 0
                : -EAGAIN;

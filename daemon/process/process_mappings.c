@@ -12,9 +12,9 @@
 #include "process_parts.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
 #include "grow.h"
 #include "mapping_set.h"
+#include "quota.h"
 
 #include <limits.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static bool has_place(struct process_account *account, struct process *process,
     size_t more = process_unreserved_weight(weight) - own;
     if (weight <= PROCESS_MAPPINGS_MAX &&
         (more == 0 ||
-         (fair_share_allows(max, SHARE_PARTS, account->unreserved_weight, own, more) &&
+         (quota_rule_allows(max, SHARE_PARTS, account->unreserved_weight, own, more) &&
           process_share_allows(account, process->share, max, account->unreserved_weight,
                                process->share->unreserved_weight, more)))) {
         return true;

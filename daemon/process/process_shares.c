@@ -7,7 +7,7 @@
 #include "process_parts.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
+#include "quota.h"
 
 #define ACCOUNT_PARTS 2 /* an account may hold a half of what the others leave, */
 #define UNKNOWN_PARTS 4 /* all processes without a known account together a fourth */
@@ -56,7 +56,7 @@ bool process_share_allows(struct process_account *table, const struct process_sh
 {
     bool is_root = share->account == ROOT_ACCOUNT;
     uint64_t parts = share->account == PROCESS_ACCOUNT_UNKNOWN ? UNKNOWN_PARTS : ACCOUNT_PARTS;
-    bool allows = fair_share_allows(is_root ? max : max - max / ROOT_PART, parts, total, own, more);
+    bool allows = quota_rule_allows(is_root ? max : max - max / ROOT_PART, parts, total, own, more);
     table->root_refused = table->root_refused || (is_root && !allows);
     return allows;
 }

@@ -11,8 +11,8 @@
 #include "process_parts.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
 #include "grow.h"
+#include "quota.h"
 
 #include <assert.h>
 #include <string.h>
@@ -137,7 +137,7 @@ static bool has_place(struct process_account *account, const struct process *pro
 {
     return thread->name_count < 2 ||
            (thread->name_count < THREAD_NAMES_MAX &&
-            fair_share_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, account->older_name_count,
+            quota_rule_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, account->older_name_count,
                               process->older_name_count, 1) &&
             process_share_allows(account, process->share, PROCESS_TABLE_NAMES_MAX,
                                  account->older_name_count, process->share->older_name_count, 1));

@@ -10,13 +10,11 @@
 #include "waiting_samples.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
-#include "seeded_hash.h"
+#include "quota.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-#define OWNERS      1024 /* pids that meet in one share it */
 #define SHARE_PARTS 2
 
 struct entry {
@@ -34,8 +32,7 @@ struct waiting_samples {
     bool wrapped;
     size_t entry_count; /* with those released that wait for an older one */
     size_t held_count;
-    size_t held_bytes;
-    size_t bytes_of[OWNERS];
+    struct quota bytes; /* by pid */
 };
 
 struct waiting_samples *waiting_samples_new(size_t capacity_bytes)
@@ -45,6 +42,8 @@ struct waiting_samples *waiting_samples_new(size_t capacity_bytes)
         return NULL;
     }
     held->capacity = capacity_bytes;
+    held->bytes.max = capacity_bytes;
+    held->bytes.parts = SHARE_PARTS;
     held->memory = mmap(NULL, capacity_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (held->memory == MAP_FAILED) {
@@ -84,11 +83,6 @@ static struct entry *take_room(struct waiting_samples *held, size_t bytes)
     return entry;
 }
 
-static size_t *bytes_of(struct waiting_samples *held, const struct perf_record *record)
-{
-    return &held->bytes_of[seeded_hash(&record->pid, sizeof record->pid) % OWNERS];
-}
-
 static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)
 {
     uint8_t *start = *to;
@@ -106,16 +100,16 @@ bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
     size_t words = view->kernel_count + view->user_count + view->user_regs_count;
     size_t bytes = sizeof(struct entry) + words * sizeof(uint64_t) +
                    ((view->user_stack_bytes + 7) & ~(size_t)7);
-    size_t *own_bytes = bytes_of(held, record);
     struct entry *entry = NULL;
-    if (fair_share_allows(held->capacity, SHARE_PARTS, held->held_bytes, *own_bytes, bytes)) {
+    if (quota_take(&held->bytes, (uint32_t)record->pid, bytes)) {
         entry = take_room(held, bytes);
+        if (entry == NULL) {
+            quota_give(&held->bytes, (uint32_t)record->pid, bytes);
+        }
     }
     if (entry == NULL) {
         return false;
     }
-    *own_bytes += bytes;
-    held->held_bytes += bytes;
     *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, wanted, *record}};
     struct perf_sample_view *copied = &entry->sample.record.sample;
     uint8_t *to = (uint8_t *)(entry + 1);
@@ -198,8 +192,7 @@ void waiting_samples_release(struct waiting_samples *held, const struct held_sam
     struct entry *entry = (void *)(held->memory + offset);
     explicit_bzero(entry + 1, entry->bytes - sizeof *entry);
     entry->released = true;
-    *bytes_of(held, &entry->sample.record) -= entry->bytes;
-    held->held_bytes -= entry->bytes;
+    quota_give(&held->bytes, (uint32_t)entry->sample.record.pid, entry->bytes);
     held->held_count--;
     advance_head(held);
 }

@@ -4,7 +4,7 @@
 /*
  * Samples that wait for a table or for a reading of /proc: copies of their records, in the order in
  * which they came, in a memory of a fixed size that no core dump shows, which the processes share
- * (fair_share.h). What is released is wiped. Belongs to the collector thread.
+ * (quota.h). What is released is wiped. Belongs to the collector thread.
  */
 
 #include "perf_record.h"

@@ -18,7 +18,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "mapping_query.h"
-#include "round_share.h"
+#include "quota.h"
 #include "seeded_hash.h"
 
 #include <string.h>
@@ -27,6 +27,7 @@
 #define RETRY_NS     NS_PER_S
 #define POLL_MAX     ((size_t)8192) /* files that one poll looks at */
 #define ASKS_MAX     256            /* from one poll to the next; some 10 us each */
+#define ASK_PARTS    2
 
 struct code_table {
     struct module_ticket *ticket; /* owned; NULL: not asked for, or refused */
@@ -50,7 +51,7 @@ struct code_map {
     struct counters counters;
     uint64_t unready_count;
     struct code_file **goes_on; /* where the next poll does; NULL: at the first */
-    struct round_share asks;
+    struct quota asks;          /* of a round */
     struct address_cache *addresses;
     struct cfi_rule rule; /* of the last lookup, if its answer is not for the cache */
 };
@@ -62,6 +63,7 @@ struct code_map *code_map_new(struct module_cache *cache, struct address_cache *
         map->cache = cache;
         map->addresses = addresses;
         map->asks.max = ASKS_MAX;
+        map->asks.parts = ASK_PARTS;
     }
     return map;
 }
@@ -181,7 +183,7 @@ static bool is_ready(struct code_map *map, struct code_file *file, struct code_t
     }
     bool due = !table->wanted || (table->ticket == NULL && table->retry_ns <= moment->time_ns);
     /* What is not asked for in this round is in the next one. */
-    if (due && round_share_take(&map->asks, process_account(process), 1)) {
+    if (due && quota_take(&map->asks, process_account(process), 1)) {
         table->retry_ns = moment->time_ns + RETRY_NS;
         ask(map, file, table, MODULE_WANTED, process, mapping);
         take_answer(table);
@@ -335,7 +337,7 @@ bool code_map_poll(struct code_map *map)
 {
     bool any = false;
     struct code_file **link = map->goes_on != NULL ? map->goes_on : &map->waiting;
-    round_share_begin(&map->asks);
+    quota_clear(&map->asks);
     for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
         take_answer(&file->own);

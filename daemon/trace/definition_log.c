@@ -6,31 +6,21 @@
  * before what is kept for the books, and for lines that were paid for. Of the first an owner has
  * half of what everything else leaves, of the second a fourth: an owner that has used up the one
  * still has the other.
- *
- * Owners with one place of the table share it. No owner can choose its place: the hash is seeded.
  */
 #include "definition_log.h"
 
-#include "capacity.h"
 #include "cleanup.h"
-#include "fair_share.h"
-#include "seeded_hash.h"
+#include "quota.h"
 
 #include <string.h>
 
-#define OWNERS             CAPACITY(4096)
-#define SHORT_PART         32 /* an owner with less than this part of a log left is short */
-#define USEFUL_MAX(log)    ((log)->capacity_bytes / 4 * 3)
-#define NECESSARY_MAX(log) ((log)->capacity_bytes / 32 * 31)
-#define USEFUL_PARTS       2
-#define NECESSARY_PARTS    4
+#define SHORT_PART 32 /* an owner with less than this part of a log left is short */
 
 struct definition_log {
     struct trace_buffer *buffer;
     uint64_t capacity_bytes;
-    uint64_t used_bytes; /* by all owners */
-    uint64_t useful_bytes_of[OWNERS];
-    uint64_t necessary_bytes_of[OWNERS];
+    struct quota useful; /* bytes */
+    struct quota necessary;
     bool is_short;
     uint64_t refused_counts[DEFINITION_KINDS];
 };
@@ -41,6 +31,10 @@ struct definition_log *definition_log_new(struct trace_buffer *buffer)
     if (log != NULL) {
         log->buffer = buffer;
         log->capacity_bytes = trace_buffer_log_bytes(buffer);
+        log->useful.max = log->capacity_bytes / 4 * 3;
+        log->useful.parts = 2;
+        log->necessary.max = log->capacity_bytes / 32 * 31;
+        log->necessary.parts = 4;
     }
     return log;
 }
@@ -53,30 +47,32 @@ struct definition_log *definition_log_free(struct definition_log *log)
 
 void definition_log_begin(struct definition_log *log)
 {
-    memset(log->useful_bytes_of, 0, sizeof log->useful_bytes_of);
-    memset(log->necessary_bytes_of, 0, sizeof log->necessary_bytes_of);
-    log->used_bytes = 0;
+    quota_clear(&log->useful);
+    quota_clear(&log->necessary);
     log->is_short = false;
 }
 
-static uint64_t *bytes_of(struct definition_log *log, uint32_t owner, enum definition_log_kind kind)
+static struct quota *quota_of(struct definition_log *log, enum definition_log_kind kind)
 {
-    size_t place = seeded_hash(&owner, sizeof owner) % OWNERS;
-    return kind == DEFINITION_TASK ? &log->necessary_bytes_of[place] : &log->useful_bytes_of[place];
+    return kind == DEFINITION_TASK ? &log->necessary : &log->useful;
+}
+
+/* What one kind takes leaves less for the other. */
+static bool has_room(struct definition_log *log, uint32_t owner, enum definition_log_kind kind,
+                     uint64_t bytes)
+{
+    const struct quota *quota = quota_of(log, kind);
+    uint64_t taken = log->useful.taken + log->necessary.taken;
+    return quota_rule_allows(quota->max, quota->parts, taken, quota_taken_by(quota, owner), bytes);
 }
 
 bool definition_log_may_pay(struct definition_log *log, uint32_t owner,
                             enum definition_log_kind kind, size_t bytes)
 {
-    bool necessary = kind == DEFINITION_TASK;
-    uint64_t own = *bytes_of(log, owner, kind);
-    uint64_t max = necessary ? NECESSARY_MAX(log) : USEFUL_MAX(log);
-    uint64_t parts = necessary ? NECESSARY_PARTS : USEFUL_PARTS;
-    uint64_t spare = log->capacity_bytes / SHORT_PART;
-    if (!fair_share_allows(max, parts, log->used_bytes, own, bytes + spare)) {
+    if (!has_room(log, owner, kind, bytes + log->capacity_bytes / SHORT_PART)) {
         log->is_short = true;
     }
-    if (!fair_share_allows(max, parts, log->used_bytes, own, bytes)) {
+    if (!has_room(log, owner, kind, bytes)) {
         log->refused_counts[kind]++;
         return false;
     }
@@ -89,8 +85,7 @@ bool definition_log_pay(struct definition_log *log, uint32_t owner, enum definit
     if (!definition_log_may_pay(log, owner, kind, bytes)) {
         return false;
     }
-    *bytes_of(log, owner, kind) += bytes;
-    log->used_bytes += bytes;
+    quota_charge(quota_of(log, kind), owner, bytes);
     return true;
 }
 

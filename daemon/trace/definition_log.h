@@ -3,7 +3,7 @@
 
 /*
  * Shares the log of definitions among the owners (uids) of the sampled processes. Programs decide
- * how many names and mappings they have, so each owner has a share of each log (fair_share.h) and
+ * how many names and mappings they have, so each owner has a share of each log (quota.h) and
  * no owner alone can fill it. A definition beyond the share is refused, counted by its kind, and
  * not requested again in that log. Belongs to the collector thread.
  */

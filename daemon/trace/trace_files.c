@@ -12,7 +12,7 @@
  * Users decide how many files there are, and how many addresses of each were sampled. So a poll
  * takes a bounded number of steps; the next one goes on where it ended. A file's notes are worked
  * off in slices, so that one with many does not keep the others waiting. Requests are shared by
- * user (round_share.h).
+ * user (quota.h).
  *
  * Invariants: a file is in the list of pending ones exactly while it is pending or refused; files
  * leave that list in a poll only, so the place where a poll ended stays valid. A definition that
@@ -24,7 +24,7 @@
 #include "cleanup.h"
 #include "limit_clock.h"
 #include "mapping_query.h"
-#include "round_share.h"
+#include "quota.h"
 #include "trace_wants.h"
 #include "utf8.h"
 
@@ -40,6 +40,7 @@
 #define WRITE_STEPS    8
 #define SLICE_WRITES   256 /* of one file before it is the next one's turn */
 #define ASKS_MAX       256 /* from one poll to the next; some 10 us each */
+#define ASK_PARTS      2
 
 enum trace_file_state {
     TRACE_FILE_PENDING,
@@ -75,8 +76,8 @@ struct trace_files {
     struct trace_file *pending;
     size_t pending_count;        /* of them, with those that are refused */
     struct trace_file **goes_on; /* where the next poll does; NULL: at the first */
-    struct round_share asks;
-    size_t steps_left; /* of this poll */
+    struct quota asks;           /* of a round */
+    size_t steps_left;           /* of this poll */
     uint32_t log_number;
     uint64_t met_count;     /* of files */
     uint64_t pass_settled;  /* of the first files, as far as this pass has found none pending */
@@ -96,6 +97,7 @@ struct trace_files *trace_files_new(struct definition_log *log, struct module_ca
     files->cache = cache;
     files->symbols = symbols;
     files->asks.max = ASKS_MAX;
+    files->asks.parts = ASK_PARTS;
     files->wants = trace_wants_new();
     return files->wants == NULL ? trace_files_free(files) : files;
 }
@@ -166,7 +168,7 @@ static void refuse(struct trace_files *files, struct trace_file *file, uint64_t 
 /* Asks the cache, unless the user has had enough of this round: then one of the next polls asks. */
 static void ask(struct trace_files *files, struct trace_file *file)
 {
-    if (!round_share_take(&files->asks, file->wanted.owner, 1)) {
+    if (!quota_take(&files->asks, file->wanted.owner, 1)) {
         refuse(files, file, 0);
         return;
     }
@@ -399,7 +401,7 @@ bool trace_files_poll(struct trace_files *files)
     const uint64_t now_ns = limit_clock_ns();
     bool room = true;
     bool left = true;
-    round_share_begin(&files->asks);
+    quota_clear(&files->asks);
     files->steps_left = POLL_STEPS_MAX;
     while (left && room && files->steps_left > 0) {
         left = go_through(files, now_ns, &room);

@@ -15,8 +15,8 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "extremes.h"
-#include "fair_share.h"
 #include "mapping_query.h"
+#include "quota.h"
 #include "seeded_hash.h"
 #include "trace_dumped.h"
 #include "trace_made.h"
@@ -28,7 +28,6 @@
 #define JITS_MAX    2048
 #define SHARE_PARTS 2
 #define BUCKETS     1024
-#define SHARES      (2 * (size_t)JITS_MAX) /* places, so that half of them stay free */
 /* What one call of trace_jits_poll() may do, whatever waits: a name takes some 2 us. */
 #define SETTLE_STEPS_MAX 1024 /* of what readings bring */
 #define SETTLE_SLICE     64   /* of these, of one process before it is the next one's turn */
@@ -58,12 +57,6 @@ struct trace_jit {
     bool is_unsettled;   /* not all that the last reading brings has been gone through */
 };
 
-/* How many of an account there are. */
-struct jit_share {
-    uint32_t owner;
-    uint32_t jit_count; /* 0: a free place */
-};
-
 struct trace_jits {
     struct made_shared shared;
     struct module_cache *cache;
@@ -72,11 +65,10 @@ struct trace_jits {
     struct trace_jit *ask_turn;          /* the one that was asked for last, or NULL */
     struct trace_jit *of_image[BUCKETS]; /* by pid and image_ns */
     struct trace_jit *of_pid[BUCKETS];   /* of one pid the newest comes first */
-    struct jit_share shares[SHARES];     /* by owner, behind one another */
-    size_t jit_count;
-    uint32_t epoch;    /* from 1, of what has been said of any frame */
-    size_t asks_left;  /* until the next poll */
-    size_t steps_left; /* of this poll */
+    struct quota processes;              /* by owner */
+    uint32_t epoch;                      /* from 1, of what has been said of any frame */
+    size_t asks_left;                    /* until the next poll */
+    size_t steps_left;                   /* of this poll */
 };
 
 static uint64_t now_ns(void)
@@ -101,6 +93,8 @@ struct trace_jits *trace_jits_new(struct definition_log *log, struct module_cach
         jits->shared.log = log;
         jits->shared.symbols = symbols;
         jits->cache = cache;
+        jits->processes.max = JITS_MAX;
+        jits->processes.parts = SHARE_PARTS;
         jits->epoch = 1;
         jits->asks_left = ASKS_MAX;
         jit_clock_look(&jits->shared.clock);
@@ -119,8 +113,7 @@ void trace_jits_begin(struct trace_jits *jits)
     jits->turn = jits->ask_turn = NULL;
     memset(jits->of_image, 0, sizeof jits->of_image);
     memset(jits->of_pid, 0, sizeof jits->of_pid);
-    memset(jits->shares, 0, sizeof jits->shares);
-    jits->jit_count = 0;
+    quota_clear(&jits->processes);
 }
 
 struct trace_jits *trace_jits_free(struct trace_jits *jits)
@@ -176,15 +169,6 @@ static struct trace_jit **find_image(struct trace_jits *jits, int32_t pid, uint6
     return link;
 }
 
-static struct jit_share *find_share(struct trace_jits *jits, uint32_t owner)
-{
-    size_t at = seeded_hash(&owner, sizeof owner) % SHARES;
-    while (jits->shares[at].jit_count != 0 && jits->shares[at].owner != owner) {
-        at = (at + 1) % SHARES;
-    }
-    return &jits->shares[at];
-}
-
 static struct trace_jit **bucket_of_pid(struct trace_jits *jits, int32_t pid)
 {
     return &jits->of_pid[seeded_hash(&pid, sizeof pid) % BUCKETS];
@@ -230,12 +214,9 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
     if (*place != NULL) {
         return look_for_dump(*place, process);
     }
-    struct jit_share *share = find_share(jits, process->owner);
-    if (!fair_share_allows(JITS_MAX, SHARE_PARTS, jits->jit_count, share->jit_count, 1)) {
-        return NULL;
-    }
     struct trace_jit *jit = calloc(1, sizeof *jit);
-    if (jit == NULL) {
+    if (jit == NULL || !quota_take(&jits->processes, process->owner, 1)) {
+        free(jit);
         return NULL;
     }
     jit->pid = process->pid;
@@ -254,9 +235,6 @@ struct trace_jit *trace_jits_find(struct trace_jits *jits, const struct process 
     *of_pid = jit;
     jit->next = jits->first;
     jits->first = jit;
-    jits->jit_count++;
-    share->owner = process->owner;
-    share->jit_count++;
     return jit;
 }
 
@@ -380,7 +358,7 @@ static void settle(struct trace_jits *jits)
     while (room && any && jits->steps_left > 0) {
         any = false;
         struct trace_jit *jit = jits->turn != NULL ? jits->turn : jits->first;
-        for (size_t i = 0; i < jits->jit_count && jit != NULL && room && jits->steps_left > 0;
+        for (size_t i = 0; i < jits->processes.taken && jit != NULL && room && jits->steps_left > 0;
              i++) {
             if (jit->is_unsettled) {
                 room = settle_slice(jits, jit);
@@ -406,7 +384,7 @@ bool trace_jits_poll(struct trace_jits *jits)
     }
     settle(jits);
     struct trace_jit *jit = jits->ask_turn != NULL ? jits->ask_turn : jits->first;
-    for (size_t i = 0; i < jits->jit_count && jit != NULL; i++) {
+    for (size_t i = 0; i < jits->processes.taken && jit != NULL; i++) {
         if (is_due(jit, time_ns) && jits->asks_left > 0) {
             ask(jits, jit);
             jits->ask_turn = jit;

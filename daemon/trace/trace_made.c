@@ -16,9 +16,9 @@
  */
 #include "trace_made.h"
 
-#include "fair_share.h"
 #include "perf_map.h"
 #include "process_table.h"
+#include "quota.h"
 #include "seeded_hash.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ void made_done(struct made_shared *shared, struct made_code *code)
 
 bool made_may_note(const struct made_shared *shared, size_t own_count)
 {
-    return fair_share_allows(MADE_NOTES_MAX, NOTES_PARTS, shared->note_count, own_count, 1);
+    return quota_rule_allows(MADE_NOTES_MAX, NOTES_PARTS, shared->note_count, own_count, 1);
 }
 
 static bool may_note(const struct made_shared *shared, const struct made_code *code)

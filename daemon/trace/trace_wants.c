@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A list grows by doubling, so the memory of all is at most twice what they hold. Owners that meet
- * in one place of the table share it; the hash is seeded.
+ * A list grows by doubling, so the memory of all is at most twice what they hold.
  */
 #include "trace_wants.h"
 
 #include "cleanup.h"
-#include "fair_share.h"
-#include "seeded_hash.h"
+#include "quota.h"
 #include "trace_definition.h"
 
-#define OWNERS      1024
 #define SHARE_PARTS 2
 #define LIST_MAX    (TRACE_WANTS_MAX / 8)
 
 struct trace_wants {
-    size_t count; /* of all */
-    size_t count_of[OWNERS];
+    struct quota addresses;
     uint64_t refused_count;
 };
 
 struct trace_wants *trace_wants_new(void)
 {
-    return calloc(1, sizeof(struct trace_wants));
+    struct trace_wants *wants = calloc(1, sizeof *wants);
+    if (wants != NULL) {
+        wants->addresses.max = TRACE_WANTS_MAX;
+        wants->addresses.parts = SHARE_PARTS;
+    }
+    return wants;
 }
 
 struct trace_wants *trace_wants_free(struct trace_wants *wants)
@@ -32,36 +33,26 @@ struct trace_wants *trace_wants_free(struct trace_wants *wants)
     return NULL;
 }
 
-static size_t *count_of(struct trace_wants *wants, uint32_t owner)
-{
-    return &wants->count_of[seeded_hash(&owner, sizeof owner) % OWNERS];
-}
-
 void trace_wants_note(struct trace_wants *wants, struct wanted_addresses *list, uint64_t address)
 {
-    size_t *own_count = count_of(wants, list->owner);
-    if (!fair_share_allows(TRACE_WANTS_MAX, SHARE_PARTS, wants->count, *own_count, 1) ||
-        !trace_notes_grow((void **)&list->items, &list->capacity, list->count, LIST_MAX,
-                          sizeof list->items[0])) {
+    if (!trace_notes_grow((void **)&list->items, &list->capacity, list->count, LIST_MAX,
+                          sizeof list->items[0]) ||
+        !quota_take(&wants->addresses, list->owner, 1)) {
         wants->refused_count++;
         return;
     }
     list->items[list->count++] = address;
-    ++*own_count;
-    wants->count++;
 }
 
 void trace_wants_pop(struct trace_wants *wants, struct wanted_addresses *list)
 {
     list->count--;
-    --*count_of(wants, list->owner);
-    wants->count--;
+    quota_give(&wants->addresses, list->owner, 1);
 }
 
 void trace_wants_clear(struct trace_wants *wants, struct wanted_addresses *list)
 {
-    *count_of(wants, list->owner) -= list->count;
-    wants->count -= list->count;
+    quota_give(&wants->addresses, list->owner, list->count);
     free(take_ptr(list->items));
     list->count = list->capacity = 0;
 }

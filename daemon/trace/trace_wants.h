@@ -3,7 +3,7 @@
 
 /*
  * Addresses that were sampled in files which are being read, and want a name when that is done: a
- * list for each file, one bound for all, shared by owner (fair_share.h). What is refused is counted
+ * list for each file, one bound for all, shared by owner (quota.h). What is refused is counted
  * and stays without a name. Belongs to the collector thread.
  */
 
