@@ -81,7 +81,7 @@ static int refuse_limit(const struct session_limits *limits, const char *limit, 
 }
 
 /* The highest rate up to a limit, or a little below it, whose samples are not in step with a tick:
- * nobody has asked for one that is. */
+ * no user has asked for one that is. */
 static uint32_t default_rate_hz(uint32_t highest_hz)
 {
     char note[SAMPLING_TEXT_BYTES];
