@@ -62,9 +62,12 @@ case "${1:-}" in
     ;;
 esac
 
+# Of a package that dpkg does not know it prints nothing.
+mapfile -t installed < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+    sed -n 's/ installed$//p')
 missing=()
 for package in "${packages[@]}"; do
-    if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+    if [[ " ${installed[*]} " != *" $package "* ]]; then
         missing+=("$package")
     fi
 done

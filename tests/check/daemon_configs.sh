@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The parser, the schema, the page about the daemon's config and the example say the same.
+# The parser, the schema, the page about the daemon's config and the example say the same. The program is the release
+# build's, which starts in a tenth of the time: with sanitizers, unit.daemon_config reads the same data.
 . "${0%/*}/lib.sh"
 
-PYTHONDONTWRITEBYTECODE=1 python3 "${0%/*}/daemon_configs.py" "$BUILD_DIR/bin/cpu-profilerd"
+PYTHONDONTWRITEBYTECODE=1 python3 "${0%/*}/daemon_configs.py" "$RELEASE_DIR/bin/cpu-profilerd"

@@ -12,41 +12,52 @@ pages() {
 }
 
 # Links that are neither of another host nor within the page.
-while read -r page; do
-    while read -r target; do
-        [ -e "$(dirname "$page")/$target" ] || complain "$page: no file '$target'"
-    done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(//; s/[#)].*$//' | grep -vE '^([a-z]+:|$)' || true)
-done < <(pages)
+while IFS=: read -r page target; do
+    target=${target#*(}
+    target=${target%%[#)]*}
+    [ -z "$target" ] || [[ $target =~ ^[a-z]+: ]] || [ -e "${page%/*}/$target" ] || complain "$page: no file '$target'"
+done < <(pages | xargs grep -HoE '\]\([^)]+\)' || true)
+
+# set_table PROGRAM [VERB]: sets `table` to the options that it has, a line each.
+declare -A tables=()
+set_table() {
+    if [ -z "${tables["$*"]+known}" ]; then
+        if [ $# -gt 1 ]; then
+            table_of "$2"
+        else
+            table=$("$BUILD_DIR/bin/$1" --help 2>&1 | grep -oE '(^|[^a-zA-Z-])--?[a-zA-Z][a-z-]*' | sed -E 's/^[^-]*//') ||
+                complain "'$1 --help' fails, or names no options"
+        fi
+        tables["$*"]=$table
+    fi
+    table=${tables["$*"]}
+}
 
 # A command line in a page: its program, a verb where it has one, and its options up to ` -- `.
-if [ -e client/verbs/profctl.c ]; then
-    while IFS=: read -r page command; do
-        options=$(grep -oE '(^|[[:space:]])--?[a-zA-Z][a-z-]*' <<<"${command%% -- *}") || continue
-        read -r program verb _ <<<"$command"
-        words=("$program")
-        if [[ $program == profctl && $verb =~ ^[a-z]+$ ]]; then
-            words+=("$verb")
-            table_of "$verb"
-        else
-            table=$("$BUILD_DIR/bin/$program" --help 2>&1 | grep -oE '(^|[^a-zA-Z-])--?[a-zA-Z][a-z-]*' | sed -E 's/^[^-]*//') ||
-                complain "'$program --help' fails, or names no options"
-        fi
-        for option in $options; do
-            grep -qxF -- "$option" <<<"$table" ||
-                complain "$page: '${words[*]}' has no option $option"
-        done
-    done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
-fi
+is_option='^--?[a-zA-Z][a-z-]*'
+while IFS=: read -r page command; do
+    read -ra words <<<"${command%% -- *}"
+    options=()
+    for word in "${words[@]}"; do
+        [[ $word =~ $is_option ]] && options+=("${BASH_REMATCH[0]}")
+    done
+    [ ${#options[@]} -gt 0 ] || continue
+    words=("${words[@]:0:2}")
+    [[ ${words[0]} == profctl && ${words[1]} =~ ^[a-z]+$ ]] || words=("${words[0]}")
+    set_table "${words[@]}"
+    for option in "${options[@]}"; do
+        [[ $'\n'$table$'\n' == *$'\n'"$option"$'\n'* ]] || complain "$page: '${words[*]}' has no option $option"
+    done
+done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
 
 # The rows stand in the order of common/counters.h, each begins with the unit and meaning there, and there is no other.
-rows_of_counters=$(sed -n '/^| member | counts |$/,/^$/p' docs/trace-format.md | tail -n +3)
-number=0
-while read -r row; do
-    number=$((number + 1))
-    [[ $(sed -n "${number}p" <<<"$rows_of_counters") == "$row"* ]] ||
-        complain "docs/trace-format.md: row $number of the counters does not begin as common/counters.h has it: $row"
-done < <(sed -nE '/^ +X\(/s/^ +X\((\w+), (\w+), "(.*)"\).*/| `\1` | \2 \3/p' common/counters.h)
-[ "$number" -gt 0 ] && [ "$(grep -c . <<<"$rows_of_counters")" -eq "$(grep -cE '^ +X\(' common/counters.h)" ] ||
+mapfile -t rows_of_counters < <(sed -n '/^| member | counts |$/,/^$/p' docs/trace-format.md | sed '1,2d; /^$/d')
+mapfile -t counters < <(sed -nE '/^ +X\(/s/^ +X\((\w+), (\w+), "(.*)"\).*/| `\1` | \2 \3/p' common/counters.h)
+for number in "${!counters[@]}"; do
+    [[ ${rows_of_counters[number]:-} == "${counters[number]}"* ]] ||
+        complain "docs/trace-format.md: row $((number + 1)) of the counters does not begin as common/counters.h has it: ${counters[number]}"
+done
+[ "${#counters[@]}" -gt 0 ] && [ "${#rows_of_counters[@]}" -eq "$(grep -cE '^ +X\(' common/counters.h)" ] ||
     complain "docs/trace-format.md: the rows of the counters are not as many as the lines in common/counters.h"
 
 # Asking ctest would take the log away from the run that this test belongs to.
@@ -56,5 +67,28 @@ sed -n 's/^add_test(\[=\[\([a-z.0-9_]*\)\]=\].*/\1/p' "$BUILD_DIR"/tests/CTestTe
 while read -r script; do
     bash -n "$script" || complain "$script: bash -n"
 done < <(shell_files)
-shell_files | xargs shellcheck --severity=warning || failed=1
+
+# The tool reads a sourced library again for each script, and follows all that it does: that takes four times as long as
+# all scripts. So what a script sources here has of the library only what it sets, sources, assigns and uses. The libraries
+# themselves are checked whole.
+abridge() {
+    grep -E '^(set |\. |# shellcheck )' "$1"
+    {
+        grep -oE '(^|[ ({;])[a-zA-Z_]+=\(?' "$1" | sed -E 's/^[^a-zA-Z_]//; s/\($/()/'
+        sed -nE 's/.*\<read -r ([a-z_ ]+).*/\1/p' "$1" | tr -s ' ' '\n' | sed '/./s/$/=/'
+    } | sort -u
+    grep -oE '\$\{?[a-zA-Z_]+' "$1" | sed -E 's/^\$\{?(.*)/: "$\1"/' | sort -u
+}
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+shell_files | xargs cp --parents -t "$tree" .shellcheckrc
+sourced=$(shell_files | xargs grep -hE '^ *\. ' | grep -oE '[a-z_]+\.sh' | sort -u | paste -sd'|')
+libraries=$(shell_files | grep -E "/(${sourced//./\\.})$")
+for library in $libraries; do
+    abridge "$library" >"$tree/$library"
+done
+# shellcheck disable=SC2086
+shellcheck --severity=warning $libraries || failed=1
+(cd "$tree" && shell_files | grep -vxF "$libraries" | xargs shellcheck --severity=warning) || failed=1
 exit "$failed"

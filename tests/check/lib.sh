@@ -7,6 +7,7 @@ export LC_ALL=C.UTF-8 # what tools say and sort is compared
 
 SOURCE_DIR=${SOURCE_DIR:-$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)}
 BUILD_DIR=${BUILD_DIR:-$SOURCE_DIR/build/dev}
+RELEASE_DIR=${RELEASE_DIR:-$SOURCE_DIR/build/release}
 cd "$SOURCE_DIR"
 
 # By find, not by git: a new file counts before it is committed, and an unpacked tarball has no git.

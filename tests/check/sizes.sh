@@ -5,21 +5,24 @@
 # line, so its length is theirs. A file ends where an idea ends; one over 600 lines is named, for a second look.
 . "${0%/*}/lib.sh"
 
-while read -r file; do
-    awk -v file="$file" '
-        /^\{$/ { began = NR }
-        /^\}$/ && began {
-            if (NR - began - 1 > 70) {
-                printf "%s:%d: a function of %d lines, at most 70\n", file, began, NR - began - 1
-                bad = 1
-            }
-            began = 0
+{ c_files; shell_files; } | xargs awk '
+    function end_of_file() {
+        if (lines > 600) {
+            printf "%s: %d lines; does an idea end in it?\n", file, lines
         }
-        END {
-            if (NR > 600) {
-                printf "%s: %d lines; does an idea end in it?\n", file, NR
-            }
-            exit bad
-        }' "$file" || failed=1
-done < <(c_files; shell_files)
+    }
+    FNR == 1 { end_of_file(); file = FILENAME; began = 0 }
+    { lines = FNR }
+    /^\{$/ { began = FNR }
+    /^\}$/ && began {
+        if (FNR - began - 1 > 70) {
+            printf "%s:%d: a function of %d lines, at most 70\n", file, began, FNR - began - 1
+            bad = 1
+        }
+        began = 0
+    }
+    END {
+        end_of_file()
+        exit bad
+    }' || failed=1
 exit "$failed"
