@@ -6,17 +6,12 @@
  * have pids that no machine gives out, so that /proc knows nothing of them.
  */
 #include "ring_world.h"
+#include "unit_test.h"
 
 #include "arch_x86_64.h"
 #include "fxt_reader.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PID        4100000
 #define STACK_TOP  UINT64_C(0x7000000)

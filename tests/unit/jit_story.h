@@ -6,8 +6,8 @@
  * stand-in that answers when the test says so. A map has last changed CHANGED_NS before it was
  * read, but where a test says otherwise, and mappings and samples are younger. To be included once.
  */
-
 #include "trace_jit.h"
+#include "unit_test.h"
 
 #include "clock.h"
 #include "fxt_reader.h"
@@ -15,13 +15,6 @@
 #include "trace_cursor.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define BUFFER_BYTES ((size_t)1 << 22)
 #define TICKETS_MAX  2048
@@ -310,4 +303,4 @@ static inline void wait_for_question(struct world *world)
     "\",\"size\":16,\"name\":\"" name "\"}\n"
 #define JIT_LINE(start, name) LINE("[jit] (pid 7)", start, name)
 
-#define JIT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define JIT_TEST(function) TEST_WITH(function, set_up, tear_down)

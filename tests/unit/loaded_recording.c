@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A profile, as plain texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "loaded_recording.h"
+#include "unit_test.h"
 
 #include "profile.h"
 #include "tables.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint64_t *stack_of(const struct profile *profile, uint32_t stack, size_t *ret_count)
 {

@@ -6,18 +6,11 @@
  * go, pids are used again. What the kernel would write of it, in the order of time, and after each
  * record what the machine is then.
  */
-
 #include "process_table.h"
 #include "ring_world.h"
+#include "unit_test.h"
 
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define STORM_COUNT  ((size_t)6000)
 #define FIRST_PID    4100000

@@ -2,17 +2,11 @@
 
 /* See ring_world.h. */
 #include "ring_world.h"
+#include "unit_test.h"
 
 #include "arch_x86_64.h"
 #include "capacity.h"
 #include "grow.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define BUFFER_BYTES           CAPACITY((size_t)8 << 20)
 #define FILE_BYTES_MIN         ((size_t)64 << 10)

@@ -2,16 +2,9 @@
 
 /* Of files that are written here. */
 #include "account.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char passwd[] = "root:x:0:0:root:/root:/bin/bash\n"
                              "alice:x:1000:1000::/home/alice:/bin/sh\n"
@@ -53,9 +46,8 @@ static void load(const char *subuid)
     (void)rmdir(folder);
 }
 
-static void a_user_and_its_subordinate_uids_are_one_account(void **state)
+TEST(a_user_and_its_subordinate_uids_are_one_account)
 {
-    (void)state;
     load("alice:100000:65536\n1001:165536:65536\nalice:300000:10\n");
     assert_int_equal(account_of(1000), 1000);
     assert_int_equal(account_of(99999), 99999);
@@ -68,9 +60,8 @@ static void a_user_and_its_subordinate_uids_are_one_account(void **state)
     assert_int_equal(account_of(300010), 300010);
 }
 
-static void each_block_of_root_is_an_account(void **state)
+TEST(each_block_of_root_is_an_account)
 {
-    (void)state;
     load("root:100000:131072\n");
     assert_int_equal(account_of(0), 0);
     assert_int_equal(account_of(100000), 100000);
@@ -80,9 +71,8 @@ static void each_block_of_root_is_an_account(void **state)
     assert_int_equal(account_of(231072), 231072);
 }
 
-static void ranges_of_a_name_without_entry_are_one_account(void **state)
+TEST(ranges_of_a_name_without_entry_are_one_account)
 {
-    (void)state;
     load("carol:500000:100\ndave:600000:100\ncarol:700000:100\n");
     assert_int_equal(account_of(500099), 500000);
     assert_int_equal(account_of(600099), 600000);
@@ -90,9 +80,8 @@ static void ranges_of_a_name_without_entry_are_one_account(void **state)
 }
 
 /* Root of a container that no file lists can become each of 65,536 uids. */
-static void each_block_of_a_container_is_an_account(void **state)
+TEST(each_block_of_a_container_is_an_account)
 {
-    (void)state;
     passwd_text = "alice:x:1000:1000::/:/bin/sh\nzoe:x:1000001:1000001::/:/bin/sh\n";
     load("alice:700000:10\n");
     assert_int_equal(account_of(524287), 524287);
@@ -110,7 +99,7 @@ static void each_block_of_a_container_is_an_account(void **state)
     passwd_text = passwd;
 }
 
-static void people_of_a_directory_service_are_accounts_of_their_own(void **state)
+TEST(people_of_a_directory_service_are_accounts_of_their_own)
 {
     static const struct {
         const char *nsswitch;
@@ -122,7 +111,6 @@ static void people_of_a_directory_service_are_accounts_of_their_own(void **state
         {"", 983040},
         {NULL, 983040},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         nsswitch_text = cases[i].nsswitch;
         load("alice:100000:10\n");
@@ -132,11 +120,10 @@ static void people_of_a_directory_service_are_accounts_of_their_own(void **state
     nsswitch_text = "passwd: files systemd\n";
 }
 
-static void wrong_lines_are_ignored(void **state)
+TEST(wrong_lines_are_ignored)
 {
     char text[4096];
     size_t bytes = 0;
-    (void)state;
     memset(text, 'x', 1000);
     bytes = 1000;
     bytes += (size_t)sprintf(text + bytes, "alice:200000:10\n");
@@ -153,10 +140,9 @@ static void wrong_lines_are_ignored(void **state)
     assert_int_equal(account_of(100009), 1000);
 }
 
-static void lines_of_any_length_are_read(void **state)
+TEST(lines_of_any_length_are_read)
 {
     static char text[65536];
-    (void)state;
     (void)snprintf(text, sizeof text, "long:x:1002:1002:%050000d:/:/bin/sh\nshort\n\nx:y\n%s", 0,
                    passwd);
     passwd_text = text;
@@ -166,9 +152,8 @@ static void lines_of_any_length_are_read(void **state)
     assert_int_equal(account_of(200000), 1002);
 }
 
-static void no_file_is_no_range(void **state)
+TEST(no_file_is_no_range)
 {
-    (void)state;
     load("alice:100000:10\n");
     assert_int_equal(account_of(100000), 1000);
     load(NULL);
@@ -176,9 +161,8 @@ static void no_file_is_no_range(void **state)
 }
 
 /* The machine's own file stands for one that has not changed for a while; it has no ranges. */
-static void reads_nothing_that_has_not_changed(void **state)
+TEST(reads_nothing_that_has_not_changed)
 {
-    (void)state;
     load("alice:100000:65536\n");
     const struct account_files files = {"/etc/passwd", "/etc/passwd", "/etc/passwd"};
     assert_int_equal(account_load(&files), 1);
@@ -186,20 +170,4 @@ static void reads_nothing_that_has_not_changed(void **state)
     assert_int_equal(account_load(&files), 0);
     load("alice:100000:65536\n");
     assert_int_equal(account_of(100000), 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_and_its_subordinate_uids_are_one_account),
-        cmocka_unit_test(each_block_of_root_is_an_account),
-        cmocka_unit_test(ranges_of_a_name_without_entry_are_one_account),
-        cmocka_unit_test(each_block_of_a_container_is_an_account),
-        cmocka_unit_test(people_of_a_directory_service_are_accounts_of_their_own),
-        cmocka_unit_test(wrong_lines_are_ignored),
-        cmocka_unit_test(lines_of_any_length_are_read),
-        cmocka_unit_test(no_file_is_no_range),
-        cmocka_unit_test(reads_nothing_that_has_not_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,7 @@
  * for addresses that share it.
  */
 #include "address_cache.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define ADDRESS UINT64_C(0x55550010)
 
@@ -26,7 +21,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void begins_without_knowledge(void **state)
+#define STORY(function) TEST_WITH(function, set_up, tear_down)
+
+STORY(begins_without_knowledge)
 {
     for (uint64_t generation = 1; generation < 1000; generation++) {
         struct address_place *place = address_cache_place(*state, generation, ADDRESS);
@@ -34,7 +31,7 @@ static void begins_without_knowledge(void **state)
     }
 }
 
-static void keeps_both_halves_of_one_address(void **state)
+STORY(keeps_both_halves_of_one_address)
 {
     struct address_place *place = address_cache_place(*state, 5, ADDRESS);
     address_place_take(place, 5, ADDRESS, 100);
@@ -47,7 +44,7 @@ static void keeps_both_halves_of_one_address(void **state)
 }
 
 /* The later of both beginnings counts: neither half says anything of samples before its own. */
-static void says_nothing_of_older_samples(void **state)
+STORY(says_nothing_of_older_samples)
 {
     struct address_place *place = address_cache_place(*state, 5, ADDRESS);
     address_place_take(place, 5, ADDRESS, 100);
@@ -60,7 +57,7 @@ static void says_nothing_of_older_samples(void **state)
     assert_true(address_place_is(place, 5, ADDRESS, 200));
 }
 
-static void forgets_all_of_another_address_or_generation(void **state)
+STORY(forgets_all_of_another_address_or_generation)
 {
     struct address_place *place = address_cache_place(*state, 5, ADDRESS);
     for (uint64_t other = 0; other < 2; other++) {
@@ -75,7 +72,7 @@ static void forgets_all_of_another_address_or_generation(void **state)
     }
 }
 
-static void forgets_frames_and_keeps_rules(void **state)
+STORY(forgets_frames_and_keeps_rules)
 {
     enum {
         PLACES = 3000
@@ -90,16 +87,4 @@ static void forgets_frames_and_keeps_rules(void **state)
         const struct address_place *place = address_cache_place(*state, 7, ADDRESS + i);
         assert_true(place->has_code && !place->has_frame);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(begins_without_knowledge),       TEST(keeps_both_halves_of_one_address),
-        TEST(says_nothing_of_older_samples),  TEST(forgets_all_of_another_address_or_generation),
-        TEST(forgets_frames_and_keeps_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

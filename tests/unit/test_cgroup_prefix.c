@@ -4,21 +4,14 @@
  * Prefixes against the lines of /proc/PID/cgroup, of both versions.
  */
 #include "cgroup_prefix.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define VERSION_1                                                                                  \
     "9:name=systemd:/user.slice\n4:memory:/docker/a\n3:cpu,cpuacct:/b:c\n2:cpuset:/\n"             \
     "0::/init.scope/x\n"
 
-static void matches_cgroups_at_whole_components(void **state)
+TEST(matches_cgroups_at_whole_components)
 {
-    (void)state;
     static const struct {
         const char *lines;
         const char *prefix;
@@ -74,12 +67,4 @@ static void matches_cgroups_at_whole_components(void **state)
             fail_msg("%s in %s", rows[i].prefix, rows[i].lines);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_cgroups_at_whole_components),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

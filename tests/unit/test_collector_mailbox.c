@@ -6,16 +6,11 @@
  */
 #include "clock.h"
 #include "collector_mailbox.h"
+#include "unit_test.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define SAMPLED       2
 #define WITH_SIDEBAND 3
@@ -51,7 +46,9 @@ static struct perf_opening *make_opening(size_t index)
     return opening;
 }
 
-static void requests_are_taken_together_and_once(void **state)
+#define STORY(name) TEST_WITH(name, set_up, tear_down)
+
+STORY(requests_are_taken_together_and_once)
 {
     struct collector_mailbox *mailbox = *state;
     const int fd = collector_mailbox_request_fd(mailbox);
@@ -64,7 +61,7 @@ static void requests_are_taken_together_and_once(void **state)
     assert_int_equal(collector_mailbox_take(mailbox).requests, 0);
 }
 
-static void the_last_books_are_those_of_the_finish(void **state)
+STORY(the_last_books_are_those_of_the_finish)
 {
     struct collector_mailbox *mailbox = *state;
     collector_mailbox_finish(mailbox, strdup("{}"), 1);
@@ -78,7 +75,7 @@ static void the_last_books_are_those_of_the_finish(void **state)
     collector_mailbox_finish(mailbox, strdup("never taken"), 3);
 }
 
-static void a_loss_comes_with_what_takes_its_place(void **state)
+STORY(a_loss_comes_with_what_takes_its_place)
 {
     struct collector_mailbox *mailbox = *state;
     collector_mailbox_lose_cpu(mailbox, 2);
@@ -104,7 +101,7 @@ static void a_loss_comes_with_what_takes_its_place(void **state)
     collector_mailbox_replace_cpu(mailbox, make_opening(1));
 }
 
-static void an_older_finish_is_told_before_a_drain(void **state)
+STORY(an_older_finish_is_told_before_a_drain)
 {
     struct collector_mailbox *mailbox = *state;
     const int fd = collector_mailbox_event_fd(mailbox);
@@ -120,7 +117,7 @@ static void an_older_finish_is_told_before_a_drain(void **state)
     assert_false(is_awake(fd));
 }
 
-static void a_snapshot_is_what_was_published_last(void **state)
+STORY(a_snapshot_is_what_was_published_last)
 {
     struct collector_mailbox *mailbox = *state;
     const struct counters counters = {.late_rounds = 7};
@@ -150,7 +147,7 @@ static void *end_walk(void *userdata)
     return NULL;
 }
 
-static void waits_for_the_walk_and_not_for_ever(void **state)
+STORY(waits_for_the_walk_and_not_for_ever)
 {
     struct collector_mailbox *mailbox = *state;
     pthread_t walker;
@@ -162,16 +159,4 @@ static void waits_for_the_walk_and_not_for_ever(void **state)
     collector_mailbox_await_walk(mailbox, UINT64_C(1000000000000));
     assert_true(has_walked);
     assert_int_equal(pthread_join(walker, NULL), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(requests_are_taken_together_and_once),   TEST(the_last_books_are_those_of_the_finish),
-        TEST(a_loss_comes_with_what_takes_its_place), TEST(an_older_finish_is_told_before_a_drain),
-        TEST(a_snapshot_is_what_was_published_last),  TEST(waits_for_the_walk_and_not_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

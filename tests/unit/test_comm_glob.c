@@ -4,16 +4,9 @@
  * Globs against names: what each character means, and that nothing differs from fnmatch().
  */
 #include "comm_glob.h"
+#include "unit_test.h"
 
 #include <fnmatch.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define PATTERNS 20000
 #define NAMES    10
@@ -25,9 +18,8 @@ static bool matches(const char *pattern, const char *name)
     return comm_glob_matches(&glob, name);
 }
 
-static void knows_each_character(void **state)
+TEST(knows_each_character)
 {
-    (void)state;
     static const struct {
         const char *pattern;
         const char *name;
@@ -82,9 +74,8 @@ static uint32_t next_random(void)
     return x >> 16;
 }
 
-static void agrees_with_fnmatch(void **state)
+TEST(agrees_with_fnmatch)
 {
-    (void)state;
     static const char *const pieces[] = {"*",
                                          "?",
                                          "a",
@@ -133,13 +124,4 @@ static void agrees_with_fnmatch(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_each_character),
-        cmocka_unit_test(agrees_with_fnmatch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

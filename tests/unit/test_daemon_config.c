@@ -6,18 +6,13 @@
  */
 #include "cleanup.h"
 #include "daemon_config.h"
+#include "unit_test.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
 
 #define DATA_DIR TEST_DATA_DIR "/daemon_config"
 
@@ -82,23 +77,20 @@ static void walk(const char *folder, bool refused)
     free(entries);
 }
 
-static void accepts_the_accepted(void **state)
+TEST(accepts_the_accepted)
 {
-    (void)state;
     walk(DATA_DIR "/accepted", false);
 }
 
-static void refuses_the_refused_with_the_expected_line(void **state)
+TEST(refuses_the_refused_with_the_expected_line)
 {
-    (void)state;
     walk(DATA_DIR "/refused", true);
 }
 
-static void limits_nothing_by_default(void **state)
+TEST(limits_nothing_by_default)
 {
     struct daemon_config parsed = parse_good("{}");
     struct daemon_config initial;
-    (void)state;
     daemon_config_init(&initial, "F");
     for (const struct daemon_config *config = &parsed; config != NULL;
          config = config == &parsed ? &initial : NULL) {
@@ -112,14 +104,13 @@ static void limits_nothing_by_default(void **state)
     }
 }
 
-static void members_have_a_limit_of_their_own_by_default(void **state)
+TEST(members_have_a_limit_of_their_own_by_default)
 {
     struct daemon_config config = parse_good("{}");
     struct daemon_config explicit = parse_good("{\"max_frequency_hz\":50000}");
     struct session_limits members = daemon_config_limits(&config, 1000);
     struct session_config session;
     struct fault fault = {0};
-    (void)state;
     assert_int_equal(members.max_frequency_hz, 10000);
     assert_int_equal(daemon_config_limits(&config, 0).max_frequency_hz, 100000);
     assert_int_equal(daemon_config_limits(&explicit, 1000).max_frequency_hz, 50000);
@@ -141,7 +132,7 @@ static void members_have_a_limit_of_their_own_by_default(void **state)
     assert_non_null(strstr(fault.text, "unless max_frequency_hz in F says more"));
 }
 
-static void admits_whom_a_list_names_and_root(void **state)
+TEST(admits_whom_a_list_names_and_root)
 {
     static const gid_t gids[] = {7, 27, 9};
     static const struct {
@@ -168,7 +159,6 @@ static void admits_whom_a_list_names_and_root(void **state)
         {"{\"allowed_uids\":[1000],\"allowed_gids\":[27]}", 1001, 1, false},
         {"{\"allowed_uids\":[4294967294]}", 4294967294, 0, true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct daemon_config config = parse_good(cases[i].text);
         if (daemon_config_admits(&config, cases[i].uid, gids, cases[i].gid_count) !=
@@ -186,7 +176,7 @@ struct outcome {
     uint32_t max_duration_s;
 };
 
-static void lets_defaults_give_way(void **state)
+TEST(lets_defaults_give_way)
 {
     static const struct {
         const char *daemon;
@@ -227,7 +217,6 @@ static void lets_defaults_give_way(void **state)
          true,
          {1002001, SESSION_UNWIND_AUTO, 65000, 900}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct daemon_config daemon = parse_good(cases[i].daemon);
         const struct outcome *wanted = &cases[i].outcome;
@@ -245,18 +234,17 @@ static void lets_defaults_give_way(void **state)
 }
 
 /* A default buffer is for the time that the limit leaves. */
-static void sizes_a_buffer_for_the_limited_session(void **state)
+TEST(sizes_a_buffer_for_the_limited_session)
 {
     struct daemon_config daemon = parse_good("{\"max_duration_s\":2,\"max_frequency_hz\":50000}");
     struct session_config session;
-    (void)state;
     assert_int_equal(session_config_parse_within("{\"frequency_hz\":50000}", 22, false,
                                                  &daemon.limits, &session, NULL),
                      0);
     assert_int_equal(session.buffer_kib_per_cpu, 50000 * 2 * 256 / 1024);
 }
 
-static void refuses_what_is_above_a_limit(void **state)
+TEST(refuses_what_is_above_a_limit)
 {
     static const struct {
         const char *daemon;
@@ -288,7 +276,6 @@ static void refuses_what_is_above_a_limit(void **state)
         {"{\"max_frequency_hz\":500}", "{\"frequency_hz\":100001}",
          "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct daemon_config daemon = parse_good(cases[i].daemon);
         struct session_config session;
@@ -324,10 +311,9 @@ static int remove_file(void **state)
     return 0;
 }
 
-static void loads_a_file(void **state)
+TEST_WITH(loads_a_file, NULL, remove_file)
 {
     struct daemon_config config;
-    (void)state;
     write_file(DAEMON_CONFIG_BYTES_MAX, 0644);
     assert_int_equal(daemon_config_load(path, &config, NULL), 0);
     assert_int_equal(config.limits.max_duration_s, 7);
@@ -345,10 +331,9 @@ static void assert_load_fails(const char *file, int r, const char *member, const
     }
 }
 
-static void refuses_a_file_that_others_may_have_written(void **state)
+TEST_WITH(refuses_a_file_that_others_may_have_written, NULL, remove_file)
 {
     static const mode_t modes[] = {0646, 0664, 0666, 0602};
-    (void)state;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         write_file(20, modes[i]);
         assert_load_fails(path, -EPERM, "", "may be written to by others (its mode is 06");
@@ -360,9 +345,8 @@ static void refuses_a_file_that_others_may_have_written(void **state)
     }
 }
 
-static void refuses_what_is_no_file_of_its_size(void **state)
+TEST_WITH(refuses_what_is_no_file_of_its_size, NULL, remove_file)
 {
-    (void)state;
     assert_load_fails("/tmp/there/is/none", -ENOENT, "", "cannot be opened: No such file");
     assert_load_fails("/", -EBADF, "", "is not a regular file");
     assert_load_fails("/dev/null", -EBADF, "", "is not a regular file");
@@ -371,29 +355,9 @@ static void refuses_what_is_no_file_of_its_size(void **state)
 }
 
 /* Nobody writes to it: a daemon that waited would never start. */
-static void does_not_wait_for_a_pipe(void **state)
+TEST_WITH(does_not_wait_for_a_pipe, NULL, remove_file)
 {
-    (void)state;
     (void)snprintf(path, sizeof path, "/tmp/test-daemon-config-%d.pipe", (int)getpid());
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_load_fails(path, -EBADF, "", "is not a regular file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_the_accepted),
-        cmocka_unit_test(refuses_the_refused_with_the_expected_line),
-        cmocka_unit_test(limits_nothing_by_default),
-        cmocka_unit_test(members_have_a_limit_of_their_own_by_default),
-        cmocka_unit_test(admits_whom_a_list_names_and_root),
-        cmocka_unit_test(lets_defaults_give_way),
-        cmocka_unit_test(sizes_a_buffer_for_the_limited_session),
-        cmocka_unit_test(refuses_what_is_above_a_limit),
-        cmocka_unit_test_teardown(loads_a_file, remove_file),
-        cmocka_unit_test_teardown(refuses_a_file_that_others_may_have_written, remove_file),
-        cmocka_unit_test_teardown(refuses_what_is_no_file_of_its_size, remove_file),
-        cmocka_unit_test_teardown(does_not_wait_for_a_pipe, remove_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

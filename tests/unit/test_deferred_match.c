@@ -5,17 +5,9 @@
  * rounds and CPUs, each of which must give what the events in the order of their time give.
  */
 #include "deferred_match.h"
+#include "unit_test.h"
 
 #include "core_dump.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define CPU_COUNT 2
 #define COOKIE    UINT64_C(0x18900000001)
@@ -67,7 +59,9 @@ static uint64_t find_leaf(struct deferred_match *deferred, int32_t tid, uint64_t
     return deferred_match_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
 }
 
-static void a_chain_that_came_first_makes_its_samples_whole(void **state)
+#define STORY(name) TEST_WITH(name, set_up, tear_down)
+
+STORY(a_chain_that_came_first_makes_its_samples_whole)
 {
     struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
@@ -77,7 +71,7 @@ static void a_chain_that_came_first_makes_its_samples_whole(void **state)
     assert_int_equal(find_leaf(deferred, 70, COOKIE + 1, 10), 0);
 }
 
-static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
+STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_open open;
@@ -111,7 +105,7 @@ static void a_chain_that_comes_later_completes_an_id_on_each_cpu(void **state)
     assert_int_equal(deferred_match_open_count(deferred), 1);
 }
 
-static void a_chain_of_the_next_program_is_empty(void **state)
+STORY(a_chain_of_the_next_program_is_empty)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_open open;
@@ -126,7 +120,7 @@ static void a_chain_of_the_next_program_is_empty(void **state)
     assert_int_equal(chain.count, 0);
 }
 
-static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
+STORY(a_chain_stays_for_a_sample_that_is_a_round_late)
 {
     struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
@@ -141,7 +135,7 @@ static void a_chain_stays_for_a_sample_that_is_a_round_late(void **state)
 }
 
 /* A chain may be words of somebody's stack. */
-static void a_chain_that_is_dropped_is_wiped(void **state)
+STORY(a_chain_that_is_dropped_is_wiped)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_chain chain;
@@ -158,7 +152,7 @@ static void a_chain_that_is_dropped_is_wiped(void **state)
     assert_int_equal(frames[1], 0);
 }
 
-static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
+STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan)
 {
     struct deferred_match *deferred = *state;
     uint64_t leaf = 0x1000;
@@ -174,7 +168,7 @@ static void a_chain_that_nobody_is_expected_to_want_is_no_orphan(void **state)
     assert_int_equal(deferred_match_orphan_count(deferred), 0);
 }
 
-static void a_second_chain_of_a_cookie_is_nobodys(void **state)
+STORY(a_second_chain_of_a_cookie_is_nobodys)
 {
     struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
@@ -184,7 +178,7 @@ static void a_second_chain_of_a_cookie_is_nobodys(void **state)
 }
 
 /* More than there are buckets, first of one cookie, then of one task. */
-static void each_of_many_chains_is_found_by_its_own_key(void **state)
+STORY(each_of_many_chains_is_found_by_its_own_key)
 {
     struct deferred_match *deferred = *state;
     for (int32_t tid = 1; tid <= 20000; tid++) {
@@ -197,7 +191,7 @@ static void each_of_many_chains_is_found_by_its_own_key(void **state)
     }
 }
 
-static void another_id_replaces_what_waited(void **state)
+STORY(another_id_replaces_what_waited)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
@@ -211,7 +205,7 @@ static void another_id_replaces_what_waited(void **state)
     assert_int_equal(deferred_match_open_count(deferred), 0);
 }
 
-static void a_full_cpu_gives_up_its_oldest(void **state)
+STORY(a_full_cpu_gives_up_its_oldest)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_open open;
@@ -231,7 +225,7 @@ static void a_full_cpu_gives_up_its_oldest(void **state)
     assert_int_equal(deferred_match_open_count(deferred), DEFERRED_MATCH_OPEN_MAX);
 }
 
-static void what_waits_too_long_is_given_up(void **state)
+STORY(what_waits_too_long_is_given_up)
 {
     struct deferred_match *deferred = *state;
     struct deferred_match_open open;
@@ -249,7 +243,7 @@ static void what_waits_too_long_is_given_up(void **state)
     assert_int_equal(deferred_match_open_count(deferred), 0);
 }
 
-static void chains_beyond_the_room_are_left_out_and_the_rest_stay(void **state)
+STORY(chains_beyond_the_room_are_left_out_and_the_rest_stay)
 {
     struct deferred_match *deferred = *state;
     static uint64_t frames[510];
@@ -406,10 +400,9 @@ static uint64_t expected_stack(const struct story *story, const struct sample_st
     return !entry->returns || first_ns < entry->exec_ns ? EMPTY_STACK : entry->leaf;
 }
 
-static void any_arrangement_gives_the_stacks_of_the_ordered_stream(void **state)
+TEST(any_arrangement_gives_the_stacks_of_the_ordered_stream)
 {
     static struct story story;
-    (void)state;
     for (uint32_t seed = 1; seed <= 300; seed++) {
         struct deferred_match *deferred = deferred_match_new(CPU_COUNT);
         struct deferred_match_open open;
@@ -427,26 +420,4 @@ static void any_arrangement_gives_the_stacks_of_the_ordered_stream(void **state)
         }
         (void)deferred_match_free(deferred);
     }
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_chain_that_came_first_makes_its_samples_whole),
-        STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu),
-        STORY(a_chain_of_the_next_program_is_empty),
-        STORY(a_chain_stays_for_a_sample_that_is_a_round_late),
-        STORY(a_chain_that_is_dropped_is_wiped),
-        STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan),
-        STORY(a_second_chain_of_a_cookie_is_nobodys),
-        STORY(each_of_many_chains_is_found_by_its_own_key),
-        STORY(another_id_replaces_what_waited),
-        STORY(a_full_cpu_gives_up_its_oldest),
-        STORY(what_waits_too_long_is_given_up),
-        STORY(chains_beyond_the_room_are_left_out_and_the_rest_stay),
-        cmocka_unit_test(any_arrangement_gives_the_stacks_of_the_ordered_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,20 +7,11 @@
  * whenever that came. What did not happen in that second is made of a few records by hand.
  */
 #include "ring_world.h"
+#include "unit_test.h"
 
 #include "deferred_write.h"
 #include "loaded_recording.h"
 #include "ring_recording.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define RECORDING       TEST_DATA_DIR "/rings/deferred.rings"
 #define RECORDING_BYTES ((size_t)1 << 20) /* at most */
@@ -386,22 +377,24 @@ static void check_play(struct world *world, size_t at_once)
     loaded_recording_done(&loaded);
 }
 
-static void a_real_run_has_every_stack_round_by_round(void **state)
+#define STORY(name) TEST_WITH(name, set_up, tear_down)
+
+STORY(a_real_run_has_every_stack_round_by_round)
 {
     check_play(*state, 1);
 }
 
-static void a_real_run_has_every_stack_in_long_rounds(void **state)
+STORY(a_real_run_has_every_stack_in_long_rounds)
 {
     check_play(*state, 7);
 }
 
-static void a_real_run_has_every_stack_all_at_once(void **state)
+STORY(a_real_run_has_every_stack_all_at_once)
 {
     check_play(*state, SIZE_MAX);
 }
 
-static void a_stop_in_the_middle_closes_what_waits(void **state)
+STORY(a_stop_in_the_middle_closes_what_waits)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -413,7 +406,7 @@ static void a_stop_in_the_middle_closes_what_waits(void **state)
     loaded_recording_done(&loaded);
 }
 
-static void chains_that_never_come_leave_their_samples_without_a_stack(void **state)
+STORY(chains_that_never_come_leave_their_samples_without_a_stack)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -470,7 +463,7 @@ static void put_exec(struct world *world, uint32_t cpu, uint64_t time_ns)
     put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
 }
 
-static void an_exec_in_between_discards_the_stack(void **state)
+STORY(an_exec_in_between_discards_the_stack)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -493,7 +486,7 @@ static void an_exec_in_between_discards_the_stack(void **state)
     loaded_recording_done(&loaded);
 }
 
-static void the_books_count_partials_and_chains_without_each_other(void **state)
+STORY(the_books_count_partials_and_chains_without_each_other)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -514,7 +507,7 @@ static void the_books_count_partials_and_chains_without_each_other(void **state)
     loaded_recording_done(&loaded);
 }
 
-static void the_257th_that_waits_closes_the_first(void **state)
+STORY(the_257th_that_waits_closes_the_first)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -545,7 +538,7 @@ static void put_hostile_chain(struct world *world, uint64_t time_ns, uint64_t co
               11);
 }
 
-static void no_chain_that_comes_later_brings_data(void **state)
+STORY(no_chain_that_comes_later_brings_data)
 {
     struct world *world = *state;
     struct loaded_recording loaded;
@@ -567,22 +560,4 @@ static void no_chain_that_comes_later_brings_data(void **state)
     }
     assert_int_equal(drain_counters(world->drain)->truncated_stacks, 2);
     loaded_recording_done(&loaded);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(a_real_run_has_every_stack_round_by_round),
-        STORY(a_real_run_has_every_stack_in_long_rounds),
-        STORY(a_real_run_has_every_stack_all_at_once),
-        STORY(a_stop_in_the_middle_closes_what_waits),
-        STORY(chains_that_never_come_leave_their_samples_without_a_stack),
-        STORY(an_exec_in_between_discards_the_stack),
-        STORY(the_books_count_partials_and_chains_without_each_other),
-        STORY(the_257th_that_waits_closes_the_first),
-        STORY(no_chain_that_comes_later_brings_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 
 /* Whom a log of 1 MiB takes how much of. */
 #include "definition_log.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define LOG_BYTES ((size_t)1 << 20)
 
@@ -44,7 +40,9 @@ static size_t fill(struct world *world, uint32_t owner, enum definition_log_kind
     return bytes;
 }
 
-static void nobody_fills_it_alone(void **state)
+#define STORY(function) TEST_WITH(function, set_up, tear_down)
+
+STORY(nobody_fills_it_alone)
 {
     struct world *world = *state;
     const size_t useful = LOG_BYTES / 4 * 3;
@@ -58,7 +56,7 @@ static void nobody_fills_it_alone(void **state)
     assert_int_equal(definition_log_refused_count(world->log, DEFINITION_TASK), 0);
 }
 
-static void what_a_sample_cannot_do_without_has_room_of_its_own(void **state)
+STORY(what_a_sample_cannot_do_without_has_room_of_its_own)
 {
     struct world *world = *state;
     for (uint32_t owner = 0; owner < 20; owner++) {
@@ -69,7 +67,7 @@ static void what_a_sample_cannot_do_without_has_room_of_its_own(void **state)
     assert_int_equal(definition_log_refused_count(world->log, DEFINITION_TASK), 2);
 }
 
-static void what_is_of_no_owner_is_put_when_all_are_refused(void **state)
+STORY(what_is_of_no_owner_is_put_when_all_are_refused)
 {
     static const uint64_t group[512];
     struct world *world = *state;
@@ -82,7 +80,7 @@ static void what_is_of_no_owner_is_put_when_all_are_refused(void **state)
     }
 }
 
-static void what_was_paid_for_counts(void **state)
+STORY(what_was_paid_for_counts)
 {
     struct world *world = *state;
     size_t bytes = 0;
@@ -93,7 +91,7 @@ static void what_was_paid_for_counts(void **state)
     assert_true(trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES - 8));
 }
 
-static void says_that_somebody_is_short_before_he_is_refused(void **state)
+STORY(says_that_somebody_is_short_before_he_is_refused)
 {
     struct world *world = *state;
     assert_true(definition_log_pay(world->log, 1000, DEFINITION_NAME, LOG_BYTES / 4));
@@ -103,7 +101,7 @@ static void says_that_somebody_is_short_before_he_is_refused(void **state)
     assert_int_equal(definition_log_refused_count(world->log, DEFINITION_NAME), 0);
 }
 
-static void another_log_has_room_for_all(void **state)
+STORY(another_log_has_room_for_all)
 {
     struct world *world = *state;
     size_t bytes = fill(world, 1000, DEFINITION_NAME);
@@ -112,19 +110,4 @@ static void another_log_has_room_for_all(void **state)
     assert_false(definition_log_is_short(world->log));
     assert_int_equal(fill(world, 1000, DEFINITION_NAME), bytes);
     assert_int_equal(definition_log_refused_count(world->log, DEFINITION_NAME), 2);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nobody_fills_it_alone),
-        TEST(what_a_sample_cannot_do_without_has_room_of_its_own),
-        TEST(what_is_of_no_owner_is_put_when_all_are_refused),
-        TEST(what_was_paid_for_counts),
-        TEST(says_that_somebody_is_short_before_he_is_refused),
-        TEST(another_log_has_room_for_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

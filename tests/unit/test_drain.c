@@ -17,7 +17,9 @@ static int set_up_stacks(void **state)
     return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
 }
 
-static void a_sample_finds_what_another_cpu_told_before_it(void **state)
+#define STORY(function) TEST_WITH(function, set_up, tear_down)
+
+STORY(a_sample_finds_what_another_cpu_told_before_it)
 {
     struct ring_world *world = *state;
     put_sample(world, 0, PID, 500, 0x5010);
@@ -30,7 +32,7 @@ static void a_sample_finds_what_another_cpu_told_before_it(void **state)
     assert_int_equal(drain_books(world->drain, 0).kept, 1);
 }
 
-static void each_sample_sees_the_state_of_its_own_time(void **state)
+STORY(each_sample_sees_the_state_of_its_own_time)
 {
     struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
@@ -45,7 +47,7 @@ static void each_sample_sees_the_state_of_its_own_time(void **state)
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
-static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state)
+STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
 {
     struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
@@ -66,7 +68,7 @@ static void what_is_newer_than_the_horizon_waits_for_the_next_round(void **state
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
 }
 
-static void sideband_alone_moves_no_sample(void **state)
+STORY(sideband_alone_moves_no_sample)
 {
     struct ring_world *world = *state;
     put_sample(world, 0, PID, 300, 0x5010);
@@ -76,7 +78,7 @@ static void sideband_alone_moves_no_sample(void **state)
     assert_non_null(process_table_find(world->processes, PID, 300));
 }
 
-static void tells_whether_sideband_came(void **state)
+STORY(tells_whether_sideband_came)
 {
     struct ring_world *world = *state;
     drain_sideband(world->drain, 1000);
@@ -93,7 +95,7 @@ static void tells_whether_sideband_came(void **state)
 }
 
 /* Between a session's creation and its start, and after its stop, nobody drains samples. */
-static void sideband_waits_for_nothing_while_there_are_no_samples(void **state)
+STORY(sideband_waits_for_nothing_while_there_are_no_samples)
 {
     struct ring_world *world = *state;
     drain_stop(world->drain);
@@ -112,7 +114,7 @@ static void sideband_waits_for_nothing_while_there_are_no_samples(void **state)
     assert_int_equal(kept(world), 1);
 }
 
-static void losses_are_counted_where_they_happen(void **state)
+STORY(losses_are_counted_where_they_happen)
 {
     struct ring_world *world = *state;
     uint64_t lost[] = {1, 17, pair(0, 0), 50, 0, 1};
@@ -129,7 +131,7 @@ static void losses_are_counted_where_they_happen(void **state)
     assert_false(drain_take_rescan(world->drain));
 }
 
-static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
+STORY(a_record_that_makes_no_sense_is_counted_and_passed)
 {
     struct ring_world *world = *state;
     uint64_t broken[] = {1, pair(PID, PID), 300, 0, 1000};
@@ -143,7 +145,7 @@ static void a_record_that_makes_no_sense_is_counted_and_passed(void **state)
     assert_int_equal(drain_counters(world->drain)->bad_records, 2);
 }
 
-static void what_the_process_table_refuses_is_counted(void **state)
+STORY(what_the_process_table_refuses_is_counted)
 {
     struct ring_world *world = *state;
     assert_int_equal(drain_counters(world->drain)->table_refused, 0);
@@ -155,7 +157,7 @@ static void what_the_process_table_refuses_is_counted(void **state)
     assert_int_equal(drain_counters(world->drain)->table_refused, THREAD_NAMES_MAX / 2);
 }
 
-static void a_full_depth_is_a_cut_stack(void **state)
+STORY(a_full_depth_is_a_cut_stack)
 {
     struct ring_world *world = *state;
     uint64_t words[] = {1, pair(PID, PID), 300, 0, 4, PERF_CONTEXT_USER, 0x5010, 0x5020, 0x5030};
@@ -166,7 +168,9 @@ static void a_full_depth_is_a_cut_stack(void **state)
     assert_int_equal(drain_counters(world->drain)->truncated_stacks, 1);
 }
 
-static void samples_are_held_until_their_table_comes_and_stay_in_order(void **state)
+#define STACK_TEST(function) TEST_WITH(function, set_up_stacks, tear_down)
+
+STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order)
 {
     struct ring_world *world = *state;
     put_program(world);
@@ -190,7 +194,7 @@ static void samples_are_held_until_their_table_comes_and_stay_in_order(void **st
     assert_non_null(strstr(text, "sample at 305, quality 1\n"));
 }
 
-static void who_waits_does_not_hold_up_the_others(void **state)
+STACK_TEST(who_waits_does_not_hold_up_the_others)
 {
     struct ring_world *world = *state;
     put_program(world);
@@ -204,7 +208,7 @@ static void who_waits_does_not_hold_up_the_others(void **state)
     assert_int_equal(received(world), 1);
 }
 
-static void who_waited_too_long_is_taken_as_it_is(void **state)
+STACK_TEST(who_waited_too_long_is_taken_as_it_is)
 {
     struct ring_world *world = *state;
     put_program(world);
@@ -222,7 +226,7 @@ static void who_waited_too_long_is_taken_as_it_is(void **state)
     assert_int_equal(drain_counters(world->drain)->cold_stacks, 1);
 }
 
-static void a_full_memory_loses_tables_and_no_samples(void **state)
+STACK_TEST(a_full_memory_loses_tables_and_no_samples)
 {
     struct ring_world *world = *state;
     uint64_t count = 0;
@@ -240,7 +244,7 @@ static void a_full_memory_loses_tables_and_no_samples(void **state)
     assert_int_equal(received(world), count);
 }
 
-static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
+STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time)
 {
     struct ring_world *world = *state;
     const size_t count = 3000;
@@ -263,7 +267,7 @@ static void many_that_wait_are_tried_again_a_part_at_a_time(void **state)
     assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
-static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
+STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables)
 {
     struct ring_world *world = *state;
     const size_t count = 3000;
@@ -287,7 +291,7 @@ static void what_proc_says_is_no_news_to_those_who_wait_for_tables(void **state)
     assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
-static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
+STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires)
 {
     struct ring_world *world = *state;
     const size_t count = 3000;
@@ -303,7 +307,7 @@ static void a_pass_goes_on_while_what_it_was_at_expires(void **state)
     assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
 }
 
-static void a_task_amid_an_exec_has_no_stack(void **state)
+STACK_TEST(a_task_amid_an_exec_has_no_stack)
 {
     struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
@@ -318,32 +322,4 @@ static void a_task_amid_an_exec_has_no_stack(void **state)
     assert_null(strstr(text, "sample at 302, quality 0\n"));
     assert_int_equal(drain_counters(world->drain)->truncated_stacks, 2);
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
-}
-
-#define TEST(function)       cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-#define STACK_TEST(function) cmocka_unit_test_setup_teardown(function, set_up_stacks, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sample_finds_what_another_cpu_told_before_it),
-        TEST(each_sample_sees_the_state_of_its_own_time),
-        TEST(what_is_newer_than_the_horizon_waits_for_the_next_round),
-        TEST(sideband_alone_moves_no_sample),
-        TEST(tells_whether_sideband_came),
-        TEST(sideband_waits_for_nothing_while_there_are_no_samples),
-        TEST(losses_are_counted_where_they_happen),
-        TEST(a_record_that_makes_no_sense_is_counted_and_passed),
-        TEST(what_the_process_table_refuses_is_counted),
-        TEST(a_full_depth_is_a_cut_stack),
-        STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order),
-        STACK_TEST(who_waits_does_not_hold_up_the_others),
-        STACK_TEST(who_waited_too_long_is_taken_as_it_is),
-        STACK_TEST(a_full_memory_loses_tables_and_no_samples),
-        STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time),
-        STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables),
-        STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires),
-        cmocka_unit_test_setup_teardown(a_task_amid_an_exec_has_no_stack, set_up_stacks, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

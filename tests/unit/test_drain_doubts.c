@@ -6,18 +6,12 @@
  * another one's.
  */
 #include "ring_world.h"
+#include "unit_test.h"
 
 #include "loaded_recording.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define PID   4100000
 #define PLACE UINT64_C(0x500000)
@@ -103,7 +97,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void a_mapping_that_was_forgotten_leaves_an_unknown(void **state)
+#define STORY(name) TEST_WITH(name, set_up, tear_down)
+
+STORY(a_mapping_that_was_forgotten_leaves_an_unknown)
 {
     struct ring_world *world = *state;
     map(world, "/b", PLACE, 200);
@@ -120,7 +116,7 @@ static void a_mapping_that_was_forgotten_leaves_an_unknown(void **state)
     assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
 }
 
-static void a_program_that_was_left_does_not_show_through(void **state)
+STORY(a_program_that_was_left_does_not_show_through)
 {
     struct ring_world *world = *state;
     process_table_comm(world->processes, PID, PID, "two", true, 200);
@@ -134,7 +130,7 @@ static void a_program_that_was_left_does_not_show_through(void **state)
                           "320 three c+0x10 ; ");
 }
 
-static void a_name_that_was_forgotten_leaves_an_unknown(void **state)
+STORY(a_name_that_was_forgotten_leaves_an_unknown)
 {
     struct ring_world *world = *state;
     for (uint32_t i = 0; i <= THREAD_NAMES_MAX; i++) {
@@ -148,7 +144,7 @@ static void a_name_that_was_forgotten_leaves_an_unknown(void **state)
     expect_samples(world, "150 prog a+0x10 ; 210 [unknown] a+0x10 ; 1000 n256 a+0x10 ; ");
 }
 
-static void what_runs_after_its_exit_is_somebody_else(void **state)
+STORY(what_runs_after_its_exit_is_somebody_else)
 {
     struct ring_world *world = *state;
     process_table_exit(world->processes, PID, PID, 200);
@@ -186,7 +182,7 @@ static void tell_changed(struct ring_world *world)
     process_table_scan(world->processes, &reading);
 }
 
-static void without_a_loss_a_record_is_believed_before_a_scan(void **state)
+STORY(without_a_loss_a_record_is_believed_before_a_scan)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_changed, NULL);
@@ -214,7 +210,7 @@ static void put_sample_of(struct ring_world *world, uint32_t pid, uint64_t time_
                                PERF_RECORD_MISC_USER, words, 7));
 }
 
-static void a_sample_waits_for_the_reading_of_its_process(void **state)
+STORY(a_sample_waits_for_the_reading_of_its_process)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
@@ -235,7 +231,7 @@ static void a_sample_waits_for_the_reading_of_its_process(void **state)
                           "520 prog a+0x10 ; ");
 }
 
-static void who_waits_does_not_look_for_the_answer_with_each_sample(void **state)
+STORY(who_waits_does_not_look_for_the_answer_with_each_sample)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
@@ -249,7 +245,7 @@ static void who_waits_does_not_look_for_the_answer_with_each_sample(void **state
     assert_in_range(fake_proc_looked_count() - before_count, 1, 4);
 }
 
-static void a_sample_does_not_wait_for_ever(void **state)
+STORY(a_sample_does_not_wait_for_ever)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
@@ -271,7 +267,7 @@ static int read_given(int32_t pid, struct process_scan *reading, void *userdata)
     return *error;
 }
 
-static void a_walk_that_fails_is_due_again(void **state)
+STORY(a_walk_that_fails_is_due_again)
 {
     struct ring_world *world = *state;
     const struct {
@@ -303,7 +299,7 @@ static int read_anybody(int32_t pid, struct process_scan *reading, void *userdat
 }
 
 /* A process that is known is told of when sideband has come as far: not without a bound. */
-static void readings_that_wait_for_sideband_hold_up_the_next_ones(void **state)
+STORY(readings_that_wait_for_sideband_hold_up_the_next_ones)
 {
     struct ring_world *world = *state;
     fake_proc_set(read_anybody, NULL);
@@ -330,7 +326,7 @@ static int count_readings(int32_t pid, struct process_scan *reading, void *userd
     return 0;
 }
 
-static void what_is_read_in_vain_is_read_ever_less(void **state)
+STORY(what_is_read_in_vain_is_read_ever_less)
 {
     struct ring_world *world = *state;
     const uint64_t second_ns = 1000000000;
@@ -372,21 +368,21 @@ static void expect_after_gap(struct ring_world *world, const char *expected)
     expect_samples(world, expected);
 }
 
-static void what_is_read_to_be_as_before_a_gap_was_so_in_it(void **state)
+STORY(what_is_read_to_be_as_before_a_gap_was_so_in_it)
 {
     fake_proc_set(read_same, NULL);
     expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 prog a+0x10 ; "
                              "590 prog a+0x10 ; 650 prog a+0x10 ; ");
 }
 
-static void what_changed_in_a_gap_has_no_name_before_it_is_read(void **state)
+STORY(what_changed_in_a_gap_has_no_name_before_it_is_read)
 {
     fake_proc_set(read_changed, NULL);
     expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
                              "590 [unknown] ; 650 prog b+0x10 ; ");
 }
 
-static void a_program_that_ends_unread_after_a_gap_has_no_name(void **state)
+STORY(a_program_that_ends_unread_after_a_gap_has_no_name)
 {
     struct ring_world *world = *state;
     fake_proc_set(NULL, NULL);
@@ -412,14 +408,14 @@ static void expect_after_loss(struct ring_world *world, const char *expected)
 }
 
 /* An exec may be among the records. */
-static void what_changed_in_a_loss_has_no_name_before_it_is_read(void **state)
+STORY(what_changed_in_a_loss_has_no_name_before_it_is_read)
 {
     fake_proc_set(read_changed, NULL);
     expect_after_loss(*state, "150 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; "
                               "650 prog b+0x10 ; ");
 }
 
-static void what_is_read_to_be_as_before_a_loss_was_so_after_it(void **state)
+STORY(what_is_read_to_be_as_before_a_loss_was_so_after_it)
 {
     fake_proc_set(read_same, NULL);
     expect_after_loss(*state, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
@@ -447,14 +443,14 @@ static void put_lost_and_forks(struct ring_world *world)
     assert_int_equal(drain_held(world->drain, 700), 0);
 }
 
-static void what_a_process_in_doubt_forks_has_no_name_before_it_is_read(void **state)
+STORY(what_a_process_in_doubt_forks_has_no_name_before_it_is_read)
 {
     fake_proc_set(NULL, NULL);
     put_lost_and_forks(*state);
     expect_samples(*state, "150 prog a+0x10 ; 540 [unknown] ; 550 [unknown] ; 640 [unknown] ; ");
 }
 
-static void what_a_process_in_doubt_forks_is_known_when_it_has_executed(void **state)
+STORY(what_a_process_in_doubt_forks_is_known_when_it_has_executed)
 {
     struct ring_world *world = *state;
     fake_proc_set(NULL, NULL);
@@ -464,7 +460,7 @@ static void what_a_process_in_doubt_forks_is_known_when_it_has_executed(void **s
                           "640 two [unknown] ; ");
 }
 
-static void what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so(void **state)
+STORY(what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so)
 {
     fake_proc_set(read_same, NULL);
     put_lost_and_forks(*state);
@@ -472,7 +468,7 @@ static void what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so(void
                            "640 prog a+0x10 ; ");
 }
 
-static void a_mapping_that_is_gone_after_a_loss_names_nothing(void **state)
+STORY(a_mapping_that_is_gone_after_a_loss_names_nothing)
 {
     struct ring_world *world = *state;
     map(world, "/c", PLACE + 0x100000, 110);
@@ -490,7 +486,7 @@ static void a_mapping_that_is_gone_after_a_loss_names_nothing(void **state)
 }
 
 /* What a full ring lost is told of with the next record only. */
-static void a_full_ring_has_lost_records_of_any_process(void **state)
+STORY(a_full_ring_has_lost_records_of_any_process)
 {
     struct ring_world *world = *state;
     const uint64_t words[] = {pair(PID + 1, PID + 1), 0x62, 7, pair(PID + 1, PID + 1), 200, 0, 7};
@@ -508,7 +504,7 @@ static void a_full_ring_has_lost_records_of_any_process(void **state)
     expect_samples(world, "150 prog a+0x10 ; 190 prog a+0x10 ; 550 [unknown] ; ");
 }
 
-static void each_program_after_a_gap_has_its_name(void **state)
+STORY(each_program_after_a_gap_has_its_name)
 {
     struct ring_world *world = *state;
     fake_proc_set(NULL, NULL);
@@ -519,35 +515,4 @@ static void each_program_after_a_gap_has_its_name(void **state)
     map(world, "/d", PLACE, 645);
     expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
                             "590 two c+0x10 ; 650 three d+0x10 ; ");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_mapping_that_was_forgotten_leaves_an_unknown),
-        TEST(a_program_that_was_left_does_not_show_through),
-        TEST(a_name_that_was_forgotten_leaves_an_unknown),
-        TEST(what_runs_after_its_exit_is_somebody_else),
-        TEST(what_changed_in_a_loss_has_no_name_before_it_is_read),
-        TEST(what_is_read_to_be_as_before_a_loss_was_so_after_it),
-        TEST(what_a_process_in_doubt_forks_has_no_name_before_it_is_read),
-        TEST(what_a_process_in_doubt_forks_is_known_when_it_has_executed),
-        TEST(what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so),
-        TEST(a_mapping_that_is_gone_after_a_loss_names_nothing),
-        TEST(a_full_ring_has_lost_records_of_any_process),
-        TEST(without_a_loss_a_record_is_believed_before_a_scan),
-        TEST(a_sample_waits_for_the_reading_of_its_process),
-        TEST(who_waits_does_not_look_for_the_answer_with_each_sample),
-        TEST(a_sample_does_not_wait_for_ever),
-        TEST(a_walk_that_fails_is_due_again),
-        TEST(readings_that_wait_for_sideband_hold_up_the_next_ones),
-        TEST(what_is_read_in_vain_is_read_ever_less),
-        TEST(what_is_read_to_be_as_before_a_gap_was_so_in_it),
-        TEST(what_changed_in_a_gap_has_no_name_before_it_is_read),
-        TEST(a_program_that_ends_unread_after_a_gap_has_no_name),
-        TEST(each_program_after_a_gap_has_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,18 +10,12 @@
  * DRAIN_ORDER_SEED=N runs that seed alone.
  */
 #include "machine_story.h"
+#include "unit_test.h"
 
 #include "loaded_recording.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define SEED_COUNT  40
 #define EVENT_COUNT ((size_t)700)
@@ -232,30 +226,17 @@ static void run_seeds(size_t event_count, void (*drain)(struct story *story))
     }
 }
 
-static void one_ordered_stream_is_as_the_machine_was(void **state)
+TEST(one_ordered_stream_is_as_the_machine_was)
 {
-    (void)state;
     run_seeds(EVENT_COUNT, drain_in_order);
 }
 
-static void any_rounds_give_what_one_ordered_stream_gives(void **state)
+TEST(any_rounds_give_what_one_ordered_stream_gives)
 {
-    (void)state;
     run_seeds(EVENT_COUNT, drain_at_random);
 }
 
-static void a_storm_is_followed_step_by_step(void **state)
+TEST(a_storm_is_followed_step_by_step)
 {
-    (void)state;
     run_seeds(STORM_COUNT, drain_at_once);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_ordered_stream_is_as_the_machine_was),
-        cmocka_unit_test(any_rounds_give_what_one_ordered_stream_gives),
-        cmocka_unit_test(a_storm_is_followed_step_by_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static int set_up_named_stacks(void **state)
     return set_up_with(state, &targets, SESSION_UNWIND_AUTO);
 }
 
-static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
+TEST_WITH(children_of_a_target_are_kept_and_strangers_filtered, set_up_target, tear_down)
 {
     struct ring_world *world = *state;
     put_fork(world, 0, PID + 1, PID, 100);
@@ -48,7 +48,7 @@ static void children_of_a_target_are_kept_and_strangers_filtered(void **state)
     assert_int_equal(drain_books(world->drain, 0).filtered, 1);
 }
 
-static void a_name_counts_at_the_time_of_the_sample(void **state)
+TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
 {
     struct ring_world *world = *state;
     put_comm(world, PID, PID, 100, "leader");
@@ -72,7 +72,7 @@ static void a_name_counts_at_the_time_of_the_sample(void **state)
     assert_int_equal(drain_books(world->drain, 0).filtered, 4);
 }
 
-static void a_tid_is_a_target_until_another_thread_has_it(void **state)
+TEST_WITH(a_tid_is_a_target_until_another_thread_has_it, set_up_name, tear_down)
 {
     struct ring_world *world = *state;
     put_thread_sample(world, PID, PID + 9, 300);
@@ -97,7 +97,7 @@ static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
     return pid >= PID ? 0 : -ESRCH;
 }
 
-static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
+TEST_WITH(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user, tear_down)
 {
     struct ring_world *world = *state;
     uint64_t now_ns = 400;
@@ -133,7 +133,7 @@ static void a_uid_is_read_again_after_a_second_and_after_an_exec(void **state)
 }
 
 /* The pid may be another's by now. */
-static void who_has_ended_is_judged_by_the_last_word(void **state)
+TEST_WITH(who_has_ended_is_judged_by_the_last_word, set_up_user, tear_down)
 {
     struct ring_world *world = *state;
     uint64_t now_ns = 400;
@@ -154,7 +154,7 @@ static void who_has_ended_is_judged_by_the_last_word(void **state)
     assert_int_equal(kept(world), 1);
 }
 
-static void a_sample_waits_for_whose_its_process_is(void **state)
+TEST_WITH(a_sample_waits_for_whose_its_process_is, set_up_user, tear_down)
 {
     struct ring_world *world = *state;
     uint64_t now_ns = 400;
@@ -181,7 +181,7 @@ static void a_sample_waits_for_whose_its_process_is(void **state)
     assert_int_equal(received(world), 3);
 }
 
-static void a_sample_that_waits_was_filtered_when_it_came(void **state)
+TEST_WITH(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks, tear_down)
 {
     struct ring_world *world = *state;
     put_program(world);
@@ -197,20 +197,4 @@ static void a_sample_that_waits_was_filtered_when_it_came(void **state)
     assert_int_equal(drain_held(world->drain, 2000), 0);
     assert_int_equal(kept(world), 1);
     assert_int_equal(received(world), 1);
-}
-
-#define TEST(function, set_up) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(children_of_a_target_are_kept_and_strangers_filtered, set_up_target),
-        TEST(a_name_counts_at_the_time_of_the_sample, set_up_name),
-        TEST(a_tid_is_a_target_until_another_thread_has_it, set_up_name),
-        TEST(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user),
-        TEST(who_has_ended_is_judged_by_the_last_word, set_up_user),
-        TEST(a_sample_waits_for_whose_its_process_is, set_up_user),
-        TEST(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

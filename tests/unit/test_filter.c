@@ -4,15 +4,9 @@
  * Which samples a filter keeps, as forks and names are told and uids and cgroups are read.
  */
 #include "filter.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct filter *new_filter(int32_t target_pid, int32_t excluded_pid, bool kernel_threads)
 {
@@ -46,9 +40,8 @@ static int fork_process(struct filter *filter, int32_t pid, int32_t parent_pid)
     return filter_fork(filter, pid, parent_pid, pid);
 }
 
-static void keeps_everything_without_targets(void **state)
+TEST(keeps_everything_without_targets)
 {
-    (void)state;
     struct filter *filter = new_filter(0, 30, true);
     static const int32_t pids[] = {1, 29, 31, 30 + 64, FILTER_PIDS_MAX - 1, FILTER_PIDS_MAX, 0, -1};
     for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) {
@@ -58,9 +51,8 @@ static void keeps_everything_without_targets(void **state)
     assert_null(filter_free(filter));
 }
 
-static void follows_the_children_of_a_target(void **state)
+TEST(follows_the_children_of_a_target)
 {
-    (void)state;
     struct filter *filter = new_filter(10, 0, true);
     assert_int_equal(fork_process(filter, 11, 10), 0);
     assert_int_equal(fork_process(filter, 12, 11), 0);
@@ -76,9 +68,8 @@ static void follows_the_children_of_a_target(void **state)
     assert_null(filter_free(filter));
 }
 
-static void forgets_what_a_reused_pid_was(void **state)
+TEST(forgets_what_a_reused_pid_was)
 {
-    (void)state;
     struct filter *filter = new_filter(10, 30, true);
     assert_int_equal(fork_process(filter, 11, 10), 0);
     assert_int_equal(fork_process(filter, 11, 9), 0);
@@ -89,9 +80,8 @@ static void forgets_what_a_reused_pid_was(void **state)
     assert_null(filter_free(filter));
 }
 
-static void takes_a_new_thread_for_no_process(void **state)
+TEST(takes_a_new_thread_for_no_process)
 {
-    (void)state;
     struct filter *filter = new_filter(10, 30, true);
     assert_int_equal(filter_fork(filter, 10, 10, 11), 0);
     assert_int_equal(filter_fork(filter, 30, 30, 31), 0);
@@ -105,9 +95,8 @@ static void takes_a_new_thread_for_no_process(void **state)
     assert_null(filter_free(filter));
 }
 
-static void leaves_out_kernel_threads_when_told(void **state)
+TEST(leaves_out_kernel_threads_when_told)
 {
-    (void)state;
     struct process kernel = {.pid = 5, .kernel_thread = true};
     struct process user = {.pid = 5};
     struct filter *filter = new_filter(0, 0, false);
@@ -122,9 +111,8 @@ static void leaves_out_kernel_threads_when_told(void **state)
     assert_null(filter_free(filter));
 }
 
-static void refuses_pids_that_no_kernel_gives(void **state)
+TEST(refuses_pids_that_no_kernel_gives)
 {
-    (void)state;
     struct filter *filter = new_filter(10, 0, true);
     assert_int_equal(fork_process(filter, FILTER_PIDS_MAX, 10), -ENOSPC);
     assert_int_equal(fork_process(filter, FILTER_PIDS_MAX - 1, 10), 0);
@@ -135,9 +123,8 @@ static void refuses_pids_that_no_kernel_gives(void **state)
     assert_null(filter_free(filter));
 }
 
-static void keeps_a_single_thread_and_nothing_that_it_starts(void **state)
+TEST(keeps_a_single_thread_and_nothing_that_it_starts)
 {
-    (void)state;
     static const struct session_targets targets = {.tids = {12}, .tid_count = 1};
     struct filter *filter = new_targets(&targets);
     assert_true(filter_matches(filter, NULL, 10, 12, 1000));
@@ -181,9 +168,8 @@ static bool matches_name(const char *glob, int32_t tid, uint64_t time_ns)
     return matches;
 }
 
-static void matches_the_name_of_the_thread_or_of_its_leader(void **state)
+TEST(matches_the_name_of_the_thread_or_of_its_leader)
 {
-    (void)state;
     static const struct {
         const char *glob;
         int32_t tid;
@@ -208,9 +194,8 @@ static void matches_the_name_of_the_thread_or_of_its_leader(void **state)
     }
 }
 
-static void matches_odd_names_as_any_other(void **state)
+TEST(matches_odd_names_as_any_other)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {".*", ".hidden"}, {"*", ".hidden"},      {"kworker/*", "kworker/0:1"},
         {"*", "a/b"},      {"?", "\xff"},         {"a?b", "a\nb"},
@@ -231,9 +216,8 @@ static void matches_odd_names_as_any_other(void **state)
 }
 
 /* A ring of NAMES_KEPT names: a verdict goes with the name that it was about. */
-static void judges_each_name_anew(void **state)
+TEST(judges_each_name_anew)
 {
-    (void)state;
     static const struct session_targets targets = {.comms = {"yes*"}, .comm_count = 1};
     struct process_table *table = process_table_new(NULL, NULL);
     struct filter *filter = new_targets(&targets);
@@ -253,9 +237,8 @@ static void judges_each_name_anew(void **state)
     assert_null(process_table_free(table));
 }
 
-static void matches_a_uid_or_a_cgroup(void **state)
+TEST(matches_a_uid_or_a_cgroup)
 {
-    (void)state;
     static const struct session_targets none = {.pids = {1}, .pid_count = 1};
     static const struct session_targets targets = {
         .uids = {0, 1000}, .uid_count = 2, .cgroups = {"/a", "/b"}, .cgroup_count = 2};
@@ -277,9 +260,8 @@ static void matches_a_uid_or_a_cgroup(void **state)
     assert_null(filter_free(filter));
 }
 
-static void knows_nothing_of_who_is_outside_or_gone(void **state)
+TEST(knows_nothing_of_who_is_outside_or_gone)
 {
-    (void)state;
     static const struct session_targets targets = {.tids = {12},
                                                    .tid_count = 1,
                                                    .comms = {"*"},
@@ -299,9 +281,8 @@ static void knows_nothing_of_who_is_outside_or_gone(void **state)
 }
 
 /* What is excluded stays so, whatever it matches. */
-static void excludes_targets_too(void **state)
+TEST(excludes_targets_too)
 {
-    (void)state;
     static const struct session_targets targets = {
         .tids = {31}, .tid_count = 1, .uids = {0}, .uid_count = 1};
     static const int32_t excluded[] = {30};
@@ -386,9 +367,8 @@ static bool any_matches(const struct session_targets *targets, const struct subj
     return any;
 }
 
-static void any_match_is_in_and_nothing_else(void **state)
+TEST(any_match_is_in_and_nothing_else)
 {
-    (void)state;
     uint32_t seed = 1;
     unsigned kept_count = 0;
     for (size_t i = 0; i < 1500; i++) {
@@ -411,25 +391,4 @@ static void any_match_is_in_and_nothing_else(void **state)
         }
     }
     assert_in_range(kept_count, 300, 1350);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_everything_without_targets),
-        cmocka_unit_test(follows_the_children_of_a_target),
-        cmocka_unit_test(forgets_what_a_reused_pid_was),
-        cmocka_unit_test(takes_a_new_thread_for_no_process),
-        cmocka_unit_test(leaves_out_kernel_threads_when_told),
-        cmocka_unit_test(refuses_pids_that_no_kernel_gives),
-        cmocka_unit_test(keeps_a_single_thread_and_nothing_that_it_starts),
-        cmocka_unit_test(matches_the_name_of_the_thread_or_of_its_leader),
-        cmocka_unit_test(matches_odd_names_as_any_other),
-        cmocka_unit_test(judges_each_name_anew),
-        cmocka_unit_test(matches_a_uid_or_a_cgroup),
-        cmocka_unit_test(knows_nothing_of_who_is_outside_or_gone),
-        cmocka_unit_test(excludes_targets_too),
-        cmocka_unit_test(any_match_is_in_and_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,23 +98,12 @@ static void expect_no_allocations(struct ring_world *world, bool stacks)
     assert_int_equal(drain_held(world->drain, time_ns), 0);
 }
 
-static void a_sample_of_what_was_met_allocates_nothing(void **state)
+TEST_WITH(a_sample_of_what_was_met_allocates_nothing, set_up, tear_down)
 {
     expect_no_allocations(*state, false);
 }
 
-static void a_stack_of_what_was_met_allocates_nothing(void **state)
+TEST_WITH(a_stack_of_what_was_met_allocates_nothing, set_up_stacks, tear_down)
 {
     expect_no_allocations(*state, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sample_of_what_was_met_allocates_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_stack_of_what_was_met_allocates_nothing, set_up_stacks,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,7 @@
 
 /* Code of the kernel that comes and goes: whose an address is at a time, and how much is kept. */
 #include "kernel_code.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 static struct kernel_function make(uint64_t start, uint32_t size_bytes, uint64_t from_ns,
                                    const char *name)
@@ -39,9 +33,8 @@ static const char *name_at(struct kernel_code *code, uint64_t address, uint64_t 
     return found == NULL ? "" : time_ns >= found->to_ns ? "gone" : found->name;
 }
 
-static void an_address_is_whose_it_was_at_the_time(void **state)
+TEST(an_address_is_whose_it_was_at_the_time)
 {
-    (void)state;
     struct kernel_code *code = kernel_code_new();
     uint32_t epoch = kernel_code_epoch(code);
     assert_string_equal(name_at(code, 0x1000, 100), "");
@@ -59,9 +52,8 @@ static void an_address_is_whose_it_was_at_the_time(void **state)
     code = kernel_code_free(code);
 }
 
-static void what_was_there_before_is_gone_from_then_on(void **state)
+TEST(what_was_there_before_is_gone_from_then_on)
 {
-    (void)state;
     struct kernel_code *code = kernel_code_new();
     go(code, 0x1000, 200, "older");
     assert_string_equal(name_at(code, 0x1000, 199), "older");
@@ -69,9 +61,8 @@ static void what_was_there_before_is_gone_from_then_on(void **state)
     code = kernel_code_free(code);
 }
 
-static void what_takes_an_address_ends_what_had_it(void **state)
+TEST(what_takes_an_address_ends_what_had_it)
 {
-    (void)state;
     struct kernel_code *code = kernel_code_new();
     come(code, 0x1000, 100, "first");
     come(code, 0x1030, 200, "second");
@@ -81,9 +72,8 @@ static void what_takes_an_address_ends_what_had_it(void **state)
     code = kernel_code_free(code);
 }
 
-static void is_bounded_and_forgets_the_oldest_that_is_gone(void **state)
+TEST(is_bounded_and_forgets_the_oldest_that_is_gone)
 {
-    (void)state;
     struct kernel_code *code = kernel_code_new();
     for (uint64_t i = 0; i < KERNEL_CODE_MAX; i++) {
         come(code, 0x1000 * (i + 1), 100 + i, "f");
@@ -99,15 +89,4 @@ static void is_bounded_and_forgets_the_oldest_that_is_gone(void **state)
     assert_string_equal(name_at(code, more.start, 9000), "more");
     assert_null(kernel_code_at(code, KERNEL_CODE_MAX));
     code = kernel_code_free(code);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_is_whose_it_was_at_the_time),
-        cmocka_unit_test(what_was_there_before_is_gone_from_then_on),
-        cmocka_unit_test(what_takes_an_address_ends_what_had_it),
-        cmocka_unit_test(is_bounded_and_forgets_the_oldest_that_is_gone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
 
 /* Log lines as the journal gets them. */
 #include "log.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
 
 static int pipe_fds[2];
 static int saved_stderr;
@@ -41,9 +35,8 @@ static void assert_line(const char *wanted)
     assert_string_equal(line, wanted);
 }
 
-static void returns_what_it_logs(void **state)
+TEST_WITH(returns_what_it_logs, catch_stderr, release_stderr)
 {
-    (void)state;
     errno = ERANGE;
     assert_int_equal(log_error(-ENOENT, "session %d: cannot begin", 3), -ENOENT);
     assert_line("<3>session 3: cannot begin: No such file or directory\n");
@@ -52,33 +45,20 @@ static void returns_what_it_logs(void **state)
     assert_int_equal(errno, ERANGE);
 }
 
-static void keeps_a_text_from_beginning_a_line(void **state)
+TEST_WITH(keeps_a_text_from_beginning_a_line, catch_stderr, release_stderr)
 {
-    (void)state;
     log_info("'%s'", "a\n<0>b\x1b[1m");
     assert_line("<6>'a?<0>b?[1m'\n");
 }
 
-static void cuts_a_line_that_is_too_long(void **state)
+TEST_WITH(cuts_a_line_that_is_too_long, catch_stderr, release_stderr)
 {
     char text[3000];
     char wanted[1025] = "<6>";
-    (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     memset(wanted + 3, 'x', 1019);
     wanted[1022] = '\n';
     log_info("%s", text);
     assert_line(wanted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(returns_what_it_logs, catch_stderr, release_stderr),
-        cmocka_unit_test_setup_teardown(keeps_a_text_from_beginning_a_line, catch_stderr,
-                                        release_stderr),
-        cmocka_unit_test_setup_teardown(cuts_a_line_that_is_too_long, catch_stderr, release_stderr),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 
 /* Who may write how much into the log. */
 #include "log_quota.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define SECOND_NS  UINT64_C(1000000000)
 #define USER_LINES 20
@@ -43,32 +39,29 @@ static void assert_tells_nothing(struct log_quota *quota, uint64_t now_ns)
     assert_false(log_quota_tell(quota, now_ns, &uid, &count));
 }
 
-static void bounds_the_lines_of_each_user(void **state)
+TEST(bounds_the_lines_of_each_user)
 {
     struct log_quota quota = NEW_QUOTA;
-    (void)state;
     assert_int_equal(take(&quota, 1000, 500, START_NS), USER_LINES);
     assert_int_equal(take(&quota, 0, 1, START_NS), 1);
     assert_int_equal(take(&quota, 1001, 5, START_NS + 9 * SECOND_NS), 5);
 }
 
-static void bounds_the_lines_of_all_users(void **state)
+TEST(bounds_the_lines_of_all_users)
 {
     struct log_quota quota = NEW_QUOTA;
     unsigned taken = 0;
-    (void)state;
     for (uid_t uid = 0; uid < 5000; uid++) {
         taken += take(&quota, uid, 7, START_NS);
     }
     assert_in_range(taken, ALL_LINES, ALL_LINES + LOG_QUOTA_USERS * LOG_QUOTA_LINES_ALWAYS);
 }
 
-static void leaves_a_few_lines_to_each_user(void **state)
+TEST(leaves_a_few_lines_to_each_user)
 {
     struct log_quota quota = NEW_QUOTA;
     unsigned taken = 0;
     uid_t uid = 0;
-    (void)state;
     while (taken < ALL_LINES) {
         taken += take(&quota, uid++, USER_LINES, START_NS);
     }
@@ -76,10 +69,9 @@ static void leaves_a_few_lines_to_each_user(void **state)
     assert_int_equal(take(&quota, uid, USER_LINES, START_NS), LOG_QUOTA_LINES_ALWAYS);
 }
 
-static void tells_what_it_left_out_when_the_window_is_over(void **state)
+TEST(tells_what_it_left_out_when_the_window_is_over)
 {
     struct log_quota quota = NEW_QUOTA;
-    (void)state;
     (void)take(&quota, 7, USER_LINES + 3, START_NS);
     (void)take(&quota, 8, USER_LINES, START_NS);
     (void)take(&quota, 9, USER_LINES + 1, START_NS);
@@ -90,11 +82,10 @@ static void tells_what_it_left_out_when_the_window_is_over(void **state)
     assert_int_equal(take(&quota, 7, 1, START_NS + LOG_QUOTA_WINDOW_NS), 1);
 }
 
-static void leaves_nothing_out_untold(void **state)
+TEST(leaves_nothing_out_untold)
 {
     struct log_quota quota = NEW_QUOTA;
     uint64_t late_ns = START_NS + 100 * SECOND_NS;
-    (void)state;
     (void)take(&quota, 7, USER_LINES + 3, START_NS);
     /* Nobody has asked since, so the old window goes on. */
     assert_int_equal(take(&quota, 7, 2, late_ns), 0);
@@ -102,10 +93,9 @@ static void leaves_nothing_out_untold(void **state)
     assert_int_equal(take(&quota, 7, 2, late_ns), 2);
 }
 
-static void counts_users_without_a_place_together(void **state)
+TEST(counts_users_without_a_place_together)
 {
     struct log_quota quota = NEW_QUOTA;
-    (void)state;
     for (uid_t uid = 1; uid <= LOG_QUOTA_USERS + 6; uid++) {
         assert_int_equal(take(&quota, uid, 1, START_NS), uid <= LOG_QUOTA_USERS);
     }
@@ -114,26 +104,11 @@ static void counts_users_without_a_place_together(void **state)
 }
 
 /* A window that ends without anything left out is told of by nobody, and another one begins. */
-static void begins_anew_after_a_quiet_window(void **state)
+TEST(begins_anew_after_a_quiet_window)
 {
     struct log_quota quota = NEW_QUOTA;
-    (void)state;
     for (unsigned i = 0; i < 50; i++) {
         assert_int_equal(take(&quota, 7, USER_LINES, START_NS + i * LOG_QUOTA_WINDOW_NS),
                          USER_LINES);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_the_lines_of_each_user),
-        cmocka_unit_test(bounds_the_lines_of_all_users),
-        cmocka_unit_test(leaves_a_few_lines_to_each_user),
-        cmocka_unit_test(tells_what_it_left_out_when_the_window_is_over),
-        cmocka_unit_test(leaves_nothing_out_untold),
-        cmocka_unit_test(counts_users_without_a_place_together),
-        cmocka_unit_test(begins_anew_after_a_quiet_window),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

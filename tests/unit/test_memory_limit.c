@@ -2,18 +2,11 @@
 
 /* Which limit of the control groups counts. The trees are made up, in a folder of their own. */
 #include "memory_limit.h"
+#include "unit_test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -40,9 +33,8 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void takes_the_least_limit_of_the_groups_above(void **state)
+TEST(takes_the_least_limit_of_the_groups_above)
 {
-    (void)state;
     static const struct {
         const char *groups;
         uint64_t bytes; /* 0: the machine's */
@@ -74,9 +66,8 @@ static void takes_the_least_limit_of_the_groups_above(void **state)
     }
 }
 
-static void is_the_machines_memory_without_groups(void **state)
+TEST(is_the_machines_memory_without_groups)
 {
-    (void)state;
     assert_int_equal(memory_limit_bytes("/does/not/exist", "/does/not/exist"), machine_bytes());
     assert_true(memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT) <= machine_bytes());
 }
@@ -111,12 +102,4 @@ static int remove_root(void **state)
     }
     return 0;
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_the_least_limit_of_the_groups_above),
-        cmocka_unit_test(is_the_machines_memory_without_groups),
-    };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
-}
+TEST_GROUP(make_root, remove_root)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "cpu_list.h"
 #include "perf_plan.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -26,7 +20,7 @@ static const struct perf_plan_input usual = {
     .page_bytes = 4096,
 };
 
-static void reads_lists_of_cpus(void **state)
+TEST(reads_lists_of_cpus)
 {
     static const struct {
         const char *text;
@@ -38,7 +32,6 @@ static void reads_lists_of_cpus(void **state)
         {"0-2,8", 4, {0, 1, 2, 8}},
         {"3,5-5,65534-65535\n", 4, {3, 5, 65534, 65535}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
@@ -49,14 +42,13 @@ static void reads_lists_of_cpus(void **state)
     }
 }
 
-static void refuses_what_is_no_list_of_cpus(void **state)
+TEST(refuses_what_is_no_list_of_cpus)
 {
     static const char *const texts[] = {
         "",           "\n",    "0-",    "-1",   "0,",      "0,,1",  "2-1",
         "1,1",        "3,2",   "0-3,3", "0 \n", "0\n\n",   "a",     "0-1-2",
         "4294967296", "65536", "0x1",   "+1",   "0-65536", "2-1,5", "5-2",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
@@ -67,7 +59,7 @@ static void refuses_what_is_no_list_of_cpus(void **state)
     }
 }
 
-static void sizes_rings_by_rate_depth_and_memory(void **state)
+TEST(sizes_rings_by_rate_depth_and_memory)
 {
     static const struct {
         const char *what;
@@ -100,7 +92,6 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
         {"chains deeper than the kernel's", 1001001, 510, 65000, 2, 16 * GIB, 16 * MIB, 4 * MIB},
         {"copies on many CPUs", 1001001, 127, 65000, 64, 64 * GIB, 4 * MIB, 1 * MIB},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct perf_plan_input input = usual;
         struct perf_plan plan = {0};
@@ -128,12 +119,11 @@ static void sizes_rings_by_rate_depth_and_memory(void **state)
     }
 }
 
-static void cpus_that_are_not_sampled_have_sideband_alone(void **state)
+TEST(cpus_that_are_not_sampled_have_sideband_alone)
 {
     struct perf_plan_input input = usual;
     struct perf_plan plan = {0};
     struct fault fault = {0};
-    (void)state;
     input.cpu_count = 1;
     input.sideband_count = 8;
     assert_int_equal(perf_plan_make(&input, &plan, &fault), 0);
@@ -142,7 +132,7 @@ static void cpus_that_are_not_sampled_have_sideband_alone(void **state)
                                            8 * (plan.sideband_ring_bytes + input.page_bytes));
 }
 
-static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
+TEST(refuses_rings_that_take_too_much_with_the_arithmetic)
 {
     static const struct {
         uint64_t period_ns;
@@ -164,7 +154,6 @@ static void refuses_rings_that_take_too_much_with_the_arithmetic(void **state)
          "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower the rate to 5979 Hz"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct perf_plan_input input = usual;
         struct perf_plan plan = {.total_bytes = 7};
@@ -201,7 +190,7 @@ static struct perf_plan_input default_input(uint64_t period_ns, bool rate_is_def
 #define ROOM "(1/32 of the memory, at most 512 MiB)"
 
 /* 999 Hz with copies of 65,000 bytes and 4000 Hz with 16,384, as session_config has them. */
-static void runs_with_defaults_on_every_machine(void **state)
+TEST(runs_with_defaults_on_every_machine)
 {
     static const struct {
         size_t cpu_count;
@@ -235,7 +224,6 @@ static void runs_with_defaults_on_every_machine(void **state)
          "; a CPU's records of "
          "what processes do have 128 KiB, and storms lose some"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         for (int fast = 0; fast < 2; fast++) {
             struct perf_plan_input input =
@@ -257,12 +245,11 @@ static void runs_with_defaults_on_every_machine(void **state)
     }
 }
 
-static void keeps_or_refuses_what_is_explicit(void **state)
+TEST(keeps_or_refuses_what_is_explicit)
 {
     struct perf_plan_input input = default_input(1002001, true, 65000, 256, 64 * GIB);
     struct perf_plan plan = {0};
     struct fault fault = {0};
-    (void)state;
     input.may_shrink_copy = false;
     assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
     assert_string_equal(fault.member, "stack_copy_bytes");
@@ -298,11 +285,10 @@ static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
     return perf_plan_make(&input, &plan, NULL) == 0;
 }
 
-static void advises_the_most_that_fits(void **state)
+TEST(advises_the_most_that_fits)
 {
     static const char copy_advice[] = "lower stack_copy_bytes to ";
     static const char rate_advice[] = " or the rate to ";
-    (void)state;
     for (size_t cpu_count = 16; cpu_count <= 128; cpu_count *= 2) {
         struct perf_plan_input input = usual;
         struct perf_plan plan;
@@ -327,7 +313,7 @@ static void advises_the_most_that_fits(void **state)
     }
 }
 
-static void shares_one_budget_of_frames(void **state)
+TEST(shares_one_budget_of_frames)
 {
     static const struct {
         uint16_t depth;
@@ -340,7 +326,6 @@ static void shares_one_budget_of_frames(void **state)
         {127, false, 0, 127, 127},   {510, true, 0, 1000, 574}, {510, false, 8192, 127, 127},
         {510, true, 8192, 127, 127}, {20, true, 8192, 127, 84}, {510, true, 8192, 1000, 574},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct perf_plan_input input = usual;
         struct perf_plan plan;
@@ -353,9 +338,8 @@ static void shares_one_budget_of_frames(void **state)
     }
 }
 
-static void refuses_depths_above_the_sysctl_and_names_it(void **state)
+TEST(refuses_depths_above_the_sysctl_and_names_it)
 {
-    (void)state;
     struct perf_plan_input input = usual;
     struct perf_plan plan;
     struct fault fault = {0};
@@ -364,21 +348,4 @@ static void refuses_depths_above_the_sysctl_and_names_it(void **state)
     assert_string_equal(fault.member, "max_stack_depth");
     assert_non_null(strstr(fault.text, "kernel.perf_event_max_stack"));
     assert_non_null(strstr(fault.text, "1 to 127"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_lists_of_cpus),
-        cmocka_unit_test(refuses_what_is_no_list_of_cpus),
-        cmocka_unit_test(sizes_rings_by_rate_depth_and_memory),
-        cmocka_unit_test(cpus_that_are_not_sampled_have_sideband_alone),
-        cmocka_unit_test(refuses_rings_that_take_too_much_with_the_arithmetic),
-        cmocka_unit_test(runs_with_defaults_on_every_machine),
-        cmocka_unit_test(keeps_or_refuses_what_is_explicit),
-        cmocka_unit_test(advises_the_most_that_fits),
-        cmocka_unit_test(shares_one_budget_of_frames),
-        cmocka_unit_test(refuses_depths_above_the_sysctl_and_names_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,18 +6,13 @@
  * refused, and a good one cut at any length is refused or understood within what is left.
  */
 #include "perf_record_views.h"
+#include "unit_test.h"
 
 #include "perf_abi.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define GOOD_FOLDER      TEST_DATA_DIR "/perf_record/good"
 #define TRUNCATED_FOLDER TEST_DATA_DIR "/perf_record/truncated"
@@ -490,30 +485,17 @@ static void expect_every_cut_is_safe(const char *name, const void *vector_pointe
     }
 }
 
-static void understands_every_good_record(void **state)
+TEST(understands_every_good_record)
 {
-    (void)state;
     assert_int_equal(for_each_vector(GOOD_FOLDER, expect_good), GOOD_COUNT);
 }
 
-static void refuses_every_truncated_record(void **state)
+TEST(refuses_every_truncated_record)
 {
-    (void)state;
     assert_in_range(for_each_vector(TRUNCATED_FOLDER, expect_refused), 14, 1000);
 }
 
-static void never_leaves_a_record_that_is_cut(void **state)
+TEST(never_leaves_a_record_that_is_cut)
 {
-    (void)state;
     assert_int_equal(for_each_vector(GOOD_FOLDER, expect_every_cut_is_safe), GOOD_COUNT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(understands_every_good_record),
-        cmocka_unit_test(refuses_every_truncated_record),
-        cmocka_unit_test(never_leaves_a_record_that_is_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
 
 /* A ring of 64 bytes that the test fills as the kernel would, or as nobody should. */
 #include "perf_ring.h"
+#include "unit_test.h"
 
 #include "perf_abi.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define DATA_BYTES ((uint64_t)64)
 
@@ -78,9 +73,8 @@ static void expect_none(struct fixture *fixture)
     assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 0);
 }
 
-static void shows_records_in_order(void **state)
+TEST(shows_records_in_order)
 {
-    (void)state;
     struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     write_record(fixture, 8, 0);
@@ -93,9 +87,8 @@ static void shows_records_in_order(void **state)
     end(fixture);
 }
 
-static void peeking_consumes_nothing(void **state)
+TEST(peeking_consumes_nothing)
 {
-    (void)state;
     struct fixture *fixture = begin(0);
     const uint8_t *record = NULL;
     size_t size_bytes = 0;
@@ -106,9 +99,8 @@ static void peeking_consumes_nothing(void **state)
     end(fixture);
 }
 
-static void sees_nothing_newer_than_the_noted_head(void **state)
+TEST(sees_nothing_newer_than_the_noted_head)
 {
-    (void)state;
     struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     perf_ring_refresh(&fixture->ring);
@@ -120,9 +112,8 @@ static void sees_nothing_newer_than_the_noted_head(void **state)
     end(fixture);
 }
 
-static void gives_space_back_only_when_published(void **state)
+TEST(gives_space_back_only_when_published)
 {
-    (void)state;
     struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     perf_ring_refresh(&fixture->ring);
@@ -133,9 +124,8 @@ static void gives_space_back_only_when_published(void **state)
     end(fixture);
 }
 
-static void puts_a_wrapping_record_together(void **state)
+TEST(puts_a_wrapping_record_together)
 {
-    (void)state;
     for (uint64_t start = 8; start < DATA_BYTES; start += 8) {
         struct fixture *fixture = begin(start);
         write_record(fixture, DATA_BYTES, 7);
@@ -146,9 +136,8 @@ static void puts_a_wrapping_record_together(void **state)
     }
 }
 
-static void shows_a_record_that_ends_with_the_ring_in_place(void **state)
+TEST(shows_a_record_that_ends_with_the_ring_in_place)
 {
-    (void)state;
     struct fixture *fixture = begin(40);
     write_record(fixture, 24, 5);
     perf_ring_refresh(&fixture->ring);
@@ -156,9 +145,8 @@ static void shows_a_record_that_ends_with_the_ring_in_place(void **state)
     end(fixture);
 }
 
-static void shows_a_record_that_fills_the_ring(void **state)
+TEST(shows_a_record_that_fills_the_ring)
 {
-    (void)state;
     struct fixture *fixture = begin(DATA_BYTES * 1000);
     write_record(fixture, DATA_BYTES, 9);
     perf_ring_refresh(&fixture->ring);
@@ -166,9 +154,8 @@ static void shows_a_record_that_fills_the_ring(void **state)
     end(fixture);
 }
 
-static void counts_past_the_end_of_64_bits(void **state)
+TEST(counts_past_the_end_of_64_bits)
 {
-    (void)state;
     struct fixture *fixture = begin(UINT64_MAX - 15);
     write_record(fixture, 32, 4);
     assert_int_equal(fixture->meta.data_head, 16);
@@ -178,7 +165,7 @@ static void counts_past_the_end_of_64_bits(void **state)
     end(fixture);
 }
 
-static void throws_away_what_makes_no_sense_and_goes_on(void **state)
+TEST(throws_away_what_makes_no_sense_and_goes_on)
 {
     static const struct {
         const char *what;
@@ -196,7 +183,6 @@ static void throws_away_what_makes_no_sense_and_goes_on(void **state)
         {"unaligned head", 0, 17, 16},
         {"head within a header", 0, 4, 16},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture *fixture = begin(cases[i].tail);
         const uint8_t *record = NULL;
@@ -219,9 +205,8 @@ static void throws_away_what_makes_no_sense_and_goes_on(void **state)
     }
 }
 
-static void wipes_what_it_put_together(void **state)
+TEST(wipes_what_it_put_together)
 {
-    (void)state;
     struct fixture *fixture = begin(40);
     write_record(fixture, 48, 7);
     write_record(fixture, 8, 0);
@@ -236,7 +221,7 @@ static void wipes_what_it_put_together(void **state)
 }
 
 /* As large as a sample with a copied stack can be. */
-static void puts_the_largest_record_together(void **state)
+TEST(puts_the_largest_record_together)
 {
     enum {
         SIZE_BYTES = UINT16_MAX / 8 * 8,
@@ -248,7 +233,6 @@ static void puts_the_largest_record_together(void **state)
     struct perf_ring ring;
     const uint8_t *record = NULL;
     size_t size_bytes = 0;
-    (void)state;
     uint8_t *data = malloc(RING_BYTES);
     uint8_t *bounce = malloc(PERF_RING_BOUNCE_BYTES);
     assert_non_null(data);
@@ -267,42 +251,20 @@ static void puts_the_largest_record_together(void **state)
     free(bounce);
 }
 
-static void starts_at_an_aligned_tail(void **state)
+TEST(starts_at_an_aligned_tail)
 {
-    (void)state;
     struct fixture *fixture = begin(21);
     assert_int_equal(fixture->ring.tail, 16);
     expect_none(fixture);
     end(fixture);
 }
 
-static void a_zeroed_one_is_empty_for_ever(void **state)
+TEST(a_zeroed_one_is_empty_for_ever)
 {
     struct perf_ring ring = {0};
     const uint8_t *record = NULL;
     size_t size_bytes = 0;
-    (void)state;
     perf_ring_refresh(&ring);
     assert_int_equal(perf_ring_peek(&ring, &record, &size_bytes), 0);
     (void)perf_ring_publish(&ring);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shows_records_in_order),
-        cmocka_unit_test(peeking_consumes_nothing),
-        cmocka_unit_test(sees_nothing_newer_than_the_noted_head),
-        cmocka_unit_test(gives_space_back_only_when_published),
-        cmocka_unit_test(puts_a_wrapping_record_together),
-        cmocka_unit_test(shows_a_record_that_ends_with_the_ring_in_place),
-        cmocka_unit_test(shows_a_record_that_fills_the_ring),
-        cmocka_unit_test(counts_past_the_end_of_64_bits),
-        cmocka_unit_test(throws_away_what_makes_no_sense_and_goes_on),
-        cmocka_unit_test(wipes_what_it_put_together),
-        cmocka_unit_test(puts_the_largest_record_together),
-        cmocka_unit_test(starts_at_an_aligned_tail),
-        cmocka_unit_test(a_zeroed_one_is_empty_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,12 @@
 /* What comes of /proc as it is, through the threads that read it. */
 #include "clock.h"
 #include "proc_feed.h"
+#include "unit_test.h"
 
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct world {
     struct process_table *processes;
@@ -69,9 +63,8 @@ static enum reading_state ask(struct world *world, int32_t pid)
     return state;
 }
 
-static void a_walk_finds_everybody_and_ends_who_is_gone(void **state)
+TEST(a_walk_finds_everybody_and_ends_who_is_gone)
 {
-    (void)state;
     enum {
         CHILD_COUNT = 3
     };
@@ -118,9 +111,8 @@ static void a_walk_finds_everybody_and_ends_who_is_gone(void **state)
     end(&world);
 }
 
-static void knows_that_a_process_is_gone(void **state)
+TEST(knows_that_a_process_is_gone)
 {
-    (void)state;
     struct world world = begin(NULL);
     assert_int_equal(ask(&world, INT32_MAX), READING_GONE);
     assert_null(process_table_find(world.processes, INT32_MAX, clock_ns(CLOCK_BOOTTIME)));
@@ -150,9 +142,8 @@ static bool is_target(const struct session_targets *targets, bool wants_identity
     return matches;
 }
 
-static void judges_by_uid_where_it_is_asked_for(void **state)
+TEST(judges_by_uid_where_it_is_asked_for)
 {
-    (void)state;
     const struct session_targets own = {.uids = {geteuid()}, .uid_count = 1};
     const struct session_targets other = {.uids = {geteuid() + 1}, .uid_count = 1};
     assert_true(is_target(&own, true));
@@ -160,9 +151,8 @@ static void judges_by_uid_where_it_is_asked_for(void **state)
     assert_false(is_target(NULL, false));
 }
 
-static void judges_by_every_cgroup(void **state)
+TEST(judges_by_every_cgroup)
 {
-    (void)state;
     char line[4096] = "";
     FILE *file = fopen("/proc/self/cgroup", "re");
     size_t count = 0;
@@ -176,15 +166,4 @@ static void judges_by_every_cgroup(void **state)
     }
     assert_true(count > 0);
     assert_int_equal(fclose(file), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_finds_everybody_and_ends_who_is_gone),
-        cmocka_unit_test(knows_that_a_process_is_gone),
-        cmocka_unit_test(judges_by_uid_where_it_is_asked_for),
-        cmocka_unit_test(judges_by_every_cgroup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

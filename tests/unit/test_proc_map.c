@@ -5,6 +5,7 @@
  * than any text should be.
  */
 #include "proc_map.h"
+#include "unit_test.h"
 
 #include "cleanup.h"
 #include "proc_parse.h"
@@ -12,16 +13,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PAGE    ((size_t)4096)
 #define FOLDERS 40 /* of 255 characters: 10 KB */
@@ -56,9 +50,8 @@ static void assert_same(const struct mapping_description *a, const struct mappin
                 a->device_minor == b->device_minor);
 }
 
-static void answers_what_the_text_says(void **state)
+TEST(answers_what_the_text_says)
 {
-    (void)state;
     cleanup_(closep) int fd = open_maps();
     char odd[] = "/tmp/proc map\nXXXXXX";
     int file_fd = mkstemp(odd);
@@ -110,9 +103,8 @@ static int make_deep(const char *top, const char *name)
 }
 
 /* The kernel writes each newline as four characters. */
-static void reads_no_more_than_a_part_of_a_long_path(void **state)
+TEST(reads_no_more_than_a_part_of_a_long_path)
 {
-    (void)state;
     cleanup_(closep) int fd = open_maps();
     char top[] = "/tmp/test-proc-map-XXXXXX";
     char name[256];
@@ -164,9 +156,8 @@ static void reads_no_more_than_a_part_of_a_long_path(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void tells_what_is_no_such_file(void **state)
+TEST(tells_what_is_no_such_file)
 {
-    (void)state;
     char path[PROC_MAP_PATH_BYTES];
     struct mapping_description mapping;
     (void)close(open_maps());
@@ -174,14 +165,4 @@ static void tells_what_is_no_such_file(void **state)
     assert_int_equal(proc_map_query(fd, 0, path, &mapping), -ENOTTY);
     assert_int_equal(proc_map_query(-1, 0, path, &mapping), -EBADF);
     assert_int_equal(proc_map_at(fd, 0, &mapping), -ENOTTY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_what_the_text_says),
-        cmocka_unit_test(reads_no_more_than_a_part_of_a_long_path),
-        cmocka_unit_test(tells_what_is_no_such_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 
 /* Texts that a hostile process can bring about, and what can only come of a mistake. */
 #include "proc_parse.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LINE_BYTES 256
 
@@ -21,9 +16,8 @@ static int parse_maps(const char *line, char copy[LINE_BYTES], struct mapping_de
     return proc_parse_maps_line(copy, ret);
 }
 
-static void reads_the_executable_lines_of_maps(void **state)
+TEST(reads_the_executable_lines_of_maps)
 {
-    (void)state;
     static const struct {
         const char *line;
         const char *path;
@@ -54,9 +48,8 @@ static void reads_the_executable_lines_of_maps(void **state)
     }
 }
 
-static void reads_addresses_of_the_whole_range(void **state)
+TEST(reads_addresses_of_the_whole_range)
 {
-    (void)state;
     char copy[LINE_BYTES];
     struct mapping_description mapping;
     assert_int_equal(parse_maps("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  "
@@ -67,9 +60,8 @@ static void reads_addresses_of_the_whole_range(void **state)
     assert_string_equal(mapping.path, "[vsyscall]");
 }
 
-static void tells_mappings_that_hold_no_code(void **state)
+TEST(tells_mappings_that_hold_no_code)
 {
-    (void)state;
     char copy[LINE_BYTES];
     struct mapping_description mapping = {.path = "old"};
     assert_int_equal(parse_maps("1000-2000 rw-p 00003000 fe:1a 77 /x", copy, &mapping), 0);
@@ -78,9 +70,8 @@ static void tells_mappings_that_hold_no_code(void **state)
     assert_null(mapping.path);
 }
 
-static void refuses_what_is_no_line_of_maps(void **state)
+TEST(refuses_what_is_no_line_of_maps)
 {
-    (void)state;
     static const char *const lines[] = {
         "",
         "1000",
@@ -110,9 +101,8 @@ static void refuses_what_is_no_line_of_maps(void **state)
 
 #define STAT_TAIL "S 7 9 9 0 -1 2097216 0 0 0 0 1 2 3 4 20 0 3 0 215686 31 3 99 94 95 1400 0 0 0 0"
 
-static void reads_a_stat_whatever_the_comm_is(void **state)
+TEST(reads_a_stat_whatever_the_comm_is)
 {
-    (void)state;
     static const char *const texts[] = {
         "12 (cat) " STAT_TAIL,        "12 (a) b) " STAT_TAIL,      "12 () " STAT_TAIL,
         "12 (x\n) R 1 1) " STAT_TAIL, "12 ((((((((()) " STAT_TAIL,
@@ -129,9 +119,8 @@ static void reads_a_stat_whatever_the_comm_is(void **state)
     }
 }
 
-static void refuses_what_is_no_stat(void **state)
+TEST(refuses_what_is_no_stat)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "12 (cat",
@@ -152,9 +141,8 @@ static void refuses_what_is_no_stat(void **state)
     }
 }
 
-static void reads_the_effective_uid(void **state)
+TEST(reads_the_effective_uid)
 {
-    (void)state;
     static const struct {
         const char *text;
         int result;
@@ -179,9 +167,8 @@ static void reads_the_effective_uid(void **state)
     }
 }
 
-static void takes_whole_numbers_for_pids(void **state)
+TEST(takes_whole_numbers_for_pids)
 {
-    (void)state;
     static const struct {
         const char *name;
         int32_t pid;
@@ -201,9 +188,8 @@ static void takes_whole_numbers_for_pids(void **state)
     }
 }
 
-static void knows_when_a_process_began(void **state)
+TEST(knows_when_a_process_began)
 {
-    (void)state;
     const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t start_ns = 5;
     struct proc_stat stat = {.start_time_ticks = 7};
@@ -212,20 +198,4 @@ static void knows_when_a_process_began(void **state)
     stat.start_time_ticks = UINT64_MAX;
     assert_int_equal(proc_parse_start_time(&stat, &start_ns), -EBADMSG);
     assert_int_equal(start_ns, 7 * tick_ns);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_executable_lines_of_maps),
-        cmocka_unit_test(reads_addresses_of_the_whole_range),
-        cmocka_unit_test(tells_mappings_that_hold_no_code),
-        cmocka_unit_test(refuses_what_is_no_line_of_maps),
-        cmocka_unit_test(reads_a_stat_whatever_the_comm_is),
-        cmocka_unit_test(refuses_what_is_no_stat),
-        cmocka_unit_test(reads_the_effective_uid),
-        cmocka_unit_test(takes_whole_numbers_for_pids),
-        cmocka_unit_test(knows_when_a_process_began),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,12 @@
 #include "fake_proc_read.h"
 #include "proc_pool.h"
 #include "process_owner.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define WAIT_MS        10000
 #define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
@@ -147,7 +142,7 @@ static int answer(struct proc_pool *reader, int32_t pid, bool missing)
     return error;
 }
 
-static void gives_up_what_hangs_and_goes_on(void **state)
+TEST_FROM(gives_up_what_hangs_and_goes_on, set_up, tear_down, &short_ns)
 {
     struct proc_pool *reader = *state;
     ask(reader, HANGS_FROM);
@@ -181,7 +176,7 @@ static void gives_up_what_hangs_and_goes_on(void **state)
 }
 
 /* Each of them for less than it takes to be given up, one after the other if they may. */
-static void waits_for_none_of_those_who_are_slow(void **state)
+TEST_FROM(waits_for_none_of_those_who_are_slow, set_up, tear_down, &shipping_ns)
 {
     struct proc_pool *reader = *state;
     for (int32_t i = 0; i < 4; i++) {
@@ -207,7 +202,7 @@ static void waits_for_none_of_those_who_are_slow(void **state)
     assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
 }
 
-static void waits_with_one_thread_for_one_process(void **state)
+TEST_FROM(waits_with_one_thread_for_one_process, set_up, tear_down, &shipping_ns)
 {
     struct proc_pool *reader = *state;
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
@@ -241,7 +236,7 @@ static size_t take_answers(struct proc_pool *reader, size_t wanted_count, uint32
 }
 
 /* Pids by the hundred are of one account. */
-static void asks_once_for_the_same_and_bounds_its_queues(void **state)
+TEST_FROM(asks_once_for_the_same_and_bounds_its_queues, set_up, tear_down, &shipping_ns)
 {
     struct proc_pool *reader = *state;
     size_t count = 0;
@@ -263,7 +258,7 @@ static void asks_once_for_the_same_and_bounds_its_queues(void **state)
     assert_int_equal(answer(reader, 5, false), 0);
 }
 
-static void reads_next_for_the_account_that_has_had_least(void **state)
+TEST_FROM(reads_next_for_the_account_that_has_had_least, set_up, tear_down, &shipping_ns)
 {
     struct proc_pool *reader = *state;
     set(&closed, true);
@@ -304,7 +299,7 @@ static void hang_and_free(void **state, int32_t pid)
     *state = reader;
 }
 
-static void remembers_what_hung_when_it_was_freed(void **state)
+TEST_FROM(remembers_what_hung_when_it_was_freed, set_up, tear_down, &short_ns)
 {
     hang_and_free(state, HANGS_FROM);
     ask(*state, HANGS_FROM);
@@ -320,7 +315,7 @@ static struct proc_reading *next_after(struct proc_pool *reader, int ms)
     return proc_pool_next(reader);
 }
 
-static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
+TEST_FROM(gives_up_nobody_who_works_or_when_nobody_looked, set_up, tear_down, &short_ns)
 {
     struct proc_pool *reader = *state;
     ask(reader, SPINS_PID);
@@ -336,7 +331,7 @@ static void gives_up_nobody_who_works_or_when_nobody_looked(void **state)
     assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
 }
 
-static void reads_nothing_while_too_much_is_not_taken(void **state)
+TEST_FROM(reads_nothing_while_too_much_is_not_taken, set_up, tear_down, &short_ns)
 {
     struct proc_pool *reader = *state;
     ask(reader, BIG_PID);
@@ -352,7 +347,7 @@ static void reads_nothing_while_too_much_is_not_taken(void **state)
 /* Each of another account; all that may be lost for users who are not root. */
 #define LOST_COUNT (PROC_POOL_THREADS_MAX - 4)
 
-static void reads_for_others_while_many_hang(void **state)
+TEST_FROM(reads_for_others_while_many_hang, set_up, tear_down, &short_ns)
 {
     struct proc_pool *reader = *state;
     for (int32_t i = 0; i < LOST_COUNT; i++) {
@@ -366,7 +361,7 @@ static void reads_for_others_while_many_hang(void **state)
     assert_int_equal(answer(reader, 7, false), 0);
 }
 
-static void refuses_everything_when_all_threads_are_lost(void **state)
+TEST_FROM(refuses_everything_when_all_threads_are_lost, set_up, tear_down, &short_ns)
 {
     struct proc_pool *reader = *state;
     for (int32_t i = 0; i < LOST_COUNT; i++) {
@@ -399,24 +394,4 @@ static void refuses_everything_when_all_threads_are_lost(void **state)
         error = answer(reader, 7, false);
     }
     assert_int_equal(error, 0);
-}
-
-#define TEST(name, hang_ns)                                                                        \
-    cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, (hang_ns))
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(gives_up_what_hangs_and_goes_on, &short_ns),
-        TEST(waits_for_none_of_those_who_are_slow, &shipping_ns),
-        TEST(waits_with_one_thread_for_one_process, &shipping_ns),
-        TEST(reads_next_for_the_account_that_has_had_least, &shipping_ns),
-        TEST(asks_once_for_the_same_and_bounds_its_queues, &shipping_ns),
-        TEST(remembers_what_hung_when_it_was_freed, &short_ns),
-        TEST(gives_up_nobody_who_works_or_when_nobody_looked, &short_ns),
-        TEST(reads_nothing_while_too_much_is_not_taken, &short_ns),
-        TEST(reads_for_others_while_many_hang, &short_ns),
-        TEST(refuses_everything_when_all_threads_are_lost, &short_ns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,22 +3,16 @@
 /* Readings of this very process and of its children. */
 #include "clock.h"
 #include "proc_read.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static uint32_t account_charged;
 
@@ -114,9 +108,8 @@ static void check_this_process(struct process_table *table, uint64_t begin_ns)
     assert_null(process_find_mapping(self, (uint64_t)(uintptr_t)&pc, begin_ns));
 }
 
-static void finds_its_own_code_and_threads(void **state)
+TEST(finds_its_own_code_and_threads)
 {
-    (void)state;
     pthread_barrier_t barrier;
     pthread_t thread;
     assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
@@ -138,9 +131,8 @@ static void finds_its_own_code_and_threads(void **state)
     free_all(table, reading);
 }
 
-static void reads_the_part_that_is_asked_for(void **state)
+TEST(reads_the_part_that_is_asked_for)
 {
-    (void)state;
     struct proc_reading *reading = read_part(PROC_PART_MAPPINGS, getpid(), allow);
     assert_int_equal(reading->error, 0);
     assert_true(reading->scan.mapping_count > 0);
@@ -159,9 +151,8 @@ static void reads_the_part_that_is_asked_for(void **state)
 }
 
 /* As a program of root's with the set-user-id bit, which any user can start. */
-static void charges_a_program_of_root_to_who_started_it(void **state)
+TEST(charges_a_program_of_root_to_who_started_it)
 {
-    (void)state;
     int ready[2];
     char byte = 0;
     if (geteuid() != 0) {
@@ -188,9 +179,8 @@ static void charges_a_program_of_root_to_who_started_it(void **state)
     (void)close(ready[1]);
 }
 
-static void leaves_out_mappings_that_it_may_not_read(void **state)
+TEST(leaves_out_mappings_that_it_may_not_read)
 {
-    (void)state;
     struct proc_reading *reading = read_part(PROC_PART_ALL, getpid(), forbid);
     struct process_table *table = table_of(reading);
     assert_true(reading->scan.mappings_missing);
@@ -202,9 +192,8 @@ static void leaves_out_mappings_that_it_may_not_read(void **state)
     free_all(table, reading);
 }
 
-static void reads_every_cgroup(void **state)
+TEST(reads_every_cgroup)
 {
-    (void)state;
     char text[16384] = "";
     FILE *file = fopen("/proc/self/cgroup", "re");
     assert_non_null(file);
@@ -224,9 +213,8 @@ static bool is_listed(const struct proc_reading *reading, int32_t pid)
     return found;
 }
 
-static void lists_all_processes(void **state)
+TEST(lists_all_processes)
 {
-    (void)state;
     struct proc_reading *reading = read_part(PROC_PART_PIDS, 0, allow);
     assert_int_equal(reading->error, 0);
     assert_false(reading->cut);
@@ -237,9 +225,8 @@ static void lists_all_processes(void **state)
 }
 
 /* To the tick, whatever this machine's clock and the uptime are. */
-static void says_when_a_process_began(void **state)
+TEST(says_when_a_process_began)
 {
-    (void)state;
     const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
     pid_t child = fork();
@@ -264,9 +251,8 @@ static void expect_error(int32_t pid, int error)
     free(reading);
 }
 
-static void says_that_a_process_is_gone_or_a_zombie(void **state)
+TEST(says_that_a_process_is_gone_or_a_zombie)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -283,9 +269,8 @@ static void says_that_a_process_is_gone_or_a_zombie(void **state)
     expect_error(0, -ESRCH);
 }
 
-static void reads_a_process_with_very_many_mappings(void **state)
+TEST(reads_a_process_with_very_many_mappings)
 {
-    (void)state;
     enum {
         PAGES = 8000,
         PAGE_BYTES = 4096
@@ -324,18 +309,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_its_own_code_and_threads),
-        cmocka_unit_test(reads_the_part_that_is_asked_for),
-        cmocka_unit_test(charges_a_program_of_root_to_who_started_it),
-        cmocka_unit_test(leaves_out_mappings_that_it_may_not_read),
-        cmocka_unit_test(reads_every_cgroup),
-        cmocka_unit_test(lists_all_processes),
-        cmocka_unit_test(says_when_a_process_began),
-        cmocka_unit_test(says_that_a_process_is_gone_or_a_zombie),
-        cmocka_unit_test(reads_a_process_with_very_many_mappings),
-    };
-    int failed_count = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed_count = unit_test_run();
     is_old_kernel = true;
-    return failed_count + cmocka_run_group_tests(tests, NULL, NULL);
+    return failed_count + unit_test_run();
 }

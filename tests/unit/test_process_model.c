@@ -6,14 +6,7 @@
  * and are asked about random pages and times after each.
  */
 #include "process_table.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define PAGE            ((uint64_t)0x1000)
 #define PAGE_COUNT      ((uint64_t)48)
@@ -400,9 +393,8 @@ static void compare(struct model *model)
     }
 }
 
-static void agrees_with_a_plain_model(void **state)
+TEST(agrees_with_a_plain_model)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct model model = {.random = seed, .now_ns = 1};
         model.table = process_table_new(NULL, NULL);
@@ -496,9 +488,8 @@ static void check_answers(struct model *model)
     assert_true(live_count == 0 || process->to_ns == TIME_OPEN_NS);
 }
 
-static void stays_whole_whatever_the_order(void **state)
+TEST(stays_whole_whatever_the_order)
 {
-    (void)state;
     struct model model = {.random = 9, .now_ns = 1};
     model.table = process_table_new(NULL, NULL);
     assert_non_null(model.table);
@@ -516,13 +507,4 @@ static void stays_whole_whatever_the_order(void **state)
     assert_int_equal(counts.mapping_count, 0);
     assert_int_equal(counts.counters.table_refused, 0);
     model.table = process_table_free(model.table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_a_plain_model),
-        cmocka_unit_test(stays_whole_whatever_the_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,33 +2,25 @@
 
 /* Of processes that are really there. */
 #include "process_owner.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void knows_whose_a_process_is(void **state)
+TEST(knows_whose_a_process_is)
 {
-    (void)state;
     assert_int_equal(process_owner(getpid()), getuid());
     assert_int_equal(process_owner(INT32_MAX), PROCESS_OWNER_UNKNOWN);
     assert_int_equal(process_owner(0), PROCESS_OWNER_UNKNOWN);
     assert_int_equal(process_owner(-1), PROCESS_OWNER_UNKNOWN);
 }
 
-static void who_runs_a_program_as_root_is_its_owner_all_the_same(void **state)
+TEST(who_runs_a_program_as_root_is_its_owner_all_the_same)
 {
     const uid_t uid = 12345;
     int pipe_fds[2];
     char byte = 0;
-    (void)state;
     if (getuid() != 0) {
         skip();
     }
@@ -46,13 +38,4 @@ static void who_runs_a_program_as_root_is_its_owner_all_the_same(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     (void)close(pipe_fds[0]);
     (void)close(pipe_fds[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_whose_a_process_is),
-        cmocka_unit_test(who_runs_a_program_as_root_is_its_owner_all_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

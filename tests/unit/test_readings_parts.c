@@ -6,13 +6,7 @@
  */
 #include "fake_proc_pool.h"
 #include "proc_feed.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define MAPPINGS   40000
 #define ROUND_MOST 16384 /* mappings and threads */
@@ -84,7 +78,9 @@ static void apply_round(struct world *world)
     assert_true(count_mappings(world) <= before + ROUND_MOST);
 }
 
-static void a_large_reading_is_told_in_parts(void **state)
+#define STORY(function) TEST_WITH(function, set_up, tear_down)
+
+STORY(a_large_reading_is_told_in_parts)
 {
     struct world *world = *state;
     assert_int_equal(proc_feed_ask(world->readings, PID, 0, 2000), READING_ASKED);
@@ -101,7 +97,7 @@ static void a_large_reading_is_told_in_parts(void **state)
     assert_int_equal(count_mappings(world), MAPPINGS);
 }
 
-static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
+STORY(a_reading_of_what_is_known_is_told_in_parts_too)
 {
     struct world *world = *state;
     (void)proc_feed_ask(world->readings, PID, 0, 2000);
@@ -126,7 +122,7 @@ static void a_reading_of_what_is_known_is_told_in_parts_too(void **state)
     assert_true(proc_feed_is_due(world->readings, process, 5000 + 2 * PROC_FEED_PERIOD_NS));
 }
 
-static void many_readings_are_told_one_after_the_other(void **state)
+STORY(many_readings_are_told_one_after_the_other)
 {
     struct world *world = *state;
     for (int32_t pid = PID; pid < PID + 4; pid++) {
@@ -141,16 +137,4 @@ static void many_readings_are_told_one_after_the_other(void **state)
     for (int32_t pid = PID; pid < PID + 4; pid++) {
         assert_int_equal(proc_feed_ask(world->readings, pid, 0, 2000), READING_CAME);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_large_reading_is_told_in_parts),
-        TEST(a_reading_of_what_is_known_is_told_in_parts_too),
-        TEST(many_readings_are_told_one_after_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

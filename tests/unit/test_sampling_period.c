@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 #include "sampling_period.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define NS_PER_S    UINT64_C(1000000000)
 #define RATE_MAX_HZ 100000
@@ -39,13 +32,12 @@ static uint64_t gap_by_sorting(uint64_t period_ns, uint64_t tick_ns, uint64_t se
     return longest_ns;
 }
 
-static void finds_the_gap_that_sorting_finds(void **state)
+TEST(finds_the_gap_that_sorting_finds)
 {
     static const uint64_t periods_ns[] = {
         10000,   10007,   33333,   249931,   250000,   250001,   250213,   333333,   999999,
         1000000, 1000001, 1001001, 1001111,  3333333,  4000000,  9990010,  10000000, 10000001,
         9999999, 7777777, 6180339, 20408163, 20424630, 61803398, 99999999, 500000000};
-    (void)state;
     for (size_t i = 0; i < sizeof periods_ns / sizeof periods_ns[0]; i++) {
         for (size_t tick = 0; tick < SAMPLING_TICK_COUNT; tick++) {
             uint64_t gap_ns = sampling_gap_ns(periods_ns[i], sampling_tick_ns[tick], 1);
@@ -106,10 +98,9 @@ static void check_ten_seconds(uint32_t frequency_hz, uint64_t period_ns)
 }
 
 /* Every rate that is usual, and every seventh above. */
-static void every_rate_sweeps_every_tick_in_a_second_if_any_period_does(void **state)
+TEST(every_rate_sweeps_every_tick_in_a_second_if_any_period_does)
 {
     size_t slow_count = 0;
-    (void)state;
     for (uint32_t hz = 1; hz <= RATE_MAX_HZ; hz += hz < 20000 ? 1 : 7) {
         uint64_t period_ns = sampling_period_ns(hz);
         check_tolerance(hz, period_ns);
@@ -125,7 +116,7 @@ static void every_rate_sweeps_every_tick_in_a_second_if_any_period_does(void **s
     assert_int_equal(slow_count, 35);
 }
 
-static void gives_the_same_period_every_time(void **state)
+TEST(gives_the_same_period_every_time)
 {
     static const struct {
         uint32_t frequency_hz;
@@ -136,7 +127,6 @@ static void gives_the_same_period_every_time(void **state)
         {1000, 1001000}, {2000, 500499}, {3989, 250939}, {4000, 249753},
         {10000, 100098}, {20000, 50045}, {50000, 20018}, {100000, 10009},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(sampling_period_ns(cases[i].frequency_hz), cases[i].period_ns);
         assert_int_equal(sampling_period_ns(cases[i].frequency_hz), cases[i].period_ns);
@@ -179,10 +169,9 @@ static bool finds_share(uint64_t period_ns, uint64_t tick_ns)
     return found;
 }
 
-static void a_handler_has_its_share_in_step_with_any_tick(void **state)
+TEST(a_handler_has_its_share_in_step_with_any_tick)
 {
     static const uint32_t rates_hz[] = {49, 97, 999, 1000, 2000, 3989, 4000, 8000, 10000};
-    (void)state;
     for (size_t i = 0; i < sizeof rates_hz / sizeof rates_hz[0]; i++) {
         for (size_t j = 0; j < SAMPLING_TICK_COUNT; j++) {
             if (!finds_share(sampling_period_ns(rates_hz[i]), sampling_tick_ns[j])) {
@@ -197,7 +186,7 @@ static void a_handler_has_its_share_in_step_with_any_tick(void **state)
     assert_false(finds_share(250000, 4000000));
 }
 
-static void warns_of_periods_in_step_with_a_tick(void **state)
+TEST(warns_of_periods_in_step_with_a_tick)
 {
     static const struct {
         uint64_t period_ns;
@@ -233,23 +222,10 @@ static void warns_of_periods_in_step_with_a_tick(void **state)
          "is in step with kernel ticks of 4 ms: in 1 s no sample falls into 1.006 ms of them, so work that runs in step with them is miscounted; ask for a frequency_hz of 499"},
         {10009, 100000, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[SAMPLING_TEXT_BYTES] = "";
         bool warned = sampling_period_warn(cases[i].period_ns, cases[i].frequency_hz, text);
         assert_string_equal(text, cases[i].text == NULL ? "" : cases[i].text);
         assert_int_equal(warned, cases[i].text != NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_gap_that_sorting_finds),
-        cmocka_unit_test(every_rate_sweeps_every_tick_in_a_second_if_any_period_does),
-        cmocka_unit_test(gives_the_same_period_every_time),
-        cmocka_unit_test(a_handler_has_its_share_in_step_with_any_tick),
-        cmocka_unit_test(warns_of_periods_in_step_with_a_tick),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

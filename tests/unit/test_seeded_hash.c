@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNIT_TEST_HAS_MAIN
 #include "unit_test.h"
 
 #define SAY_HASHES "--say-hashes"

@@ -7,14 +7,9 @@
 #include "cleanup.h"
 #include "json.h"
 #include "session_config.h"
+#include "unit_test.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
 
 #define CONFIG_DIR TEST_DATA_DIR "/../../config"
 
@@ -110,21 +105,18 @@ static void check_refused(const char *path, const char *text, size_t bytes)
     assert_int_equal(fault.code, EINVAL);
 }
 
-static void accepts_the_accepted(void **state)
+TEST(accepts_the_accepted)
 {
-    (void)state;
     walk(TEST_DATA_DIR "/session_config/accepted", check_accepted);
 }
 
-static void refuses_the_refused_with_the_expected_line(void **state)
+TEST(refuses_the_refused_with_the_expected_line)
 {
-    (void)state;
     walk(TEST_DATA_DIR "/session_config/refused", check_refused);
 }
 
-static void accepts_the_examples_that_are_shipped(void **state)
+TEST(accepts_the_examples_that_are_shipped)
 {
-    (void)state;
     walk(CONFIG_DIR "/examples", check_accepted);
 }
 
@@ -138,10 +130,9 @@ static cJSON *read_schema(void)
     return schema;
 }
 
-static void fills_in_defaults(void **state)
+TEST(fills_in_defaults)
 {
     struct session_config config;
-    (void)state;
     assert_int_equal(parse("{}", &config, NULL), 0);
     assert_int_equal(config.period_ns, 1002001);
     assert_int_equal(config.max_stack_depth, 127);
@@ -155,20 +146,18 @@ static void fills_in_defaults(void **state)
     assert_true(session_targets_empty(&config.targets));
 }
 
-static void limits_detached_sessions_by_default(void **state)
+TEST(limits_detached_sessions_by_default)
 {
     struct session_config config;
-    (void)state;
     assert_int_equal(session_config_parse("{}", 2, true, &config, NULL), 0);
     assert_int_equal(config.max_duration_s, 600);
     assert_int_equal(session_config_parse("{\"max_duration_s\":601}", 22, true, &config, NULL), 0);
     assert_int_equal(config.max_duration_s, 601);
 }
 
-static void reads_every_member(void **state)
+TEST(reads_every_member)
 {
     struct session_config config;
-    (void)state;
     assert_int_equal(
         parse("{\"frequency_hz\":3,\"max_stack_depth\":20,\"unwind\":\"cfi\","
               "\"stack_copy_bytes\":4096,\"kernel_stacks\":true,\"kernel_threads\":false,"
@@ -201,7 +190,7 @@ static void reads_every_member(void **state)
     assert_string_equal(config.targets.cgroups[0], "/c");
 }
 
-static void sizes_the_default_buffer_by_rate_and_duration(void **state)
+TEST(sizes_the_default_buffer_by_rate_and_duration)
 {
     static const struct {
         const char *text;
@@ -214,7 +203,6 @@ static void sizes_the_default_buffer_by_rate_and_duration(void **state)
         {"{\"frequency_hz\":1}", 8192},
         {"{\"max_duration_s\":1}", 8192},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct session_config config;
         assert_int_equal(parse(cases[i].text, &config, NULL), 0);
@@ -222,7 +210,7 @@ static void sizes_the_default_buffer_by_rate_and_duration(void **state)
     }
 }
 
-static void copies_of_stacks_by_rate(void **state)
+TEST(copies_of_stacks_by_rate)
 {
     static const struct {
         const char *text;
@@ -243,7 +231,6 @@ static void copies_of_stacks_by_rate(void **state)
         {"{\"unwind\":\"auto\",\"frequency_hz\":100000}", 8192},
         {"{\"unwind\":\"auto\",\"frequency_hz\":4000,\"stack_copy_bytes\":65000}", 65000},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct session_config config;
         assert_int_equal(parse(cases[i].text, &config, NULL), 0);
@@ -254,36 +241,33 @@ static void copies_of_stacks_by_rate(void **state)
 }
 
 /* All that changes with SESSION_UNWIND_DEFAULT beside the default itself. */
-static void takes_a_size_of_copies_alone_if_copies_are_the_default(void **state)
+TEST(takes_a_size_of_copies_alone_if_copies_are_the_default)
 {
     cleanup_(json_freep) cJSON *schema = read_schema();
     const cJSON *dependent = cJSON_GetObjectItem(schema, "dependentSchemas");
     bool fp = unwind_default == SESSION_UNWIND_FP;
     struct session_config config;
-    (void)state;
     assert_int_equal(parse("{\"stack_copy_bytes\":8192}", &config, NULL), fp ? -EINVAL : 0);
     dependent = cJSON_GetObjectItem(dependent, "stack_copy_bytes");
     assert_int_equal(cJSON_HasObjectItem(dependent, "required"), fp);
 }
 
-static void leaves_the_output_alone_when_it_refuses(void **state)
+TEST(leaves_the_output_alone_when_it_refuses)
 {
     struct session_config config;
     struct session_config before;
-    (void)state;
     memset(&config, 0x5a, sizeof config);
     memset(&before, 0x5a, sizeof before);
     assert_int_equal(parse("{\"targets\":{\"pids\":[1,2,0]}}", &config, NULL), -EINVAL);
     assert_memory_equal(&config, &before, sizeof config);
 }
 
-static void refuses_a_text_that_is_too_long(void **state)
+TEST(refuses_a_text_that_is_too_long)
 {
     size_t bytes = SESSION_CONFIG_BYTES_MAX + 1;
     char *text = malloc(bytes);
     struct session_config config;
     struct fault fault = {0};
-    (void)state;
     assert_non_null(text);
     memset(text, ' ', bytes);
     text[0] = '{';
@@ -302,12 +286,11 @@ static bool takes_integer(const char *member, double value)
     return parse(text, &config, NULL) == 0;
 }
 
-static void takes_the_ranges_of_the_schema(void **state)
+TEST(takes_the_ranges_of_the_schema)
 {
     cleanup_(json_freep) cJSON *schema = read_schema();
     const cJSON *member = NULL;
     unsigned count = 0;
-    (void)state;
     cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
     {
         const cJSON *minimum = cJSON_GetObjectItem(member, "minimum");
@@ -328,13 +311,12 @@ static void takes_the_ranges_of_the_schema(void **state)
 }
 
 /* A default that the schema gives, written out, changes nothing. */
-static void has_the_defaults_of_the_schema(void **state)
+TEST(has_the_defaults_of_the_schema)
 {
     cleanup_(json_freep) cJSON *schema = read_schema();
     struct session_config by_default;
     const cJSON *member = NULL;
     unsigned count = 0;
-    (void)state;
     assert_int_equal(parse("{}", &by_default, NULL), 0);
     cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
     {
@@ -353,14 +335,13 @@ static void has_the_defaults_of_the_schema(void **state)
     assert_int_equal(count, 7);
 }
 
-static void knows_the_members_of_the_schema_and_no_other(void **state)
+TEST(knows_the_members_of_the_schema_and_no_other)
 {
     cleanup_(json_freep) cJSON *schema = read_schema();
     const cJSON *member = NULL;
     struct session_config config;
     struct fault fault = {0};
     char list[320] = "is not a member of the config; allowed are ";
-    (void)state;
     cJSON_ArrayForEach(member, cJSON_GetObjectItem(schema, "properties"))
     {
         (void)strncat(list, member->string, sizeof list - strlen(list) - 1);
@@ -371,10 +352,9 @@ static void knows_the_members_of_the_schema_and_no_other(void **state)
 }
 
 /* The session's record of the file has 32,000 bytes for it and some words about the host. */
-static void prints_the_longest_targets_within_a_record(void **state)
+TEST(prints_the_longest_targets_within_a_record)
 {
     static struct session_config config;
-    (void)state;
     assert_int_equal(parse("{\"unwind\":\"auto\"}", &config, NULL), 0);
     struct session_targets *targets = &config.targets;
     targets->pid_count = SESSION_PIDS_MAX;
@@ -400,26 +380,4 @@ static void prints_the_longest_targets_within_a_record(void **state)
     assert_in_range(strlen(printed), 28000, 30500);
     assert_int_equal(parse(printed, &again, NULL), 0);
     assert_equal_configs(&config, &again);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_the_accepted),
-        cmocka_unit_test(refuses_the_refused_with_the_expected_line),
-        cmocka_unit_test(accepts_the_examples_that_are_shipped),
-        cmocka_unit_test(fills_in_defaults),
-        cmocka_unit_test(limits_detached_sessions_by_default),
-        cmocka_unit_test(reads_every_member),
-        cmocka_unit_test(sizes_the_default_buffer_by_rate_and_duration),
-        cmocka_unit_test(copies_of_stacks_by_rate),
-        cmocka_unit_test(takes_a_size_of_copies_alone_if_copies_are_the_default),
-        cmocka_unit_test(leaves_the_output_alone_when_it_refuses),
-        cmocka_unit_test(refuses_a_text_that_is_too_long),
-        cmocka_unit_test(prints_the_longest_targets_within_a_record),
-        cmocka_unit_test(takes_the_ranges_of_the_schema),
-        cmocka_unit_test(has_the_defaults_of_the_schema),
-        cmocka_unit_test(knows_the_members_of_the_schema_and_no_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,9 @@
 /* Records come out once, whole, in the order of their time, and not before the horizon reaches
  * them. */
 #include "sideband.h"
+#include "unit_test.h"
 
 #include "core_dump.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void add(struct sideband *sideband, uint64_t time_ns, uint64_t number)
 {
@@ -33,11 +25,10 @@ static void expect(struct sideband *sideband, uint64_t horizon_ns, uint64_t numb
     assert_int_equal(record[1], ~number);
 }
 
-static void sorts_by_time_and_keeps_equal_times_in_order(void **state)
+TEST(sorts_by_time_and_keeps_equal_times_in_order)
 {
     struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
-    (void)state;
     add(sideband, 30, 1);
     add(sideband, 10, 2);
     add(sideband, 20, 3);
@@ -51,11 +42,10 @@ static void sorts_by_time_and_keeps_equal_times_in_order(void **state)
     (void)sideband_free(sideband);
 }
 
-static void keeps_what_is_newer_than_the_horizon(void **state)
+TEST(keeps_what_is_newer_than_the_horizon)
 {
     struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
-    (void)state;
     add(sideband, 30, 1);
     add(sideband, 10, 2);
     sideband_sort(sideband);
@@ -70,11 +60,10 @@ static void keeps_what_is_newer_than_the_horizon(void **state)
 }
 
 /* A record may be words of somebody's stack. */
-static void what_was_handed_out_is_wiped(void **state)
+TEST(what_was_handed_out_is_wiped)
 {
     struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
-    (void)state;
     add(sideband, 10, 1);
     add(sideband, 20, 2);
     add(sideband, 30, 3);
@@ -92,14 +81,13 @@ static void what_was_handed_out_is_wiped(void **state)
     (void)sideband_free(sideband);
 }
 
-static void many_rounds_need_no_more_memory_than_what_waits(void **state)
+TEST(many_rounds_need_no_more_memory_than_what_waits)
 {
     struct sideband *sideband = sideband_new();
     uint64_t seed = 88172645463325252U;
     uint64_t handed_out = 0;
     uint64_t last_ns = 0;
     size_t size_bytes = 0;
-    (void)state;
     /* 72 MB in all: past the bound of 64 MiB if anything that was handed out were kept. */
     for (uint64_t round = 1; round <= 3000; round++) {
         for (uint64_t i = 0; i < 1000; i++) {
@@ -126,13 +114,12 @@ static void many_rounds_need_no_more_memory_than_what_waits(void **state)
     (void)sideband_free(sideband);
 }
 
-static void refuses_what_is_past_its_bound(void **state)
+TEST(refuses_what_is_past_its_bound)
 {
     struct sideband *sideband = sideband_new();
     static uint8_t record[65536];
     size_t size_bytes = 0;
     size_t added = 0;
-    (void)state;
     while (sideband_add(sideband, added, record, sizeof record)) {
         added++;
     }
@@ -147,11 +134,10 @@ static void refuses_what_is_past_its_bound(void **state)
 }
 
 /* Small records as well: what waits is sorted and applied in one round. */
-static void refuses_too_many_however_small_they_are(void **state)
+TEST(refuses_too_many_however_small_they_are)
 {
     struct sideband *sideband = sideband_new();
     size_t added = 0;
-    (void)state;
     while (sideband_add(sideband, added, (const uint8_t *)"12345678", 8)) {
         added++;
         assert_true(added <= 131072);
@@ -164,17 +150,4 @@ static void refuses_too_many_however_small_they_are(void **state)
     assert_true(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
     assert_false(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
     (void)sideband_free(sideband);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorts_by_time_and_keeps_equal_times_in_order),
-        cmocka_unit_test(keeps_what_is_newer_than_the_horizon),
-        cmocka_unit_test(what_was_handed_out_is_wiped),
-        cmocka_unit_test(many_rounds_need_no_more_memory_than_what_waits),
-        cmocka_unit_test(refuses_what_is_past_its_bound),
-        cmocka_unit_test(refuses_too_many_however_small_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

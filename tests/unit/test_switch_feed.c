@@ -6,16 +6,9 @@
  * k.
  */
 #include "switch_feed.h"
+#include "unit_test.h"
 
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define RING_BYTES   4096
 #define RECORD_BYTES 32
@@ -92,7 +85,9 @@ static void samples(struct world *world, uint64_t first, uint64_t last)
     }
 }
 
-static void records_wait_for_their_time(void **state)
+#define STORY(function) TEST_WITH(function, set_up, tear_down)
+
+STORY(records_wait_for_their_time)
 {
     struct world *world = *state;
     put_switch(world, 2500, 7, 0);
@@ -112,7 +107,7 @@ static void records_wait_for_their_time(void **state)
     assert_int_equal(ticks_counts(&world->ticks).missed, 0);
 }
 
-static void a_loss_darkens_the_time_since_the_record_before_it(void **state)
+STORY(a_loss_darkens_the_time_since_the_record_before_it)
 {
     struct world *world = *state;
     put_switch(world, 2500, 7, 0);
@@ -129,7 +124,7 @@ static void a_loss_darkens_the_time_since_the_record_before_it(void **state)
     assert_int_equal(counts.missed, 0);
 }
 
-static void a_full_ring_may_have_lost_what_no_record_tells_of(void **state)
+STORY(a_full_ring_may_have_lost_what_no_record_tells_of)
 {
     struct world *world = *state;
     for (uint64_t i = 0; i < RING_BYTES / RECORD_BYTES / 2; i++) {
@@ -151,7 +146,7 @@ static void a_full_ring_may_have_lost_what_no_record_tells_of(void **state)
     assert_int_equal(counts.idle, 2);
 }
 
-static void what_makes_no_sense_is_a_loss(void **state)
+STORY(what_makes_no_sense_is_a_loss)
 {
     struct world *world = *state;
     uint64_t word = 1;
@@ -176,7 +171,7 @@ static enum switch_wish judge(struct world *world, uint64_t count, uint64_t time
     return switch_feed_judge(&world->feed, time_ns);
 }
 
-static void too_many_switches_are_given_up_and_tried_again(void **state)
+STORY(too_many_switches_are_given_up_and_tried_again)
 {
     const uint64_t span_ns = 100000000;
     struct world *world = *state;
@@ -200,14 +195,14 @@ static void too_many_switches_are_given_up_and_tried_again(void **state)
     assert_false(world->feed.off);
 }
 
-static void lost_records_count_as_switches(void **state)
+STORY(lost_records_count_as_switches)
 {
     struct world *world = *state;
     put_lost(world, 500, 1000000);
     assert_int_equal(judge(world, 1, 100000000), SWITCH_DISABLE);
 }
 
-static void without_a_ring_nothing_happens(void **state)
+STORY(without_a_ring_nothing_happens)
 {
     struct world *world = *state;
     switch_feed_init(&world->feed, NULL, &world->layout, &world->ticks);
@@ -216,20 +211,4 @@ static void without_a_ring_nothing_happens(void **state)
     switch_feed_until(&world->feed, UINT64_MAX);
     switch_feed_publish(&world->feed);
     assert_int_equal(switch_feed_judge(&world->feed, UINT64_MAX / 2), SWITCH_KEEP);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(records_wait_for_their_time),
-        TEST(a_loss_darkens_the_time_since_the_record_before_it),
-        TEST(a_full_ring_may_have_lost_what_no_record_tells_of),
-        TEST(what_makes_no_sense_is_a_loss),
-        TEST(too_many_switches_are_given_up_and_tried_again),
-        TEST(lost_records_count_as_switches),
-        TEST(without_a_ring_nothing_happens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

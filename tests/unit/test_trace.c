@@ -4,27 +4,19 @@
  * What the trace writes for a sample, read back with the strict reader: names and mappings before
  * the sample, each once; corrections when a file's table comes; functions once; drops counted.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "trace_world.h"
+#include "unit_test.h"
 
 #include "perf_map.h"
 
-#include <string.h>
-
-static void begins_a_segment_with_its_session(void **state)
+STORY(begins_a_segment_with_its_session)
 {
     assert_string_equal(read_all(*state), "data {\"s\":1}\n"
                                           "name 0/0 [outside] since 0\n"
                                           "name -1/0 [exited] since 0\n");
 }
 
-static void defines_before_the_sample_and_once(void **state)
+STORY(defines_before_the_sample_and_once)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010, 0x7001205};
@@ -46,7 +38,7 @@ static void defines_before_the_sample_and_once(void **state)
     assert_true(trace_names_pending(world->trace));
 }
 
-static void a_table_corrects_addresses_and_names_what_was_sampled(void **state)
+STORY(a_table_corrects_addresses_and_names_what_was_sampled)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010, 0x7001200}; /* the caller's call ends where `high` begins */
@@ -73,7 +65,7 @@ static void a_table_corrects_addresses_and_names_what_was_sampled(void **state)
     assert_null(strstr(world->text, "\"low\""));
 }
 
-static void a_process_that_is_gone_still_gets_its_names(void **state)
+STORY(a_process_that_is_gone_still_gets_its_names)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -90,7 +82,7 @@ static void a_process_that_is_gone_still_gets_its_names(void **state)
     assert_non_null(strstr(read_all(world), "\"name\":\"low\""));
 }
 
-static void a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own(void **state)
+STORY(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -112,7 +104,7 @@ static void a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own(void *
 }
 
 /* A file that was never read stands under no build-id; a file without one is known by its inode. */
-static void nothing_names_the_functions_of_a_file_that_was_not_read(void **state)
+STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -141,7 +133,7 @@ static void nothing_names_the_functions_of_a_file_that_was_not_read(void **state
     assert_null(strstr(text, "\"module\":\"/tmp/prog\""));
 }
 
-static void a_reused_address_is_defined_anew_even_in_one_drain(void **state)
+STORY(a_reused_address_is_defined_anew_even_in_one_drain)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -158,7 +150,7 @@ static void a_reused_address_is_defined_anew_even_in_one_drain(void **state)
     assert_non_null(strstr(text, "mmap 42:3 7000000+10000 = 0 at 200\n"));
 }
 
-static void an_address_in_no_mapping_is_unknown_and_uncertain(void **state)
+STORY(an_address_in_no_mapping_is_unknown_and_uncertain)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x123456};
@@ -172,7 +164,7 @@ static void an_address_in_no_mapping_is_unknown_and_uncertain(void **state)
     assert_null(strstr(world->text, "module 42:2"));
 }
 
-static void memory_without_a_file_is_anon_until_its_map_is_read(void **state)
+STORY(memory_without_a_file_is_anon_until_its_map_is_read)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x9000010};
@@ -207,7 +199,7 @@ static void memory_without_a_file_is_anon_until_its_map_is_read(void **state)
     assert_false(trace_names_pending(world->trace));
 }
 
-static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **state)
+STORY(kernel_frames_are_named_with_numbers_that_json_can_carry)
 {
     struct world *world = *state;
     uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
@@ -230,7 +222,7 @@ static void kernel_frames_are_named_with_numbers_that_json_can_carry(void **stat
 }
 
 /* Without its frames there, an empty kernel stack says that a sample was in the kernel. */
-static void a_sample_in_the_kernel_is_written_as_such(void **state)
+STORY(a_sample_in_the_kernel_is_written_as_such)
 {
     struct world *world = *state;
     struct sample sample = {.time_ns = 5, .weight = 1, .pid = 42, .tid = 42};
@@ -245,7 +237,7 @@ static void a_sample_in_the_kernel_is_written_as_such(void **state)
                                          "sample cpu 0 42/42 at 6, 0 user 0 kernel, quality 0\n");
 }
 
-static void a_full_lane_drops_and_tells_how_many(void **state)
+STORY(a_full_lane_drops_and_tells_how_many)
 {
     struct world *world = *state;
     (void)read_all(world);
@@ -268,7 +260,7 @@ static void a_full_lane_drops_and_tells_how_many(void **state)
                                          "sample cpu 5 42/42 at 1400, 0 user, quality 0\n");
 }
 
-static void names_change_with_time(void **state)
+STORY(names_change_with_time)
 {
     struct world *world = *state;
     process_table_comm(world->processes, 42, 42, "before", true, 50);
@@ -292,31 +284,10 @@ static void names_change_with_time(void **state)
                                          "sample cpu 5 42/42 at 200, 0 user, quality 0\n");
 }
 
-static void finishing_writes_drops_and_books(void **state)
+STORY(finishing_writes_drops_and_books)
 {
     struct world *world = *state;
     (void)read_all(world);
     assert_true(trace_finish(world->trace, "{\"books\":true}"));
     assert_string_equal(read_all(world), "data {\"books\":true}\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(begins_a_segment_with_its_session),
-        TEST(defines_before_the_sample_and_once),
-        TEST(a_table_corrects_addresses_and_names_what_was_sampled),
-        TEST(a_process_that_is_gone_still_gets_its_names),
-        TEST(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own),
-        TEST(nothing_names_the_functions_of_a_file_that_was_not_read),
-        TEST(a_reused_address_is_defined_anew_even_in_one_drain),
-        TEST(an_address_in_no_mapping_is_unknown_and_uncertain),
-        TEST(memory_without_a_file_is_anon_until_its_map_is_read),
-        TEST(kernel_frames_are_named_with_numbers_that_json_can_carry),
-        TEST(a_sample_in_the_kernel_is_written_as_such),
-        TEST(a_full_lane_drops_and_tells_how_many),
-        TEST(names_change_with_time),
-        TEST(finishing_writes_drops_and_books),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

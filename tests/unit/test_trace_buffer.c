@@ -5,17 +5,9 @@
  * what was not acknowledged comes out again, with the log that it was put beside.
  */
 #include "trace_buffer.h"
+#include "unit_test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define LANE_BYTES ((size_t)256 * 1024)
 
@@ -37,10 +29,9 @@ static void assert_takes(struct trace_buffer *buffer, const uint64_t *words, siz
 #define WORDS(...)                                                                                 \
     (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
 
-static void hands_out_definitions_first(void **state)
+TEST(hands_out_definitions_first)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_CPU(1), 3);
     put_word(buffer, TRACE_LANE_CPU(0), 2);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
@@ -49,12 +40,11 @@ static void hands_out_definitions_first(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void hands_out_no_sample_before_all_definitions(void **state)
+TEST(hands_out_no_sample_before_all_definitions)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     uint64_t big[512] = {7};
     uint64_t out[520] = {0};
-    (void)state;
     assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, big, 8));
     assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, big, sizeof big));
     put_word(buffer, TRACE_LANE_CPU(0), 9);
@@ -65,10 +55,9 @@ static void hands_out_no_sample_before_all_definitions(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void holds_samples_back_until_they_are_shown(void **state)
+TEST(holds_samples_back_until_they_are_shown)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_CPU(0), 1);
     trace_buffer_mark(buffer);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){2}, 8));
@@ -83,13 +72,12 @@ static void holds_samples_back_until_they_are_shown(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void a_full_lane_refuses_until_an_acknowledgement(void **state)
+TEST(a_full_lane_refuses_until_an_acknowledgement)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     static uint64_t out[LANE_BYTES / 8];
     uint64_t group[16] = {0};
     uint64_t put = 0;
-    (void)state;
     for (group[0] = 0; trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group);
          group[0]++) {
         put++;
@@ -109,13 +97,12 @@ static void a_full_lane_refuses_until_an_acknowledgement(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void room_that_is_kept_is_there_whatever_came_meanwhile(void **state)
+TEST(room_that_is_kept_is_there_whatever_came_meanwhile)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     size_t lane = TRACE_LANE_CPU(0);
     uint64_t group[16] = {0};
     uint64_t one = 0;
-    (void)state;
     assert_false(trace_buffer_reserve(buffer, lane, LANE_BYTES));
     assert_true(trace_buffer_reserve(buffer, lane, sizeof group));
     assert_true(trace_buffer_reserve(buffer, lane, sizeof group));
@@ -132,10 +119,9 @@ static void room_that_is_kept_is_there_whatever_came_meanwhile(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void a_rewind_gives_the_log_and_what_was_not_acknowledged(void **state)
+TEST(a_rewind_gives_the_log_and_what_was_not_acknowledged)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -155,10 +141,9 @@ static void a_rewind_gives_the_log_and_what_was_not_acknowledged(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void samples_stay_with_their_log(void **state)
+TEST(samples_stay_with_their_log)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){11}, 8));
     assert_true(trace_buffer_has_log(buffer));
@@ -184,10 +169,9 @@ static void samples_stay_with_their_log(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void what_ends_a_log_is_taken_before_the_next(void **state)
+TEST(what_ends_a_log_is_taken_before_the_next)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -203,10 +187,9 @@ static void what_ends_a_log_is_taken_before_the_next(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void a_rewind_leaves_out_a_log_without_samples(void **state)
+TEST(a_rewind_leaves_out_a_log_without_samples)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
-    (void)state;
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -234,12 +217,11 @@ static size_t resident_bytes(void)
 }
 
 /* 64 MB in small pieces, each read at once, through a lane that could hold all of it. */
-static void what_was_read_is_given_back_however_small_the_reads(void **state)
+TEST(what_was_read_is_given_back_however_small_the_reads)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, (size_t)128 << 20);
     uint64_t group[119] = {1};
     uint64_t out[119];
-    (void)state;
     size_t before = resident_bytes();
     for (int i = 0; i < 67000; i++) {
         assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
@@ -254,12 +236,11 @@ static void what_was_read_is_given_back_however_small_the_reads(void **state)
 }
 
 /* Twenty logs of 8 MiB, each full, each read. */
-static void a_log_that_is_over_is_given_back(void **state)
+TEST(a_log_that_is_over_is_given_back)
 {
     struct trace_buffer *buffer = trace_buffer_new(1, (size_t)8 << 20, LANE_BYTES);
     static uint64_t group[8192] = {1};
     static uint64_t out[8193];
-    (void)state;
     size_t before = resident_bytes();
     for (int log = 0; log < 20; log++) {
         while (trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, group, sizeof group)) {
@@ -276,10 +257,9 @@ static void a_log_that_is_over_is_given_back(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void what_is_not_filled_is_not_resident(void **state)
+TEST(what_is_not_filled_is_not_resident)
 {
     size_t before = resident_bytes();
-    (void)state;
     struct trace_buffer *buffer = trace_buffer_new(4, (size_t)64 << 20, (size_t)64 << 20);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 1);
@@ -287,11 +267,10 @@ static void what_is_not_filled_is_not_resident(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void no_lane_starves(void **state)
+TEST(no_lane_starves)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     uint64_t from_second = 0;
-    (void)state;
     for (uint64_t i = 0; i < 100; i++) {
         uint64_t out = 0;
         put_word(buffer, TRACE_LANE_CPU(0), 1);
@@ -337,14 +316,13 @@ static void *write_groups(void *userdata)
 
 /* Small lanes, so that they wrap and memory is given back hundreds of times, and logs that are
  * over dozens of times. Each sample comes after the definition before it, be it of another log. */
-static void two_threads_lose_and_tear_nothing(void **state)
+TEST(two_threads_lose_and_tear_nothing)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     static uint64_t out[8192];
     uint64_t next[3] = {0, 1, 2};
     uint64_t groups = 0;
     pthread_t writer;
-    (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_groups, buffer), 0);
     while (groups < GROUPS) {
         (void)trace_buffer_begins_segment(buffer);
@@ -366,11 +344,10 @@ static void two_threads_lose_and_tear_nothing(void **state)
     (void)trace_buffer_free(buffer);
 }
 
-static void counts_samples_until_they_are_acknowledged(void **state)
+TEST(counts_samples_until_they_are_acknowledged)
 {
     struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     uint64_t words[3] = {1, 2, 3};
-    (void)state;
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(0), words, 24, 5));
     assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(1), words, 8, 1));
@@ -387,26 +364,4 @@ static void counts_samples_until_they_are_acknowledged(void **state)
     trace_buffer_rewind(buffer);
     assert_int_equal(trace_buffer_unread_samples(buffer), 2);
     (void)trace_buffer_free(buffer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hands_out_definitions_first),
-        cmocka_unit_test(hands_out_no_sample_before_all_definitions),
-        cmocka_unit_test(holds_samples_back_until_they_are_shown),
-        cmocka_unit_test(a_full_lane_refuses_until_an_acknowledgement),
-        cmocka_unit_test(room_that_is_kept_is_there_whatever_came_meanwhile),
-        cmocka_unit_test(a_rewind_gives_the_log_and_what_was_not_acknowledged),
-        cmocka_unit_test(samples_stay_with_their_log),
-        cmocka_unit_test(what_ends_a_log_is_taken_before_the_next),
-        cmocka_unit_test(a_rewind_leaves_out_a_log_without_samples),
-        cmocka_unit_test(what_was_read_is_given_back_however_small_the_reads),
-        cmocka_unit_test(a_log_that_is_over_is_given_back),
-        cmocka_unit_test(what_is_not_filled_is_not_resident),
-        cmocka_unit_test(counts_samples_until_they_are_acknowledged),
-        cmocka_unit_test(no_lane_starves),
-        cmocka_unit_test(two_threads_lose_and_tear_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,23 +7,13 @@
  * file, in which each sample has its names, or none where a log had no room for them; over all of
  * them each sample that was kept is there once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fxt_reader.h"
 #include "loaded_recording.h"
 #include "process_owner.h"
 #include "process_table.h"
 #include "trace.h"
 #include "trace_cursor.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit_test.h"
 
 #define LOG_BYTES    ((size_t)128 << 10)
 #define LANE_BYTES   ((size_t)32 << 10)
@@ -492,13 +482,12 @@ static size_t check_all_seen(const struct world *world)
     return total.dropped;
 }
 
-static void each_sample_arrives_once_with_its_names(void **state)
+TEST(each_sample_arrives_once_with_its_names)
 {
     size_t dropped_count = 0;
     size_t second_log_count = 0;
     size_t nameless_count = 0;
     size_t taken_count = 0;
-    (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct world *world = new_world(round);
         for (size_t step = 0; step < STEPS; step++) {
@@ -534,10 +523,9 @@ static void expect_all(struct world *world, size_t sample_count)
     check_file(world);
 }
 
-static void who_comes_late_gets_the_books_and_all_that_is_left(void **state)
+TEST(who_comes_late_gets_the_books_and_all_that_is_left)
 {
     struct world *world = new_world(1);
-    (void)state;
     run_program(world, 0);
     take_sample(world, 0);
     finish(world);
@@ -548,10 +536,9 @@ static void who_comes_late_gets_the_books_and_all_that_is_left(void **state)
     free_world(world);
 }
 
-static void samples_wait_for_their_names(void **state)
+TEST(samples_wait_for_their_names)
 {
     struct world *world = new_world(1);
-    (void)state;
     run_program(world, 0);
     take_sample(world, 0);
     trace_poll(world->trace);
@@ -566,14 +553,4 @@ static void samples_wait_for_their_names(void **state)
     check_file(world);
     assert_int_equal(world->expected[0].seen_count, 1);
     free_world(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_sample_arrives_once_with_its_names),
-        cmocka_unit_test(who_comes_late_gets_the_books_and_all_that_is_left),
-        cmocka_unit_test(samples_wait_for_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

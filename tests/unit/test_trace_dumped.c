@@ -73,7 +73,7 @@ static void sample(struct world *world, struct dumped_code *code, uint64_t after
 #define SHOWN_B                                                                                    \
     "[jit] (pid 7) 7:3 1000+10=200000000000010 later\n" JIT_LINE("0x200000000000010", "b")
 
-static void each_sample_has_the_function_of_its_time(void **state)
+JIT_TEST(each_sample_has_the_function_of_its_time)
 {
     struct world *world = *state;
     struct dumped_code *code = begin(world);
@@ -89,7 +89,7 @@ static void each_sample_has_the_function_of_its_time(void **state)
     end(code);
 }
 
-static void what_has_ended_meanwhile_is_hidden(void **state)
+JIT_TEST(what_has_ended_meanwhile_is_hidden)
 {
     struct world *world = *state;
     struct dumped_code *code = begin(world);
@@ -107,7 +107,7 @@ static void what_has_ended_meanwhile_is_hidden(void **state)
 }
 
 /* Once, however much is sampled then; what was before the last reading keeps its name. */
-static void nothing_has_a_name_after_the_end(void **state)
+JIT_TEST(nothing_has_a_name_after_the_end)
 {
     struct world *world = *state;
     struct dumped_code *code = begin(world);
@@ -124,14 +124,4 @@ static void nothing_has_a_name_after_the_end(void **state)
     assert_string_equal(read_all(world), "");
     assert_false(dumped_wants(code));
     end(code);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JIT_TEST(each_sample_has_the_function_of_its_time),
-        JIT_TEST(what_has_ended_meanwhile_is_hidden),
-        JIT_TEST(nothing_has_a_name_after_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

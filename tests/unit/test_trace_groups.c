@@ -6,15 +6,7 @@
  * other division into neighbours would be shorter.
  */
 #include "trace_groups.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define SAMPLES_MAX 512
 #define DEPTH_MAX   40
@@ -161,11 +153,10 @@ static size_t shortest(const struct sample *const *order, size_t count)
     return best;
 }
 
-static void divides_samples_so_that_no_other_way_is_shorter(void **state)
+TEST(divides_samples_so_that_no_other_way_is_shorter)
 {
     struct trace_groups *groups = trace_groups_new();
     size_t grouped = 0;
-    (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const struct sample *order[10];
         size_t count = 1 + draw(10);
@@ -186,10 +177,9 @@ static void divides_samples_so_that_no_other_way_is_shorter(void **state)
     (void)trace_groups_free(groups);
 }
 
-static void takes_each_sample_once_however_many_there_are(void **state)
+TEST(takes_each_sample_once_however_many_there_are)
 {
     struct trace_groups *groups = trace_groups_new();
-    (void)state;
     for (uint64_t round = 0; round < 40; round++) {
         size_t count = 0;
         seed = round;
@@ -210,10 +200,9 @@ static void takes_each_sample_once_however_many_there_are(void **state)
     (void)trace_groups_free(groups);
 }
 
-static void equal_stacks_are_kept_once(void **state)
+TEST(equal_stacks_are_kept_once)
 {
     struct trace_groups *groups = trace_groups_new();
-    (void)state;
     seed = 1;
     for (size_t i = 0; i < SAMPLES_MAX; i++) {
         make_sample(&made[i], i, 0, 1);
@@ -224,12 +213,11 @@ static void equal_stacks_are_kept_once(void **state)
     (void)trace_groups_free(groups);
 }
 
-static void refuses_what_does_not_belong_to_the_others(void **state)
+TEST(refuses_what_does_not_belong_to_the_others)
 {
     struct trace_groups *groups = trace_groups_new();
     static uint64_t words[12000];
     struct sample sample = {.time_ns = 1000, .weight = 1};
-    (void)state;
     assert_true(trace_groups_add(groups, &sample));
     sample.time_ns = 1000 + TRACE_GROUPS_SPAN_NS;
     assert_true(trace_groups_add(groups, &sample));
@@ -248,24 +236,11 @@ static void refuses_what_does_not_belong_to_the_others(void **state)
     (void)trace_groups_free(groups);
 }
 
-static void forms_nothing_of_nothing(void **state)
+TEST(forms_nothing_of_nothing)
 {
     struct trace_groups *groups = trace_groups_new();
     struct trace_group group;
-    (void)state;
     trace_groups_form(groups);
     assert_false(trace_groups_next(groups, &group));
     (void)trace_groups_free(groups);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(divides_samples_so_that_no_other_way_is_shorter),
-        cmocka_unit_test(takes_each_sample_once_however_many_there_are),
-        cmocka_unit_test(equal_stacks_are_kept_once),
-        cmocka_unit_test(refuses_what_does_not_belong_to_the_others),
-        cmocka_unit_test(forms_nothing_of_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 /* What is written of code that processes make, and when their maps are asked for. */
 #include "jit_story.h"
 
-static void names_each_function_once_in_a_module_of_its_process(void **state)
+JIT_TEST(names_each_function_once_in_a_module_of_its_process)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -23,7 +23,7 @@ static void names_each_function_once_in_a_module_of_its_process(void **state)
     assert_int_equal(ticket_count, 1);
 }
 
-static void looks_again_for_what_the_map_did_not_have(void **state)
+JIT_TEST(looks_again_for_what_the_map_did_not_have)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -42,7 +42,7 @@ static void looks_again_for_what_the_map_did_not_have(void **state)
         "[jit] (pid 7) 7:3 1020+10=200000000000000 later\n" JIT_LINE("0x200000000000000", "c"));
 }
 
-static void asks_at_the_end_for_what_is_missing_only(void **state)
+JIT_TEST(asks_at_the_end_for_what_is_missing_only)
 {
     struct world *world = *state;
     name(world, 0x1004);
@@ -65,7 +65,7 @@ static void asks_at_the_end_for_what_is_missing_only(void **state)
     assert_int_equal(ticket_count, 2);
 }
 
-static void does_not_wait_for_a_map_that_has_nothing_to_name(void **state)
+JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name)
 {
     struct world *world = *state;
     name(world, 0x1004);
@@ -79,7 +79,7 @@ static void does_not_wait_for_a_map_that_has_nothing_to_name(void **state)
 
 /* Its first owner was there until the first reading began, the second from the end of the next one
  * on, and in between nobody knows. */
-static void an_address_that_is_used_again_has_each_name_in_its_time(void **state)
+JIT_TEST(an_address_that_is_used_again_has_each_name_in_its_time)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -112,7 +112,7 @@ static void an_address_that_is_used_again_has_each_name_in_its_time(void **state
 }
 
 /* As long as the file has not been changed since before the sample, its reading tells of that. */
-static void an_old_map_names_what_was_sampled_before_it_was_read(void **state)
+JIT_TEST(an_old_map_names_what_was_sampled_before_it_was_read)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -131,7 +131,7 @@ static void an_old_map_names_what_was_sampled_before_it_was_read(void **state)
 
 /* Whatever it said in between is lost: all that was sampled since the reading before loses its
  * name, and what comes is named from the new reading on. */
-static void a_map_that_is_written_anew_begins_anew(void **state)
+JIT_TEST(a_map_that_is_written_anew_begins_anew)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -154,7 +154,7 @@ static void a_map_that_is_written_anew_begins_anew(void **state)
 }
 
 /* What was sampled since the last reading is nobody's when there is no other. */
-static void what_is_not_proved_at_the_end_loses_its_name(void **state)
+JIT_TEST(what_is_not_proved_at_the_end_loses_its_name)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -176,7 +176,7 @@ static void what_is_not_proved_at_the_end_loses_its_name(void **state)
 }
 
 /* Another answer with the same module is a proof, too. */
-static void a_map_that_stays_proves_what_was_sampled(void **state)
+JIT_TEST(a_map_that_stays_proves_what_was_sampled)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -196,7 +196,7 @@ static void a_map_that_stays_proves_what_was_sampled(void **state)
     assert_string_equal(read_all(world), "");
 }
 
-static void a_process_without_a_map_stays_as_it_is(void **state)
+JIT_TEST(a_process_without_a_map_stays_as_it_is)
 {
     struct world *world = *state;
     define(world, 3, 0x1000);
@@ -216,7 +216,7 @@ static void a_process_without_a_map_stays_as_it_is(void **state)
                         "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE("0x1000", "a"));
 }
 
-static void another_program_with_the_pid_has_a_name_of_its_own(void **state)
+JIT_TEST(another_program_with_the_pid_has_a_name_of_its_own)
 {
     struct world *world = *state;
     name(world, 0x1004);
@@ -229,7 +229,7 @@ static void another_program_with_the_pid_has_a_name_of_its_own(void **state)
     assert_non_null(strstr(text, LINE("[jit] (pid 7) (2)", "0x1000", "a")));
 }
 
-static void a_new_log_begins_with_nothing(void **state)
+JIT_TEST(a_new_log_begins_with_nothing)
 {
     struct world *world = *state;
     name(world, 0x1004);
@@ -240,23 +240,4 @@ static void a_new_log_begins_with_nothing(void **state)
     name(world, 0x1004);
     answer(world, &one);
     assert_non_null(strstr(read_all(world), JIT_LINE("0x1000", "a")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JIT_TEST(names_each_function_once_in_a_module_of_its_process),
-        JIT_TEST(looks_again_for_what_the_map_did_not_have),
-        JIT_TEST(asks_at_the_end_for_what_is_missing_only),
-        JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name),
-        JIT_TEST(an_address_that_is_used_again_has_each_name_in_its_time),
-        JIT_TEST(an_old_map_names_what_was_sampled_before_it_was_read),
-        JIT_TEST(a_map_that_is_written_anew_begins_anew),
-        JIT_TEST(what_is_not_proved_at_the_end_loses_its_name),
-        JIT_TEST(a_map_that_stays_proves_what_was_sampled),
-        JIT_TEST(a_process_without_a_map_stays_as_it_is),
-        JIT_TEST(another_program_with_the_pid_has_a_name_of_its_own),
-        JIT_TEST(a_new_log_begins_with_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-static void goes_through_a_large_map_in_steps(void **state)
+JIT_TEST(goes_through_a_large_map_in_steps)
 {
     struct world *world = *state;
     for (size_t i = 0; i < FUNCTIONS; i++) {
@@ -78,7 +78,7 @@ static void goes_through_a_large_map_in_steps(void **state)
 
 /* Of 16 processes 15 have so much that each would take several polls; the last one has its name in
  * the first poll. */
-static void gives_each_process_a_slice(void **state)
+JIT_TEST(gives_each_process_a_slice)
 {
     struct world *world = *state;
     const struct module *map = make_large_map();
@@ -100,7 +100,7 @@ static void gives_each_process_a_slice(void **state)
 }
 
 /* In one poll, with those of the samples before it, 32 at the most: the others come in the next. */
-static void asks_for_a_few_maps_at_a_time(void **state)
+JIT_TEST(asks_for_a_few_maps_at_a_time)
 {
     struct world *world = *state;
     for (int32_t pid = 1; pid <= 100; pid++) {
@@ -118,7 +118,7 @@ static void asks_for_a_few_maps_at_a_time(void **state)
     assert_int_equal(ticket_count, 100);
 }
 
-static void is_bounded_whatever_is_sampled(void **state)
+JIT_TEST(is_bounded_whatever_is_sampled)
 {
     struct world *world = *state;
     for (int32_t pid = 1; pid <= 1024; pid++) {
@@ -143,15 +143,4 @@ static void is_bounded_whatever_is_sampled(void **state)
     }
     trace_jits_ask_again(world->jits);
     assert_true(trace_jits_poll(world->jits));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JIT_TEST(goes_through_a_large_map_in_steps),
-        JIT_TEST(gives_each_process_a_slice),
-        JIT_TEST(asks_for_a_few_maps_at_a_time),
-        JIT_TEST(is_bounded_whatever_is_sampled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

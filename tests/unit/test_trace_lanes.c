@@ -4,21 +4,12 @@
  * From samples through groups into lanes, and back with the strict reader and with the client: what
  * comes out is what went in, whatever was grouped with what, and the ids keep their rules.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fxt_reader.h"
 #include "fxt_writer.h"
 #include "loaded_recording.h"
 #include "trace_cursor.h"
 #include "trace_lanes.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "unit_test.h"
 
 #define LANE_BYTES  ((size_t)1 << 20)
 #define FILE_BYTES  ((size_t)4 << 20)
@@ -320,9 +311,8 @@ static void fill(struct world *world, size_t count)
     }
 }
 
-static void what_is_read_is_what_was_sampled(void **state)
+TEST(what_is_read_is_what_was_sampled)
 {
-    (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct world *world = new_world(round, LANE_BYTES);
         fill(world, 1000);
@@ -333,10 +323,9 @@ static void what_is_read_is_what_was_sampled(void **state)
     }
 }
 
-static void a_group_that_finds_no_room_is_dropped_and_told_as_a_whole(void **state)
+TEST(a_group_that_finds_no_room_is_dropped_and_told_as_a_whole)
 {
     size_t dropped_count = 0;
-    (void)state;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct world *world = new_world(round, 16384);
         fill(world, 400);
@@ -351,10 +340,9 @@ static void a_group_that_finds_no_room_is_dropped_and_told_as_a_whole(void **sta
     assert_true(dropped_count > 100);
 }
 
-static void a_sample_that_cannot_be_written_is_told(void **state)
+TEST(a_sample_that_cannot_be_written_is_told)
 {
     struct world *world = new_world(1, LANE_BYTES);
-    (void)state;
     struct made *made = make_sample(world, 1);
     trace_lanes_drop(world->lanes, 1, &made->sample);
     made->sample.time_ns = 0;
@@ -382,10 +370,9 @@ static uint64_t open_partial(struct world *world, size_t cpu_index, struct made 
     return id;
 }
 
-static void a_stack_that_comes_later_belongs_to_all_partials_of_its_id(void **state)
+TEST(a_stack_that_comes_later_belongs_to_all_partials_of_its_id)
 {
     struct world *world = new_world(3, LANE_BYTES);
-    (void)state;
     struct made *first = make_sample(world, 1);
     struct made *other = make_sample(world, 1);
     uint64_t id = open_partial(world, 1, first);
@@ -412,10 +399,9 @@ static void a_stack_that_comes_later_belongs_to_all_partials_of_its_id(void **st
     free_world(world);
 }
 
-static void the_oldest_is_closed_when_too_many_wait_or_wait_too_long(void **state)
+TEST(the_oldest_is_closed_when_too_many_wait_or_wait_too_long)
 {
     struct world *world = new_world(4, LANE_BYTES);
-    (void)state;
     for (size_t i = 0; i < TRACE_OPEN_MAX + 3; i++) {
         struct made *made = make_sample(world, 0);
         (void)open_partial(world, 0, made);
@@ -430,13 +416,12 @@ static void the_oldest_is_closed_when_too_many_wait_or_wait_too_long(void **stat
 }
 
 /* However full the lane is, what is open can be completed. */
-static void no_partial_is_written_without_room_for_its_completion(void **state)
+TEST(no_partial_is_written_without_room_for_its_completion)
 {
     static uint64_t ids[TRACE_OPEN_MAX];
     struct made *opened[TRACE_OPEN_MAX];
     struct world *world = new_world(5, 8192);
     size_t count = 0;
-    (void)state;
     for (; count < TRACE_OPEN_MAX; count++) {
         opened[count] = make_sample(world, 0);
         if (!trace_lanes_open(world->lanes, 0, &opened[count]->sample, &ids[count])) {
@@ -458,11 +443,10 @@ static void no_partial_is_written_without_room_for_its_completion(void **state)
     free_world(world);
 }
 
-static void a_stack_that_is_too_long_completes_without(void **state)
+TEST(a_stack_that_is_too_long_completes_without)
 {
     static uint64_t stack[3000];
     struct world *world = new_world(6, LANE_BYTES);
-    (void)state;
     struct made *made = make_sample(world, 0);
     uint64_t id = open_partial(world, 0, made);
     struct sample longer = made->sample;
@@ -477,18 +461,4 @@ static void a_stack_that_is_too_long_completes_without(void **state)
     empty_stack(made, STACK_CLOSED_LOST);
     check_file(world);
     free_world(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_is_what_was_sampled),
-        cmocka_unit_test(a_group_that_finds_no_room_is_dropped_and_told_as_a_whole),
-        cmocka_unit_test(a_sample_that_cannot_be_written_is_told),
-        cmocka_unit_test(a_stack_that_comes_later_belongs_to_all_partials_of_its_id),
-        cmocka_unit_test(the_oldest_is_closed_when_too_many_wait_or_wait_too_long),
-        cmocka_unit_test(no_partial_is_written_without_room_for_its_completion),
-        cmocka_unit_test(a_stack_that_is_too_long_completes_without),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

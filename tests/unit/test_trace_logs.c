@@ -4,17 +4,8 @@
  * What the trace writes where a log ends and the next one begins, and for samples whose stacks come
  * later.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "trace_world.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "unit_test.h"
 
 /* Fills the log until another one is open. */
 static void fill_log(struct world *world)
@@ -26,7 +17,7 @@ static void fill_log(struct world *world)
     }
 }
 
-static void a_new_log_says_again_what_is_sampled_again(void **state)
+STORY(a_new_log_says_again_what_is_sampled_again)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -52,7 +43,7 @@ static void a_new_log_says_again_what_is_sampled_again(void **state)
     assert_int_equal(ticket_count, 1);
 }
 
-static void what_was_gathered_goes_to_the_log_that_defines_it(void **state)
+STORY(what_was_gathered_goes_to_the_log_that_defines_it)
 {
     struct world *world = *state;
     const size_t needed_bytes = BUFFER_BYTES / 16;
@@ -81,7 +72,7 @@ static void what_was_gathered_goes_to_the_log_that_defines_it(void **state)
     assert_true(sample != NULL && sample > second_log);
 }
 
-static void full_logs_drop_what_is_not_defined_in_them(void **state)
+STORY(full_logs_drop_what_is_not_defined_in_them)
 {
     struct world *world = *state;
     int32_t pid = 1000;
@@ -103,7 +94,7 @@ static void full_logs_drop_what_is_not_defined_in_them(void **state)
     assert_in_range(trace_lane_counts(world->trace, 0).dropped, 5, 35);
 }
 
-static void a_stack_that_comes_later_is_defined_before_its_completion(void **state)
+STORY(a_stack_that_comes_later_is_defined_before_its_completion)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -132,7 +123,7 @@ static void a_stack_that_comes_later_is_defined_before_its_completion(void **sta
 }
 
 /* An id means nothing in another segment. */
-static void what_is_open_is_closed_with_its_log(void **state)
+STORY(what_is_open_is_closed_with_its_log)
 {
     struct world *world = *state;
     uint64_t id = 0;
@@ -147,16 +138,4 @@ static void what_is_open_is_closed_with_its_log(void **state)
     assert_true(trace_open_partial(world->trace, 0, &sample, process, &id));
     assert_true(trace_finish(world->trace, "{}"));
     assert_non_null(strstr(read_all(world), ": 0 user, quality 300\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_new_log_says_again_what_is_sampled_again),
-        TEST(what_was_gathered_goes_to_the_log_that_defines_it),
-        TEST(full_logs_drop_what_is_not_defined_in_them),
-        TEST(a_stack_that_comes_later_is_defined_before_its_completion),
-        TEST(what_is_open_is_closed_with_its_log),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,10 @@
 
 /* One user has all the names in the world, or keeps everybody busy; what the trace writes of the
  * others all the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "trace_world.h"
+#include "unit_test.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HOSTILE_PID    666 /* and all from there to 20,000 */
 #define FUNCTION_COUNT 1024
@@ -92,7 +83,9 @@ static void expect_names_of(struct world *world, int32_t pid)
     assert_non_null(strstr(text, expected));
 }
 
-static void long_names_of_one_user_leave_room_for_those_of_others(void **state)
+#define WIDE(function) TEST_WITH(function, set_up_wide, tear_down)
+
+WIDE(long_names_of_one_user_leave_room_for_those_of_others)
 {
     struct world *world = *state;
     struct hostile_file *file = make_hostile_file();
@@ -117,7 +110,7 @@ static void long_names_of_one_user_leave_room_for_those_of_others(void **state)
 }
 
 /* Each with 64 KiB of code in a place of its own. */
-static void mappings_of_one_user_leave_room_for_those_of_others(void **state)
+WIDE(mappings_of_one_user_leave_room_for_those_of_others)
 {
     struct world *world = *state;
     owner_of = two_users;
@@ -133,7 +126,7 @@ static void mappings_of_one_user_leave_room_for_those_of_others(void **state)
 }
 
 /* What was there before is written, and must not show through: so each takes a definition. */
-static void unknown_pages_of_one_user_leave_room_for_others(void **state)
+WIDE(unknown_pages_of_one_user_leave_room_for_others)
 {
     struct world *world = *state;
     owner_of = two_users;
@@ -151,7 +144,7 @@ static void unknown_pages_of_one_user_leave_room_for_others(void **state)
 }
 
 /* A frame whose definition was refused is unknown, never what was there before. */
-static void what_is_refused_does_not_show_what_was_there_before(void **state)
+WIDE(what_is_refused_does_not_show_what_was_there_before)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -174,7 +167,7 @@ static void what_is_refused_does_not_show_what_was_there_before(void **state)
                                  "sample cpu 5 666/666 at 300, 1 user"));
 }
 
-static void names_of_tasks_of_one_user_leave_room_for_others(void **state)
+WIDE(names_of_tasks_of_one_user_leave_room_for_others)
 {
     struct world *world = *state;
     owner_of = two_users;
@@ -200,7 +193,7 @@ static void await_ticket(struct world *world, size_t count)
 }
 
 /* Whoever it was that kept the cache so busy. */
-static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
+WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -230,7 +223,7 @@ static void what_was_refused_for_want_of_room_is_asked_for_again(void **state)
 }
 
 /* 20,000 addresses of one file are noted before it has been read; a poll may write 2,048 notes. */
-static void what_was_noted_of_a_file_is_written_in_parts(void **state)
+WIDE(what_was_noted_of_a_file_is_written_in_parts)
 {
     struct world *world = *state;
     uint64_t stack[100];
@@ -260,7 +253,7 @@ static void what_was_noted_of_a_file_is_written_in_parts(void **state)
     assert_int_equal(trace_counters(world->trace).addresses_refused, 0);
 }
 
-static void what_cannot_be_read_is_not_asked_for_again(void **state)
+WIDE(what_cannot_be_read_is_not_asked_for_again)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -276,7 +269,7 @@ static void what_cannot_be_read_is_not_asked_for_again(void **state)
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
 }
 
-static void what_was_refused_and_is_gone_is_forgotten(void **state)
+WIDE(what_was_refused_and_is_gone_is_forgotten)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
@@ -292,22 +285,4 @@ static void what_was_refused_and_is_gone_is_forgotten(void **state)
     }
     assert_int_equal(ticket_count, 0);
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
-}
-
-#define WIDE(function) cmocka_unit_test_setup_teardown(function, set_up_wide, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WIDE(long_names_of_one_user_leave_room_for_those_of_others),
-        WIDE(mappings_of_one_user_leave_room_for_those_of_others),
-        WIDE(unknown_pages_of_one_user_leave_room_for_others),
-        WIDE(what_is_refused_does_not_show_what_was_there_before),
-        WIDE(names_of_tasks_of_one_user_leave_room_for_others),
-        WIDE(what_was_refused_for_want_of_room_is_asked_for_again),
-        WIDE(what_was_noted_of_a_file_is_written_in_parts),
-        WIDE(what_cannot_be_read_is_not_asked_for_again),
-        WIDE(what_was_refused_and_is_gone_is_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 
 /* Who may have how many addresses wait for names. */
 #include "trace_wants.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define FILES 64
 
@@ -31,12 +27,11 @@ static void clear(struct trace_wants *wants, struct wanted_addresses *lists)
     }
 }
 
-static void many_files_of_one_user_leave_half_to_others(void **state)
+TEST(many_files_of_one_user_leave_half_to_others)
 {
     struct wanted_addresses hostile[FILES] = {0};
     struct wanted_addresses other[FILES] = {0};
     struct trace_wants *wants = trace_wants_new();
-    (void)state;
     assert_int_equal(fill(wants, hostile, 1000), TRACE_WANTS_MAX / 2);
     assert_int_equal(trace_wants_refused_count(wants), TRACE_WANTS_MAX / 2);
     assert_int_equal(fill(wants, other, 0), TRACE_WANTS_MAX / 4);
@@ -47,11 +42,10 @@ static void many_files_of_one_user_leave_half_to_others(void **state)
     (void)trace_wants_free(wants);
 }
 
-static void one_file_has_a_bound_of_its_own(void **state)
+TEST(one_file_has_a_bound_of_its_own)
 {
     struct wanted_addresses list = {.owner = 1000};
     struct trace_wants *wants = trace_wants_new();
-    (void)state;
     for (uint64_t address = 0; address < TRACE_WANTS_MAX / 4; address++) {
         trace_wants_note(wants, &list, address);
     }
@@ -63,13 +57,4 @@ static void one_file_has_a_bound_of_its_own(void **state)
     assert_int_equal(trace_wants_refused_count(wants), TRACE_WANTS_MAX / 8);
     trace_wants_clear(wants, &list);
     (void)trace_wants_free(wants);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_files_of_one_user_leave_half_to_others),
-        cmocka_unit_test(one_file_has_a_bound_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,8 @@
  * The memory of held samples against a plain list: whatever is added and released in whatever
  * order, what is held comes out in its order and byte for byte, and what is released is gone.
  */
+#include "unit_test.h"
 #include "waiting_samples.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define CAPACITY_BYTES 65536
 #define STACK_BYTES    6000
@@ -78,7 +70,7 @@ static void assert_is_example(const struct held_sample *held, uint64_t number)
     }
 }
 
-static void holds_what_a_list_holds(void **state)
+TEST(holds_what_a_list_holds)
 {
     static struct example example;
     uint64_t list[HELD_MAX];
@@ -86,7 +78,6 @@ static void holds_what_a_list_holds(void **state)
     uint64_t next_number = 1;
     uint64_t refused_count = 0;
     struct waiting_samples *held = waiting_samples_new(CAPACITY_BYTES);
-    (void)state;
     srand(1);
     for (int round = 0; round < ROUNDS; round++) {
         if (rand() % 2 == 0 && count < HELD_MAX) {
@@ -121,11 +112,10 @@ static void holds_what_a_list_holds(void **state)
     (void)waiting_samples_free(held);
 }
 
-static void wipes_what_it_lets_go(void **state)
+TEST(wipes_what_it_lets_go)
 {
     static struct example example;
     struct waiting_samples *held = waiting_samples_new(CAPACITY_BYTES);
-    (void)state;
     for (uint64_t number = 3; number < 6; number++) {
         fill_example(&example, number);
         assert_true(waiting_samples_add(held, number % 7, &example.record, false));
@@ -144,12 +134,11 @@ static void wipes_what_it_lets_go(void **state)
 
 /* One process that fills its share leaves as much again to whoever comes next, and gets its own
  * back. */
-static void leaves_room_for_others(void **state)
+TEST(leaves_room_for_others)
 {
     static struct example example;
     struct waiting_samples *held = waiting_samples_new(CAPACITY_BYTES);
     size_t greedy_bytes = 0;
-    (void)state;
     fill_example(&example, 1);
     while (waiting_samples_add(held, 0, &example.record, false)) {
         greedy_bytes += example.record.sample.user_stack_bytes;
@@ -166,14 +155,4 @@ static void leaves_room_for_others(void **state)
     }
     assert_true(waiting_samples_add(held, 0, &example.record, false));
     (void)waiting_samples_free(held);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_what_a_list_holds),
-        cmocka_unit_test(wipes_what_it_lets_go),
-        cmocka_unit_test(leaves_room_for_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

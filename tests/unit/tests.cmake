@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# main(), and the list of a program's tests.
+add_library(unit_test_main STATIC unit/unit_test.c)
+target_link_libraries(unit_test_main PRIVATE house PUBLIC pkg::cmocka)
+
 # What a sample goes through.
 set(recording sampler trace stack books process perf fxt symbolize)
 

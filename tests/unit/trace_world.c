@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The stand-in for the module cache, and records as text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "trace_world.h"
+#include "unit_test.h"
 
 #include "process_owner.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct module_ticket tickets[TICKETS_MAX];
 size_t ticket_count;

@@ -5,16 +5,11 @@
  * A trace with its buffer and its reader, for tests of what it writes: two CPUs, 0 and 5. The
  * module cache is a stand-in whose answers the test gives when it likes.
  */
-
 #include "process_table.h"
 #include "trace.h"
 #include "trace_cursor.h"
 
 #include "fxt_reader.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define TICKETS_MAX  16
@@ -52,7 +47,6 @@ struct world {
 int set_up(void **state);
 int set_up_wide(void **state); /* with more room for samples */
 int tear_down(void **state);
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 /* What the reader may have by now, a line a record; the tables' own records left out. */
 const char *read_shown(struct world *world);
@@ -65,3 +59,5 @@ void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, 
 /* A sample of CPU 5, whose thread is the leader. Returns whether it was uncertain. */
 bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint64_t *stack,
                  size_t count);
+
+#define STORY(function) TEST_WITH(function, set_up, tear_down)

@@ -2,53 +2,55 @@
 #pragma once
 
 /*
- * The main() of a unit test, and cmocka with what it needs before it. TEST(claim) defines a test
- * that registers itself, and they run in the order of the file. TEST_WITH(claim, set_up, tear_down)
- * has one called before it, the other after it; either may be NULL. Only test_NAME.c and headers
- * that no other kind of file includes may include this.
+ * A unit test is a function whose name is a claim, and is defined by one of these macros, which
+ * also registers it:
+ *
+ *     TEST(refuses_what_is_empty)
+ *     {
+ *         assert_int_equal(parse(""), -EINVAL);
+ *     }
+ *
+ * unit_test.c has main(), which runs all tests of a program in the order of their definitions.
  */
-
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct CMUnitTest unit_tests[64];
-static size_t unit_test_count;
+#define TEST(name) TEST_WITH(name, NULL, NULL)
 
-static inline void unit_test_add(const struct CMUnitTest *test)
-{
-    if (unit_test_count == COUNT_OF(unit_tests)) {
-        abort();
-    }
-    unit_tests[unit_test_count++] = *test;
-}
+/* `set_up` and `tear_down` run before and after the test, and share its `void **state`. */
+#define TEST_WITH(name, set_up, tear_down) TEST_FROM(name, set_up, tear_down, NULL)
 
-#define TEST_WITH(claim, set_up, tear_down)                                                        \
-    static void claim(void **state);                                                               \
-    __attribute__((constructor)) static void add_##claim(void)                                     \
+/* `*state` is `initial` when `set_up` begins. */
+#define TEST_FROM(name, set_up, tear_down, initial)                                                \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void register_##name(void)                                 \
     {                                                                                              \
-        unit_test_add(                                                                             \
-            &(struct CMUnitTest)cmocka_unit_test_setup_teardown(claim, set_up, tear_down));        \
+        unit_test_add(&(struct CMUnitTest){#name, name, set_up, tear_down, initial});              \
     }                                                                                              \
-    static void claim(__attribute__((unused)) void **state)
+    static void name(__attribute__((unused)) void **state)
 
-#define TEST(claim) TEST_WITH(claim, NULL, NULL)
+/* `test` is copied. */
+void unit_test_add(const struct CMUnitTest *test);
 
-static inline int unit_test_run(void)
-{
-    return _cmocka_run_group_tests("tests", unit_tests, unit_test_count, NULL, NULL);
-}
+/* What main() does. Returns how many tests have failed. A program with a main() of its own may call
+ * this more than once. */
+int unit_test_run(void);
 
-/* A program that is more than its tests has a main() of its own. */
-#ifndef UNIT_TEST_HAS_MAIN
-int main(void)
-{
-    return unit_test_run();
-}
-#endif
+/* For a program whose tests share what these make and remove: before the first of them, and after
+ * the last. */
+#define TEST_GROUP(set_up, tear_down)                                                              \
+    __attribute__((constructor)) static void register_group(void)                                  \
+    {                                                                                              \
+        unit_test_set_group(set_up, tear_down);                                                    \
+    }
+void unit_test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
