@@ -1,72 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What the process table does in one call, whatever its processes have: a bounded part. */
-#include "process_table.h"
+#include "process_story.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-struct story {
-    struct process_table *table;
-};
-
-static int set_up(void **state)
-{
-    struct story *story = calloc(1, sizeof *story);
-    assert_non_null(story);
-    story->table = process_table_new(NULL, NULL);
-    assert_non_null(story->table);
-    *state = story;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct story *story = *state;
-    (void)process_table_free(story->table);
-    free(story);
-    return 0;
-}
-
-static void map(struct story *story, int32_t pid, uint64_t start, uint64_t size, const char *path,
-                uint64_t time_ns)
-{
-    const struct mapping_description mapping = {.start = start, .end = start + size, .path = path};
-    process_table_mmap(story->table, pid, &mapping, time_ns);
-}
-
-static void fork_process(struct story *story, int32_t pid, int32_t parent_pid, uint64_t time_ns)
-{
-    process_table_fork(story->table, pid, parent_pid, pid, parent_pid, time_ns);
-}
-
-static struct process *living(struct story *story, int32_t pid, uint64_t time_ns)
-{
-    struct process *process = process_table_find(story->table, pid, time_ns);
-    assert_non_null(process);
-    return process;
-}
-
-static const char *path_at(struct story *story, int32_t pid, uint64_t address, uint64_t time_ns)
-{
-    const struct mapping *mapping =
-        process_find_mapping(living(story, pid, time_ns), address, time_ns);
-    return mapping == NULL ? "none" : mapping->file->path;
-}
-
-/* In so many calls as a table needs that is as full as can be. */
-static void prune_all(struct story *story, uint64_t horizon_ns)
-{
-    const size_t full = PROCESS_TABLE_THREADS_MAX + PROCESS_TABLE_MAPPINGS_MAX;
-    for (size_t steps = 0; steps <= full; steps += PROCESS_PRUNE_STEPS) {
-        process_table_prune(story->table, horizon_ns);
-    }
-}
-
-static void forgets_a_bounded_part_at_a_time(void **state)
+STORY(forgets_a_bounded_part_at_a_time)
 {
     struct story *story = *state;
     const size_t count = 3 * PROCESS_PRUNE_STEPS;
@@ -98,7 +35,7 @@ static void forgets_a_bounded_part_at_a_time(void **state)
 }
 
 /* vfork() costs a process with many mappings next to nothing, and copying them much. */
-static void copies_a_bounded_number_of_mappings_in_a_round(void **state)
+STORY(copies_a_bounded_number_of_mappings_in_a_round)
 {
     struct story *story = *state;
     const size_t many = PROCESS_INHERIT_ROUND / 3;
@@ -117,7 +54,7 @@ static void copies_a_bounded_number_of_mappings_in_a_round(void **state)
     for (size_t i = 0; i < 100; i++) {
         fork_process(story, 13 + (int32_t)i, 1, 101);
         assert_string_equal(path_at(story, 13 + (int32_t)i, 0, 101), "none");
-        assert_false(living(story, 13 + (int32_t)i, 101)->scanned);
+        assert_false(process_table_find(story->table, 13 + (int32_t)i, 101)->scanned);
     }
     assert_int_equal(process_table_counts(story->table).counters.table_refused, 100 * many);
     /* Those of others, who have few, come with all they have. */
@@ -131,7 +68,7 @@ static void copies_a_bounded_number_of_mappings_in_a_round(void **state)
 }
 
 /* Of threads that ended before there are many at times; an exec has to do with the others. */
-static void an_exec_ends_what_lives(void **state)
+STORY(an_exec_ends_what_lives)
 {
     struct story *story = *state;
     for (int32_t tid = 2; tid < 100; tid++) {
@@ -141,22 +78,11 @@ static void an_exec_ends_what_lives(void **state)
         }
     }
     process_table_comm(story->table, 1, 1, "x", true, 120);
-    assert_int_equal(living(story, 1, 120)->live_thread_count, 1);
+    assert_int_equal(process_table_find(story->table, 1, 120)->live_thread_count, 1);
     /* One whose end was told of too late, after the exec. */
     process_table_fork(story->table, 1, 1, 200, 1, 130);
     process_table_exit(story->table, 1, 200, 160);
     process_table_comm(story->table, 1, 1, "y", true, 150);
-    assert_int_equal(process_find_thread(living(story, 1, 150), 200, 140)->to_ns, 150);
-}
-
-#define STORY(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(forgets_a_bounded_part_at_a_time),
-        STORY(copies_a_bounded_number_of_mappings_in_a_round),
-        STORY(an_exec_ends_what_lives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(process_find_thread(process_table_find(story->table, 1, 150), 200, 140)->to_ns,
+                     150);
 }

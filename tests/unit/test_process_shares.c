@@ -39,7 +39,7 @@ static void expect_room_for_others(struct story *story)
     expect_room(story, 1, 60000);
 }
 
-static void processes_of_one_account_leave_room_for_others(void **state)
+STORY(processes_of_one_account_leave_room_for_others)
 {
     struct story *story = *state;
     begin_storm(story);
@@ -61,7 +61,7 @@ static void processes_of_one_account_leave_room_for_others(void **state)
     expect_room_for_others(story);
 }
 
-static void threads_of_one_account_leave_room_for_others(void **state)
+STORY(threads_of_one_account_leave_room_for_others)
 {
     struct story *story = *state;
     begin_storm(story);
@@ -79,7 +79,7 @@ static void threads_of_one_account_leave_room_for_others(void **state)
 }
 
 /* An eighth of what is left for each process, in vain: all of them are one account's. */
-static void mappings_of_one_account_leave_room_for_others(void **state)
+STORY(mappings_of_one_account_leave_room_for_others)
 {
     struct story *story = *state;
     begin_storm(story);
@@ -93,7 +93,7 @@ static void mappings_of_one_account_leave_room_for_others(void **state)
     expect_room_for_others(story);
 }
 
-static void names_of_one_account_leave_room_for_others(void **state)
+STORY(names_of_one_account_leave_room_for_others)
 {
     struct story *story = *state;
     char name[COMM_BYTES];
@@ -117,7 +117,7 @@ static void names_of_one_account_leave_room_for_others(void **state)
 }
 
 /* A user who logs in has root's account until /proc is asked: root's own find no place then. */
-static void a_walk_charges_to_a_user_what_was_charged_to_root(void **state)
+STORY(a_walk_charges_to_a_user_what_was_charged_to_root)
 {
     struct story *story = *state;
     begin_storm(story);
@@ -137,7 +137,7 @@ static void a_walk_charges_to_a_user_what_was_charged_to_root(void **state)
 }
 
 /* With the last of its processes a share is gone; the sanitizers look at what is left. */
-static void accounts_end_with_their_processes(void **state)
+STORY(accounts_end_with_their_processes)
 {
     struct story *story = *state;
     for (int32_t i = 1; i <= 3000; i++) {
@@ -154,17 +154,4 @@ static void accounts_end_with_their_processes(void **state)
     process_table_prune(story->table, 120);
     assert_int_equal(process_table_counts(story->table).process_count, 0);
     assert_int_equal(process_table_counts(story->table).counters.table_refused, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(processes_of_one_account_leave_room_for_others),
-        STORY(threads_of_one_account_leave_room_for_others),
-        STORY(mappings_of_one_account_leave_room_for_others),
-        STORY(names_of_one_account_leave_room_for_others),
-        STORY(a_walk_charges_to_a_user_what_was_charged_to_root),
-        STORY(accounts_end_with_their_processes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

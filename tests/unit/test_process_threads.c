@@ -10,54 +10,35 @@ static size_t name_count(struct story *story)
     return process_find_thread(process_table_find(story->table, 10, 10000), 10, 10000)->name_count;
 }
 
-static void follows_the_names_of_threads(void **state)
+STORY(follows_the_names_of_threads)
 {
     struct story *story = *state;
-    process_table_comm(story->table, 10, 10, "leader-with-a-long-name", false, 100);
-    process_table_fork(story->table, 10, 10, 12, 10, 200);
-    assert_string_equal(name_of(story, 10, 10, 200), "leader-with-a-l");
-    assert_string_equal(name_of(story, 10, 12, 199), "nobody");
-    assert_string_equal(name_of(story, 10, 12, 200), "leader-with-a-l");
-    process_table_comm(story->table, 10, 12, "worker", false, 210);
-    process_table_comm(story->table, 10, 12, "worker", false, 220);
-    fork_process(story, 20, 10, 205);
-    process_table_fork(story->table, 21, 10, 21, 12, 230);
-    assert_string_equal(name_of(story, 20, 20, 230), "leader-with-a-l");
-    assert_string_equal(name_of(story, 21, 21, 230), "worker");
+    const struct scanned_thread scanned = {.tid = 30, .comm = "scanned"};
+    PLAY(story, COMM(10, 10, "leader-with-a-long-name", 100), THREAD(10, 10, 12, 10, 200),
+         NAME(10, 10, 200, "leader-with-a-l"), NAME(10, 12, 199, "nobody"),
+         NAME(10, 12, 200, "leader-with-a-l"), COMM(10, 12, "worker", 210),
+         COMM(10, 12, "worker", 220), FORK(20, 10, 205), THREAD(21, 10, 21, 12, 230),
+         NAME(20, 20, 230, "leader-with-a-l"), NAME(21, 21, 230, "worker"));
     const struct thread *thread =
         process_find_thread(process_table_find(story->table, 10, 230), 12, 230);
     assert_int_equal(thread->name_count, 2);
     assert_int_equal(thread->names[1].from_ns, 210);
-    process_table_fork(story->table, 10, 10, 13, 12, 205); /* late: before its parent's new name */
-    assert_string_equal(name_of(story, 10, 13, 230), "leader-with-a-l");
-
-    const struct scanned_thread scanned = {.tid = 30, .comm = "scanned"};
-    scan(story,
-         (struct process_scan){
-             .pid = 30, .begin_ns = 200, .end_ns = 201, .threads = &scanned, .thread_count = 1},
-         NULL, 0);
+    PLAY(story, THREAD(10, 10, 13, 12, 205), /* late: before its parent's new name */
+         NAME(10, 13, 230, "leader-with-a-l"),
+         SCAN(30, 200, 201, NO_LINES, .threads = &scanned, .thread_count = 1));
     assert_int_equal(
         process_find_thread(process_table_find(story->table, 30, 9), 30, 9)->names[0].from_ns, 0);
-
-    for (unsigned i = 0; i < 5; i++) {
-        char name[COMM_BYTES];
-        (void)snprintf(name, sizeof name, "n%u", i);
-        process_table_comm(story->table, 10, 12, name, false, 300 + i);
-    }
-    assert_int_equal(thread->name_count, 7);
-    assert_string_equal(name_of(story, 10, 12, 300), "n0");
-    process_table_comm(story->table, 10, 12, "late", false, 250);
+    PLAY(story, COMM(10, 12, "n0", 300), COMM(10, 12, "n1", 301), COMM(10, 12, "n2", 302),
+         COMM(10, 12, "n3", 303), COMM(10, 12, "n4", 304), NAME(10, 12, 300, "n0"),
+         COMM(10, 12, "late", 250), NAME(10, 12, 249, "worker"), NAME(10, 12, 299, "late"),
+         NAME(10, 12, 400, "n4"));
     assert_int_equal(thread->name_count, 8);
-    assert_string_equal(name_of(story, 10, 12, 249), "worker");
-    assert_string_equal(name_of(story, 10, 12, 299), "late");
-    assert_string_equal(name_of(story, 10, 12, 400), "n4");
-    process_table_prune(story->table, 302);
+    PLAY(story, PRUNE(302), NAME(10, 12, 302, "n2"));
     assert_int_equal(thread->name_count, 3);
-    assert_string_equal(name_of(story, 10, 12, 302), "n2");
 }
 
 /* A thread that is renamed all the time has no name for the older half of it, never a wrong one. */
-static void forgets_names_half_by_half(void **state)
+STORY(forgets_names_half_by_half)
 {
     struct story *story = *state;
     for (unsigned i = 0; i <= THREAD_NAMES_MAX; i++) {
@@ -77,7 +58,7 @@ static void forgets_names_half_by_half(void **state)
 }
 
 /* Many threads of one process have an eighth of all names; another still has room for its own. */
-static void shares_the_room_for_names(void **state)
+STORY(shares_the_room_for_names)
 {
     struct story *story = *state;
     const uint32_t each = THREAD_NAMES_MAX - 1;
@@ -100,149 +81,90 @@ static void shares_the_room_for_names(void **state)
     assert_string_equal(name_of(story, 20000, 20000, 100), "n0");
 }
 
-static void ends_a_process_with_its_last_thread(void **state)
+STORY(ends_a_process_with_its_last_thread)
 {
-    struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 11, 200); /* the leader first */
-    assert_string_equal(name_of(story, 11, 11, 200), "nobody");
-    assert_string_equal(path_at(story, 11, 1, 250), "none");
-    process_table_exit(story->table, 11, 12, 300);
-    assert_string_equal(path_at(story, 11, 1, 299), "none");
-    assert_string_equal(path_at(story, 11, 1, 300), "nobody");
-    /* Of a process that was never read some threads are unknown; its leader's exit decides. */
-    process_table_comm(story->table, 50, 51, "t", false, 100);
-    process_table_exit(story->table, 50, 51, 110);
-    assert_non_null(living(story, 50, 110));
-    process_table_exit(story->table, 50, 50, 120);
-    assert_null(living(story, 50, 120));
+    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 200), /* the leader */
+         NAME(11, 11, 200, "nobody"), PATH(11, 1, 250, "none"), EXIT(11, 12, 300),
+         PATH(11, 1, 299, "none"), PATH(11, 1, 300, "nobody"),
+         /* Of a process that was never read some threads are unknown; its leader's exit decides. */
+         COMM(50, 51, "t", 100), EXIT(50, 51, 110), PATH(50, 1, 110, "none"), EXIT(50, 50, 120),
+         PATH(50, 1, 120, "nobody"));
 }
 
-static void ends_the_other_threads_at_an_exec(void **state)
+STORY(ends_the_other_threads_at_an_exec)
 {
-    struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    /* Thread 12 execs: the leader exits, and 12 takes its number. */
-    process_table_exit(story->table, 11, 11, 190);
-    exec_process(story, 11, "new", 200);
-    assert_string_equal(name_of(story, 11, 12, 199), "");
-    assert_string_equal(name_of(story, 11, 12, 200), "nobody");
-    assert_string_equal(name_of(story, 11, 11, 200), "new");
     const struct scanned_thread renamed = {.tid = 11, .comm = "renamed"};
-    scan(story,
-         (struct process_scan){
-             .pid = 11, .begin_ns = 210, .end_ns = 211, .threads = &renamed, .thread_count = 1},
-         NULL, 0);
-    assert_string_equal(name_of(story, 11, 11, 210), "renamed");
-    process_table_fork(story->table, 11, 11, 13, 11, 230);
-    exec_process(story, 11, "late", 220);
-    assert_string_equal(name_of(story, 11, 13, 240), "renamed");
-    process_table_exit(story->table, 11, 13, 250);
-    process_table_exit(story->table, 11, 11, 300);
-    assert_null(living(story, 11, 300));
+    /* Thread 12 execs: the leader exits, and 12 takes its number. */
+    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 190),
+         EXEC(11, "new", 200), NAME(11, 12, 199, ""), NAME(11, 12, 200, "nobody"),
+         NAME(11, 11, 200, "new"),
+         SCAN(11, 210, 211, NO_LINES, .threads = &renamed, .thread_count = 1),
+         NAME(11, 11, 210, "renamed"), THREAD(11, 11, 13, 11, 230), EXEC(11, "late", 220),
+         NAME(11, 13, 240, "renamed"), EXIT(11, 13, 250), EXIT(11, 11, 300),
+         PATH(11, 1, 300, "nobody"));
 }
 
 /* The kernel writes an exit record as a program with other rights starts. */
-static void a_set_user_id_program_does_not_exit_as_it_starts(void **state)
+STORY(a_set_user_id_program_does_not_exit_as_it_starts)
 {
     struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    exec_process(story, 11, "su", 200);
-    process_table_exit(story->table, 11, 11, 201);
-    map(story, 11, 1, 1, "/bin/su", 202);
+    PLAY(story, FORK(11, 10, 100), EXEC(11, "su", 200), EXIT(11, 11, 201),
+         MAP(11, 1, 1, "/bin/su", 202));
     assert_ptr_equal(living(story, 11, 250), living(story, 11, 150));
-    assert_string_equal(name_of(story, 11, 11, 250), "su");
-    assert_string_equal(path_at(story, 11, 1, 250), "/bin/su");
-    process_table_exit(story->table, 11, 11, 300);
-    assert_null(living(story, 11, 300));
-    /* What has mapped something and exits is gone; a mapping is of another one. */
-    map(story, 11, 1, 1, "/bin/other", 400);
-    assert_string_equal(name_of(story, 11, 11, 400), "nobody");
-    assert_string_equal(path_at(story, 11, 1, 400), "/bin/other");
-    /* A fork tells of another one, too. */
-    fork_process(story, 12, 10, 500);
-    exec_process(story, 12, "su", 510);
-    process_table_exit(story->table, 12, 12, 511);
-    fork_process(story, 12, 10, 520);
-    map(story, 12, 1, 1, "/bin/other", 530);
-    assert_string_equal(name_of(story, 12, 12, 515), "nobody");
-    assert_string_equal(name_of(story, 12, 12, 530), "");
-    /* And one whose fork was lost may have the pid by now. */
-    fork_process(story, 13, 10, 600);
-    exec_process(story, 13, "su", 610);
-    process_table_exit(story->table, 13, 13, 611);
+    PLAY(story, NAME(11, 11, 250, "su"), PATH(11, 1, 250, "/bin/su"), EXIT(11, 11, 300),
+         PATH(11, 1, 300, "nobody"),
+         /* What has mapped something and exits is gone; a mapping is of another one. */
+         MAP(11, 1, 1, "/bin/other", 400), NAME(11, 11, 400, "nobody"),
+         PATH(11, 1, 400, "/bin/other"),
+         /* A fork tells of another one, too. */
+         FORK(12, 10, 500), EXEC(12, "su", 510), EXIT(12, 12, 511), FORK(12, 10, 520),
+         MAP(12, 1, 1, "/bin/other", 530), NAME(12, 12, 515, "nobody"), NAME(12, 12, 530, ""),
+         /* And one whose fork was lost may have the pid by now. */
+         FORK(13, 10, 600), EXEC(13, "su", 610), EXIT(13, 13, 611));
     process_table_lost(story->table, 620);
-    map(story, 13, 1, 1, "/bin/other", 630);
-    assert_string_equal(name_of(story, 13, 13, 630), "nobody");
+    PLAY(story, MAP(13, 1, 1, "/bin/other", 630), NAME(13, 13, 630, "nobody"));
 }
 
-static void leaves_a_zombie_leader_out_of_a_scan(void **state)
+STORY(leaves_a_zombie_leader_out_of_a_scan)
 {
-    struct story *story = *state;
     const struct scanned_thread threads[] = {{.tid = 11}, {.tid = 12}};
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 11, 120);
-    scan(story,
-         (struct process_scan){
-             .pid = 11, .begin_ns = 150, .end_ns = 151, .threads = threads, .thread_count = 2},
-         NULL, 0);
-    process_table_exit(story->table, 11, 12, 200);
-    assert_null(living(story, 11, 200));
-    /* /proc shows only the one that lives. */
-    scan(story,
-         (struct process_scan){
-             .pid = 21, .begin_ns = 150, .end_ns = 151, .threads = &threads[1], .thread_count = 1},
-         NULL, 0);
-    process_table_exit(story->table, 21, 12, 200);
-    assert_null(living(story, 21, 200));
+    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 120),
+         SCAN(11, 150, 151, NO_LINES, .threads = threads, .thread_count = 2), EXIT(11, 12, 200),
+         PATH(11, 1, 200, "nobody"),
+         /* /proc shows only the one that lives. */
+         SCAN(21, 150, 151, NO_LINES, .threads = &threads[1], .thread_count = 1), EXIT(21, 12, 200),
+         PATH(21, 1, 200, "nobody"));
 }
 
-static void leaves_what_exited_since_out_of_a_scan(void **state)
+STORY(leaves_what_exited_since_out_of_a_scan)
 {
-    struct story *story = *state;
     const struct scanned_thread threads[] = {{.tid = 11, .comm = "a"}, {.tid = 12, .comm = "b"}};
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 12, 155);
-    scan(story,
-         (struct process_scan){
-             .pid = 11, .begin_ns = 150, .end_ns = 160, .threads = threads, .thread_count = 2},
-         NULL, 0);
-    assert_string_equal(name_of(story, 11, 12, 160), "nobody");
-    assert_string_equal(name_of(story, 11, 11, 160), "a");
-    process_table_exit(story->table, 11, 11, 200);
-    assert_null(living(story, 11, 200));
+    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 155),
+         SCAN(11, 150, 160, NO_LINES, .threads = threads, .thread_count = 2),
+         NAME(11, 12, 160, "nobody"), NAME(11, 11, 160, "a"), EXIT(11, 11, 200),
+         PATH(11, 1, 200, "nobody"));
 }
 
-static void knows_the_kernels_own_threads(void **state)
+STORY(knows_the_kernels_own_threads)
 {
     struct story *story = *state;
-    scan(story, (struct process_scan){.pid = 2, .kernel_thread = true, .begin_ns = 10}, NULL, 0);
-    fork_process(story, 30, 2, 100);
-    fork_process(story, 31, 30, 110); /* a helper of the kernel, on its way to an exec */
+    /* The second is a helper of the kernel, on its way to an exec. */
+    PLAY(story, SCAN(2, 10, 0, NO_LINES, .kernel_thread = true), FORK(30, 2, 100),
+         FORK(31, 30, 110));
     assert_true(process_table_find(story->table, 30, 100)->kernel_thread);
     assert_true(process_table_find(story->table, 31, 110)->kernel_thread);
-    exec_process(story, 31, "modprobe", 120);
+    PLAY(story, EXEC(31, "modprobe", 120));
     assert_false(process_table_find(story->table, 31, 120)->kernel_thread);
     /* In a pid namespace of its own, 2 is anybody. */
-    scan(story, (struct process_scan){.pid = 2, .start_time_ns = 200, .begin_ns = 300}, NULL, 0);
-    fork_process(story, 32, 2, 310);
+    PLAY(story, SCAN(2, 300, 0, NO_LINES, .start_time_ns = 200), FORK(32, 2, 310));
     assert_false(process_table_find(story->table, 32, 310)->kernel_thread);
 }
 
-static void keeps_what_has_exited_until_it_is_forgotten(void **state)
+STORY(keeps_what_has_exited_until_it_is_forgotten)
 {
     struct story *story = *state;
-    fork_process(story, 11, 10, 100);
-    process_table_fork(story->table, 11, 11, 12, 11, 110);
-    process_table_exit(story->table, 11, 12, 150);
-    process_table_fork(story->table, 11, 11, 12, 11, 170);
-    process_table_exit(story->table, 11, 12, 190);
-    process_table_exit(story->table, 11, 11, 200);
-    fork_process(story, 11, 10, 300);
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 150),
+         THREAD(11, 11, 12, 11, 170), EXIT(11, 12, 190), EXIT(11, 11, 200), FORK(11, 10, 300));
 
     /* In their exits, and afterwards. */
     struct process *first = process_table_find(story->table, 11, 100);
@@ -258,21 +180,4 @@ static void keeps_what_has_exited_until_it_is_forgotten(void **state)
     process_table_prune(story->table, 200);
     assert_null(process_table_find(story->table, 11, 299));
     assert_int_equal(process_table_find(story->table, 11, 300)->from_ns, 300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(follows_the_names_of_threads),
-        STORY(forgets_names_half_by_half),
-        STORY(shares_the_room_for_names),
-        STORY(ends_a_process_with_its_last_thread),
-        STORY(ends_the_other_threads_at_an_exec),
-        STORY(a_set_user_id_program_does_not_exit_as_it_starts),
-        STORY(leaves_a_zombie_leader_out_of_a_scan),
-        STORY(keeps_what_has_exited_until_it_is_forgotten),
-        STORY(leaves_what_exited_since_out_of_a_scan),
-        STORY(knows_the_kernels_own_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
