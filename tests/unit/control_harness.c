@@ -29,11 +29,27 @@ unsigned count_fds(void)
     return count;
 }
 
-static int set_up(struct control_leases leases)
+static uint64_t skipped_ns; /* by pump_for_ms() */
+
+/* In place of the C library's, also for libsystemd. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
 {
+    int r = (int)syscall(SYS_clock_gettime, clock, ret);
+    const uint64_t now_ns = (uint64_t)ret->tv_sec * NS_PER_S + (uint64_t)ret->tv_nsec +
+                            (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ? skipped_ns : 0);
+    *ret = clock_timespec(now_ns);
+    return r;
+}
+
+int harness_setup(void **state)
+{
+    (void)state;
     struct fault fault = {0};
     fake_reset();
     harness.fd_count = count_fds();
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        harness.clients[i] = (struct client){.fd = -1, .got_fd = -1};
+    }
     (void)snprintf(harness.path, sizeof harness.path, "/tmp/test-control-%d.sock", (int)getpid());
     int fd = control_listen(harness.path, &fault);
     assert_string_equal(fault.text, "");
@@ -43,29 +59,13 @@ static int set_up(struct control_leases leases)
     struct control_params params = {.event = harness.event,
                                     .config = &harness.config,
                                     .features = {.build_id = true, .format_lost = true},
-                                    .leases = leases};
+                                    .leases = {.created_ms = LEASE_CREATED_MS,
+                                               .stopped_ms = LEASE_STOPPED_MS,
+                                               .unread_ms = LEASE_UNREAD_MS,
+                                               .idle_ms = LEASE_IDLE_MS}};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);
     harness.listen_fd = fd;
     return 0;
-}
-
-int harness_setup(void **state)
-{
-    (void)state;
-    return set_up((struct control_leases){0});
-}
-
-int harness_setup_short_leases(void **state)
-{
-    (void)state;
-    return set_up((struct control_leases){.created_ms = SHORT_LEASE_CREATED_MS,
-                                          .stopped_ms = SHORT_LEASE_STOPPED_MS});
-}
-
-int harness_setup_short_patience(void **state)
-{
-    (void)state;
-    return set_up((struct control_leases){.unread_ms = SHORT_UNREAD_MS, .idle_ms = SHORT_IDLE_MS});
 }
 
 int harness_setup_old_kernel(void **state)
@@ -79,6 +79,9 @@ int harness_setup_old_kernel(void **state)
 int harness_teardown(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        hang_up(&harness.clients[i]);
+    }
     harness.control = control_free(harness.control);
     harness.event = sd_event_unref(harness.event);
     control_unlisten(harness.path);
@@ -94,39 +97,70 @@ void pump(void)
     }
 }
 
-struct client knock(void)
+struct client *knock(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct client client = {.got_fd = -1};
+    struct client *client = harness.clients;
+    while (client->fd >= 0) {
+        client++;
+        assert_true(client < harness.clients + CLIENTS_MAX);
+    }
+    *client = (struct client){.got_fd = -1};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", harness.path);
-    client.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(client.fd >= 0);
-    assert_int_equal(connect(client.fd, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(fcntl(client.fd, F_SETFL, O_NONBLOCK), 0);
+    client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(client->fd >= 0);
+    assert_int_equal(connect(client->fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);
     return client;
 }
 
-struct client dial(void)
-{
-    struct client client = knock();
-    pump();
-    return client;
-}
-
-struct client knock_as(uid_t uid)
+struct client *knock_as(uid_t uid)
 {
     assert_int_equal(chmod(harness.path, 0666), 0);
     /* Of this thread: the C library would interrupt the others, which may be closing something. */
     assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);
-    struct client client = knock();
+    struct client *client = knock();
     assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
     return client;
 }
 
-struct client dial_as(uid_t uid)
+struct client *knock_as_user(void)
 {
-    struct client client = knock_as(uid);
+    return geteuid() == 0 ? knock_as(USER_UID) : knock();
+}
+
+static struct client *accepted(struct client *client)
+{
     pump();
+    return client;
+}
+
+struct client *dial(void)
+{
+    return accepted(knock());
+}
+
+struct client *dial_as(uid_t uid)
+{
+    return accepted(knock_as(uid));
+}
+
+struct client *dial_as_user(void)
+{
+    return accepted(knock_as_user());
+}
+
+struct client *dial_and_create(const char *create)
+{
+    struct client *client = dial();
+    ask(client, create, CREATED);
+    return client;
+}
+
+struct client *dial_and_start(const char *create)
+{
+    struct client *client = dial_and_create(create);
+    ask(client, CALL("Start"), EMPTY);
     return client;
 }
 
@@ -218,15 +252,18 @@ void hear_nothing(struct client *client)
 
 void pump_for_ms(unsigned milliseconds)
 {
-    const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + milliseconds * NS_PER_MS;
-    for (uint64_t now_ns; (now_ns = clock_ns(CLOCK_MONOTONIC)) < end_ns;) {
-        (void)sd_event_run(harness.event, (end_ns - now_ns) / 1000);
-    }
+    skipped_ns += milliseconds * NS_PER_MS;
+    pump();
+}
+
+const char *answer(struct client *client, const char *text)
+{
+    say(client, text);
+    const char *heard = hear(client);
+    return heard == NULL ? "(closed)" : heard;
 }
 
 void ask(struct client *client, const char *text, const char *reply)
 {
-    say(client, text);
-    const char *heard = hear(client);
-    assert_string_equal(heard == NULL ? "(closed)" : heard, reply);
+    assert_string_equal(answer(client, text), reply);
 }

@@ -5,18 +5,11 @@
  * A control on a real socket, driven by the test's own thread, and clients of it. What is opened in
  * a test must be closed at its end: harness_teardown() counts descriptors.
  */
-
 #include "cleanup.h"
 #include "control.h"
 #include "fake_session.h"
+#include "unit_test.h"
 #include "varlink.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <string.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
 
 #define SAMPLER "io.cpuprofilerd.Sampler."
 /* A call without parameters, as a string literal. */
@@ -36,10 +29,21 @@
 
 #define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
 
-#define SHORT_LEASE_CREATED_MS 1000
-#define SHORT_LEASE_STOPPED_MS 300
-#define SHORT_UNREAD_MS        400
-#define SHORT_IDLE_MS          200
+#define USER_UID    60001 /* of knock_as_user() */
+#define CLIENTS_MAX 64
+
+/* Longer than any test takes: only pump_for_ms() brings them about. */
+#define LEASE_CREATED_MS 100000
+#define LEASE_STOPPED_MS 30000
+#define LEASE_UNREAD_MS  400000
+#define LEASE_IDLE_MS    200000
+
+struct client {
+    int fd; /* -1: none */
+    struct varlink_input input;
+    int got_fd; /* that came last; -1: none */
+    bool ended; /* the other side has closed */
+};
 
 struct harness {
     sd_event *event;
@@ -48,31 +52,31 @@ struct harness {
     char path[64];
     unsigned fd_count; /* before */
     int listen_fd;     /* borrowed from control */
+    struct client clients[CLIENTS_MAX];
 };
 extern struct harness harness;
 
 int harness_setup(void **state);
-int harness_setup_short_leases(void **state);
-int harness_setup_short_patience(void **state); /* with who does not read, or call */
-int harness_setup_old_kernel(void **state);     /* where clients can send descriptors */
+int harness_setup_old_kernel(void **state); /* where clients can send descriptors */
 int harness_teardown(void **state);
 unsigned count_fds(void);
 
 /* Runs the loop until nothing is left to do at once. */
 void pump(void);
+/* As if so much time had passed, for the daemon and for its event loop. */
 void pump_for_ms(unsigned milliseconds);
 
-struct client {
-    int fd;
-    struct varlink_input input;
-    int got_fd; /* that came last; -1: none */
-    bool ended; /* the other side has closed */
-};
-
-struct client knock(void); /* connects, and leaves it to the next pump() to be accepted */
-struct client dial(void);
-struct client knock_as(uid_t uid); /* takes root */
-struct client dial_as(uid_t uid);
+/* Each is valid until hang_up(), which the end of the test does for all that are left. */
+struct client *knock(void); /* connects, and leaves it to the next pump() to be accepted */
+struct client *dial(void);
+struct client *knock_as(uid_t uid); /* takes root */
+struct client *dial_as(uid_t uid);
+/* As a user who is not root, who may do more; where the test runs as such a user, as that. */
+struct client *knock_as_user(void);
+struct client *dial_as_user(void);
+/* One that asked for Create or Start, too: `create` is a whole call. */
+struct client *dial_and_create(const char *create);
+struct client *dial_and_start(const char *create);
 void hang_up(struct client *client);
 void say_bytes(struct client *client, const void *bytes, size_t size);
 void say(struct client *client, const char *text); /* with its NUL */
@@ -80,5 +84,7 @@ void say(struct client *client, const char *text); /* with its NUL */
 const char *hear(struct client *client);
 /* Asserts that nothing comes, and nothing ends. */
 void hear_nothing(struct client *client);
+/* Says, and hears, something. */
+const char *answer(struct client *client, const char *text);
 /* Says, hears, compares. */
 void ask(struct client *client, const char *text, const char *reply);

@@ -4,7 +4,6 @@
 #include "control_harness.h"
 
 #include <grp.h>
-#include <stdio.h>
 
 #define OTHER_UID 65534
 #define NOT_LISTED                                                                                 \
@@ -23,42 +22,40 @@ static void assert_describes(const char *begin)
     }
 }
 
-static void refuses_every_call_of_who_is_not_listed(void **state)
+#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
+
+STORY(refuses_every_call_of_who_is_not_listed)
 {
     static const char *const calls[] = {CREATE,       CALL("Attach"), CALL("Start"), CALL("Stop"),
                                         CALL("Read"), CALL("Close"),  CALL("Status")};
-    (void)state;
     if (geteuid() != 0) {
         skip();
     }
     harness.config.has_allow_list = true;
-    struct client client = dial_as(OTHER_UID);
+    struct client *client = dial_as(OTHER_UID);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        ask(&client, calls[i], NOT_LISTED);
+        ask(client, calls[i], NOT_LISTED);
     }
-    say(&client, "{\"method\":\"org.varlink.service.GetInfo\"}");
-    assert_non_null(strstr(hear(&client), "\"vendor\""));
+    say(client, "{\"method\":\"org.varlink.service.GetInfo\"}");
+    assert_non_null(strstr(hear(client), "\"vendor\""));
     assert_int_equal(fake.new_count, 0);
-    hang_up(&client);
+    hang_up(client);
     /* Root is never locked out. */
-    client = dial();
-    ask(&client, CREATE, CREATED);
-    hang_up(&client);
+    client = dial_and_create(CREATE);
 }
 
-static void admits_who_is_listed_by_uid_or_group(void **state)
+STORY(admits_who_is_listed_by_uid_or_group)
 {
     static const gid_t before[] = {0};
     gid_t many[100];
-    (void)state;
     if (geteuid() != 0) {
         skip();
     }
     harness.config.has_allow_list = true;
     harness.config.allowed_uids = (struct daemon_ids){{OTHER_UID}, 1};
-    struct client client = dial_as(OTHER_UID);
-    ask(&client, CREATE, CREATED);
-    hang_up(&client);
+    struct client *client = dial_as(OTHER_UID);
+    ask(client, CREATE, CREATED);
+    hang_up(client);
 
     /* The last of more groups than are asked for at first. */
     harness.config.allowed_uids.count = 0;
@@ -70,180 +67,142 @@ static void admits_who_is_listed_by_uid_or_group(void **state)
     client = dial_as(OTHER_UID);
     assert_int_equal(setgroups(1, before), 0);
     /* As it was when it connected. */
-    ask(&client, CREATE, CREATED);
-    hang_up(&client);
+    ask(client, CREATE, CREATED);
+    hang_up(client);
     client = dial_as(OTHER_UID);
-    ask(&client, CREATE, NOT_LISTED);
-    hang_up(&client);
+    ask(client, CREATE, NOT_LISTED);
+    hang_up(client);
 
     harness.config.allowed_gids.ids[0] = 4400;
     assert_int_equal(setegid(4400), 0);
     client = dial_as(OTHER_UID);
     assert_int_equal(setegid(0), 0);
-    ask(&client, CREATE, CREATED);
-    hang_up(&client);
+    ask(client, CREATE, CREATED);
 }
 
-static void holds_sessions_to_the_limits(void **state)
+STORY(holds_sessions_to_the_limits)
 {
-    struct client client = dial();
-    (void)state;
+    struct client *client = dial();
     harness.config.has_max_frequency = true;
     harness.config.limits.max_frequency_hz = 99;
     harness.config.limits.max_duration_s = 30;
-    ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":100}}"),
+    ask(client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":100}}"),
         ERROR("InvalidArgs", "{\"member\":\"frequency_hz\",\"text\":\"is above the administrator's "
                              "limit; at most 99 is allowed (max_frequency_hz in daemon.json)\"}"));
     assert_int_equal(fake.new_count, 0);
-    ask(&client, CREATE, CREATED);
+    ask(client, CREATE, CREATED);
     assert_int_equal(fake.config.frequency_hz, 99);
     assert_int_equal(fake.config.max_duration_s, 30);
-    hang_up(&client);
 }
 
-static void holds_members_to_ten_thousand_hertz(void **state)
+STORY(holds_members_to_ten_thousand_hertz)
 {
-    struct client member = dial_as(OTHER_UID);
-    struct client root = dial();
-    (void)state;
-    ask(&member, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"),
+    struct client *member = dial_as(OTHER_UID);
+    struct client *root = dial();
+    ask(member, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"),
         ERROR("InvalidArgs",
               "{\"member\":\"frequency_hz\",\"text\":\"is more than users other than "
               "root may ask for; at most 10000 is allowed, unless max_frequency_hz "
               "in daemon.json says more\"}"));
     assert_int_equal(fake.new_count, 0);
-    ask(&root, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"), CREATED);
+    ask(root, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":20000}}"), CREATED);
     assert_int_equal(fake.config.frequency_hz, 20000);
-    hang_up(&root);
-    hang_up(&member);
 }
 
-static void says_what_it_is_doing(void **state)
+STORY(says_what_it_is_doing)
 {
     char wanted[64];
-    (void)state;
     assert_describes("idle, no session");
     assert_true(control_is_idle(harness.control));
-    struct client client = dial();
+    struct client *client = dial();
     assert_false(control_is_idle(harness.control));
-    ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":4000},\"detach\":true}"),
+    ask(client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":4000},\"detach\":true}"),
         CREATED);
     (void)snprintf(wanted, sizeof wanted, "a session of uid %u that has not", geteuid());
     assert_describes(wanted);
-    ask(&client, CALL("Start"), EMPTY);
+    ask(client, CALL("Start"), EMPTY);
     (void)snprintf(wanted, sizeof wanted, "recording at 4000 Hz for uid %u since 20", geteuid());
     assert_describes(wanted);
     fake_finish_stop("max_duration");
     (void)snprintf(wanted, sizeof wanted, "a session of uid %u that has stopped", geteuid());
     assert_describes(wanted);
-    hang_up(&client);
+    hang_up(client);
     assert_false(control_is_idle(harness.control));
 }
 
-static void knows_for_how_long_a_collector_is_silent(void **state)
+STORY(knows_for_how_long_a_collector_is_silent)
 {
-    struct client client = dial();
-    (void)state;
+    struct client *client = dial();
     fake.silent_ns = 5;
     assert_int_equal(control_silent_ns(harness.control), 0);
-    ask(&client, CREATE, CREATED);
+    ask(client, CREATE, CREATED);
     assert_int_equal(control_silent_ns(harness.control), 5);
-    hang_up(&client);
 }
 
-static void ends_at_once_without_anything_to_serve(void **state)
+STORY(ends_at_once_without_anything_to_serve)
 {
-    struct client client = dial();
-    (void)state;
+    struct client *client = dial();
     assert_true(control_has_ended(harness.control));
-    ask(&client, CREATE, CREATED);
+    ask(client, CREATE, CREATED);
     control_begin_end(harness.control);
     assert_int_equal(fake.live_count, 0);
     assert_true(control_has_ended(harness.control));
-    ask(&client, CALL("Start"), NO_SESSION);
-    hang_up(&client);
+    ask(client, CALL("Start"), NO_SESSION);
 }
 
-static void serves_an_attached_reader_until_it_closes(void **state)
+STORY(serves_an_attached_reader_until_it_closes)
 {
-    struct client client = dial();
-    (void)state;
     fake.stops_at_once = true;
     fake.ready_bytes = 8;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     control_begin_end(harness.control);
     assert_string_equal(fake.stopped_by, "shutdown");
     pump();
     assert_false(control_has_ended(harness.control));
-    ask(&client, CREATE, ENDING);
-    ask(&client, CALL("Start"), ENDING);
-    ask(&client, CALL("Stop"), STOPPED("shutdown"));
-    ask(&client, CALL("Read"),
+    ask(client, CREATE, ENDING);
+    ask(client, CALL("Start"), ENDING);
+    ask(client, CALL("Stop"), STOPPED("shutdown"));
+    ask(client, CALL("Read"),
         "{\"parameters\":{\"fd\":0,\"size_bytes\":8,\"sequence\":1,\"end\":true}}");
     assert_false(control_has_ended(harness.control));
     /* Who closes has what it has read. */
-    ask(&client, CALL("Close"), EMPTY);
+    ask(client, CALL("Close"), EMPTY);
     assert_int_equal(fake.acknowledged_count, 1);
     assert_true(control_has_ended(harness.control));
-    hang_up(&client);
 }
 
-static void serves_a_detached_session_until_it_is_read(void **state)
+STORY(serves_a_detached_session_until_it_is_read)
 {
-    struct client client = dial();
-    struct client reader;
-    (void)state;
+    struct client *client = dial();
+    struct client *reader;
     fake.stops_at_once = true;
     fake.ready_bytes = 8;
-    ask(&client, CREATE_DETACHED, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    hang_up(&client);
+    ask(client, CREATE_DETACHED, CREATED);
+    ask(client, CALL("Start"), EMPTY);
+    hang_up(client);
     control_begin_end(harness.control);
     pump();
     assert_false(control_has_ended(harness.control));
     reader = dial();
-    ask(&reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
-    ask(&reader, CALL("Read"),
+    ask(reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
+    ask(reader, CALL("Read"),
         "{\"parameters\":{\"fd\":0,\"size_bytes\":8,\"sequence\":1,\"end\":true}}");
     /* A byte that was handed out has not arrived yet. */
-    hang_up(&reader);
+    hang_up(reader);
     assert_false(control_has_ended(harness.control));
     reader = dial();
-    ask(&reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
-    ask(&reader, CALL_WITH("Read", "{\"ack\":1}"),
+    ask(reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
+    ask(reader, CALL_WITH("Read", "{\"ack\":1}"),
         "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":true}}");
-    hang_up(&reader);
+    hang_up(reader);
     assert_true(control_has_ended(harness.control));
 }
 
-static void ends_with_the_connection_of_an_attached_session(void **state)
+STORY(ends_with_the_connection_of_an_attached_session)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     control_begin_end(harness.control);
     assert_false(control_has_ended(harness.control));
-    hang_up(&client);
+    hang_up(client);
     assert_true(control_has_ended(harness.control));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(refuses_every_call_of_who_is_not_listed),
-        TEST(admits_who_is_listed_by_uid_or_group),
-        TEST(holds_sessions_to_the_limits),
-        TEST(holds_members_to_ten_thousand_hertz),
-        TEST(says_what_it_is_doing),
-        TEST(knows_for_how_long_a_collector_is_silent),
-        TEST(ends_at_once_without_anything_to_serve),
-        TEST(serves_an_attached_reader_until_it_closes),
-        TEST(serves_a_detached_session_until_it_is_read),
-        TEST(ends_with_the_connection_of_an_attached_session),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,13 @@
 #include "cleanup.h"
 #include "control.h"
 #include "sampler.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-/* cmocka wants the four above */
-#include <cmocka.h>
 
 static char folder[] = "/tmp/test-control-listen-XXXXXX";
 static char path[64];
@@ -35,13 +30,13 @@ static int remove_folder(void **state)
     (void)state;
     return rmdir(folder);
 }
+TEST_GROUP(make_folder, remove_folder)
 
-static void lets_in_the_caller_or_the_group(void **state)
+TEST(lets_in_the_caller_or_the_group)
 {
     struct stat status;
     cleanup_(closep) int fd = control_listen(path, NULL);
     const struct group *group = getgrnam(SAMPLER_GROUP);
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(lstat(path, &status), 0);
     assert_true(S_ISSOCK(status.st_mode));
@@ -51,19 +46,17 @@ static void lets_in_the_caller_or_the_group(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void replaces_a_socket_on_which_nobody_listens(void **state)
+TEST(replaces_a_socket_on_which_nobody_listens)
 {
-    (void)state;
     assert_int_equal(close(control_listen(path, NULL)), 0);
     cleanup_(closep) int fd = control_listen(path, NULL);
     assert_true(fd >= 0);
     assert_int_equal(unlink(path), 0);
 }
 
-static void takes_its_socket_away_when_nobody_listens(void **state)
+TEST(takes_its_socket_away_when_nobody_listens)
 {
     struct stat status;
-    (void)state;
     int fd = control_listen(path, NULL);
     assert_true(fd >= 0);
     control_unlisten(path); /* somebody else's by now */
@@ -78,20 +71,18 @@ static void takes_its_socket_away_when_nobody_listens(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void refuses_a_name_without_permissions(void **state)
+TEST(refuses_a_name_without_permissions)
 {
     struct fault fault = {0};
-    (void)state;
     assert_int_equal(control_listen("", &fault), -EINVAL);
     assert_string_equal(fault.text, "the socket's path is empty; give a path");
 }
 
-static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
+TEST(leaves_a_socket_alone_on_which_somebody_listens)
 {
     struct fault fault = {0};
     char text[256];
     cleanup_(closep) int fd = control_listen(path, NULL);
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(control_listen(path, &fault), -EADDRINUSE);
     (void)snprintf(
@@ -101,12 +92,11 @@ static void leaves_a_socket_alone_on_which_somebody_listens(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void leaves_other_files_alone(void **state)
+TEST(leaves_other_files_alone)
 {
     struct fault fault = {0};
     char text[256];
     cleanup_(closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(control_listen(path, &fault), -EEXIST);
     (void)snprintf(text, sizeof text,
@@ -117,36 +107,19 @@ static void leaves_other_files_alone(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void refuses_a_path_that_is_too_long(void **state)
+TEST(refuses_a_path_that_is_too_long)
 {
     struct fault fault = {0};
     char long_path[200];
-    (void)state;
     memset(long_path, 'x', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';
     assert_int_equal(control_listen(long_path, &fault), -ENAMETOOLONG);
 }
 
-static void makes_no_folder_but_its_own(void **state)
+TEST(makes_no_folder_but_its_own)
 {
     struct fault fault = {0};
     char deep_path[96];
-    (void)state;
     (void)snprintf(deep_path, sizeof deep_path, "%s/none/socket", folder);
     assert_int_equal(control_listen(deep_path, &fault), -ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lets_in_the_caller_or_the_group),
-        cmocka_unit_test(replaces_a_socket_on_which_nobody_listens),
-        cmocka_unit_test(takes_its_socket_away_when_nobody_listens),
-        cmocka_unit_test(refuses_a_name_without_permissions),
-        cmocka_unit_test(leaves_a_socket_alone_on_which_somebody_listens),
-        cmocka_unit_test(leaves_other_files_alone),
-        cmocka_unit_test(refuses_a_path_that_is_too_long),
-        cmocka_unit_test(makes_no_folder_but_its_own),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -9,7 +9,6 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -38,114 +37,105 @@ static void assert_stream(struct client *client, const char *wanted, size_t size
 #define NO_CHUNK(end) "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
 #define READ(ack)     CALL_WITH("Read", "{\"ack\":" ack "}")
 
-static void hands_out_bytes_until_they_are_acknowledged(void **state)
+#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
+
+STORY(hands_out_bytes_until_they_are_acknowledged)
 {
-    struct client client = dial();
-    (void)state;
     fake.stops_at_once = true;
     fake.ready_bytes = 5;
     memcpy(fake.ready, "first", 5);
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
-    ask(&client, CALL("Start"), EMPTY);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_stream(&client, "first", 5);
+    struct client *client = dial_and_create(CREATE);
+    ask(client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Start"), EMPTY);
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_stream(client, "first", 5);
     memcpy(fake.ready + 5, "second", 6);
     fake.ready_bytes += 6;
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_stream(&client, "first", 5);
-    ask(&client, READ("1"), CHUNK("6", "2", "false"));
-    assert_stream(&client, "second", 6);
-    ask(&client, READ("3"),
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_stream(client, "first", 5);
+    ask(client, READ("1"), CHUNK("6", "2", "false"));
+    assert_stream(client, "second", 6);
+    ask(client, READ("3"),
         ERROR("InvalidArgs",
               "{\"member\":\"ack\",\"text\":\"was never handed out; 0 is allowed\"}"));
-    ask(&client, CALL("Stop"), STOPPED("client"));
-    ask(&client, CALL("Read"), CHUNK("6", "2", "true"));
-    assert_stream(&client, "second", 6);
-    ask(&client, READ("2"), NO_CHUNK("true"));
-    assert_int_equal(client.got_fd, -1);
-    hang_up(&client);
+    ask(client, CALL("Stop"), STOPPED("client"));
+    ask(client, CALL("Read"), CHUNK("6", "2", "true"));
+    assert_stream(client, "second", 6);
+    ask(client, READ("2"), NO_CHUNK("true"));
+    assert_int_equal(client->got_fd, -1);
 }
 
-static void fills_streams_as_far_as_the_kernel_lets_it(void **state)
+STORY(fills_streams_as_far_as_the_kernel_lets_it)
 {
-    struct client client = dial();
-    (void)state;
+    struct client *client = dial();
     for (size_t i = 0; i < sizeof fake.ready; i++) {
         fake.ready[i] = (char)(i * 7 / 5);
     }
     fake.ready_bytes = sizeof fake.ready;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Read"));
-    assert_non_null(hear(&client));
+    ask(client, CREATE, CREATED);
+    ask(client, CALL("Start"), EMPTY);
+    say(client, CALL("Read"));
+    assert_non_null(hear(client));
     assert_in_range(fake.last_capacity_bytes, 65536, 1048576);
-    assert_stream(&client, fake.ready, fake.handed_out_bytes);
-    hang_up(&client);
+    assert_stream(client, fake.ready, fake.handed_out_bytes);
 }
 
 #define HOLDS_BYTES                                                                                \
     BAD_STATE("running", "the stream of the last Read holds bytes yet; read them, or close it")
 
 /* A client with a running session that has `size` bytes to give. */
-static struct client dial_and_start(const char *bytes, size_t size)
+static struct client *dial_with(const char *bytes, size_t size)
 {
-    struct client client = dial();
     memcpy(fake.ready, bytes, size);
     fake.ready_bytes = size;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     return client;
 }
 
-static void has_one_read_open_at_a_time(void **state)
+STORY(has_one_read_open_at_a_time)
 {
     static const char calls[] = CALL("Read") "\0" CALL("Read");
-    struct client client = dial_and_start("bytes", 5);
+    struct client *client = dial_with("bytes", 5);
     char bytes[8];
-    (void)state;
     unsigned fd_count = count_fds();
-    say_bytes(&client, calls, sizeof calls);
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_string_equal(hear(&client), HOLDS_BYTES);
-    ask(&client, READ("1"), HOLDS_BYTES);
+    say_bytes(client, calls, sizeof calls);
+    assert_string_equal(hear(client), CHUNK("5", "1", "false"));
+    assert_string_equal(hear(client), HOLDS_BYTES);
+    ask(client, READ("1"), HOLDS_BYTES);
     assert_int_equal(fake.ready_bytes, 5); /* so nothing was acknowledged either */
-    assert_int_equal(read(client.got_fd, bytes, 2), 2);
-    ask(&client, CALL("Read"), HOLDS_BYTES);
+    assert_int_equal(read(client->got_fd, bytes, 2), 2);
+    ask(client, CALL("Read"), HOLDS_BYTES);
 
     /* Once it is empty, closed or not, or closed, full or not, the next one may come. */
-    assert_int_equal(read(client.got_fd, bytes, sizeof bytes), 3);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    int kept_fd = fcntl(client.got_fd, F_DUPFD_CLOEXEC, 0);
-    client.got_fd = close_fd(client.got_fd);
-    ask(&client, CALL("Read"), HOLDS_BYTES);
+    assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 3);
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    int kept_fd = fcntl(client->got_fd, F_DUPFD_CLOEXEC, 0);
+    client->got_fd = close_fd(client->got_fd);
+    ask(client, CALL("Read"), HOLDS_BYTES);
     assert_int_equal(close(kept_fd), 0);
     for (unsigned i = 0; i < 10; i++) {
-        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-        client.got_fd = close_fd(client.got_fd);
+        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+        client->got_fd = close_fd(client->got_fd);
     }
     control_tick(harness.control);
     assert_int_equal(count_fds(), fd_count);
-    hang_up(&client);
 }
 
 /* What it is not told has arrived must not be made anew without an end. */
-static void gives_the_same_bytes_sixteen_times(void **state)
+STORY(gives_the_same_bytes_sixteen_times)
 {
-    struct client client = dial_and_start("bytes", 5);
-    (void)state;
+    struct client *client = dial_with("bytes", 5);
     for (unsigned i = 0; i < 16; i++) {
-        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-        client.got_fd = close_fd(client.got_fd);
+        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+        client->got_fd = close_fd(client->got_fd);
     }
-    ask(&client, CALL("Read"),
+    ask(client, CALL("Read"),
         ERROR("Failed", "{\"text\":\"this connection was given these bytes 16 times; call Read "
                         "with \\\"ack\\\": 1 for what follows them\"}"));
     memcpy(fake.ready + 5, "second", 6);
     fake.ready_bytes += 6;
-    ask(&client, READ("1"), CHUNK("6", "2", "false"));
-    assert_stream(&client, "second", 6);
-    hang_up(&client);
+    ask(client, READ("1"), CHUNK("6", "2", "false"));
+    assert_stream(client, "second", 6);
 }
 
 #define HOLDS_TOO_MUCH(user, count, kib)                                                           \
@@ -153,63 +143,60 @@ static void gives_the_same_bytes_sixteen_times(void **state)
                     " KiB unread; read and close them\"}")
 
 /* Empty ones are a little memory, too. */
-static void lets_a_user_hold_eight_streams(void **state)
+STORY(lets_a_user_hold_eight_streams)
 {
-    struct client client = dial_and_start("bytes", 5);
+    struct client *client = dial_with("bytes", 5);
     int fds[8];
     char text[256];
-    (void)state;
     (void)snprintf(text, sizeof text, HOLDS_TOO_MUCH("uid %u holds", "8", "0"), geteuid());
     for (size_t i = 0; i < 8; i++) {
         char bytes[8];
-        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-        assert_int_equal(read(client.got_fd, bytes, sizeof bytes), 5);
-        fds[i] = take_fd(client.got_fd);
+        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+        assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
+        fds[i] = take_fd(client->got_fd);
     }
-    ask(&client, CALL("Read"), text);
+    ask(client, CALL("Read"), text);
     assert_int_equal(close(fds[5]), 0);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    ask(&client, CALL("Read"), HOLDS_BYTES);
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    ask(client, CALL("Read"), HOLDS_BYTES);
     char bytes[8];
-    assert_int_equal(read(client.got_fd, bytes, sizeof bytes), 5);
-    fds[5] = take_fd(client.got_fd);
-    hang_up(&client);
+    assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
+    fds[5] = take_fd(client->got_fd);
+    hang_up(client);
 
     /* A stream outlives its connection and its session, and counts as long. */
-    client = dial_and_start("bytes", 5);
-    ask(&client, CALL("Read"), text);
+    client = dial_with("bytes", 5);
+    ask(client, CALL("Read"), text);
     assert_int_equal(close(fds[0]), 0);
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
     for (size_t i = 1; i < 8; i++) {
         assert_int_equal(close(fds[i]), 0);
     }
-    hang_up(&client);
 }
 
 /* Memory that the kernel takes for bytes which nobody has received. */
-static void lets_a_user_hold_four_mebibytes(void **state)
+STORY(lets_a_user_hold_four_mebibytes)
 {
     size_t held_bytes = 0;
     int fds[8];
     size_t count = 0;
     bool refused = false;
-    (void)state;
     while (!refused) {
-        struct client client = dial_and_start("", 0);
+        struct client *client = dial_with("", 0);
         memset(fake.ready, 'x', sizeof fake.ready);
         fake.ready_bytes = sizeof fake.ready;
-        say(&client, CALL("Read"));
-        const char *heard = hear(&client);
+        say(client, CALL("Read"));
+        const char *heard = hear(client);
         assert_non_null(heard);
         refused = strstr(heard, "streams of earlier Reads open") != NULL;
         if (!refused) {
             int bytes = 0;
-            assert_int_equal(ioctl(client.got_fd, SIOCINQ, &bytes), 0);
+            assert_int_equal(ioctl(client->got_fd, SIOCINQ, &bytes), 0);
             held_bytes += (size_t)bytes;
             assert_true(count < 8);
-            fds[count++] = take_fd(client.got_fd);
+            fds[count++] = take_fd(client->got_fd);
         }
-        hang_up(&client);
+        hang_up(client);
     }
     assert_in_range(held_bytes, sizeof fake.ready, (size_t)4 << 20);
     for (size_t i = 0; i < count; i++) {
@@ -218,12 +205,11 @@ static void lets_a_user_hold_four_mebibytes(void **state)
 }
 
 /* What all users hold is bounded, but one stream is left for each that has none. */
-static void lets_all_users_hold_thirty_two_streams(void **state)
+STORY(lets_all_users_hold_thirty_two_streams)
 {
     int fds[34];
     int root_fds[8];
-    struct client client;
-    (void)state;
+    struct client *client;
     if (geteuid() != 0) {
         skip();
     }
@@ -231,25 +217,25 @@ static void lets_all_users_hold_thirty_two_streams(void **state)
         char bytes[8];
         client = dial_as(i < 32 ? (uid_t)(60000 + i / 8) : 60010);
         fake.ready_bytes = 5;
-        ask(&client, CREATE, CREATED);
-        ask(&client, CALL("Start"), EMPTY);
-        ask(&client, CALL("Read"),
+        ask(client, CREATE, CREATED);
+        ask(client, CALL("Start"), EMPTY);
+        ask(client, CALL("Read"),
             i < 33 ? CHUNK("5", "1", "false")
                    : ERROR("Failed", "{\"text\":\"clients hold 33 streams of earlier Reads open, "
                                      "with 0 KiB unread; close yours, or wait for others\"}"));
-        assert_true(i == 33 || read(client.got_fd, bytes, sizeof bytes) == 5);
-        fds[i] = take_fd(client.got_fd);
-        hang_up(&client);
+        assert_true(i == 33 || read(client->got_fd, bytes, sizeof bytes) == 5);
+        fds[i] = take_fd(client->got_fd);
+        hang_up(client);
     }
-    client = dial_and_start("bytes", 5);
+    client = dial_with("bytes", 5);
     for (size_t i = 0; i < 8; i++) {
         char bytes[8];
-        ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-        assert_int_equal(read(client.got_fd, bytes, sizeof bytes), 5);
-        root_fds[i] = take_fd(client.got_fd);
+        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+        assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
+        root_fds[i] = take_fd(client->got_fd);
     }
-    ask(&client, CALL("Read"), HOLDS_TOO_MUCH("uid 0 holds", "8", "0"));
-    hang_up(&client);
+    ask(client, CALL("Read"), HOLDS_TOO_MUCH("uid 0 holds", "8", "0"));
+    hang_up(client);
     for (size_t i = 0; i < 33; i++) {
         assert_int_equal(close(fds[i]), 0);
     }
@@ -260,19 +246,17 @@ static void lets_all_users_hold_thirty_two_streams(void **state)
 
 /* Neither bytes nor descriptors come back, and no path is tied to it that the daemon would let go
  * of. */
-static void takes_nothing_through_a_stream(void **state)
+STORY(takes_nothing_through_a_stream)
 {
-    struct client client = dial_and_start("bytes", 5);
+    struct client *client = dial_with("bytes", 5);
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/tmp/test-control-stream"};
-    (void)state;
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_int_equal(send(client.got_fd, "x", 1, MSG_NOSIGNAL), -1);
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_int_equal(send(client->got_fd, "x", 1, MSG_NOSIGNAL), -1);
     assert_int_equal(errno, EPIPE);
-    assert_int_equal(bind(client.got_fd, (struct sockaddr *)&address, sizeof address), -1);
+    assert_int_equal(bind(client->got_fd, (struct sockaddr *)&address, sizeof address), -1);
     assert_int_equal(errno, EINVAL);
     assert_int_equal(access(address.sun_path, F_OK), -1);
-    assert_stream(&client, "bytes", 5);
-    hang_up(&client);
+    assert_stream(client, "bytes", 5);
 }
 
 /* A page that comes when the test says so: who touches it stands still until then. */
@@ -344,103 +328,75 @@ static int let_reader_go_and_tear_down(void **state)
  * The reader holds the stream's lock all the time. Whatever the daemon does now must not want it:
  * the next Read, other clients, the end of the session and of the connection.
  */
-static void goes_on_while_a_client_stands_still_in_a_stream(void **state)
+TEST_WITH(goes_on_while_a_client_stands_still_in_a_stream, harness_setup,
+          let_reader_go_and_tear_down)
 {
-    (void)state;
     if (!make_page(&reader.page)) {
         skip();
     }
-    struct client client = dial_and_start("bytes", 5);
-    struct client other = dial();
-    ask(&client, CALL("Read"), CHUNK("5", "1", "false"));
-    reader.fd = take_fd(client.got_fd);
+    struct client *client = dial_with("bytes", 5);
+    struct client *other = dial();
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    reader.fd = take_fd(client->got_fd);
     reader.runs = pthread_create(&reader.thread, NULL, read_into_page, &reader) == 0;
     struct pollfd fault = {.fd = reader.page.fault_fd, .events = POLLIN};
     assert_int_equal(poll(&fault, 1, 10000), 1); /* it stands */
 
-    ask(&client, CALL("Read"), HOLDS_BYTES);
-    ask(&other, CALL("Start"), NO_SESSION);
-    ask(&client, CALL("Close"), EMPTY);
-    hang_up(&client);
-    ask(&other, CREATE, CREATED);
-    ask(&other, CALL("Start"), EMPTY);
-    ask(&other, CALL("Read"), CHUNK("5", "1", "false"));
-    assert_stream(&other, "bytes", 5);
-    hang_up(&other);
+    ask(client, CALL("Read"), HOLDS_BYTES);
+    ask(other, CALL("Start"), NO_SESSION);
+    ask(client, CALL("Close"), EMPTY);
+    hang_up(client);
+    ask(other, CREATE, CREATED);
+    ask(other, CALL("Start"), EMPTY);
+    ask(other, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_stream(other, "bytes", 5);
+    hang_up(other);
 
     assert_int_equal(let_reader_go(state), 0);
     assert_int_equal(reader.got, 5);
 }
 
 /* Replies wait because the client does not read; a descriptor waits with its own. */
-static void keeps_a_descriptor_with_the_reply_that_brings_it(void **state)
+STORY(keeps_a_descriptor_with_the_reply_that_brings_it)
 {
-    struct client client = dial();
-    (void)state;
     memcpy(fake.ready, "bytes", 5);
     fake.ready_bytes = 5;
     fake.books_bytes = 60000;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     unsigned fd_count = count_fds();
     for (unsigned i = 0; i < 5; i++) {
-        say(&client, CALL("Status"));
+        say(client, CALL("Status"));
     }
-    say(&client, CALL("Read"));
-    say(&client, CALL("Read"));
+    say(client, CALL("Read"));
+    say(client, CALL("Read"));
     /* The first Read's reply waits with its descriptor; the second Read waits for it. */
     assert_int_equal(count_fds(), fd_count + 2); /* the two ends of its stream */
     for (unsigned i = 0; i < 5; i++) {
-        assert_true(strlen(hear(&client)) > 60000);
+        assert_true(strlen(hear(client)) > 60000);
     }
-    assert_string_equal(hear(&client), CHUNK("5", "1", "false"));
-    assert_string_equal(hear(&client), HOLDS_BYTES);
-    assert_stream(&client, "bytes", 5);
-    hang_up(&client);
+    assert_string_equal(hear(client), CHUNK("5", "1", "false"));
+    assert_string_equal(hear(client), HOLDS_BYTES);
+    assert_stream(client, "bytes", 5);
 }
 
-static void begins_a_segment_with_a_connections_first_read(void **state)
+STORY(begins_a_segment_with_a_connections_first_read)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE_DETACHED, CREATED);
+    struct client *client = dial_and_create(CREATE_DETACHED);
     assert_int_equal(fake.segment_count, 0);
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
-    ask(&client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
+    ask(client, CALL("Read"), NO_CHUNK("false"));
     assert_int_equal(fake.segment_count, 1);
-    hang_up(&client);
+    hang_up(client);
     client = dial();
-    ask(&client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
+    ask(client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
     assert_int_equal(fake.segment_count, 1);
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Read"), NO_CHUNK("false"));
     assert_int_equal(fake.segment_count, 2);
-    ask(&client, CALL("Close"), EMPTY);
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Read"), NO_CHUNK("false"));
+    ask(client, CALL("Close"), EMPTY);
+    ask(client, CREATE, CREATED);
+    ask(client, CALL("Read"), NO_CHUNK("false"));
     assert_int_equal(fake.segment_count, 3);
-    hang_up(&client);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(hands_out_bytes_until_they_are_acknowledged),
-        TEST(fills_streams_as_far_as_the_kernel_lets_it),
-        TEST(has_one_read_open_at_a_time),
-        TEST(gives_the_same_bytes_sixteen_times),
-        TEST(lets_a_user_hold_eight_streams),
-        TEST(lets_a_user_hold_four_mebibytes),
-        TEST(lets_all_users_hold_thirty_two_streams),
-        TEST(takes_nothing_through_a_stream),
-        cmocka_unit_test_setup_teardown(goes_on_while_a_client_stands_still_in_a_stream,
-                                        harness_setup, let_reader_go_and_tear_down),
-        TEST(keeps_a_descriptor_with_the_reply_that_brings_it),
-        TEST(begins_a_segment_with_a_connections_first_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

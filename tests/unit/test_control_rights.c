@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #define LINGER_S   20
@@ -85,7 +86,8 @@ static uint64_t now_s(void)
 static void wait_for_fd_count(unsigned count)
 {
     for (unsigned i = 0; i < WAIT_STEPS && count_fds() != count; i++) {
-        pump_for_ms(10);
+        (void)poll(NULL, 0, 10);
+        pump();
     }
     assert_int_equal(count_fds(), count);
 }
@@ -127,26 +129,27 @@ static void send_fd_in_a_way(struct client *client, enum way way, int fd)
     }
 }
 
-static void cuts_off_a_peer_that_sends_a_descriptor(void **state)
+#define STORY(name) TEST_WITH(name, harness_setup_old_kernel, harness_teardown)
+
+STORY(cuts_off_a_peer_that_sends_a_descriptor)
 {
-    (void)state;
     for (unsigned way = WITH_A_CALL; way <= UNREAD_AT_ITS_END; way++) {
         unsigned fd_count = count_fds();
         struct tcp_pair pair = make_slow_pair();
-        struct client client = dial();
-        struct client other = dial();
+        struct client *client = dial();
+        struct client *other = dial();
         uint64_t began_s = now_s();
-        send_fd_in_a_way(&client, way, pair.near_fd);
-        const char *heard = hear(&client);
+        send_fd_in_a_way(client, way, pair.near_fd);
+        const char *heard = hear(client);
         for (unsigned i = 0; heard != NULL && i < 2; i++) {
             assert_int_equal(way, BEHIND_A_CALL);
             assert_string_equal(heard, NO_SESSION);
-            heard = hear(&client);
+            heard = hear(client);
         }
         assert_null(heard);
-        ask(&other, CALL("Start"), NO_SESSION);
-        hang_up(&other);
-        hang_up(&client);
+        ask(other, CALL("Start"), NO_SESSION);
+        hang_up(other);
+        hang_up(client);
         assert_true(now_s() - began_s < PROMPT_S);
         reset_pair(&pair);
         wait_for_fd_count(fd_count);
@@ -154,50 +157,42 @@ static void cuts_off_a_peer_that_sends_a_descriptor(void **state)
 }
 
 /* It is gone, and what it leaves unread in the daemon's socket must not be closed there either. */
-static void closes_a_connection_whose_client_has_left_a_descriptor(void **state)
+STORY(closes_a_connection_whose_client_has_left_a_descriptor)
 {
     unsigned fd_count = count_fds();
     struct tcp_pair pair = make_slow_pair();
-    struct client client = dial();
-    struct client other = dial();
+    struct client *client = dial();
+    struct client *other = dial();
     uint64_t began_s = now_s();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop")); /* which is not replied to yet, so nothing more is taken */
-    say_with_fd(&client, START_CALL, sizeof START_CALL, pair.near_fd, 0);
-    hang_up(&client);
+    ask(client, CREATE, CREATED);
+    ask(client, CALL("Start"), EMPTY);
+    say(client, CALL("Stop")); /* which is not replied to yet, so nothing more is taken */
+    say_with_fd(client, START_CALL, sizeof START_CALL, pair.near_fd, 0);
+    hang_up(client);
     assert_int_equal(fake.live_count, 0);
-    ask(&other, CREATE, CREATED);
-    hang_up(&other);
+    ask(other, CREATE, CREATED);
+    hang_up(other);
     assert_true(now_s() - began_s < PROMPT_S);
     reset_pair(&pair);
     wait_for_fd_count(fd_count);
 }
 
-/* Root has the right to more. */
-static struct client knock_as_user(void)
-{
-    return geteuid() == 0 ? knock_as(60000) : knock();
-}
-
-static void counts_a_connection_until_its_descriptors_are_closed(void **state)
+STORY(counts_a_connection_until_its_descriptors_are_closed)
 {
     struct tcp_pair pairs[PAIRS_MAX];
     unsigned fd_count = count_fds();
     uint64_t began_s = now_s();
-    (void)state;
     /* Two more than a user may have: those are refused, with what they brought along. */
     for (size_t i = 0; i < PAIRS_MAX; i++) {
         pairs[i] = make_slow_pair();
-        struct client client = knock_as_user();
-        say_with_fd(&client, "{", 1, pairs[i].near_fd, i % 2 == 0 ? 0 : MSG_OOB);
-        assert_null(hear(&client));
-        hang_up(&client);
+        struct client *client = knock_as_user();
+        say_with_fd(client, "{", 1, pairs[i].near_fd, i % 2 == 0 ? 0 : MSG_OOB);
+        assert_null(hear(client));
+        hang_up(client);
         if (i >= 7) {
-            struct client refused = knock_as_user();
-            assert_null(hear(&refused));
-            hang_up(&refused);
+            struct client *refused = knock_as_user();
+            assert_null(hear(refused));
+            hang_up(refused);
         }
     }
     assert_true(now_s() - began_s < PROMPT_S);
@@ -208,43 +203,41 @@ static void counts_a_connection_until_its_descriptors_are_closed(void **state)
     /* Who closed them says so a moment later. */
     bool answered = false;
     for (began_s = now_s(); !answered && now_s() - began_s < PROMPT_S;) {
-        struct client client = knock_as_user();
-        say(&client, CALL("Start"));
-        const char *heard = hear(&client);
+        struct client *client = knock_as_user();
+        say(client, CALL("Start"));
+        const char *heard = hear(client);
         answered = heard != NULL && strcmp(heard, NO_SESSION) == 0;
-        hang_up(&client);
+        hang_up(client);
     }
     assert_true(answered);
 }
 
-static void receives_no_descriptor(void **state)
+STORY(receives_no_descriptor)
 {
-    struct client client = dial();
+    struct client *client = dial();
     int fds[2];
     char byte = 0;
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     unsigned fd_count = count_fds();
-    say_with_fd(&client, START_CALL, sizeof START_CALL, fds[1], 0);
-    assert_null(hear(&client));
-    hang_up(&client);
+    say_with_fd(client, START_CALL, sizeof START_CALL, fds[1], 0);
+    assert_null(hear(client));
+    hang_up(client);
     wait_for_fd_count(fd_count - 3); /* both ends of the connection, and fds[1] */
     assert_int_equal(read(fds[0], &byte, 1), 0);
     assert_int_equal(close(fds[0]), 0);
 }
 
-static void has_the_kernel_refuse_descriptors(void **state)
+TEST_WITH(has_the_kernel_refuse_descriptors, harness_setup, harness_teardown)
 {
-    struct client client = dial();
+    struct client *client = dial();
     int passes = 1;
     socklen_t bytes = sizeof passes;
-    (void)state;
-    if (getsockopt(client.fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &passes, &bytes) != 0) {
-        hang_up(&client);
+    if (getsockopt(client->fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &passes, &bytes) != 0) {
+        hang_up(client);
         skip(); /* before Linux 6.16 */
     }
-    struct client early = knock(); /* not accepted yet */
-    struct client *const clients[] = {&client, &early};
+    struct client *early = knock(); /* not accepted yet */
+    struct client *const clients[] = {client, early};
     for (size_t i = 0; i < 2; i++) {
         union {
             struct cmsghdr header;
@@ -262,19 +255,4 @@ static void has_the_kernel_refuse_descriptors(void **state)
         ask(clients[i], START_CALL, NO_SESSION);
         hang_up(clients[i]);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup_old_kernel, harness_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(has_the_kernel_refuse_descriptors, harness_setup,
-                                        harness_teardown),
-        TEST(receives_no_descriptor),
-        TEST(cuts_off_a_peer_that_sends_a_descriptor),
-        TEST(closes_a_connection_whose_client_has_left_a_descriptor),
-        TEST(counts_a_connection_until_its_descriptors_are_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

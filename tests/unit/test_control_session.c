@@ -4,15 +4,15 @@
 #include "control_harness.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
 
 #define RUNS_ALREADY BAD_STATE("running", "the session runs already")
 
-static void creates_a_session_of_the_config_and_the_peer(void **state)
+#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
+
+STORY(creates_a_session_of_the_config_and_the_peer)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client,
+    struct client *client = dial();
+    ask(client,
         CALL_WITH("Create", "{\"config\":{\"frequency_hz\":1000,\"targets\":{\"pids\":[5,6]}},"
                             "\"detach\":false}"),
         CREATED);
@@ -22,35 +22,30 @@ static void creates_a_session_of_the_config_and_the_peer(void **state)
     assert_int_equal(fake.owner.uid, geteuid());
     assert_int_equal(fake.owner.pid, getpid());
     assert_false(fake.owner.detached);
-    hang_up(&client);
 }
 
-static void remarks_on_what_it_creates(void **state)
+STORY(remarks_on_what_it_creates)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CALL_WITH("Create", "{\"config\":{\"sample_period_ns\":1000000}}"),
+    struct client *client = dial();
+    ask(client, CALL_WITH("Create", "{\"config\":{\"sample_period_ns\":1000000}}"),
         "{\"parameters\":{\"session\":\"7\",\"holds_s\":60,\"notes\":[\"sample_period_ns: is in step "
         "with kernel ticks of 1 ms: in 1 s no sample falls into 1.000 ms of them, so work that runs "
         "in step with them is miscounted; ask for a frequency_hz of 1000\"]}}");
-    hang_up(&client);
 }
 
-static void refuses_what_it_cannot_create(void **state)
+STORY(refuses_what_it_cannot_create)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":0}}"),
+    struct client *client = dial();
+    ask(client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":0}}"),
         ERROR("InvalidArgs", "{\"member\":\"frequency_hz\",\"text\":\"is out of range; an integer "
                              "from 1 to 100000 is allowed\"}"));
-    ask(&client, CALL_WITH("Create", "{\"config\":{\"unwind\":\"fp\",\"unwind\":\"fp\"}}"),
+    ask(client, CALL_WITH("Create", "{\"config\":{\"unwind\":\"fp\",\"unwind\":\"fp\"}}"),
         ERROR("InvalidArgs",
               "{\"member\":\"unwind\",\"text\":\"is there twice; once is allowed\"}"));
     assert_int_equal(fake.new_count, 0);
-    hang_up(&client);
 }
 
-static void says_why_a_session_could_not_be_made(void **state)
+STORY(says_why_a_session_could_not_be_made)
 {
     static const struct {
         int result;
@@ -68,194 +63,142 @@ static void says_why_a_session_could_not_be_made(void **state)
         {-ENOMEM, {0, "", ""}, ERROR("Failed", "{\"text\":\"Cannot allocate memory\"}")},
         {-EMFILE, {EMFILE, "", "too many files"}, ERROR("Failed", "{\"text\":\"too many files\"}")},
     };
-    struct client client = dial();
-    (void)state;
+    struct client *client = dial();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake.new_result = cases[i].result;
         fake.fault = cases[i].fault;
-        ask(&client, CREATE, cases[i].reply);
+        ask(client, CREATE, cases[i].reply);
     }
     fake.new_result = 0;
-    ask(&client, CREATE, CREATED);
+    ask(client, CREATE, CREATED);
     fake.start_result = -EIO;
     fake.fault = (struct fault){EIO, "", "the event is gone"};
-    ask(&client, CALL("Start"), ERROR("Failed", "{\"text\":\"the event is gone\"}"));
-    hang_up(&client);
+    ask(client, CALL("Start"), ERROR("Failed", "{\"text\":\"the event is gone\"}"));
 }
 
-static void has_one_session_at_a_time(void **state)
+STORY(has_one_session_at_a_time)
 {
     char exists[256];
-    struct client owner = dial();
-    struct client other = dial();
-    (void)state;
+    struct client *owner = dial();
+    struct client *other = dial();
     (void)snprintf(exists, sizeof exists,
                    ERROR("AlreadyExists", "{\"owner_uid\":%u,\"age_ms\":2500}"), geteuid());
-    ask(&owner, CREATE, CREATED);
-    ask(&other, CREATE, exists);
-    ask(&owner, CREATE, exists);
-    ask(&owner, CALL("Close"), EMPTY);
-    ask(&other, CREATE, CREATED);
-    ask(&owner, CREATE, exists);
-    hang_up(&owner);
-    hang_up(&other);
+    ask(owner, CREATE, CREATED);
+    ask(other, CREATE, exists);
+    ask(owner, CREATE, exists);
+    ask(owner, CALL("Close"), EMPTY);
+    ask(other, CREATE, CREATED);
+    ask(owner, CREATE, exists);
 }
 
-static void keeps_a_session_to_its_connection(void **state)
+STORY(keeps_a_session_to_its_connection)
 {
     static const char *const calls[] = {CALL("Start"), CALL("Stop"), CALL("Read"), CALL("Close")};
-    struct client owner = dial();
-    struct client other = dial();
-    (void)state;
+    struct client *owner = dial();
+    struct client *other = dial();
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        ask(&owner, calls[i], NO_SESSION);
+        ask(owner, calls[i], NO_SESSION);
     }
-    ask(&owner, CREATE, CREATED);
+    ask(owner, CREATE, CREATED);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        ask(&other, calls[i], NO_SESSION);
+        ask(other, calls[i], NO_SESSION);
     }
-    hang_up(&other);
+    hang_up(other);
     assert_int_equal(fake.live_count, 1);
-    ask(&owner, CALL("Start"), EMPTY);
-    hang_up(&owner);
+    ask(owner, CALL("Start"), EMPTY);
 }
 
-static void refuses_calls_in_the_wrong_state(void **state)
+STORY(refuses_calls_in_the_wrong_state)
 {
-    struct client client = dial();
-    (void)state;
     fake.stops_at_once = true;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Stop"), BAD_STATE("created", "the session does not run"));
-    ask(&client, CALL("Start"), EMPTY);
-    ask(&client, CALL("Start"), RUNS_ALREADY);
-    ask(&client, CALL("Stop"), STOPPED("client"));
-    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
-    ask(&client, CALL("Start"), EMPTY);
-    ask(&client, CALL("Close"), EMPTY);
-    ask(&client, CALL("Close"), NO_SESSION);
-    hang_up(&client);
+    struct client *client = dial_and_create(CREATE);
+    ask(client, CALL("Stop"), BAD_STATE("created", "the session does not run"));
+    ask(client, CALL("Start"), EMPTY);
+    ask(client, CALL("Start"), RUNS_ALREADY);
+    ask(client, CALL("Stop"), STOPPED("client"));
+    ask(client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+    ask(client, CALL("Start"), EMPTY);
+    ask(client, CALL("Close"), EMPTY);
+    ask(client, CALL("Close"), NO_SESSION);
 }
 
-static void answers_stop_when_the_session_has_stopped(void **state)
+STORY(answers_stop_when_the_session_has_stopped)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop"));
-    hear_nothing(&client);
-    say(&client, CALL("Start"));
-    hear_nothing(&client);
+    struct client *client = dial_and_start(CREATE);
+    say(client, CALL("Stop"));
+    hear_nothing(client);
+    say(client, CALL("Start"));
+    hear_nothing(client);
     fake_finish_stop("client");
-    assert_string_equal(hear(&client), STOPPED("client"));
-    assert_string_equal(hear(&client), EMPTY);
-    hang_up(&client);
+    assert_string_equal(hear(client), STOPPED("client"));
+    assert_string_equal(hear(client), EMPTY);
 }
 
-static void takes_a_close_during_a_stop_after_it(void **state)
+STORY(takes_a_close_during_a_stop_after_it)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop"));
-    say(&client, CALL("Close"));
-    hear_nothing(&client);
+    struct client *client = dial_and_start(CREATE);
+    say(client, CALL("Stop"));
+    say(client, CALL("Close"));
+    hear_nothing(client);
     assert_int_equal(fake.live_count, 1);
     fake_finish_stop("client");
     assert_int_equal(fake.live_count, 1); /* never from inside the session's own callback */
-    assert_string_equal(hear(&client), STOPPED("client"));
-    assert_string_equal(hear(&client), EMPTY);
+    assert_string_equal(hear(client), STOPPED("client"));
+    assert_string_equal(hear(client), EMPTY);
     assert_int_equal(fake.live_count, 0);
-    hang_up(&client);
 }
 
-static void says_max_duration_once_of_a_session_that_ended_by_itself(void **state)
+STORY(says_max_duration_once_of_a_session_that_ended_by_itself)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     fake_finish_stop("max_duration");
-    hear_nothing(&client);
-    ask(&client, CALL("Stop"), STOPPED("max_duration"));
-    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+    hear_nothing(client);
+    ask(client, CALL("Stop"), STOPPED("max_duration"));
+    ask(client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
 
-    ask(&client, CALL("Start"), EMPTY);
+    ask(client, CALL("Start"), EMPTY);
     fake_finish_stop("max_duration");
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop")); /* of the new run */
-    hear_nothing(&client);
+    ask(client, CALL("Start"), EMPTY);
+    say(client, CALL("Stop")); /* of the new run */
+    hear_nothing(client);
     fake_finish_stop("client");
-    assert_string_equal(hear(&client), STOPPED("client"));
-    hang_up(&client);
+    assert_string_equal(hear(client), STOPPED("client"));
 }
 
-static void waits_for_a_session_that_is_ending_by_itself(void **state)
+STORY(waits_for_a_session_that_is_ending_by_itself)
 {
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
+    struct client *client = dial_and_start(CREATE);
     fake_begin_own_stop();
-    say(&client, CALL("Stop"));
-    hear_nothing(&client);
+    say(client, CALL("Stop"));
+    hear_nothing(client);
     fake_finish_stop("max_duration");
-    assert_string_equal(hear(&client), STOPPED("max_duration"));
-    ask(&client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
-    hang_up(&client);
+    assert_string_equal(hear(client), STOPPED("max_duration"));
+    ask(client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
 }
 
-/* How far a session gets before its connection ends. */
-static void ends_a_session_with_its_connection_in_every_state(void **state)
+/* How far a session gets before its connection ends, with a stream that nobody has read or none. */
+STORY(ends_a_session_with_its_connection_in_every_state)
 {
-    (void)state;
-    for (unsigned steps = 0; steps < 5; steps++) {
-        struct client client = dial();
+    for (unsigned steps = 0; steps < 8; steps++) {
         fake_reset();
         fake.ready_bytes = 10;
-        ask(&client, CREATE, CREATED);
-        if (steps >= 1) {
-            ask(&client, CALL("Start"), EMPTY);
+        struct client *client = dial_and_create(CREATE);
+        if (steps / 2 >= 1) {
+            ask(client, CALL("Start"), EMPTY);
         }
-        if (steps >= 2) {
-            say(&client, CALL("Read"));
+        if (steps % 2 == 1) {
+            say(client, CALL("Read"));
         }
-        if (steps >= 3) {
-            say(&client, CALL("Stop"));
+        if (steps / 2 >= 2) {
+            say(client, CALL("Stop"));
         }
-        if (steps >= 4) {
-            fake_finish_stop("client");
+        if (steps / 2 >= 3) {
+            fake_finish_stop("client"); /* and there is a reply to come */
         }
         assert_int_equal(fake.live_count, 1);
-        hang_up(&client);
+        hang_up(client);
         assert_int_equal(fake.live_count, 0);
     }
-}
-
-static void frees_a_peer_between_the_end_of_a_stop_and_its_reply(void **state)
-{
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop"));
-    fake_finish_stop("client");
-    hang_up(&client);
-    assert_int_equal(fake.live_count, 0);
-}
-
-static void ends_a_session_that_is_stopping_for_a_peer_that_has_read_all(void **state)
-{
-    struct client client = dial();
-    (void)state;
-    ask(&client, CREATE, CREATED);
-    ask(&client, CALL("Start"), EMPTY);
-    say(&client, CALL("Stop"));
-    hear_nothing(&client);
-    hang_up(&client);
-    assert_int_equal(fake.live_count, 0);
 }
 
 static cJSON *hear_status(struct client *client, bool continues)
@@ -282,12 +225,11 @@ static const cJSON *at(const cJSON *object, const char *path)
     return object;
 }
 
-static void reports_the_daemon_and_the_kernel_without_a_session(void **state)
+STORY(reports_the_daemon_and_the_kernel_without_a_session)
 {
-    struct client client = dial();
-    (void)state;
-    say(&client, CALL("Status"));
-    cJSON *status = hear_status(&client, false);
+    struct client *client = dial();
+    say(client, CALL("Status"));
+    cJSON *status = hear_status(client, false);
     assert_string_equal(cJSON_GetStringValue(at(status, "daemon.version")), CPU_PROFILERD_VERSION);
     assert_int_equal(at(status, "daemon.pid")->valueint, getpid());
     assert_int_equal(at(status, "daemon.uptime_s")->valueint, 0);
@@ -297,10 +239,9 @@ static void reports_the_daemon_and_the_kernel_without_a_session(void **state)
     assert_true(cJSON_IsTrue(at(status, "kernel.format_lost")));
     assert_true(cJSON_IsNull(at(status, "session")));
     cJSON_Delete(status);
-    hang_up(&client);
 }
 
-static void reports_the_session_to_everybody(void **state)
+STORY(reports_the_session_to_everybody)
 {
     static const struct {
         const char *path;
@@ -320,82 +261,45 @@ static void reports_the_session_to_everybody(void **state)
         {"session.cpus_returned", "8"},
         {"session.cpus_refused", "9"},
     };
-    struct client owner = dial();
-    struct client other = dial();
-    (void)state;
+    struct client *other = dial();
     fake.ready_bytes = 12;
     fake.worker_restarts = 2;
-    ask(&owner, CREATE, CREATED);
+    struct client *owner = dial_and_create(CREATE);
     fake.worker_restarts = 5;
-    ask(&owner, CALL("Start"), EMPTY);
-    say(&other, CALL("Status"));
-    cJSON *status = hear_status(&other, false);
+    ask(owner, CALL("Start"), EMPTY);
+    say(other, CALL("Status"));
+    cJSON *status = hear_status(other, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cleanup_(freep) char *printed = cJSON_PrintUnformatted(at(status, cases[i].path));
         assert_string_equal(printed, cases[i].printed);
     }
     assert_int_equal(at(status, "session.owner_uid")->valueint, geteuid());
     cJSON_Delete(status);
-    hang_up(&other);
-    hang_up(&owner);
 }
 
-static void leaves_out_the_cpus_when_their_books_do_not_fit(void **state)
+STORY(leaves_out_the_cpus_when_their_books_do_not_fit)
 {
-    struct client client = dial();
-    (void)state;
     fake.books_bytes = VARLINK_MESSAGE_BYTES_MAX;
-    ask(&client, CREATE, CREATED);
-    say(&client, CALL("Status"));
-    cJSON *status = hear_status(&client, false);
+    struct client *client = dial_and_create(CREATE);
+    say(client, CALL("Status"));
+    cJSON *status = hear_status(client, false);
     assert_null(at(status, "session.books.cpus"));
     assert_non_null(at(status, "session.books.total"));
     cJSON_Delete(status);
-    hang_up(&client);
 }
 
-static void streams_a_status_every_second(void **state)
+STORY(streams_a_status_every_second)
 {
-    struct client watcher = dial();
-    struct client owner = dial();
-    (void)state;
-    say(&watcher, "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
-    cJSON *status = hear_status(&watcher, true);
+    struct client *watcher = dial();
+    struct client *owner = dial();
+    say(watcher, "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    cJSON *status = hear_status(watcher, true);
     assert_true(cJSON_IsNull(at(status, "session")));
     cJSON_Delete(status);
-    hear_nothing(&watcher);
-    ask(&owner, CREATE, CREATED);
-    status = hear_status(&watcher, true);
+    hear_nothing(watcher);
+    ask(owner, CREATE, CREATED);
+    status = hear_status(watcher, true);
     assert_string_equal(cJSON_GetStringValue(at(status, "session.state")), "created");
     assert_int_equal(at(status, "daemon.uptime_s")->valueint, 1);
     cJSON_Delete(status);
-    hang_up(&watcher);
-    hang_up(&owner);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(creates_a_session_of_the_config_and_the_peer),
-        TEST(remarks_on_what_it_creates),
-        TEST(refuses_what_it_cannot_create),
-        TEST(says_why_a_session_could_not_be_made),
-        TEST(has_one_session_at_a_time),
-        TEST(keeps_a_session_to_its_connection),
-        TEST(refuses_calls_in_the_wrong_state),
-        TEST(answers_stop_when_the_session_has_stopped),
-        TEST(takes_a_close_during_a_stop_after_it),
-        TEST(says_max_duration_once_of_a_session_that_ended_by_itself),
-        TEST(waits_for_a_session_that_is_ending_by_itself),
-        TEST(ends_a_session_with_its_connection_in_every_state),
-        TEST(frees_a_peer_between_the_end_of_a_stop_and_its_reply),
-        TEST(ends_a_session_that_is_stopping_for_a_peer_that_has_read_all),
-        TEST(reports_the_daemon_and_the_kernel_without_a_session),
-        TEST(reports_the_session_to_everybody),
-        TEST(leaves_out_the_cpus_when_their_books_do_not_fit),
-        TEST(streams_a_status_every_second),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
