@@ -2,10 +2,12 @@
 #pragma once
 
 /*
- * The made code of a process and its map, for tests of what is written of it. The module cache is a
- * stand-in that answers when the test says so. A map has last changed CHANGED_NS before it was
- * read, but where a test says otherwise, and mappings and samples are younger. To be included once.
+ * The made code of a process and its map, for tests of what is written of it. What is
+ * asked of the module cache stands in fake_tickets.h. A map has last changed CHANGED_NS before it
+ * was read, but where a test says otherwise, and mappings and samples are younger. To be included
+ * once.
  */
+#include "fake_tickets.h"
 #include "trace_jit.h"
 #include "unit_test.h"
 
@@ -17,89 +19,8 @@
 #include <poll.h>
 
 #define BUFFER_BYTES ((size_t)1 << 22)
-#define TICKETS_MAX  2048
 #define CHANGED_NS   (10 * NS_PER_S)
 #define MAPPED_NS    (5 * NS_PER_S)
-
-/* The stand-in. */
-struct module_ticket {
-    int32_t pid;
-    uint64_t start_time_ns;
-    enum module_state state;
-    const struct module *module;
-    uint32_t known_bytes;
-    uint64_t inode;
-    int released;
-};
-
-static struct module_ticket tickets[TICKETS_MAX];
-static size_t ticket_count;
-
-struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query,
-                                                    uint32_t known_bytes)
-{
-    (void)cache;
-    assert_true(ticket_count < TICKETS_MAX);
-    assert_string_equal(query->path, "");
-    struct module_ticket *ticket = &tickets[ticket_count++];
-    *ticket = (struct module_ticket){.pid = query->pid,
-                                     .start_time_ns = query->start_time_ns,
-                                     .known_bytes = known_bytes,
-                                     .inode = query->inode};
-    return ticket;
-}
-
-struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
-                                                   const struct module_query *query,
-                                                   uint32_t known_bytes)
-{
-    return module_cache_request_perf_map(cache, query, known_bytes);
-}
-
-/* No mapping of a file is asked about. */
-struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
-                                           enum module_urgency urgency,
-                                           const struct module_query *query)
-{
-    (void)cache;
-    (void)table;
-    (void)urgency;
-    (void)query;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
-                                                bool is_32bit)
-{
-    (void)cache;
-    (void)table;
-    (void)is_32bit;
-    return NULL;
-}
-
-enum module_state module_ticket_state(const struct module_ticket *ticket)
-{
-    return ticket->state;
-}
-
-const struct module *module_ticket_module(const struct module_ticket *ticket)
-{
-    return ticket->module;
-}
-
-enum module_failure module_ticket_failure(const struct module_ticket *ticket)
-{
-    (void)ticket;
-    return MODULE_FAILURE_NOT_FOUND;
-}
-
-void module_ticket_release(struct module_ticket *ticket)
-{
-    if (ticket != NULL) {
-        ticket->released++;
-    }
-}
 
 struct world {
     struct trace_buffer *buffer;
@@ -132,8 +53,9 @@ static const struct map two = {symbols, claims, 2, 200};
 static const struct map three = {symbols, claims, 3, 300};
 static const struct map replaced = {replaced_symbols, replaced_claims, 2, 400};
 
-static struct module modules[TICKETS_MAX];
-static struct perf_map_state states[TICKETS_MAX];
+#define MAPS_MAX 2048
+static struct module modules[MAPS_MAX];
+static struct perf_map_state states[MAPS_MAX];
 static uint64_t changed_before_ns; /* a map is read */
 static bool is_rewritten;          /* the next map */
 
@@ -141,6 +63,7 @@ static bool is_rewritten;          /* the next map */
 static const struct module *make_module(const struct map *map)
 {
     size_t at = ticket_count - 1;
+    assert_true(at < MAPS_MAX);
     int64_t changed_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - changed_before_ns);
     states[at] = (struct perf_map_state){
         .text_bytes = map->text_bytes,
@@ -164,7 +87,7 @@ static const struct module *make_module(const struct map *map)
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
-    ticket_count = 0;
+    fake_tickets_reset();
     changed_before_ns = CHANGED_NS;
     is_rewritten = false;
     world->buffer = trace_buffer_new(1, BUFFER_BYTES, 4096);
@@ -188,9 +111,7 @@ static int tear_down(void **state)
     (void)trace_buffer_free(world->buffer);
     (void)fxt_reader_free(world->reader);
     free(world);
-    for (size_t i = 0; i < ticket_count; i++) {
-        assert_int_equal(tickets[i].released, 1);
-    }
+    fake_tickets_check();
     return 0;
 }
 
@@ -283,6 +204,7 @@ static inline void answer(struct world *world, const struct map *map)
     struct module_ticket *ticket = &tickets[ticket_count - 1];
     assert_int_equal(ticket->state, MODULE_PENDING);
     ticket->module = map == NULL ? NULL : make_module(map);
+    ticket->failure = MODULE_FAILURE_NOT_FOUND;
     ticket->state = map == NULL ? MODULE_FAILED : MODULE_READY;
     assert_true(trace_jits_poll(world->jits));
 }

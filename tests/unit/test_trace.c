@@ -20,8 +20,7 @@ STORY(defines_before_the_sample_and_once)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010, 0x7001205};
-    process_table_comm(world->processes, 42, 42, "prog", true, 50);
-    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    run(world, 42, "/bin/prog");
     (void)read_all(world);
     assert_false(take_sample(world, 42, 100, stack, 2));
     assert_false(take_sample(world, 42, 200, stack, 2));
@@ -43,13 +42,10 @@ STORY(a_table_corrects_addresses_and_names_what_was_sampled)
     struct world *world = *state;
     uint64_t stack[] = {0x7001010, 0x7001200}; /* the caller's call ends where `high` begins */
     uint64_t again[] = {0x7001201};
-    process_table_comm(world->processes, 42, 42, "prog", true, 50);
-    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    run(world, 42, "/bin/prog");
     (void)take_sample(world, 42, 100, stack, 2);
     (void)read_all(world);
-    tickets[0].module = &test_modules[0];
-    tickets[0].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 0, &test_modules[0]);
     assert_string_equal(
         read_all(world),
         "module 42:2 /bin/prog build-id 4 bytes\n"
@@ -76,9 +72,7 @@ STORY(a_process_that_is_gone_still_gets_its_names)
     process_table_prune(world->processes, 100000);
     assert_null(process_table_find(world->processes, 42, 100));
     (void)read_all(world);
-    tickets[0].module = &test_modules[0];
-    tickets[0].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 0, &test_modules[0]);
     assert_non_null(strstr(read_all(world), "\"name\":\"low\""));
 }
 
@@ -123,9 +117,7 @@ STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
     assert_non_null(strstr(text, "module 42:2 /tmp/prog build-id 0 bytes\n"));
     assert_non_null(strstr(text, "module 43:2 /tmp/prog build-id 0 bytes\n"));
     tickets[0].state = MODULE_FAILED;
-    tickets[1].module = &nameless;
-    tickets[1].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 1, &nameless);
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     text = read_all(world);
     assert_non_null(strstr(text, "module 43:2 /tmp/prog (inode 801:77) build-id 0 bytes\n"));
@@ -137,8 +129,7 @@ STORY(a_reused_address_is_defined_anew_even_in_one_drain)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
-    process_table_comm(world->processes, 42, 42, "prog", true, 50);
-    map_at(world, 42, "/lib/first.so", 0x7000000, 60);
+    run(world, 42, "/lib/first.so");
     map_at(world, 42, "/lib/second.so", 0x7000000, 200); /* told before the samples are handled */
     (void)read_all(world);
     (void)take_sample(world, 42, 100, stack, 1);
@@ -188,9 +179,7 @@ STORY(memory_without_a_file_is_anon_until_its_map_is_read)
                     .build_id = (const uint8_t *)&changed_long_ago,
                     .build_id_bytes = sizeof changed_long_ago},
     };
-    tickets[0].module = &map;
-    tickets[0].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 0, &map);
     assert_string_equal(read_all(world),
                         "module 42:2 [jit] (pid 42) build-id 0 bytes\n"
                         "mmap 42:2 9000000+1000 = 9000000 at 1500000000\n"
@@ -208,9 +197,7 @@ STORY(kernel_frames_are_named_with_numbers_that_json_can_carry)
     bool uncertain = false;
     (void)read_all(world);
     trace_sample(world->trace, 0, &sample, NULL, &uncertain);
-    tickets[0].module = &test_modules[0];
-    tickets[0].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 0, &test_modules[0]);
     assert_string_equal(
         read_all(world),
         "module 0:1 [kernel] build-id 0 bytes\n"

@@ -7,6 +7,7 @@
  * file, in which each sample has its names, or none where a log had no room for them; over all of
  * them each sample that was kept is there once.
  */
+#include "fake_tickets.h"
 #include "fxt_reader.h"
 #include "loaded_recording.h"
 #include "process_owner.h"
@@ -21,21 +22,10 @@
 #define PATHS        8 /* the last of which cannot be read */
 #define PIDS         12
 #define SAMPLES_MAX  8192
-#define TICKETS_MAX  8192
 #define SEGMENTS_MAX 4096
 #define STEPS        4000
 #define ROUNDS       12
 #define TEXT_START   UINT64_C(0x10000)
-
-/* The stand-in for the module cache: its answers come when the test likes. */
-struct module_ticket {
-    enum module_state state;
-    size_t path;
-};
-
-static struct module_ticket tickets[TICKETS_MAX];
-static size_t ticket_count;
-static size_t ticket_held_count;
 
 uint32_t process_owner(int32_t pid)
 {
@@ -46,73 +36,6 @@ static const struct symbol functions[] = {{0x1000, 0x100, 0}, {0x1100, 0x100, 3}
 static const struct symbol_segment segment = {0, 0x1000, 0x10000};
 static char function_names[PATHS][8];
 static struct module modules[PATHS];
-
-struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
-                                           enum module_urgency urgency,
-                                           const struct module_query *query)
-{
-    (void)table;
-    (void)urgency;
-    (void)cache;
-    assert_true(ticket_count < TICKETS_MAX);
-    tickets[ticket_count] =
-        (struct module_ticket){.path = (size_t)(query->path[strlen("/bin/p")] - '0')};
-    ticket_held_count++;
-    return &tickets[ticket_count++];
-}
-
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
-                                                bool is_32bit)
-{
-    (void)is_32bit;
-    (void)cache;
-    (void)table;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
-{
-    (void)cache;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query,
-                                                    uint32_t known_bytes)
-{
-    (void)cache;
-    (void)known_bytes;
-    (void)query;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
-                                                   const struct module_query *query,
-                                                   uint32_t known_bytes)
-{
-    return module_cache_request_perf_map(cache, query, known_bytes);
-}
-
-enum module_state module_ticket_state(const struct module_ticket *ticket)
-{
-    return ticket->state;
-}
-
-enum module_failure module_ticket_failure(const struct module_ticket *ticket)
-{
-    (void)ticket;
-    return MODULE_FAILURE_UNREADABLE;
-}
-
-const struct module *module_ticket_module(const struct module_ticket *ticket)
-{
-    return &modules[ticket->path];
-}
-
-void module_ticket_release(struct module_ticket *ticket)
-{
-    ticket_held_count -= ticket != NULL;
-}
 
 /* Every file has functions of its own, and the build-id of all others. */
 static void make_modules(void)
@@ -177,7 +100,7 @@ static struct world *new_world(uint64_t seed)
     static const uint32_t cpus[] = {0, 1};
     struct world *world = calloc(1, sizeof *world);
     *world = (struct world){.seed = seed, .time_ns = 1000};
-    ticket_count = ticket_held_count = 0;
+    fake_tickets_reset();
     make_modules();
     world->file = malloc(FILE_BYTES);
     world->unacknowledged = malloc(TRACE_CHUNK_BYTES_MAX);
@@ -207,7 +130,7 @@ static void free_world(struct world *world)
     free(world->file);
     free(world->unacknowledged);
     free(world);
-    assert_int_equal(ticket_held_count, 0);
+    fake_tickets_check();
 }
 
 static int32_t pid_of(size_t process)
@@ -239,7 +162,12 @@ static void answer(struct world *world, bool all)
 {
     for (size_t i = 0; i < ticket_count; i++) {
         if (tickets[i].state == MODULE_PENDING && (all || draw(world, 3) == 0)) {
-            tickets[i].state = tickets[i].path == PATHS - 1 ? MODULE_FAILED : MODULE_READY;
+            const size_t path = (size_t)(tickets[i].path[strlen("/bin/p")] - '0');
+            fake_tickets_ready(i, &modules[path]);
+            if (path == PATHS - 1) {
+                tickets[i].failure = MODULE_FAILURE_UNREADABLE;
+                tickets[i].state = MODULE_FAILED;
+            }
         }
     }
 }

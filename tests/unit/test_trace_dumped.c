@@ -11,7 +11,7 @@
 static const char dump_names[] = "a\0b";
 static const struct symbol dump_symbols[] = {{FIRST, 0x10, 0}, {SECOND, 0x10, 2}};
 static struct made_shared shared;
-static void *laid[TICKETS_MAX]; /* of each ticket; owned */
+static void *laid[MAPS_MAX]; /* of each ticket; owned */
 
 static struct dumped_code *begin(struct world *world)
 {

@@ -12,7 +12,7 @@ JIT_TEST(names_each_function_once_in_a_module_of_its_process)
     name(world, 0x1014);
     assert_string_equal(read_all(world), "[anon] 7:3 1000+1000=1000 mapped\n");
     assert_int_equal(ticket_count, 1);
-    assert_int_equal(tickets[0].pid, 7);
+    assert_string_equal(tickets[0].path, "map of 7");
     assert_int_equal(tickets[0].start_time_ns, 49);
     answer(world, &two);
     assert_string_equal(read_all(world), "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE(

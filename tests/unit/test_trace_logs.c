@@ -21,14 +21,11 @@ STORY(a_new_log_says_again_what_is_sampled_again)
 {
     struct world *world = *state;
     uint64_t stack[] = {0x7001010};
-    process_table_comm(world->processes, 42, 42, "prog", true, 50);
-    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    run(world, 42, "/bin/prog");
     (void)take_sample(world, 42, 100, stack, 1);
     fill_log(world); /* while the file is being read */
     (void)read_all(world);
-    tickets[0].module = &test_modules[0];
-    tickets[0].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 0, &test_modules[0]);
     (void)read_all(world);
     /* Here nothing is known of the process yet, so there is nothing to correct. */
     assert_non_null(strstr(world->text, "\"name\":\"low\""));
@@ -100,8 +97,7 @@ STORY(a_stack_that_comes_later_is_defined_before_its_completion)
     uint64_t stack[] = {0x7001010};
     uint64_t id = 0;
     struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
-    process_table_comm(world->processes, 42, 42, "prog", true, 50);
-    map_at(world, 42, "/bin/prog", 0x7000000, 60);
+    run(world, 42, "/bin/prog");
     struct process *process = process_table_find(world->processes, 42, 100);
     (void)read_all(world);
     assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));

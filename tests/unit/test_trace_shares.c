@@ -55,12 +55,6 @@ static void take_and_read(struct world *world, int32_t pid, uint64_t time_ns, ui
     }
 }
 
-static void run(struct world *world, int32_t pid, const char *path)
-{
-    process_table_comm(world->processes, pid, pid, "prog", true, 50);
-    map_at(world, pid, path, 0x7000000, 60);
-}
-
 /* Nothing of it is lost: whoever comes has the names of its functions. */
 static void expect_names_of(struct world *world, int32_t pid)
 {
@@ -68,9 +62,7 @@ static void expect_names_of(struct world *world, int32_t pid)
     char expected[256];
     run(world, pid, "/bin/other");
     (void)take_sample(world, pid, 100, stack, 1);
-    tickets[ticket_count - 1].module = &test_modules[0];
-    tickets[ticket_count - 1].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, ticket_count - 1, &test_modules[0]);
     const char *text = read_all(world);
     (void)snprintf(expected, sizeof expected, "name %d/0 prog since 50\n", (int)pid);
     assert_non_null(strstr(text, expected));
@@ -94,9 +86,7 @@ WIDE(long_names_of_one_user_leave_room_for_those_of_others)
     for (uint64_t i = 0; i < FUNCTION_COUNT; i++) {
         take_and_read(world, HOSTILE_PID, 100, 0x7001000 + 16 * i);
         if (i == 0) {
-            tickets[0].module = &file->module;
-            tickets[0].state = MODULE_READY;
-            trace_poll(world->trace);
+            answer(world, 0, &file->module);
         }
     }
     struct counters counts = trace_counters(world->trace);
@@ -213,9 +203,7 @@ WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     assert_int_equal(ticket_count, 1); /* not at once */
     await_ticket(world, 2);
-    tickets[1].module = &test_modules[0];
-    tickets[1].state = MODULE_READY;
-    trace_poll(world->trace);
+    answer(world, 1, &test_modules[0]);
     const char *text = read_all(world);
     assert_non_null(strstr(text, "module 42:2 /bin/prog build-id 4 bytes\n"));
     assert_non_null(strstr(text, "\"name\":\"low\""));
@@ -235,12 +223,10 @@ WIDE(what_was_noted_of_a_file_is_written_in_parts)
         (void)take_sample(world, 42, 100 + i, stack, 100);
         (void)read_all(world);
     }
-    tickets[0].module = &test_modules[0];
-    tickets[0].state = MODULE_READY;
+    fake_tickets_ready(0, &test_modules[0]);
     run(world, 43, "/bin/other");
     (void)take_sample(world, 43, 400, (uint64_t[]){0x7001010}, 1);
-    tickets[1].module = &test_modules[0];
-    tickets[1].state = MODULE_READY;
+    fake_tickets_ready(1, &test_modules[0]);
     size_t polls = 0;
     for (; trace_names_pending(world->trace); polls++) {
         trace_poll(world->trace);

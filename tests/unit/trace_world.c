@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in for the module cache, and records as text. */
+/* See trace_world.h. */
 #include "trace_world.h"
 #include "unit_test.h"
 
 #include "process_owner.h"
-
-struct module_ticket tickets[TICKETS_MAX];
-size_t ticket_count;
-bool refuses_requests;
 
 uint32_t (*owner_of)(int32_t pid);
 
@@ -20,80 +16,6 @@ static uint32_t own_user(int32_t pid)
 uint32_t process_owner(int32_t pid)
 {
     return owner_of(pid);
-}
-
-static struct module_ticket *make_ticket(const char *path)
-{
-    assert_true(ticket_count < TICKETS_MAX);
-    struct module_ticket *ticket = &tickets[ticket_count++];
-    *ticket = (struct module_ticket){.state = MODULE_PENDING};
-    (void)snprintf(ticket->path, sizeof ticket->path, "%s", path);
-    return ticket;
-}
-
-struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
-                                           enum module_urgency urgency,
-                                           const struct module_query *query)
-{
-    (void)table;
-    (void)urgency;
-    (void)cache;
-    return refuses_requests ? NULL : make_ticket(query->path);
-}
-
-struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
-                                                bool is_32bit)
-{
-    (void)is_32bit;
-    (void)cache;
-    (void)table;
-    return NULL;
-}
-
-struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
-{
-    (void)cache;
-    return make_ticket("[kernel]");
-}
-
-struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
-                                                    const struct module_query *query,
-                                                    uint32_t known_bytes)
-{
-    (void)known_bytes;
-    (void)cache;
-    char name[32];
-    (void)snprintf(name, sizeof name, "map of %d", (int)query->pid);
-    return make_ticket(name);
-}
-
-struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
-                                                   const struct module_query *query,
-                                                   uint32_t known_bytes)
-{
-    return module_cache_request_perf_map(cache, query, known_bytes);
-}
-
-enum module_state module_ticket_state(const struct module_ticket *ticket)
-{
-    return ticket->state;
-}
-
-enum module_failure module_ticket_failure(const struct module_ticket *ticket)
-{
-    return ticket->failure;
-}
-
-const struct module *module_ticket_module(const struct module_ticket *ticket)
-{
-    return ticket->module;
-}
-
-void module_ticket_release(struct module_ticket *ticket)
-{
-    if (ticket != NULL) {
-        ticket->released++;
-    }
 }
 
 static const struct symbol test_symbols[] = {
@@ -120,9 +42,8 @@ static int set_up_lanes(void **state, size_t lane_bytes)
 {
     static const uint32_t cpus[] = {0, 5};
     struct world *world = calloc(1, sizeof *world);
-    ticket_count = 0;
+    fake_tickets_reset();
     owner_of = own_user;
-    refuses_requests = false;
     test_modules[0] = test_modules[1] = make_module();
     world->buffer = trace_buffer_new(2, BUFFER_BYTES, lane_bytes);
     world->reader = fxt_reader_new();
@@ -164,9 +85,7 @@ int tear_down(void **state)
     (void)address_cache_free(world->addresses);
     (void)fxt_reader_free(world->reader);
     free(world);
-    for (size_t i = 0; i < ticket_count; i++) {
-        assert_int_equal(tickets[i].released, 1);
-    }
+    fake_tickets_check();
     return 0;
 }
 
@@ -272,6 +191,18 @@ void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, 
     struct mapping_description mapping = {
         .start = start, .end = start + 0x10000, .file_offset = 0, .path = path};
     process_table_mmap(world->processes, pid, &mapping, time_ns);
+}
+
+void run(struct world *world, int32_t pid, const char *path)
+{
+    process_table_comm(world->processes, pid, pid, "prog", true, 50);
+    map_at(world, pid, path, 0x7000000, 60);
+}
+
+void answer(struct world *world, size_t ticket, const struct module *module)
+{
+    fake_tickets_ready(ticket, module);
+    trace_poll(world->trace);
 }
 
 bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint64_t *stack,

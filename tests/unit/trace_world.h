@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * A trace with its buffer and its reader, for tests of what it writes: two CPUs, 0 and 5. The
- * module cache is a stand-in whose answers the test gives when it likes.
+ * A trace with its buffer and its reader, for tests of what it writes: two CPUs, 0 and 5. What
+ * is asked of the module cache stands in fake_tickets.h.
  */
+#include "fake_tickets.h"
 #include "process_table.h"
 #include "trace.h"
 #include "trace_cursor.h"
@@ -12,19 +13,6 @@
 #include "fxt_reader.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
-#define TICKETS_MAX  16
-
-struct module_ticket {
-    char path[64];
-    enum module_state state;
-    enum module_failure failure;
-    const struct module *module;
-    int released;
-};
-
-extern struct module_ticket tickets[TICKETS_MAX]; /* in the order of the requests */
-extern size_t ticket_count;
-extern bool refuses_requests;
 
 /* Functions low [0x1000,0x1100), high [0x1200,0x1210), and a kernel-sized one; offset 0 is vaddr
  * 0x400000. Made anew by set_up(). */
@@ -52,6 +40,11 @@ int tear_down(void **state);
 const char *read_shown(struct world *world);
 /* What has been taken since the last call, shown or not. */
 const char *read_all(struct world *world);
+
+/* A process's program: its file at 0x7000000. */
+void run(struct world *world, int32_t pid, const char *path);
+/* The file of a ticket has been read: it is a test module. */
+void answer(struct world *world, size_t ticket, const struct module *module);
 
 /* 64 KiB of a file from `start` on. */
 void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, uint64_t time_ns);
