@@ -81,8 +81,7 @@ static inline struct fxt_sample user_sample(uint64_t time_ns, uint64_t pid, uint
                                .user_count = count};
 }
 
-#define ADDRESSES(...)                                                                             \
-    (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+#define ADDRESSES(...) ROWS_OF(uint64_t, __VA_ARGS__)
 
 static inline void add_sample(struct recording *recording, uint64_t time_ns, uint64_t pid,
                               uint64_t quality, const uint64_t *stack, size_t count)

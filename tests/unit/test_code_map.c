@@ -91,14 +91,12 @@ static void expect_findings(const struct finding *findings, size_t count)
     }
 }
 
-#define PENDING UNWIND_CODE_PENDING
-#define RULE    UNWIND_CODE_RULE
-#define NO_RULE UNWIND_CODE_NO_RULE
-#define LATE    UNWIND_CODE_LATE
-#define NONE    UNWIND_CODE_NONE
-#define FINDS(...)                                                                                 \
-    expect_findings((const struct finding[]){__VA_ARGS__},                                         \
-                    COUNT_OF(((const struct finding[]){__VA_ARGS__})))
+#define PENDING    UNWIND_CODE_PENDING
+#define RULE       UNWIND_CODE_RULE
+#define NO_RULE    UNWIND_CODE_NO_RULE
+#define LATE       UNWIND_CODE_LATE
+#define NONE       UNWIND_CODE_NONE
+#define FINDS(...) expect_findings(ROWS_OF(struct finding, __VA_ARGS__))
 
 TEST_WITH(a_rule_comes_with_its_table_and_is_remembered, set_up, tear_down)
 {

@@ -47,31 +47,21 @@ static uint64_t draw(struct round *round)
 /* 0..max, both ends and what is near 0 more often than the rest. */
 static size_t draw_size(struct round *round, size_t max)
 {
-    switch (draw(round) % 8) {
-    case 0:
-        return 0;
-    case 1:
-        return max;
-    case 2:
-        return draw(round) % (max + 1);
-    default:
-        return draw(round) % ((max < 40 ? max : 40) + 1);
+    uint64_t way = draw(round) % 8;
+    if (way < 2) {
+        return way == 0 ? 0 : max;
     }
+    return draw(round) % ((way == 2 || max < 40 ? max : 40) + 1);
 }
 
 /* Any 64 bits, small and extreme ones more often. */
 static uint64_t draw_value(struct round *round)
 {
-    switch (draw(round) % 8) {
-    case 0:
-        return 0;
-    case 1:
-        return UINT64_MAX;
-    case 2:
-        return draw(round) % 1000;
-    default:
-        return draw(round);
+    uint64_t way = draw(round) % 8;
+    if (way < 2) {
+        return way == 0 ? 0 : UINT64_MAX;
     }
+    return way == 2 ? draw(round) % 1000 : draw(round);
 }
 
 static uint8_t *draw_bytes(struct round *round, size_t size_bytes)
@@ -191,22 +181,10 @@ static struct fxt_record draw_data(struct round *round)
 
 static struct fxt_record draw_record(struct round *round)
 {
-    switch (draw(round) % 8) {
-    case 0:
-        return draw_string(round);
-    case 1:
-        return draw_name(round);
-    case 2:
-        return draw_module(round);
-    case 3:
-        return draw_mmap(round);
-    case 4:
-        return draw_drop_stats(round);
-    case 5:
-        return draw_data(round);
-    default:
-        return draw_sample(round);
-    }
+    static struct fxt_record (*const draws[8])(struct round *) = {
+        draw_string,     draw_name, draw_module, draw_mmap,
+        draw_drop_stats, draw_data, draw_sample, draw_sample};
+    return draws[draw(round) % COUNT_OF(draws)](round);
 }
 
 static void write_segment(struct round *round, uint32_t provider_id)
@@ -226,23 +204,9 @@ static void write_segment(struct round *round, uint32_t provider_id)
 /* Whether the segment's start wrote it, and so nothing that was drawn. */
 static bool is_of_segment_start(const struct fxt_record *record)
 {
-    switch (record->kind) {
-    case FXT_RECORD_MAGIC:
-    case FXT_RECORD_PROVIDER:
-    case FXT_RECORD_INITIALIZATION:
-        return true;
-    case FXT_RECORD_STRING:
-        return record->string.index < STRINGS_BEGIN;
-    case FXT_RECORD_NAME:
-    case FXT_RECORD_MODULE:
-    case FXT_RECORD_MMAP:
-    case FXT_RECORD_SAMPLE:
-    case FXT_RECORD_DROP_STATS:
-    case FXT_RECORD_DATA:
-    case FXT_RECORD_OTHER:
-        return false;
-    }
-    return false;
+    return record->kind == FXT_RECORD_MAGIC || record->kind == FXT_RECORD_PROVIDER ||
+           record->kind == FXT_RECORD_INITIALIZATION ||
+           (record->kind == FXT_RECORD_STRING && record->string.index < STRINGS_BEGIN);
 }
 
 /* Reads all records that are whole in the file's first `end_bytes`, from an exact copy of what is

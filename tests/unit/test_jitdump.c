@@ -127,9 +127,7 @@ static void expect_names(const struct parsed *parsed, const struct expected_name
     }
 }
 
-#define EXPECT_NAMES(parsed, ...)                                                                  \
-    expect_names(parsed, (const struct expected_name[]){__VA_ARGS__},                              \
-                 COUNT_OF(((const struct expected_name[]){__VA_ARGS__})))
+#define EXPECT_NAMES(parsed, ...) expect_names(parsed, ROWS_OF(struct expected_name, __VA_ARGS__))
 
 /* A text with its header, which a test goes on with. */
 static struct text *begin_text(void)

@@ -126,7 +126,7 @@ static struct profctl *begin(const struct turn *turns, size_t count)
     return conn;
 }
 
-#define BEGIN(turns) begin(turns, COUNT_OF(turns))
+#define BEGIN(...) begin(ROWS_OF(struct turn, __VA_ARGS__))
 
 /* Ends the connection; every call must have been the one expected. */
 static void end(struct profctl *conn)
@@ -140,14 +140,12 @@ static void end(struct profctl *conn)
 
 TEST(begins_a_detached_session)
 {
-    static const struct turn turns[] = {
-        {METHOD("Create") "\"detach\":true,\"config\":{\"frequency_hz\":5}}}",
-         REPLY("\"session\":\"ab12\",\"holds_s\":77"), NULL},
-        {METHOD("Start") "}}", REPLY(""), NULL},
-        {METHOD("Stop") "}}", REPLY("\"stopped_by\":\"max_duration\""), NULL},
-        {METHOD("Close") "}}", REPLY(""), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn =
+        BEGIN({METHOD("Create") "\"detach\":true,\"config\":{\"frequency_hz\":5}}}",
+               REPLY("\"session\":\"ab12\",\"holds_s\":77"), NULL},
+              {METHOD("Start") "}}", REPLY(""), NULL},
+              {METHOD("Stop") "}}", REPLY("\"stopped_by\":\"max_duration\""), NULL},
+              {METHOD("Close") "}}", REPLY(""), NULL});
     const struct connection_notes *notes = connection_notes(conn);
     assert_int_equal(profctl_create(conn, "{\"frequency_hz\":5}", true, NULL), 0);
     assert_string_equal(notes->session, "ab12");
@@ -162,16 +160,14 @@ TEST(begins_a_detached_session)
 
 TEST(attaches_to_the_session_that_it_is_told)
 {
-    static const struct turn turns[] = {
-        {METHOD("Attach") "}}", ERROR("BadState", "\"state\":\"none\",\"text\":\"there is none\""),
-         NULL},
-        {METHOD("Attach") "\"session\":\"ab12\"}}", ERROR("PermissionDenied", "\"text\":\"no\""),
-         NULL},
-        {METHOD("Attach") "\"session\":\"ab12\"}}",
-         ERROR("InvalidArgs", "\"member\":\"session\",\"text\":\"is none\""), NULL},
-        {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"stopped\""), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn =
+        BEGIN({METHOD("Attach") "}}",
+               ERROR("BadState", "\"state\":\"none\",\"text\":\"there is none\""), NULL},
+              {METHOD("Attach") "\"session\":\"ab12\"}}",
+               ERROR("PermissionDenied", "\"text\":\"no\""), NULL},
+              {METHOD("Attach") "\"session\":\"ab12\"}}",
+               ERROR("InvalidArgs", "\"member\":\"session\",\"text\":\"is none\""), NULL},
+              {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"stopped\""), NULL});
     struct profctl_fault fault = {0};
     assert_int_equal(profctl_attach(conn, NULL, &fault), -EBADFD);
     assert_string_equal(fault.text, "there is none");
@@ -187,14 +183,11 @@ TEST(attaches_to_the_session_that_it_is_told)
 
 TEST(confirms_with_the_next_read_and_not_before)
 {
-    static const struct turn turns[] = {
-        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
-        {METHOD("Status") "}}", REPLY("\"status\":{}"), NULL},
-        {METHOD("Read") "\"ack\":8}}", CHUNK("2", "9", "true"), "de"},
-        {METHOD("Read") "\"ack\":9}}", NO_CHUNK("true"), NULL},
-        {METHOD("Read") "}}", NO_CHUNK("true"), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn = BEGIN({METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+                                 {METHOD("Status") "}}", REPLY("\"status\":{}"), NULL},
+                                 {METHOD("Read") "\"ack\":8}}", CHUNK("2", "9", "true"), "de"},
+                                 {METHOD("Read") "\"ack\":9}}", NO_CHUNK("true"), NULL},
+                                 {METHOD("Read") "}}", NO_CHUNK("true"), NULL});
     cleanup_(freep) char *json = NULL;
     char buffer[4] = "";
     size_t size = 0;
@@ -216,11 +209,8 @@ TEST(confirms_with_the_next_read_and_not_before)
 
 TEST(hands_out_a_stream_and_confirms_it_too)
 {
-    static const struct turn turns[] = {
-        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
-        {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn = BEGIN({METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+                                 {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL});
     char buffer[4] = "";
     size_t size = 0;
     int fd = -1;
@@ -241,12 +231,9 @@ TEST(hands_out_a_stream_and_confirms_it_too)
 
 TEST(confirms_nothing_that_came_only_in_part)
 {
-    static const struct turn turns[] = {
-        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "ab"},
-        {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
-        {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn = BEGIN({METHOD("Read") "}}", CHUNK("3", "8", "false"), "ab"},
+                                 {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
+                                 {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL});
     char buffer[4] = "";
     size_t size = 0;
     bool is_end = true;
@@ -260,11 +247,9 @@ TEST(confirms_nothing_that_came_only_in_part)
 
 TEST(confirms_what_another_connection_has_read)
 {
-    static const struct turn turns[] = {
-        {METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"running\""), NULL},
-        {METHOD("Read") "\"ack\":41}}", CHUNK("3", "42", "false"), "abc"},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn =
+        BEGIN({METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"running\""), NULL},
+              {METHOD("Read") "\"ack\":41}}", CHUNK("3", "42", "false"), "abc"});
     size_t size = 0;
     bool is_end = false;
     assert_int_equal(profctl_attach(conn, NULL, NULL), 0);
@@ -276,10 +261,8 @@ TEST(confirms_what_another_connection_has_read)
 
 TEST(says_why_the_daemon_ended_a_connection)
 {
-    static const struct turn turns[] = {
-        {"", ERROR("Failed", "\"text\":\"it was idle; connect anew\""), NULL},
-    };
-    struct profctl *conn = BEGIN(turns);
+    struct profctl *conn =
+        BEGIN({"", ERROR("Failed", "\"text\":\"it was idle; connect anew\""), NULL});
     struct profctl_fault fault = {0};
     assert_int_equal(pthread_join(server.thread, NULL), 0); /* its end is closed */
     assert_int_equal(profctl_start(conn, &fault), -EIO);
@@ -317,8 +300,7 @@ TEST(trusts_no_reply)
         char buffer[16];
         size_t size = 0;
         bool is_end = false;
-        const struct turn turns[] = {{METHOD("Read") "}}", cases[i].reply, "abc"}};
-        struct profctl *conn = BEGIN(turns);
+        struct profctl *conn = BEGIN({METHOD("Read") "}}", cases[i].reply, "abc"});
         assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end),
                          cases[i].result);
         end(conn);

@@ -176,8 +176,10 @@ static int make_built(uint8_t build_id, const char *function)
     const struct elf_image image = {
         .sections = {{".note", SHT_NOTE, 0, note, sizeof note, 0, 4},
                      {".symtab", SHT_SYMTAB, 0, symbols, sizeof symbols, 3, sizeof *symbols},
-                     {".strtab", SHT_STRTAB, 0, names, sizeof names, 0, 0}},
-        .section_count = 3,
+                     {".strtab", SHT_STRTAB, 0, names, sizeof names, 0, 0},
+                     {".symtab", SHT_SYMTAB, 0, symbols, sizeof symbols, 5, sizeof *symbols},
+                     {".strtab", SHT_STRTAB, 0, "\0of_a_second_table", 19, 0, 0}},
+        .section_count = 5,
         .note_number = 1,
     };
     int fd = elf_image_make(&image);
@@ -194,6 +196,7 @@ TEST(takes_the_functions_of_a_debug_file_of_the_same_build_only)
     assert_int_equal(count_named(fd, -1, "split_off"), 0);
     assert_int_equal(count_named(fd, same_fd, "split_off"), 1);
     assert_int_equal(count_named(fd, other_fd, "split_off"), 0);
+    assert_int_equal(count_named(same_fd, -1, "of_a_second_table"), 0); /* there is one */
     assert_int_equal(count_named(fd, no_elf_fd, "split_off"), 0);
 
     /* No build-id is the same as no other. */

@@ -23,56 +23,45 @@ static void check(const struct story *stories, size_t count)
     }
 }
 
-#define CHECK(stories) check(stories, COUNT_OF(stories))
+#define CHECK(...) check(ROWS_OF(struct story, __VA_ARGS__))
 
 TEST(finds_functions_by_the_modules_own_addresses)
 {
-    static const struct story stories[] = {
-        {APP "sample 10 7 1 0x10020 0x10018 0x10008", "app;main;work;leaf 1\n"},
-        /* A call that ends a function returns to the first byte of the next one. */
-        {APP "sample 10 7 1 0x10020 0x10020 0x10010", "app;main;work;leaf 1\n"},
-    };
-    CHECK(stories);
+    CHECK({APP "sample 10 7 1 0x10020 0x10018 0x10008", "app;main;work;leaf 1\n"},
+          /* A call that ends a function returns to the first byte of the next one. */
+          {APP "sample 10 7 1 0x10020 0x10020 0x10010", "app;main;work;leaf 1\n"});
 }
 
 TEST(names_what_has_no_function_by_module_and_address)
 {
-    static const struct story stories[] = {
-        {APP "sample 10 7 1 0x10800 0x10900 0x99999", "app;[unknown];app+0x1900;app+0x1800 1\n"},
-        {"name 7 0 0 jit; module 7 1 [anon]; mmap 0 7 1 0x10000 0x1000 0;"
-         "sample 10 7 1 0x10001; sample 11 7 1 0x10002",
-         "jit;[anon] 2\n"},
-        /* The symbols are of another build. */
-        {APP "name 8 0 0 other; module 8 1 /bin/app 0xcd; mmap 0 8 1 0x10000 0x1000 0x1000;"
-             "sample 10 8 1 0x10000",
-         "other;app+0x1000 1\n"},
-    };
-    CHECK(stories);
+    CHECK({APP "sample 10 7 1 0x10800 0x10900 0x99999", "app;[unknown];app+0x1900;app+0x1800 1\n"},
+          {APP "sample 10 7 1 0x1002f; sample 10 7 1 0x10030", "app;app+0x1030 1\napp;leaf 1\n"},
+          {"name 7 0 0 jit; module 7 1 [anon]; mmap 0 7 1 0x10000 0x1000 0;"
+           "sample 10 7 1 0x10001; sample 11 7 1 0x10002",
+           "jit;[anon] 2\n"},
+          /* The symbols are of another build. */
+          {APP "name 8 0 0 other; module 8 1 /bin/app 0xcd; mmap 0 8 1 0x10000 0x1000 0x1000;"
+               "sample 10 8 1 0x10000",
+           "other;app+0x1000 1\n"});
 }
 
 TEST(gives_each_sample_the_name_of_its_time)
 {
-    static const struct story stories[] = {
-        /* The file tells them in any order. */
-        {APP "name 7 0 30 third; name 7 0 20 second; sample 30 7 1 0x10000;"
-             "sample 29 7 1 0x10000; sample 19 7 1 0x10000",
-         "app;main 1\nsecond;main 1\nthird;main 1\n"},
-        /* Of two names of one time the later in the file. */
-        {APP "name 7 0 0 corrected; sample 5 7 1 0x10000", "corrected;main 1\n"},
-        {"name 7 0 20 late; sample 19 7 1 1; sample 20 7 1 1",
-         "[unknown];[unknown] 1\nlate;[unknown] 1\n"},
-    };
-    CHECK(stories);
+    CHECK(/* The file tells them in any order. */
+          {APP "name 7 0 30 third; name 7 0 20 second; sample 30 7 1 0x10000;"
+               "sample 29 7 1 0x10000; sample 19 7 1 0x10000",
+           "app;main 1\nsecond;main 1\nthird;main 1\n"},
+          /* Of two names of one time the later in the file. */
+          {APP "name 7 0 0 corrected; sample 5 7 1 0x10000", "corrected;main 1\n"},
+          {"name 7 0 20 late; sample 19 7 1 1; sample 20 7 1 1",
+           "[unknown];[unknown] 1\nlate;[unknown] 1\n"});
 }
 
 TEST(keeps_the_processes_of_a_reused_pid_apart)
 {
-    static const struct story stories[] = {
-        {APP "name 7 0 100 new; module 7 2 /bin/new; mmap 100 7 2 0x10000 0x1000 0;"
-             "sample 50 7 1 0x10000; sample 150 7 1 0x10000; sample 60 7 1 0x10000",
-         "app;main 2\nnew;new+0x0 1\n"},
-    };
-    CHECK(stories);
+    CHECK({APP "name 7 0 100 new; module 7 2 /bin/new; mmap 100 7 2 0x10000 0x1000 0;"
+               "sample 50 7 1 0x10000; sample 150 7 1 0x10000; sample 60 7 1 0x10000",
+           "app;main 2\nnew;new+0x0 1\n"});
 }
 
 #define MAPPINGS                                                                                   \
@@ -81,25 +70,22 @@ TEST(keeps_the_processes_of_a_reused_pid_apart)
 
 TEST(lets_the_newest_mapping_not_later_than_the_sample_win)
 {
-    static const struct story stories[] = {
-        {MAPPINGS "sample 9 7 1 0x10010", "p;[unknown] 1\n"}, /* before all */
-        {MAPPINGS "sample 10 7 1 0x10010", "p;wide+0x10 1\n"},
-        {MAPPINGS "sample 20 7 1 0x10010", "p;narrow+0x10 1\n"},
-        {MAPPINGS "sample 20 7 1 0x10100", "p;wide+0x100 1\n"}, /* beside the narrow one */
-        {MAPPINGS "sample 29 7 1 0x1001f", "p;narrow+0x1f 1\n"},
-        {MAPPINGS "sample 30 7 1 0x1001f", "p;last+0xf 1\n"},
-        {MAPPINGS "sample 99 7 1 0x1000f", "p;narrow+0xf 1\n"},
-        {MAPPINGS "sample 99 7 1 0x11000", "p;[unknown] 1\n"},
-        /* A correction in the file wins over what it corrects. */
-        {"name 7 0 0 p; module 7 1 guess; mmap 10 7 1 0x10000 0x1000 0; sample 20 7 1 0x10000;"
-         "module 7 2 right; mmap 10 7 2 0x10000 0x1000 0",
-         "p;right+0x0 1\n"},
-        /* To the top of the address space, and no further. */
-        {"name 7 0 0 p; module 7 1 top; mmap 0 7 1 0xfffffffffffffff0 0xffffffffffffffff 0;"
-         "sample 1 7 1 0xffffffffffffffff; sample 1 7 1 5",
-         "p;[unknown] 1\np;top+0xf 1\n"},
-    };
-    CHECK(stories);
+    CHECK({MAPPINGS "sample 9 7 1 0x10010", "p;[unknown] 1\n"}, /* before all */
+          {MAPPINGS "sample 10 7 1 0x10010", "p;wide+0x10 1\n"},
+          {MAPPINGS "sample 20 7 1 0x10010", "p;narrow+0x10 1\n"},
+          {MAPPINGS "sample 20 7 1 0x10100", "p;wide+0x100 1\n"}, /* beside the narrow one */
+          {MAPPINGS "sample 29 7 1 0x1001f", "p;narrow+0x1f 1\n"},
+          {MAPPINGS "sample 30 7 1 0x1001f", "p;last+0xf 1\n"},
+          {MAPPINGS "sample 99 7 1 0x1000f", "p;narrow+0xf 1\n"},
+          {MAPPINGS "sample 99 7 1 0x11000", "p;[unknown] 1\n"},
+          /* A correction in the file wins over what it corrects. */
+          {"name 7 0 0 p; module 7 1 guess; mmap 10 7 1 0x10000 0x1000 0; sample 20 7 1 0x10000;"
+           "module 7 2 right; mmap 10 7 2 0x10000 0x1000 0",
+           "p;right+0x0 1\n"},
+          /* To the top of the address space, and no further. */
+          {"name 7 0 0 p; module 7 1 top; mmap 0 7 1 0xfffffffffffffff0 0xffffffffffffffff 0;"
+           "sample 1 7 1 0xffffffffffffffff; sample 1 7 1 5",
+           "p;[unknown] 1\np;top+0xf 1\n"});
 }
 
 #define PLUGIN        "module 7 2 plugin; mmap 50 7 2 0x10020 0x10 0;"
@@ -107,25 +93,22 @@ TEST(lets_the_newest_mapping_not_later_than_the_sample_win)
 
 TEST(finds_an_address_anew_when_it_is_another_one)
 {
-    static const struct story stories[] = {
-        /* Between equal stacks. */
-        {APP PLUGIN BOTH_AT("40") BOTH_AT("60") BOTH_AT("45") BOTH_AT("55") BOTH_AT("50")
-             BOTH_AT("50") BOTH_AT("55") BOTH_AT("45"),
-         "app;main;leaf 3\napp;main;plugin+0x0 5\n"},
-        /* Each looked up by itself, and maybe before: after a dlclose() and dlopen(), in another
-         * process, as a caller, and after an execve() or as another process of the pid. */
-        {APP PLUGIN "module 7 3 second; mmap 70 7 3 0x10020 0x10 0;"
-                    "name 8 0 0 other; module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0;"
-                    "name 7 0 90 new; module 7 4 [unknown]; mmap 90 7 4 0 0xffffffffffffffff 0;"
-                    "sample 55 7 1 0x10020; sample 45 7 1 0x10020 0x10001;"
-                    "sample 75 7 1 0x10020 0x10002; sample 60 7 1 0x10020 0x10003;"
-                    "sample 61 8 1 0x10020 0x10004; sample 62 7 1 0x10020 0x10020;"
-                    "sample 95 7 1 0x10020 0x10005",
-         "app;main;leaf 1\napp;main;plugin+0x0 1\napp;main;second+0x0 1\n"
-         "app;plugin+0x0 1\napp;work;plugin+0x0 1\nnew;[unknown];[unknown] 1\n"
-         "other;other+0x4;other+0x20 1\n"},
-    };
-    CHECK(stories);
+    CHECK(/* Between equal stacks. */
+          {APP PLUGIN BOTH_AT("40") BOTH_AT("60") BOTH_AT("45") BOTH_AT("50") BOTH_AT("55")
+               BOTH_AT("50") BOTH_AT("55") BOTH_AT("45"),
+           "app;main;leaf 3\napp;main;plugin+0x0 5\n"},
+          /* Each looked up by itself, and maybe before: after a dlclose() and dlopen(), in another
+           * process, as a caller, and after an execve() or as another process of the pid. */
+          {APP PLUGIN "module 7 3 second; mmap 70 7 3 0x10020 0x10 0;"
+                      "name 8 0 0 other; module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0;"
+                      "name 7 0 90 new; module 7 4 [unknown]; mmap 90 7 4 0 0xffffffffffffffff 0;"
+                      "sample 55 7 1 0x10020; sample 45 7 1 0x10020 0x10001;"
+                      "sample 75 7 1 0x10020 0x10002; sample 60 7 1 0x10020 0x10003;"
+                      "sample 61 8 1 0x10020 0x10004; sample 62 7 1 0x10020 0x10020;"
+                      "sample 95 7 1 0x10020 0x10005",
+           "app;main;leaf 1\napp;main;plugin+0x0 1\napp;main;second+0x0 1\n"
+           "app;plugin+0x0 1\napp;work;plugin+0x0 1\nnew;[unknown];[unknown] 1\n"
+           "other;other+0x4;other+0x20 1\n"});
 }
 
 TEST(puts_the_kernels_frames_inside_and_marks_them)

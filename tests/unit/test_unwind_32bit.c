@@ -50,42 +50,37 @@ static enum unwind_code look_up(uint64_t pc, const struct cfi_rule **ret, void *
 
 TEST(follows_the_rules_of_32_bits)
 {
-    static const struct story stories[] = {
-        {"a leaf, a frame pointer, the root", FROM32(C32(LEAF), .bp = AT32(2)),
-         WORDS(C32(FRAME), 7, 0, C32(ROOT)), CALLERS(C32(FRAME), C32(ROOT)), ENDS(COMPLETE, 2, 0)},
-        {"main() that aligned its stack, and keeps the old one below its frame pointer",
-         FROM32(C32(LEAF), .bp = AT32(3)), WORDS(C32(MAIN), 7, AT32(7), 0, 7, 7, C32(ROOT)),
-         CALLERS(C32(MAIN), C32(ROOT)), ENDS(COMPLETE, 2, 0)},
-        {"while the old stack pointer is in ecx", FROM32(C32(ECX), .cx = AT32(3)),
-         WORDS(7, 7, C32(ROOT)), CALLERS(C32(ROOT)), ENDS(COMPLETE, 1, 0)},
-        {"which no caller of others knows", FROM32(C32(LEAF), .cx = AT32(3)),
-         WORDS(C32(ECX), 7, C32(ROOT)), CALLERS(C32(ECX)), ENDS(NO_RULE, 1, 0)},
-        {"an entry of a linkage table, behind its push", FROM32(C32(PLT)), WORDS(7, C32(ROOT)),
-         CALLERS(C32(ROOT)), ENDS(COMPLETE, 1, 0)},
-        {"a handler, and the frame pointer of what it interrupted",
-         FROM32(C32(LEAF), .whole = true),
-         WORDS(C32(SIGNAL_FRAME), 7, 7, 7, 7, 7, 7, AT32(20), AT32(18), 7, 7, 7, 7, 7, 7,
-               C32(FRAME), 7, 7, 7, 7, 7),
-         CALLERS(C32(SIGNAL_FRAME) + 1, C32(FRAME) + 1), ENDS(BAD_MEMORY, 2, 0)},
-    };
-    CHECK(stories);
+    CHECK({"a leaf, a frame pointer, the root", FROM32(C32(LEAF), .bp = AT32(2)),
+           WORDS(C32(FRAME), 7, 0, C32(ROOT)), CALLERS(C32(FRAME), C32(ROOT)),
+           ENDS(COMPLETE, 2, 0)},
+          {"main() that aligned its stack, and keeps the old one below its frame pointer",
+           FROM32(C32(LEAF), .bp = AT32(3)), WORDS(C32(MAIN), 7, AT32(7), 0, 7, 7, C32(ROOT)),
+           CALLERS(C32(MAIN), C32(ROOT)), ENDS(COMPLETE, 2, 0)},
+          {"while the old stack pointer is in ecx", FROM32(C32(ECX), .cx = AT32(3)),
+           WORDS(7, 7, C32(ROOT)), CALLERS(C32(ROOT)), ENDS(COMPLETE, 1, 0)},
+          {"which no caller of others knows", FROM32(C32(LEAF), .cx = AT32(3)),
+           WORDS(C32(ECX), 7, C32(ROOT)), CALLERS(C32(ECX)), ENDS(NO_RULE, 1, 0)},
+          {"an entry of a linkage table, behind its push", FROM32(C32(PLT)), WORDS(7, C32(ROOT)),
+           CALLERS(C32(ROOT)), ENDS(COMPLETE, 1, 0)},
+          {"a handler, and the frame pointer of what it interrupted",
+           FROM32(C32(LEAF), .whole = true),
+           WORDS(C32(SIGNAL_FRAME), 7, 7, 7, 7, 7, 7, AT32(20), AT32(18), 7, 7, 7, 7, 7, 7,
+                 C32(FRAME), 7, 7, 7, 7, 7),
+           CALLERS(C32(SIGNAL_FRAME) + 1, C32(FRAME) + 1), ENDS(BAD_MEMORY, 2, 0)});
 }
 
 TEST(ends_where_nothing_is_proved)
 {
-    static const struct story stories[] = {
-        {"code without a rule", FROM32(C32(BARE), .bp = AT32(1)), WORDS(7, 0, C32(ROOT)),
-         CALLERS(C32(ROOT)), ENDS(UNPROVED, 0, 1)},
-        {"the last word is half copied: it is not there", FROM32(C32(LEAF), .bp = AT32(2)),
-         WORDS(C32(FRAME), 7, 0), CALLERS(C32(FRAME)), ENDS(SHORT_COPY, 1, 0)},
-        {"the kernel's chain goes on, by words of 4 bytes", FROM32(C32(LEAF), .bp = AT32(1)),
-         WORDS(C32(FRAME), AT32(9), C32(FRAME)),
-         CHAIN(C32(LEAF), C32(FRAME), C32(FRAME), C32(ROOT)),
-         CALLERS(C32(FRAME), C32(FRAME), C32(FRAME), C32(ROOT)), ENDS(COMPLETE, 2, 2)},
-        {"a frame pointer in the middle of a word", FROM32(C32(BARE), .bp = AT32(1) + 2),
-         WORDS(7, 7, 7, C32(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
-        {"no stack goes beyond 32 bits", FROM32(C32(FRAME), .bp = UINT32_MAX - 3), WORDS(0),
-         ENDS(BAD_MEMORY, 0, 0)},
-    };
-    CHECK(stories);
+    CHECK({"code without a rule", FROM32(C32(BARE), .bp = AT32(1)), WORDS(7, 0, C32(ROOT)),
+           CALLERS(C32(ROOT)), ENDS(UNPROVED, 0, 1)},
+          {"the last word is half copied: it is not there", FROM32(C32(LEAF), .bp = AT32(2)),
+           WORDS(C32(FRAME), 7, 0), CALLERS(C32(FRAME)), ENDS(SHORT_COPY, 1, 0)},
+          {"the kernel's chain goes on, by words of 4 bytes", FROM32(C32(LEAF), .bp = AT32(1)),
+           WORDS(C32(FRAME), AT32(9), C32(FRAME)),
+           CHAIN(C32(LEAF), C32(FRAME), C32(FRAME), C32(ROOT)),
+           CALLERS(C32(FRAME), C32(FRAME), C32(FRAME), C32(ROOT)), ENDS(COMPLETE, 2, 2)},
+          {"a frame pointer in the middle of a word", FROM32(C32(BARE), .bp = AT32(1) + 2),
+           WORDS(7, 7, 7, C32(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
+          {"no stack goes beyond 32 bits", FROM32(C32(FRAME), .bp = UINT32_MAX - 3), WORDS(0),
+           ENDS(BAD_MEMORY, 0, 0)});
 }

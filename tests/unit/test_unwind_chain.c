@@ -10,113 +10,97 @@
 
 TEST(joins_the_chain_where_the_copy_ends)
 {
-    static const struct story stories[] = {
-        {"at once", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)),
-         CALLERS(C(FRAME), C(JIT), C(ROOT)), ENDS(UNPROVED, 0, 3)},
-        {"after frames in the copy", FROM(C(FRAME), .bp = AT(0)),
-         WORDS(AT(2), C(JIT), AT(7), C(FRAME)), CHAIN(C(FRAME), C(JIT), C(FRAME), C(ROOT)),
-         CALLERS(C(JIT), C(FRAME), C(ROOT)), ENDS(UNPROVED, 1, 2)},
-        {"past a caller that the kernel cannot see", FROM(C(LEAF), .bp = AT(7)), WORDS(C(FRAME)),
-         CHAIN(C(LEAF), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT), C(ROOT)), ENDS(UNPROVED, 1, 2)},
-    };
-    CHECK(stories);
+    CHECK({"at once", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)),
+           CALLERS(C(FRAME), C(JIT), C(ROOT)), ENDS(UNPROVED, 0, 3)},
+          {"after frames in the copy", FROM(C(FRAME), .bp = AT(0)),
+           WORDS(AT(2), C(JIT), AT(7), C(FRAME)), CHAIN(C(FRAME), C(JIT), C(FRAME), C(ROOT)),
+           CALLERS(C(JIT), C(FRAME), C(ROOT)), ENDS(UNPROVED, 1, 2)},
+          {"past a caller that the kernel cannot see", FROM(C(LEAF), .bp = AT(7)), WORDS(C(FRAME)),
+           CHAIN(C(LEAF), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT), C(ROOT)),
+           ENDS(UNPROVED, 1, 2)});
 }
 
 TEST(joins_the_chain_from_frames_of_other_kinds)
 {
-    static const struct story stories[] = {
-        {"from a frame whose rbp nothing tells, but for its place", FROM(C(GO), .bp = AT(1)),
-         WORDS(0, AT(4), C(GO), 0), CHAIN(C(GO), C(GO), C(GO), C(ROOT)),
-         CALLERS(C(GO), C(GO), C(ROOT)), ENDS(COMPLETE, 1, 2)},
-        {"from a handler's stack to the one that it interrupted",
-         FROM(C(RESTORER), .bp = AT(90), .whole = true),
-         WORDS(SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80), SIGNAL(0, IP) = C(FRAME)),
-         CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME)), C(JIT), C(ROOT)),
-         ENDS(UNPROVED, 1, 2)},
-        {"with only the saved frame pointer copied", FROM(C(JIT), .bp = AT(0)), WORDS(AT(7)),
-         CHAIN(C(JIT), C(FRAME), C(ROOT)), CALLERS(C(FRAME), C(ROOT)), ENDS(UNPROVED, 0, 2)},
-    };
-    CHECK(stories);
+    CHECK({"from a frame whose rbp nothing tells, but for its place", FROM(C(GO), .bp = AT(1)),
+           WORDS(0, AT(4), C(GO), 0), CHAIN(C(GO), C(GO), C(GO), C(ROOT)),
+           CALLERS(C(GO), C(GO), C(ROOT)), ENDS(COMPLETE, 1, 2)},
+          {"from a handler's stack to the one that it interrupted",
+           FROM(C(RESTORER), .bp = AT(90), .whole = true),
+           WORDS(SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80), SIGNAL(0, IP) = C(FRAME)),
+           CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME)), C(JIT), C(ROOT)),
+           ENDS(UNPROVED, 1, 2)},
+          {"with only the saved frame pointer copied", FROM(C(JIT), .bp = AT(0)), WORDS(AT(7)),
+           CHAIN(C(JIT), C(FRAME), C(ROOT)), CALLERS(C(FRAME), C(ROOT)), ENDS(UNPROVED, 0, 2)});
 }
 
 TEST(takes_no_chain_without_proof)
 {
-    static const struct story stories[] = {
-        {"of another sample", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME) + 1, C(ROOT)),
-         ENDS(SHORT_COPY, 0, 0)},
-        {"that is empty", FROM(C(FRAME), .bp = AT(7)), ENDS(SHORT_COPY, 0, 0)},
-        {"that the copied bytes contradict", FROM(C(FRAME), .bp = AT(0)), WORDS(AT(7), C(FRAME)),
-         CHAIN(C(FRAME), C(FRAME) + 1, C(ROOT)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
-        {"that ended before the copied bytes", FROM(C(FRAME), .bp = AT(0)), WORDS(AT(7), C(FRAME)),
-         CHAIN(C(FRAME)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
-        {"of a frame whose own is elsewhere", FROM(C(GO), .bp = AT(7)), CHAIN(C(GO), C(ROOT)),
-         ENDS(SHORT_COPY, 0, 0)},
-        {"of a frame that rests on rsp, though rbp is the chain's", FROM(C(LEAF), .bp = AT(7)),
-         CHAIN(C(LEAF), C(ROOT)), ENDS(SHORT_COPY, 0, 0)},
-    };
-    CHECK(stories);
+    CHECK({"of another sample", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME) + 1, C(ROOT)),
+           ENDS(SHORT_COPY, 0, 0)},
+          {"that is empty", FROM(C(FRAME), .bp = AT(7)), ENDS(SHORT_COPY, 0, 0)},
+          {"that the copied bytes contradict", FROM(C(FRAME), .bp = AT(0)), WORDS(AT(7), C(FRAME)),
+           CHAIN(C(FRAME), C(FRAME) + 1, C(ROOT)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
+          {"that ended before the copied bytes", FROM(C(FRAME), .bp = AT(0)),
+           WORDS(AT(7), C(FRAME)), CHAIN(C(FRAME)), CALLERS(C(FRAME)), ENDS(SHORT_COPY, 1, 0)},
+          {"of a frame whose own is elsewhere", FROM(C(GO), .bp = AT(7)), CHAIN(C(GO), C(ROOT)),
+           ENDS(SHORT_COPY, 0, 0)},
+          {"of a frame that rests on rsp, though rbp is the chain's", FROM(C(LEAF), .bp = AT(7)),
+           CHAIN(C(LEAF), C(ROOT)), ENDS(SHORT_COPY, 0, 0)});
 }
 
 TEST(takes_no_chain_of_other_frames)
 {
-    static const struct story stories[] = {
-        {"whose frame pointers go another way", FROM(C(RESTORER), .bp = AT(0)),
-         WORDS(AT(22), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
-               SIGNAL(0, IP) = C(FRAME), [22] = 0),
-         CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME))), ENDS(SHORT_COPY, 1, 0)},
-        {"whose frame pointers turn in a circle", FROM(C(RESTORER), .bp = AT(0)),
-         WORDS(AT(0), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
-               SIGNAL(0, IP) = C(FRAME), [22] = 0),
-         CHAIN(C(RESTORER), C(JIT), C(JIT), C(JIT)), CALLERS(EXACT(C(FRAME))),
-         ENDS(SHORT_COPY, 1, 0)},
-        {"of a frame pointer below the stack, by a rule", FROM(C(FRAME), .bp = AT(-3)),
-         CHAIN(C(FRAME), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
-        {"of one without a rule", FROM(C(JIT), .bp = AT(-3)), CHAIN(C(JIT), C(ROOT)),
-         ENDS(BAD_MEMORY, 0, 0)},
-        {"of a frame pointer that is no address of words", FROM(C(JIT), .bp = AT(7) + 4),
-         CHAIN(C(JIT), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
-        {"of a frame that was read, and leads to no code", FROM(C(FRAME), .bp = AT(0)),
-         WORDS(AT(7), C(NOWHERE)), CHAIN(C(FRAME), C(NOWHERE), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
-    };
-    CHECK(stories);
+    CHECK({"whose frame pointers go another way", FROM(C(RESTORER), .bp = AT(0)),
+           WORDS(AT(22), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
+                 SIGNAL(0, IP) = C(FRAME), [22] = 0),
+           CHAIN(C(RESTORER), C(JIT), C(ROOT)), CALLERS(EXACT(C(FRAME))), ENDS(SHORT_COPY, 1, 0)},
+          {"whose frame pointers turn in a circle", FROM(C(RESTORER), .bp = AT(0)),
+           WORDS(AT(0), C(JIT), SIGNAL(0, BP) = AT(90), SIGNAL(0, SP) = AT(80),
+                 SIGNAL(0, IP) = C(FRAME), [22] = 0),
+           CHAIN(C(RESTORER), C(JIT), C(JIT), C(JIT)), CALLERS(EXACT(C(FRAME))),
+           ENDS(SHORT_COPY, 1, 0)},
+          {"of a frame pointer below the stack, by a rule", FROM(C(FRAME), .bp = AT(-3)),
+           CHAIN(C(FRAME), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
+          {"of one without a rule", FROM(C(JIT), .bp = AT(-3)), CHAIN(C(JIT), C(ROOT)),
+           ENDS(BAD_MEMORY, 0, 0)},
+          {"of a frame pointer that is no address of words", FROM(C(JIT), .bp = AT(7) + 4),
+           CHAIN(C(JIT), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)},
+          {"of a frame that was read, and leads to no code", FROM(C(FRAME), .bp = AT(0)),
+           WORDS(AT(7), C(NOWHERE)), CHAIN(C(FRAME), C(NOWHERE), C(ROOT)), ENDS(BAD_MEMORY, 0, 0)});
 }
 
 TEST(follows_the_chain_as_far_as_it_holds)
 {
-    static const struct story stories[] = {
-        {"to an entry that keeps no frame pointer", FROM(C(FRAME), .bp = AT(7)),
-         CHAIN(C(FRAME), C(WIDE), C(ROOT)), CALLERS(C(WIDE)), ENDS(SHORT_COPY, 0, 1)},
-        {"to such an entry, on a stack that is copied whole",
-         FROM(C(FRAME), .bp = AT(7), .whole = true), WORDS(0), CHAIN(C(FRAME), C(WIDE), C(ROOT)),
-         CALLERS(C(WIDE)), ENDS(BAD_MEMORY, 0, 1)},
-        {"to an entry that is no code", FROM(C(FRAME), .bp = AT(7)),
-         CHAIN(C(FRAME), C(FRAME), C(NOWHERE), C(ROOT)), CALLERS(C(FRAME)), ENDS(BAD_MEMORY, 0, 1)},
-        {"to an entry of 0", FROM(C(JIT), .bp = AT(7)), CHAIN(C(JIT), C(JIT), 0), CALLERS(C(JIT)),
-         ENDS(NO_RULE, 0, 1)},
-        {"to an entry without a rule, with rules only",
-         FROM(C(FRAME), .bp = AT(7), .mode = UNWIND_CFI),
-         CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT)),
-         ENDS(NO_RULE, 0, 2)},
-        {"past a call that ends its function", FROM(C(FRAME), .bp = AT(7)),
-         CHAIN(C(FRAME), END_OF(FRAME), C(ROOT)), CALLERS(END_OF(FRAME), C(ROOT)),
-         ENDS(COMPLETE, 0, 2)},
-    };
-    CHECK(stories);
+    CHECK({"to an entry that keeps no frame pointer", FROM(C(FRAME), .bp = AT(7)),
+           CHAIN(C(FRAME), C(WIDE), C(ROOT)), CALLERS(C(WIDE)), ENDS(SHORT_COPY, 0, 1)},
+          {"to such an entry, on a stack that is copied whole",
+           FROM(C(FRAME), .bp = AT(7), .whole = true), WORDS(0), CHAIN(C(FRAME), C(WIDE), C(ROOT)),
+           CALLERS(C(WIDE)), ENDS(BAD_MEMORY, 0, 1)},
+          {"to an entry that is no code", FROM(C(FRAME), .bp = AT(7)),
+           CHAIN(C(FRAME), C(FRAME), C(NOWHERE), C(ROOT)), CALLERS(C(FRAME)),
+           ENDS(BAD_MEMORY, 0, 1)},
+          {"to an entry of 0", FROM(C(JIT), .bp = AT(7)), CHAIN(C(JIT), C(JIT), 0), CALLERS(C(JIT)),
+           ENDS(NO_RULE, 0, 1)},
+          {"to an entry without a rule, with rules only",
+           FROM(C(FRAME), .bp = AT(7), .mode = UNWIND_CFI),
+           CHAIN(C(FRAME), C(FRAME), C(JIT), C(ROOT)), CALLERS(C(FRAME), C(JIT)),
+           ENDS(NO_RULE, 0, 2)},
+          {"past a call that ends its function", FROM(C(FRAME), .bp = AT(7)),
+           CHAIN(C(FRAME), END_OF(FRAME), C(ROOT)), CALLERS(END_OF(FRAME), C(ROOT)),
+           ENDS(COMPLETE, 0, 2)});
 }
 
 TEST(says_how_the_chain_ended)
 {
-    static const struct story stories[] = {
-        {"to its end", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)),
-         ENDS(SHORT_COPY, 0, 1)},
-        {"to where the kernel had to stop", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
-         CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)},
-        {"to its end, which is here", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
-         CHAIN(C(FRAME)), ENDS(DEPTH, 0, 0)},
-        {"to the depth", FROM(C(FRAME), .bp = AT(7), .max_depth = 2),
-         CHAIN(C(FRAME), C(FRAME), C(ROOT)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)},
-    };
-    CHECK(stories);
+    CHECK({"to its end", FROM(C(FRAME), .bp = AT(7)), CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)),
+           ENDS(SHORT_COPY, 0, 1)},
+          {"to where the kernel had to stop", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
+           CHAIN(C(FRAME), C(FRAME)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)},
+          {"to its end, which is here", FROM(C(FRAME), .bp = AT(7), .chain_cut = true),
+           CHAIN(C(FRAME)), ENDS(DEPTH, 0, 0)},
+          {"to the depth", FROM(C(FRAME), .bp = AT(7), .max_depth = 2),
+           CHAIN(C(FRAME), C(FRAME), C(ROOT)), CALLERS(C(FRAME)), ENDS(DEPTH, 0, 1)});
 }
 
 TEST(knows_a_frame_pointer_by_all_of_its_rule)

@@ -10,74 +10,59 @@
 
 TEST(asks_again_where_a_table_is_not_there)
 {
-    static const struct story stories[] = {
-        {"of the leaf", FROM(C(LOADING), .pending = true)},
-        {"of a caller", FROM(C(LEAF), .pending = true), WORDS(C(LOADING))},
-        {"of a frame of the kernel's chain", FROM(C(FRAME), .bp = AT(0), .pending = true),
-         CHAIN(C(FRAME), C(LOADING), C(ROOT))},
-    };
-    CHECK(stories);
+    CHECK({"of the leaf", FROM(C(LOADING), .pending = true)},
+          {"of a caller", FROM(C(LEAF), .pending = true), WORDS(C(LOADING))},
+          {"of a frame of the kernel's chain", FROM(C(FRAME), .bp = AT(0), .pending = true),
+           CHAIN(C(FRAME), C(LOADING), C(ROOT))});
 }
 
 TEST(ends_where_a_table_came_too_late)
 {
     /* Frame pointers would lead to the root here, and are not asked. */
-    static const struct story stories[] = {
-        {"of the leaf", FROM(C(LATE), .bp = AT(0)), WORDS(0, C(ROOT)), ENDS(NO_RULE, 0, 0)},
-        {"of a caller, with a chain", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LATE), 0, C(ROOT)),
-         CHAIN(C(LEAF), C(ROOT)), CALLERS(C(LATE)), ENDS(NO_RULE, 1, 0)},
-    };
-    CHECK(stories);
+    CHECK({"of the leaf", FROM(C(LATE), .bp = AT(0)), WORDS(0, C(ROOT)), ENDS(NO_RULE, 0, 0)},
+          {"of a caller, with a chain", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LATE), 0, C(ROOT)),
+           CHAIN(C(LEAF), C(ROOT)), CALLERS(C(LATE)), ENDS(NO_RULE, 1, 0)});
 }
 
 TEST(ends_where_nothing_tells_the_caller)
 {
     /* Frame pointers would lead to the root here, too. */
-    static const struct story stories[] = {
-        {"of the leaf", FROM(C(LEAVING), .bp = AT(0)), WORDS(0, C(ROOT)),
-         CHAIN(C(LEAVING), C(ROOT)), ENDS(NO_RULE, 0, 0)},
-        {"of a caller", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LEAVING), 0, C(ROOT)),
-         CALLERS(C(LEAVING)), ENDS(NO_RULE, 1, 0)},
-    };
-    CHECK(stories);
+    CHECK({"of the leaf", FROM(C(LEAVING), .bp = AT(0)), WORDS(0, C(ROOT)),
+           CHAIN(C(LEAVING), C(ROOT)), ENDS(NO_RULE, 0, 0)},
+          {"of a caller", FROM(C(LEAF), .bp = AT(1)), WORDS(C(LEAVING), 0, C(ROOT)),
+           CALLERS(C(LEAVING)), ENDS(NO_RULE, 1, 0)});
 }
 
 TEST(knows_a_new_thread_by_its_result)
 {
-    static const struct story stories[] = {
-        {"the child", FROM(C(FORK)), ENDS(COMPLETE, 0, 0)},
-        {"the parent", FROM(C(FORK), .ax = 4711), WORDS(C(ROOT)), CALLERS(C(ROOT)),
-         ENDS(COMPLETE, 1, 0)},
-        {"a caller, in which nothing is known of rax", FROM(C(LEAF)), WORDS(C(FORK), C(ROOT)),
-         CALLERS(C(FORK), C(ROOT)), ENDS(COMPLETE, 2, 0)},
-    };
-    CHECK(stories);
+    CHECK({"the child", FROM(C(FORK)), ENDS(COMPLETE, 0, 0)},
+          {"the parent", FROM(C(FORK), .ax = 4711), WORDS(C(ROOT)), CALLERS(C(ROOT)),
+           ENDS(COMPLETE, 1, 0)},
+          {"a caller, in which nothing is known of rax", FROM(C(LEAF)), WORDS(C(FORK), C(ROOT)),
+           CALLERS(C(FORK), C(ROOT)), ENDS(COMPLETE, 2, 0)});
 }
 
 TEST(sees_a_signal_that_is_on_its_way)
 {
-    static const struct story stories[] = {
-        {"the stack pointer is the handler's already", FROM(C(LEAF), .in_kernel = true),
-         WORDS(C(RESTORER), SIGNAL(1, BP) = 0, SIGNAL(1, SP) = AT(24),
-               SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
-         CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
-        {"what it interrupts has a frame", FROM(C(WIDE), .in_kernel = true),
-         WORDS(C(RESTORER), 0, C(LEAF), SIGNAL(1, SP) = AT(24),
-               SIGNAL(1, IP) = C(WIDE), [26] = C(ROOT)),
-         CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
-        {"it interrupts the making of a thread, and rax is the handler's",
-         FROM(C(FORK), .in_kernel = true),
-         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(FORK), [24] = C(LEAF),
-               C(ROOT)),
-         CALLERS(C(LEAF), C(ROOT)), ENDS(COMPLETE, 2, 0)},
-        {"the table of the code behind the handler is not there",
-         FROM(C(WIDE), .in_kernel = true, .pending = true), WORDS(C(LOADING), 0, C(ROOT))},
-        {"the handler runs what it interrupted, at the same place", FROM(C(LEAF)),
-         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
-         CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), C(ROOT)), ENDS(COMPLETE, 3, 0)},
-        {"in a circle", FROM(C(LEAF), .max_depth = 4, .in_kernel = true),
-         WORDS(C(RESTORER), SIGNAL(1, SP) = AT(0), SIGNAL(1, IP) = C(LEAF), [24] = 0),
-         CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), EXACT(C(RESTORER))), ENDS(DEPTH, 3, 0)},
-    };
-    CHECK(stories);
+    CHECK({"the stack pointer is the handler's already", FROM(C(LEAF), .in_kernel = true),
+           WORDS(C(RESTORER), SIGNAL(1, BP) = 0, SIGNAL(1, SP) = AT(24),
+                 SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
+           CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
+          {"what it interrupts has a frame", FROM(C(WIDE), .in_kernel = true),
+           WORDS(C(RESTORER), 0, C(LEAF), SIGNAL(1, SP) = AT(24),
+                 SIGNAL(1, IP) = C(WIDE), [26] = C(ROOT)),
+           CALLERS(C(ROOT)), ENDS(COMPLETE, 1, 0)},
+          {"it interrupts the making of a thread, and rax is the handler's",
+           FROM(C(FORK), .in_kernel = true),
+           WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(FORK), [24] = C(LEAF),
+                 C(ROOT)),
+           CALLERS(C(LEAF), C(ROOT)), ENDS(COMPLETE, 2, 0)},
+          {"the table of the code behind the handler is not there",
+           FROM(C(WIDE), .in_kernel = true, .pending = true), WORDS(C(LOADING), 0, C(ROOT))},
+          {"the handler runs what it interrupted, at the same place", FROM(C(LEAF)),
+           WORDS(C(RESTORER), SIGNAL(1, SP) = AT(24), SIGNAL(1, IP) = C(LEAF), [24] = C(ROOT)),
+           CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), C(ROOT)), ENDS(COMPLETE, 3, 0)},
+          {"in a circle", FROM(C(LEAF), .max_depth = 4, .in_kernel = true),
+           WORDS(C(RESTORER), SIGNAL(1, SP) = AT(0), SIGNAL(1, IP) = C(LEAF), [24] = 0),
+           CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), EXACT(C(RESTORER))), ENDS(DEPTH, 3, 0)});
 }

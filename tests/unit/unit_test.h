@@ -24,6 +24,8 @@
 #include <cmocka.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+/* Rows of a table, and how many: two arguments of a function. */
+#define ROWS_OF(type, ...) (const type[]){__VA_ARGS__}, COUNT_OF(((const type[]){__VA_ARGS__}))
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 

@@ -118,4 +118,4 @@ static inline void check_stories(const struct story *stories, size_t count)
     }
 }
 
-#define CHECK(stories) check_stories(stories, COUNT_OF(stories))
+#define CHECK(...) check_stories(ROWS_OF(struct story, __VA_ARGS__))
