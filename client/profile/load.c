@@ -64,8 +64,9 @@ static void loader_done(struct loader *loader)
     free(loader->modules);
 }
 
-static int take_name(const struct loader *loader, const struct fxt_name *record)
+static int take_name(struct loader *loader, const struct fxt_record *whole)
 {
+    const struct fxt_name *record = &whole->name;
     struct profile *profile = loader->profile;
     struct name name = {
         .segment = loader->segment,
@@ -132,12 +133,13 @@ static int add_module(struct loader *loader, const struct fxt_module *record,
     return 0;
 }
 
-static int take_module(struct loader *loader, uint32_t provider_id, const struct fxt_module *record)
+static int take_module(struct loader *loader, const struct fxt_record *whole)
 {
+    const struct fxt_module *record = &whole->module;
     struct module_key key = {
         .pid = record->pid,
         .segment = loader->segment,
-        .provider_id = provider_id,
+        .provider_id = whole->provider_id,
         .module_id = record->module_id,
     };
     uint32_t item = 0;
@@ -148,13 +150,14 @@ static int take_module(struct loader *loader, uint32_t provider_id, const struct
     return add_module(loader, record, &loader->modules[item]);
 }
 
-static int take_mmap(struct loader *loader, uint32_t provider_id, const struct fxt_mmap *record)
+static int take_mmap(struct loader *loader, const struct fxt_record *whole)
 {
+    const struct fxt_mmap *record = &whole->mmap;
     struct profile *profile = loader->profile;
     struct module_key key = {
         .pid = record->pid,
         .segment = loader->segment,
-        .provider_id = provider_id,
+        .provider_id = whole->provider_id,
         .module_id = record->module_id,
     };
     if (record->size_bytes == 0) {
@@ -249,8 +252,9 @@ static int join_group(struct loader *loader, uint32_t provider_id, const struct 
 }
 
 /* A profile has the samples of the clock: those of another event are no time. */
-static int take_sample(struct loader *loader, uint32_t provider_id, const struct fxt_sample *record)
+static int take_sample(struct loader *loader, const struct fxt_record *whole)
 {
+    const struct fxt_sample *record = &whole->sample;
     struct profile *profile = loader->profile;
     struct profile_sample sample = {
         .time_ns = record->boot_ts_ns,
@@ -262,9 +266,9 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
         .in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0,
     };
     if ((record->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
-        return take_completion(loader, provider_id, record);
+        return take_completion(loader, whole->provider_id, record);
     }
-    int r = join_group(loader, provider_id, record, &sample);
+    int r = join_group(loader, whole->provider_id, record, &sample);
     if (r < 0 || record->event != 0) {
         return r;
     }
@@ -282,9 +286,17 @@ static int take_sample(struct loader *loader, uint32_t provider_id, const struct
     return 0;
 }
 
-static int take_data(struct loader *loader, const struct fxt_data *data)
+static int take_drop_stats(struct loader *loader, const struct fxt_record *whole)
+{
+    loader->profile->dropped_record_count += whole->drop_stats.record_count;
+    loader->profile->dropped_bytes += whole->drop_stats.size_bytes;
+    return 0;
+}
+
+static int take_data(struct loader *loader, const struct fxt_record *whole)
 {
     struct profile *profile = loader->profile;
+    const struct fxt_data *data = &whole->data;
     if (data_is_named(data, DATA_NAME_SYMBOLS)) {
         return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment,
                                  data->payload, data->payload_bytes);
@@ -292,35 +304,23 @@ static int take_data(struct loader *loader, const struct fxt_data *data)
     return recorded_books_take(&loader->books, data);
 }
 
+static int take_magic(struct loader *loader, const struct fxt_record *whole)
+{
+    (void)whole;
+    loader->segment++;
+    return recorded_books_end_segment(&loader->books);
+}
+
+/* A record of another kind adds nothing to a profile. */
 static int on_record(const struct fxt_record *record, void *userdata)
 {
-    struct loader *loader = userdata;
-    struct profile *profile = loader->profile;
-    switch (record->kind) {
-    case FXT_RECORD_NAME:
-        return take_name(loader, &record->name);
-    case FXT_RECORD_MODULE:
-        return take_module(loader, record->provider_id, &record->module);
-    case FXT_RECORD_MMAP:
-        return take_mmap(loader, record->provider_id, &record->mmap);
-    case FXT_RECORD_SAMPLE:
-        return take_sample(loader, record->provider_id, &record->sample);
-    case FXT_RECORD_DROP_STATS:
-        profile->dropped_record_count += record->drop_stats.record_count;
-        profile->dropped_bytes += record->drop_stats.size_bytes;
-        return 0;
-    case FXT_RECORD_DATA:
-        return take_data(loader, &record->data);
-    case FXT_RECORD_MAGIC:
-        loader->segment++;
-        return recorded_books_end_segment(&loader->books);
-    case FXT_RECORD_PROVIDER:
-    case FXT_RECORD_INITIALIZATION:
-    case FXT_RECORD_STRING:
-    case FXT_RECORD_OTHER:
-        return 0;
-    }
-    return 0;
+    static int (*const takers[FXT_RECORD_OTHER + 1])(struct loader *, const struct fxt_record *) = {
+        [FXT_RECORD_MAGIC] = take_magic,   [FXT_RECORD_NAME] = take_name,
+        [FXT_RECORD_MODULE] = take_module, [FXT_RECORD_MMAP] = take_mmap,
+        [FXT_RECORD_SAMPLE] = take_sample, [FXT_RECORD_DROP_STATS] = take_drop_stats,
+        [FXT_RECORD_DATA] = take_data,
+    };
+    return takers[record->kind] == NULL ? 0 : takers[record->kind](userdata, record);
 }
 
 /* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
