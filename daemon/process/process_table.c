@@ -419,6 +419,13 @@ static void take_account(struct process_table *table, struct process *process,
     }
 }
 
+/* Another user's process may have executed a set-user-id program unseen, and have been executed by
+ * that anew, with all that it had mapped. */
+static bool is_roots(const struct process_scan *scan)
+{
+    return scan->kernel_thread || (scan->account_known && scan->account == 0);
+}
+
 void process_table_scan(struct process_table *table, const struct process_scan *scan)
 {
     struct process *process = scan->pid <= 0 ? NULL : process_of_scan(table, scan);
@@ -446,7 +453,9 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     if (!scan->mappings_missing) {
         process->scanned = true;
         process->scan_ns = scan->begin_ns;
-        process->agreed_ns = process->scan_differs ? process->agreed_ns : scan->begin_ns;
+        if (!process->scan_differs && is_roots(scan)) {
+            process->agreed_ns = scan->begin_ns;
+        }
         process->scan_differs = false;
     }
     list(table, process);

@@ -170,6 +170,7 @@ static int read_changed(int32_t pid, struct process_scan *reading, void *userdat
                                      .thread_count = 1,
                                      .mappings = &mapping,
                                      .mapping_count = 1,
+                                     .account_known = true,
                                      .begin_ns = 600,
                                      .end_ns = 601};
     return 0;
@@ -353,6 +354,13 @@ static int read_same(int32_t pid, struct process_scan *reading, void *userdata)
     return 0;
 }
 
+static int read_same_of_a_user(int32_t pid, struct process_scan *reading, void *userdata)
+{
+    (void)read_same(pid, reading, userdata);
+    reading->account = 4711;
+    return 0;
+}
+
 /* A CPU was back before its sideband, from 500 to 560. Of samples at these times, and of one later.
  */
 static void expect_after_gap(struct ring_world *world, const char *expected)
@@ -373,6 +381,15 @@ STORY(what_is_read_to_be_as_before_a_gap_was_so_in_it)
     fake_proc_set(read_same, NULL);
     expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 prog a+0x10 ; "
                              "590 prog a+0x10 ; 650 prog a+0x10 ; ");
+}
+
+/* It may have executed a set-user-id program, and that one the program that was there before. */
+STORY(what_a_user_runs_has_no_name_after_a_gap_before_it_is_read)
+{
+    struct ring_world *world = *state;
+    fake_proc_set(read_same_of_a_user, NULL);
+    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
+                            "590 [unknown] ; 650 prog a+0x10 ; ");
 }
 
 STORY(what_changed_in_a_gap_has_no_name_before_it_is_read)

@@ -2,9 +2,12 @@
 
 /*
  * Executes a program while the kernel has no room for the record of that:
- * `lost_exec FOLDER COUNT PROGRAM`. Makes nearly all addresses of programs executable, fills the
- * rings of a CPU's profiler with COUNT mappings of a file with a long path, and what is left of
- * them with new names, and becomes PROGRAM on that CPU.
+ * `lost_exec FOLDER COUNT PROGRAM [ARGUMENT...]`. Makes nearly all addresses of programs
+ * executable, fills the rings of a CPU's profiler with COUNT mappings of a file with a long path,
+ * and what is left of them with new names, and becomes PROGRAM on that CPU.
+ *
+ * `lost_exec FOLDER` has the same mappings at the same addresses, says so, and waits: PROGRAM may
+ * become that.
  *
  * A profiler must not see: code of this program in PROGRAM.
  */
@@ -13,13 +16,15 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE_BYTES   ((size_t)4096)
-#define CODE_START   ((void *)0x550000000000)
-#define CODE_BYTES   ((size_t)0x260000000000)
+#define CODE_START   ((void *)0x556000000000)
+#define CODE_BYTES   ((size_t)0x25a000000000)
+#define FILE_START   ((void *)0x7c0000000000)
 #define NAME_LETTERS 240
 #define FOLDERS      14
 #define NAMES        2000
@@ -52,31 +57,66 @@ static int make_file(const char *folder)
     return file;
 }
 
-int main(int argc, char **argv)
+/* The same program has the same addresses each time. */
+static void fix_addresses(char **argv)
 {
-    if (argc != 4) {
-        (void)fprintf(stderr, "usage: lost_exec FOLDER COUNT PROGRAM\n");
-        return 2;
+    int before = personality(UINT32_MAX);
+    if (before < 0) {
+        die("personality");
     }
+    if ((before & ADDR_NO_RANDOMIZE) == 0) {
+        (void)personality((unsigned long)before | ADDR_NO_RANDOMIZE);
+        (void)execv(argv[0], argv);
+        die(argv[0]);
+    }
+}
+
+static void map_file(int file)
+{
+    if (mmap(FILE_START, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, 0) ==
+        MAP_FAILED) {
+        die("mmap");
+    }
+}
+
+static void stay_here(void)
+{
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET((size_t)sched_getcpu(), &cpus);
+    if (sched_setaffinity(0, sizeof cpus, &cpus) < 0) {
+        die("sched_setaffinity");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || argc == 3) {
+        (void)fprintf(stderr, "usage: lost_exec FOLDER [COUNT PROGRAM [ARGUMENT...]]\n");
+        return 2;
+    }
+    fix_addresses(argv);
+    stay_here();
+    (void)prctl(PR_SET_NAME, "lost_exec");
     int file = make_file(argv[1]);
-    if (sched_setaffinity(0, sizeof cpus, &cpus) < 0 ||
-        mmap(CODE_START, CODE_BYTES, PROT_READ | PROT_EXEC,
+    map_file(file);
+    if (mmap(CODE_START, CODE_BYTES, PROT_READ | PROT_EXEC,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
              0) == MAP_FAILED) {
         die("lost_exec");
     }
+    if (argc == 2) {
+        (void)puts("it is back");
+        (void)fflush(stdout);
+        (void)usleep(500000);
+        return 0;
+    }
     for (long i = strtol(argv[2], NULL, 10); i > 0; i--) {
-        void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
-        if (page == MAP_FAILED || munmap(page, PAGE_BYTES) < 0) {
-            die("mmap");
-        }
+        map_file(file);
     }
     for (int i = 0; i < NAMES; i++) {
         (void)prctl(PR_SET_NAME, "lost_exec");
     }
-    (void)execl(argv[3], argv[3], (char *)NULL);
+    (void)execv(argv[3], &argv[3]);
     die(argv[3]);
 }

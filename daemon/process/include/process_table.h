@@ -133,7 +133,8 @@ struct process {
     uint32_t owner;        /* the account */
     uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
     uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
-    uint64_t agreed_ns;    /* and the last one that found nothing to be other than it was known */
+    uint64_t agreed_ns;    /* and the last one of root's process that found nothing to be other
+                              than it was known */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
