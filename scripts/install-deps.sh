@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what the build needs on Debian 12, with --test also what the tests need, with --bench also what the
-# benches measure, with --vm what scripts/test-vm.sh needs. Installs only what is missing, says nothing when nothing is, and shows apt's
-# output only when it fails. The lists here are the only ones.
+# benches measure, with --coverage also what scripts/coverage.sh needs, with --vm what scripts/test-vm.sh needs.
+# Installs only what is missing, says nothing when nothing is, and shows apt's output only when it fails. The lists
+# here are the only ones.
 set -euo pipefail
 
 packages=(
@@ -45,6 +46,10 @@ bench_packages=(
     dav1d ffmpeg gnupg gnutls-bin libjpeg-turbo-progs openssl svt-av1 x265 # code without call frames
 )
 
+coverage_packages=(
+    gcovr # sums what gcov finds
+)
+
 vm_packages=(
     qemu-system-x86 qemu-system-common # the machine, and virtiofsd
     busybox-static cpio                # its initrd
@@ -55,9 +60,10 @@ case "${1:-}" in
 "") ;;
 --test) packages+=("${test_packages[@]}") ;;
 --bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
+--coverage) packages+=("${test_packages[@]}" "${coverage_packages[@]}") ;;
 --vm) packages=("${vm_packages[@]}") ;;
 *)
-    echo "usage: $0 [--test|--bench|--vm]" >&2
+    echo "usage: $0 [--test|--bench|--coverage|--vm]" >&2
     exit 2
     ;;
 esac
