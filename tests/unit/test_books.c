@@ -3,19 +3,11 @@
 /* The books close: what is measured adds up, what is not is said to be unknown. */
 #include "books.h"
 #include "cpu_time.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void unexplained_is_what_is_left_and_has_a_sign(void **state)
+TEST(unexplained_is_what_is_left_and_has_a_sign)
 {
     struct books_cpu cpu = {.running_ns = 5000100,
                             .received = 6,
@@ -26,7 +18,6 @@ static void unexplained_is_what_is_left_and_has_a_sign(void **state)
                             .kept = 5,
                             .filtered = 1};
     struct books books = {.period_ns = 250000, .cpus = &cpu, .cpu_count = 1};
-    (void)state;
     assert_int_equal(books_expected(&books, &cpu), 20);
     assert_int_equal(books_unexplained(&books, &cpu), 1);
     cpu.received = 9;
@@ -37,11 +28,10 @@ static void unexplained_is_what_is_left_and_has_a_sign(void **state)
     assert_int_equal(books_expected(&books, &cpu), 11);
 }
 
-static void what_is_held_is_not_expected_yet(void **state)
+TEST(what_is_held_is_not_expected_yet)
 {
     struct books_cpu cpu = {.running_ns = 1000, .received = 6, .held = 4};
     struct books books = {.period_ns = 100, .cpus = &cpu, .cpu_count = 1};
-    (void)state;
     assert_int_equal(books_expected(&books, &cpu), 6);
     assert_int_equal(books_unexplained(&books, &cpu), 0);
 }
@@ -64,7 +54,7 @@ static const char two_cpus_printed[] =
     "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
     "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"late_rounds\":16}";
 
-static void prints_each_cpu_and_the_total(void **state)
+TEST(prints_each_cpu_and_the_total)
 {
     struct books_cpu cpus[] = {
         {.cpu = 0,
@@ -118,7 +108,6 @@ static void prints_each_cpu_and_the_total(void **state)
                 .late_rounds = 16,
             },
     };
-    (void)state;
     char *text = books_print(&books);
     assert_string_equal(text, two_cpus_printed);
     free(text);
@@ -128,10 +117,9 @@ static void prints_each_cpu_and_the_total(void **state)
     free(text);
 }
 
-static void reads_idle_and_steal_of_the_cpus_asked_for(void **state)
+TEST(reads_idle_and_steal_of_the_cpus_asked_for)
 {
     struct cpu_time times[] = {{.cpu = 12}, {.cpu = 0, .idle_ns = 1}, {.cpu = 99, .idle_ns = 42}};
-    (void)state;
     cpu_time_parse("cpu  10 20 30 40 50 60 70 80 90 100\n"
                    "cpu0 1 2 3 100 20 6 7 8 9 10\n"
                    "cpu12 1 2 3 5 0 6 7 9 9 10\n"
@@ -166,12 +154,11 @@ static void read_stat(uint64_t *ret_idle, uint64_t *ret_steal)
 }
 
 /* Between two readings of the same numbers. */
-static void reads_this_machines_own(void **state)
+TEST(reads_this_machines_own)
 {
     struct cpu_time times = {.cpu = 0};
     uint64_t idle[2];
     uint64_t steal[2];
-    (void)state;
     const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     read_stat(&idle[0], &steal[0]);
     cpu_time_read(CPU_IDLE_ROOT, "proc_stat", &times, 1);
@@ -182,7 +169,7 @@ static void reads_this_machines_own(void **state)
 }
 
 /* Two CPUs with cpuidle, and one without; a third state's file has no number. */
-static void adds_up_the_idle_states_of_a_cpu(void **state)
+TEST(adds_up_the_idle_states_of_a_cpu)
 {
     static const char *const files[][2] = {
         {"cpu0/cpuidle/state0/time", "5\n"},
@@ -192,7 +179,6 @@ static void adds_up_the_idle_states_of_a_cpu(void **state)
     char root[] = "/tmp/test_books.XXXXXX";
     char command[256];
     struct cpu_time times[] = {{.cpu = 12}, {.cpu = 0}, {.cpu = 1, .idle_ns = 42}};
-    (void)state;
     assert_non_null(mkdtemp(root));
     (void)snprintf(command, sizeof command,
                    "cd %s && mkdir -p cpu0/cpuidle/state0 cpu0/cpuidle/state1 cpu12/cpuidle/state0",
@@ -214,17 +200,4 @@ static void adds_up_the_idle_states_of_a_cpu(void **state)
     assert_int_equal(times[2].idle_ns, 42);
     (void)snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unexplained_is_what_is_left_and_has_a_sign),
-        cmocka_unit_test(prints_each_cpu_and_the_total),
-        cmocka_unit_test(what_is_held_is_not_expected_yet),
-        cmocka_unit_test(reads_idle_and_steal_of_the_cpus_asked_for),
-        cmocka_unit_test(adds_up_the_idle_states_of_a_cpu),
-        cmocka_unit_test(reads_this_machines_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

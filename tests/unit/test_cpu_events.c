@@ -2,15 +2,9 @@
 
 /* Which of the kernel's uevents are of CPUs. */
 #include "cpu_events.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void tells_those_of_cpus_from_others(void **state)
+TEST(tells_those_of_cpus_from_others)
 {
     static const struct {
         const char *bytes;
@@ -29,17 +23,8 @@ static void tells_those_of_cpus_from_others(void **state)
         {"", 0, false},
 #undef EVENT
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(cpu_events_concern(cases[i].bytes, cases[i].size_bytes),
                          cases[i].concerned);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_those_of_cpus_from_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,7 @@
 
 /* When a CPU went, and for how long it was away, by made-up clocks. */
 #include "cpu_presence.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define MS     UINT64_C(1000000)
 #define AHEAD  (UINT64_C(500000) * MS) /* that the machine was suspended for before */
@@ -41,20 +35,18 @@ static uint64_t read_until(struct cpu_presence *presence, uint64_t to_ns, uint64
     return running_ns;
 }
 
-static void nothing_is_offline_where_nothing_goes(void **state)
+TEST(nothing_is_offline_where_nothing_goes)
 {
     struct cpu_presence presence = begin(false);
-    (void)state;
     (void)read_until(&presence, START + 600 * PERIOD, UINT64_MAX, 500);
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 601 * PERIOD), 0);
     cpu_presence_stop(&presence, at(START + 601 * PERIOD));
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 900 * PERIOD), 0);
 }
 
-static void finds_when_it_went_by_its_time_running(void **state)
+TEST(finds_when_it_went_by_its_time_running)
 {
     static const uint64_t ppms[] = {0, 500};
-    (void)state;
     for (size_t i = 0; i < sizeof ppms / sizeof ppms[0]; i++) {
         struct cpu_presence presence = begin(false);
         const uint64_t gone_ns = START + 600 * PERIOD + 30 * MS;
@@ -70,20 +62,18 @@ static void finds_when_it_went_by_its_time_running(void **state)
     }
 }
 
-static void a_reading_that_took_long_says_nothing(void **state)
+TEST(a_reading_that_took_long_says_nothing)
 {
     struct cpu_presence presence = begin(false);
-    (void)state;
     cpu_presence_see(&presence, at(START + 100 * MS), at(START + 100 * MS + 1000), 100 * MS);
     cpu_presence_see(&presence, at(START + 200 * MS), at(START + 290 * MS), 200 * MS);
     assert_int_equal(cpu_presence_lose(&presence, at(START + 400 * MS), 210 * MS),
                      START + 210 * MS + 1000 + AHEAD);
 }
 
-static void who_never_came_is_offline_from_the_start_to_the_stop(void **state)
+TEST(who_never_came_is_offline_from_the_start_to_the_stop)
 {
     struct cpu_presence presence = begin(true);
-    (void)state;
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 7 * MS), 7 * MS);
     cpu_presence_stop(&presence, at(START + 10 * MS));
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 99 * MS), 10 * MS);
@@ -94,10 +84,9 @@ static void who_never_came_is_offline_from_the_start_to_the_stop(void **state)
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 999 * MS), 15 * MS);
 }
 
-static void being_away_between_two_runs_is_in_none(void **state)
+TEST(being_away_between_two_runs_is_in_none)
 {
     struct cpu_presence presence = begin(false);
-    (void)state;
     cpu_presence_stop(&presence, at(START + 10 * MS));
     (void)cpu_presence_lose(&presence, at(START + 20 * MS), 10 * MS);
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 50 * MS), 0);
@@ -105,11 +94,10 @@ static void being_away_between_two_runs_is_in_none(void **state)
     assert_int_equal(cpu_presence_offline_ns(&presence, START + 99 * MS), 0);
 }
 
-static void a_suspend_is_no_time_offline(void **state)
+TEST(a_suspend_is_no_time_offline)
 {
     struct cpu_presence presence = begin(false);
     const uint64_t night_ns = UINT64_C(28800000) * MS;
-    (void)state;
     uint64_t running_ns = read_until(&presence, START + 10 * PERIOD, UINT64_MAX, 0);
     /* The CPU goes 20 ms before the machine does, and is found to be away 5 ms after. */
     const uint64_t gone_ns = START + 10 * PERIOD + 7 * MS;
@@ -120,17 +108,4 @@ static void a_suspend_is_no_time_offline(void **state)
     back.boottime_ns += night_ns;
     cpu_presence_return(&presence, back, running_ns + 7 * MS);
     assert_int_equal(cpu_presence_offline_ns(&presence, back.monotonic_ns), 30 * MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_offline_where_nothing_goes),
-        cmocka_unit_test(finds_when_it_went_by_its_time_running),
-        cmocka_unit_test(a_reading_that_took_long_says_nothing),
-        cmocka_unit_test(who_never_came_is_offline_from_the_start_to_the_stop),
-        cmocka_unit_test(being_away_between_two_runs_is_in_none),
-        cmocka_unit_test(a_suspend_is_no_time_offline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,114 +29,101 @@ static struct filter *new_targets(const struct session_targets *targets)
     return filter;
 }
 
-/* A sample of the leader of a process of which nothing is known. */
-static bool matches_pid(const struct filter *filter, int32_t pid)
+/* What is told, and whether samples of threads of which nothing else is known are kept then. */
+struct step {
+    int32_t pid, parent_pid, tid; /* parent_pid -2: a sample */
+    int result;                   /* of what is told */
+    bool kept;                    /* the sample */
+};
+
+#define SAMPLE (-2)
+#define FORK(pid, parent)                                                                          \
+    {                                                                                              \
+        pid, parent, pid, 0, false                                                                 \
+    }
+#define IN(pid)                                                                                    \
+    {                                                                                              \
+        pid, SAMPLE, pid, 0, true                                                                  \
+    }
+#define OUT(pid)                                                                                   \
+    {                                                                                              \
+        pid, SAMPLE, pid, 0, false                                                                 \
+    }
+
+/* Frees the filter. */
+static void play(struct filter *filter, const struct step *steps, size_t count)
 {
-    return filter_matches(filter, NULL, pid, pid, 1000);
+    for (size_t i = 0; i < count; i++) {
+        const struct step *step = &steps[i];
+        const int r = step->parent_pid == SAMPLE
+                          ? filter_matches(filter, NULL, step->pid, step->tid, 1000)
+                          : filter_fork(filter, step->pid, step->parent_pid, step->tid);
+        if (r != (step->parent_pid == SAMPLE ? step->kept : step->result)) {
+            fail_msg("step %zu: %d", i + 1, r);
+        }
+    }
+    assert_null(filter_free(filter));
 }
 
-static int fork_process(struct filter *filter, int32_t pid, int32_t parent_pid)
-{
-    return filter_fork(filter, pid, parent_pid, pid);
-}
+#define PLAY(filter, ...)                                                                          \
+    play(filter, (const struct step[]){__VA_ARGS__}, COUNT_OF(((const struct step[]){__VA_ARGS__})))
 
 TEST(keeps_everything_without_targets)
 {
-    struct filter *filter = new_filter(0, 30, true);
-    static const int32_t pids[] = {1, 29, 31, 30 + 64, FILTER_PIDS_MAX - 1, FILTER_PIDS_MAX, 0, -1};
-    for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) {
-        assert_true(matches_pid(filter, pids[i]));
-    }
-    assert_false(matches_pid(filter, 30));
-    assert_null(filter_free(filter));
+    PLAY(new_filter(0, 30, true), IN(1), IN(29), IN(31), IN(30 + 64), IN(FILTER_PIDS_MAX - 1),
+         IN(FILTER_PIDS_MAX), IN(0), IN(-1), OUT(30));
 }
 
 TEST(follows_the_children_of_a_target)
 {
-    struct filter *filter = new_filter(10, 0, true);
-    assert_int_equal(fork_process(filter, 11, 10), 0);
-    assert_int_equal(fork_process(filter, 12, 11), 0);
-    assert_int_equal(fork_process(filter, 20, 9), 0);
-    static const struct {
-        int32_t pid;
-        bool matches;
-    } rows[] = {{10, true},  {11, true},  {12, true}, {9, false},
-                {20, false}, {13, false}, {0, false}, {-1, false}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(matches_pid(filter, rows[i].pid), rows[i].matches);
-    }
-    assert_null(filter_free(filter));
+    PLAY(new_filter(10, 0, true), FORK(11, 10), FORK(12, 11), FORK(20, 9), IN(10), IN(11), IN(12),
+         OUT(9), OUT(20), OUT(13), OUT(0), OUT(-1));
 }
 
 TEST(forgets_what_a_reused_pid_was)
 {
-    struct filter *filter = new_filter(10, 30, true);
-    assert_int_equal(fork_process(filter, 11, 10), 0);
-    assert_int_equal(fork_process(filter, 11, 9), 0);
-    assert_false(matches_pid(filter, 11));
-    assert_false(matches_pid(filter, 30));
-    assert_int_equal(fork_process(filter, 30, 10), 0);
-    assert_true(matches_pid(filter, 30));
-    assert_null(filter_free(filter));
+    PLAY(new_filter(10, 30, true), FORK(11, 10), FORK(11, 9), OUT(11), OUT(30), FORK(30, 10),
+         IN(30));
 }
 
 TEST(takes_a_new_thread_for_no_process)
 {
-    struct filter *filter = new_filter(10, 30, true);
-    assert_int_equal(filter_fork(filter, 10, 10, 11), 0);
-    assert_int_equal(filter_fork(filter, 30, 30, 31), 0);
-    assert_true(matches_pid(filter, 10));
-    assert_null(filter_free(filter));
-    filter = new_filter(0, 30, true);
-    assert_int_equal(fork_process(filter, 30, 30), 0);
-    assert_int_equal(fork_process(filter, 31, 30), 0);
-    assert_false(matches_pid(filter, 30));
-    assert_true(matches_pid(filter, 31));
-    assert_null(filter_free(filter));
-}
-
-TEST(leaves_out_kernel_threads_when_told)
-{
-    struct process kernel = {.pid = 5, .kernel_thread = true};
-    struct process user = {.pid = 5};
-    struct filter *filter = new_filter(0, 0, false);
-    assert_false(filter_matches(filter, &kernel, 5, 5, 1000));
-    assert_true(filter_matches(filter, &user, 5, 5, 1000));
-    assert_null(filter_free(filter));
-    filter = new_filter(0, 0, true);
-    assert_true(filter_matches(filter, &kernel, 5, 5, 1000));
-    assert_null(filter_free(filter));
-    filter = new_filter(5, 0, false);
-    assert_false(filter_matches(filter, &kernel, 5, 5, 1000));
-    assert_null(filter_free(filter));
+    PLAY(new_filter(10, 30, true), {10, 10, 11, 0, false}, {30, 30, 31, 0, false}, IN(10));
+    PLAY(new_filter(0, 30, true), FORK(30, 30), FORK(31, 30), OUT(30), IN(31));
 }
 
 TEST(refuses_pids_that_no_kernel_gives)
 {
-    struct filter *filter = new_filter(10, 0, true);
-    assert_int_equal(fork_process(filter, FILTER_PIDS_MAX, 10), -ENOSPC);
-    assert_int_equal(fork_process(filter, FILTER_PIDS_MAX - 1, 10), 0);
-    assert_true(matches_pid(filter, FILTER_PIDS_MAX - 1));
-    assert_false(matches_pid(filter, FILTER_PIDS_MAX));
-    assert_int_equal(fork_process(filter, -5, 10), 0);
-    assert_false(matches_pid(filter, -5));
-    assert_null(filter_free(filter));
+    PLAY(new_filter(10, 0, true), {FILTER_PIDS_MAX, 10, FILTER_PIDS_MAX, -ENOSPC, false},
+         FORK(FILTER_PIDS_MAX - 1, 10), IN(FILTER_PIDS_MAX - 1), OUT(FILTER_PIDS_MAX), FORK(-5, 10),
+         OUT(-5));
 }
 
 TEST(keeps_a_single_thread_and_nothing_that_it_starts)
 {
     static const struct session_targets targets = {.tids = {12}, .tid_count = 1};
-    struct filter *filter = new_targets(&targets);
-    assert_true(filter_matches(filter, NULL, 10, 12, 1000));
-    assert_false(filter_matches(filter, NULL, 10, 10, 1000));
-    assert_false(filter_matches(filter, NULL, 12, 13, 1000));
-    assert_int_equal(filter_fork(filter, 20, 12, 20), 0);
-    assert_false(filter_matches(filter, NULL, 20, 20, 1000));
-    /* Another thread, and not the one that was meant. */
-    assert_int_equal(filter_fork(filter, 30, 30, 12), 0);
-    assert_false(filter_matches(filter, NULL, 30, 12, 1000));
-    assert_int_equal(filter_fork(filter, 30, 30, FILTER_PIDS_MAX), -ENOSPC);
-    assert_null(filter_free(filter));
+    PLAY(new_targets(&targets), {10, SAMPLE, 12, 0, true}, {10, SAMPLE, 10, 0, false},
+         {12, SAMPLE, 13, 0, false}, FORK(20, 12), OUT(20),
+         /* Another thread, and not the one that was meant. */
+         {30, 30, 12, 0, false}, {30, SAMPLE, 12, 0, false},
+         {30, 30, FILTER_PIDS_MAX, -ENOSPC, false});
+}
+
+TEST(leaves_out_kernel_threads_when_told)
+{
+    static const struct {
+        int32_t target_pid;
+        bool wanted, kernel, kept;
+    } rows[] = {{0, false, true, false},
+                {0, false, false, true},
+                {0, true, true, true},
+                {5, false, true, false}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct process process = {.pid = 5, .kernel_thread = rows[i].kernel};
+        struct filter *filter = new_filter(rows[i].target_pid, 0, rows[i].wanted);
+        assert_int_equal(filter_matches(filter, &process, 5, 5, 1000), rows[i].kept);
+        assert_null(filter_free(filter));
+    }
 }
 
 /* Process 10: leader "make", a thread 11 "cc1plus" and one 12 without a name of its own, which is
@@ -270,14 +257,8 @@ TEST(knows_nothing_of_who_is_outside_or_gone)
                                                    .uid_count = 1,
                                                    .cgroups = {"/"},
                                                    .cgroup_count = 1};
-    struct filter *filter = new_targets(&targets);
-    assert_false(filter_matches(filter, NULL, 0, 0, 1000));
-    assert_false(filter_matches(filter, NULL, -1, -1, 1000));
-    assert_false(filter_matches(filter, NULL, 0, 12, 1000));
-    assert_false(filter_matches(filter, NULL, -1, 12, 1000));
-    assert_false(filter_matches(filter, NULL, 10, 10, 1000));
-    assert_true(filter_matches(filter, NULL, 10, 12, 1000));
-    assert_null(filter_free(filter));
+    PLAY(new_targets(&targets), OUT(0), OUT(-1), {0, SAMPLE, 12, 0, false},
+         {-1, SAMPLE, 12, 0, false}, OUT(10), {10, SAMPLE, 12, 0, true});
 }
 
 /* What is excluded stays so, whatever it matches. */

@@ -3,14 +3,9 @@
 /*
  * The cache of addresses by itself: what it keeps, whose it is, and that growing loses nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "frame_cache.h"
+#include "unit_test.h"
 
 #define OWNERS    3
 #define ADDRESSES 5000
@@ -24,9 +19,8 @@ static struct frame_cache_entry *find(struct frame_cache *cache, uint64_t owner,
     return entry;
 }
 
-static void begins_with_an_answer_for_no_time(void **state)
+TEST(begins_with_an_answer_for_no_time)
 {
-    (void)state;
     struct frame_cache cache = {0};
     const struct frame_cache_entry *entry = find(&cache, 1, 0);
     assert_int_equal(entry->validity.from_ns, 0);
@@ -34,9 +28,8 @@ static void begins_with_an_answer_for_no_time(void **state)
     frame_cache_done(&cache);
 }
 
-static void keeps_what_each_owner_has_at_an_address(void **state)
+TEST(keeps_what_each_owner_has_at_an_address)
 {
-    (void)state;
     struct frame_cache cache = {0};
     for (uint32_t owner = 0; owner < OWNERS; owner++) {
         for (uint32_t i = 0; i < ADDRESSES; i++) {
@@ -52,13 +45,4 @@ static void keeps_what_each_owner_has_at_an_address(void **state)
     }
     assert_int_equal(cache.count, OWNERS * ADDRESSES);
     frame_cache_done(&cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(begins_with_an_answer_for_no_time),
-        cmocka_unit_test(keeps_what_each_owner_has_at_an_address),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

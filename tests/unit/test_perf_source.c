@@ -2,19 +2,15 @@
 
 /* Who switches what on, with a descriptor that refuses: so it shows that it was asked. */
 #include "perf_source.h"
+#include "unit_test.h"
 
 #include "perf_machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state)
+TEST(no_switches_are_wanted_of_a_source_that_does_not_sample)
 {
     struct perf_cpu cpu = {
         .streams[PERF_STREAM_CLOCK] = {.consumer = PERF_CONSUMER_SAMPLES, .fd = -1},
@@ -23,7 +19,6 @@ static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state
     };
     struct perf_source source = {
         .cpus = &cpu, .cpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .sampling = true};
-    (void)state;
     assert_true(cpu.streams[PERF_STREAM_SWITCHES].fd >= 0);
     assert_int_equal(perf_source_control_switches(&source, 0, true), -ENOTTY);
     /* A stop, while the collector is about to try them again. */
@@ -33,7 +28,7 @@ static void no_switches_are_wanted_of_a_source_that_does_not_sample(void **state
     (void)close(cpu.streams[PERF_STREAM_SWITCHES].fd);
 }
 
-static void knows_how_far_a_time_namespace_is_off(void **state)
+TEST(knows_how_far_a_time_namespace_is_off)
 {
     static const struct {
         const char *text;
@@ -46,15 +41,13 @@ static void knows_how_far_a_time_namespace_is_off(void **state)
         {"boottime", 0},
         {"", 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(perf_machine_parse_clock_offset(cases[i].text), cases[i].offset_ns);
     }
 }
 
-static void knows_from_which_step_on_a_cpu_has_tasks(void **state)
+TEST(knows_from_which_step_on_a_cpu_has_tasks)
 {
-    (void)state;
     assert_int_equal(perf_machine_active_step("  0: offline\n154: perf:online\n"
                                               "235: sched:active\n236: online\n"),
                      235);
@@ -62,14 +55,4 @@ static void knows_from_which_step_on_a_cpu_has_tasks(void **state)
     assert_int_equal(perf_machine_active_step("x: sched:active\n"), -1);
     assert_int_equal(perf_machine_active_step("235: sched:activated\n"), -1);
     assert_int_equal(perf_machine_active_step(""), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_how_far_a_time_namespace_is_off),
-        cmocka_unit_test(knows_from_which_step_on_a_cpu_has_tasks),
-        cmocka_unit_test(no_switches_are_wanted_of_a_source_that_does_not_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,16 @@ static void identify(struct proc_pool *reader, int32_t pid)
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
 }
 
+/* Until more of them hang than so many. */
+static void wait_for_hanging(size_t count)
+{
+    (void)pthread_mutex_lock(&lock);
+    while (hanging_count <= count) {
+        (void)pthread_cond_wait(&changed, &lock);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 static size_t count_hanging(void)
 {
     (void)pthread_mutex_lock(&lock);
@@ -126,15 +136,21 @@ static size_t count_hanging(void)
     return count;
 }
 
-/* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
- * without mappings. */
-static int answer(struct proc_pool *reader, int32_t pid, bool missing)
+static struct proc_reading *next_reading(struct proc_pool *reader)
 {
     struct proc_reading *reading = NULL;
     for (int ms = 0; (reading = proc_pool_next(reader)) == NULL; ms++) {
         assert_true(ms < WAIT_MS);
         (void)poll(NULL, 0, 1);
     }
+    return reading;
+}
+
+/* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
+ * without mappings. */
+static int answer(struct proc_pool *reader, int32_t pid, bool missing)
+{
+    struct proc_reading *reading = next_reading(reader);
     int error = reading->error;
     assert_int_equal(reading->scan.pid, pid);
     assert_int_equal(reading->scan.mappings_missing, missing);
@@ -189,11 +205,7 @@ TEST_FROM(waits_for_none_of_those_who_are_slow, set_up, tear_down, &shipping_ns)
     assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
     set(&let_go, true);
     for (int32_t i = 0; i < 2; i++) {
-        struct proc_reading *reading = NULL;
-        for (int ms = 0; (reading = proc_pool_next(reader)) == NULL; ms++) {
-            assert_true(ms < WAIT_MS);
-            (void)poll(NULL, 0, 1);
-        }
+        struct proc_reading *reading = next_reading(reader);
         assert_int_equal(reading->error, 0);
         assert_false(reading->scan.mappings_missing);
         free(reading);
@@ -206,10 +218,7 @@ TEST_FROM(waits_with_one_thread_for_one_process, set_up, tear_down, &shipping_ns
 {
     struct proc_pool *reader = *state;
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
-    for (int ms = 0; count_hanging() == 0; ms++) {
-        assert_true(ms < WAIT_MS);
-        (void)poll(NULL, 0, 1);
-    }
+    wait_for_hanging(0);
     ask(reader, HANGS_FROM);
     assert_int_equal(answer(reader, HANGS_FROM, true), 0);
     set(&let_go, true);
@@ -283,16 +292,9 @@ TEST_FROM(reads_next_for_the_account_that_has_had_least, set_up, tear_down, &shi
 static void hang_and_free(void **state, int32_t pid)
 {
     struct proc_pool *reader = *state;
-    size_t before_count = 0;
-    (void)pthread_mutex_lock(&lock);
-    before_count = hanging_count;
-    (void)pthread_mutex_unlock(&lock);
+    const size_t before_count = count_hanging();
     ask(reader, pid);
-    (void)pthread_mutex_lock(&lock);
-    while (hanging_count == before_count) {
-        (void)pthread_cond_wait(&changed, &lock);
-    }
-    (void)pthread_mutex_unlock(&lock);
+    wait_for_hanging(before_count);
     assert_null(proc_pool_free(reader));
     *state = NULL;
     assert_int_equal(proc_pool_new(false, short_ns, &reader), 0);
@@ -337,9 +339,7 @@ TEST_FROM(reads_nothing_while_too_much_is_not_taken, set_up, tear_down, &short_n
     ask(reader, BIG_PID);
     ask(reader, HANGS_FROM);
     (void)poll(NULL, 0, 100);
-    (void)pthread_mutex_lock(&lock);
-    assert_int_equal(hanging_count, 0);
-    (void)pthread_mutex_unlock(&lock);
+    assert_int_equal(count_hanging(), 0);
     assert_int_equal(answer(reader, BIG_PID, false), 0);
     assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
 }

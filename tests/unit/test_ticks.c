@@ -5,14 +5,7 @@
  * stand at 1000 k; the last ones are made by a timer of which the truth is known.
  */
 #include "ticks.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define PERIOD 1000
 #define LATE   5 /* between a tick and its sample */
@@ -56,19 +49,17 @@ static void assert_counts(const struct ticks *ticks, uint64_t came, uint64_t los
     assert_int_equal(counts.idle, idle_count);
 }
 
-static void a_busy_cpu_has_samples_alone(void **state)
+TEST(a_busy_cpu_has_samples_alone)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 100);
     end(&ticks, 100500);
     assert_counts(&ticks, 100, 0, 0, 0, 0);
 }
 
-static void a_gap_that_nothing_explains_was_missed(void **state)
+TEST(a_gap_that_nothing_explains_was_missed)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     samples(&ticks, 12, 20);
     samples(&ticks, 25, 30);
@@ -85,11 +76,10 @@ static void a_gap_that_nothing_explains_was_missed(void **state)
     assert_counts(&ticks, 74, 0, 0, 6, 0);
 }
 
-static void missed_ticks_between_close_samples_are_crowded(void **state)
+TEST(missed_ticks_between_close_samples_are_crowded)
 {
     struct ticks ticks;
     const uint64_t period_ns = 10000;
-    (void)state;
     ticks_init(&ticks, period_ns);
     ticks_start(&ticks, 0, true);
     for (uint64_t i = 1; i <= 99; i += 2) {
@@ -104,18 +94,16 @@ static void missed_ticks_between_close_samples_are_crowded(void **state)
     assert_int_equal(ticks_counts(&ticks).crowded, 49);
 }
 
-static void ticks_before_the_first_sample_belong_to_the_run(void **state)
+TEST(ticks_before_the_first_sample_belong_to_the_run)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 4, 10);
     assert_counts(&ticks, 7, 0, 0, 3, 0);
 }
 
-static void ticks_after_the_last_sample_were_missed(void **state)
+TEST(ticks_after_the_last_sample_were_missed)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     end(&ticks, 20500);
     assert_counts(&ticks, 10, 0, 0, 10, 0);
@@ -149,7 +137,7 @@ static void ticks_after_the_last_sample_were_missed(void **state)
 }
 
 /* Idle from just after one tick to just before another, and every other way to stand. */
-static void idle_ticks_are_those_within(void **state)
+TEST(idle_ticks_are_those_within)
 {
     static const struct {
         uint64_t from_ns, to_ns, next_sample, idle, missed;
@@ -162,7 +150,6 @@ static void idle_ticks_are_those_within(void **state)
         {10500, 11500, 14, 1, 2}, /* 12 and 13 were none of it */
         {10500, 13001, 13, 2, 0}, /* 13 woke while the switch was under way: a sample */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ticks ticks = begin(0);
         samples(&ticks, 1, 10);
@@ -173,10 +160,9 @@ static void idle_ticks_are_those_within(void **state)
     }
 }
 
-static void many_short_idle_times_in_one_gap_add_up(void **state)
+TEST(many_short_idle_times_in_one_gap_add_up)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     for (uint64_t tick = 11; tick < 100; tick++) {
         idle(&ticks, tick * PERIOD - 300, tick * PERIOD + 300);
@@ -186,10 +172,9 @@ static void many_short_idle_times_in_one_gap_add_up(void **state)
     assert_counts(&ticks, 21, 0, 0, 0, 89);
 }
 
-static void losses_throttles_and_idleness_share_one_gap(void **state)
+TEST(losses_throttles_and_idleness_share_one_gap)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     idle(&ticks, 10500, 15500);    /* 11 to 15 */
     ticks_throttle(&ticks, 20003); /* 16 to 20 had samples that were lost */
@@ -208,10 +193,9 @@ static void losses_throttles_and_idleness_share_one_gap(void **state)
     assert_int_equal(counts.missed, 5 + 2);
 }
 
-static void a_loss_answers_for_its_gap(void **state)
+TEST(a_loss_answers_for_its_gap)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     idle(&ticks, 14500, 16500);
     ticks_lost(&ticks, 7);
@@ -219,10 +203,9 @@ static void a_loss_answers_for_its_gap(void **state)
     assert_counts(&ticks, 20, 7, 0, 1, 2);
 }
 
-static void a_throttle_has_no_ticks_and_the_timer_begins_anew(void **state)
+TEST(a_throttle_has_no_ticks_and_the_timer_begins_anew)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 9);
     ticks_throttle(&ticks, 10004);
     samples(&ticks, 10, 10);
@@ -239,10 +222,9 @@ static void a_throttle_has_no_ticks_and_the_timer_begins_anew(void **state)
     assert_counts(&ticks, 21, 0, 15, 0, 0);
 }
 
-static void a_throttle_whose_end_was_lost_ends_before_the_next_sample(void **state)
+TEST(a_throttle_whose_end_was_lost_ends_before_the_next_sample)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     ticks_throttle(&ticks, 1004);
     ticks_sample(&ticks, 1005);
     ticks_sample(&ticks, 9005);
@@ -258,10 +240,9 @@ static void a_throttle_whose_end_was_lost_ends_before_the_next_sample(void **sta
     assert_counts(&ticks, 3, 4, 0, 0, 0);
 }
 
-static void a_session_that_starts_idle_has_idle_ticks_from_its_start(void **state)
+TEST(a_session_that_starts_idle_has_idle_ticks_from_its_start)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     ticks_advance(&ticks, 5000);
     ticks_switch(&ticks, 7500, true, false);
     samples(&ticks, 8, 10);
@@ -279,10 +260,9 @@ static void a_session_that_starts_idle_has_idle_ticks_from_its_start(void **stat
     assert_counts(&ticks, 0, 0, 0, 0, 4);
 }
 
-static void a_cpu_of_which_nothing_is_heard_was_idle_throughout(void **state)
+TEST(a_cpu_of_which_nothing_is_heard_was_idle_throughout)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     end(&ticks, 100500);
     assert_counts(&ticks, 0, 0, 0, 0, 100);
     ticks = begin(0);
@@ -291,10 +271,9 @@ static void a_cpu_of_which_nothing_is_heard_was_idle_throughout(void **state)
     assert_counts(&ticks, 0, 60, 0, 0, 0);
 }
 
-static void idleness_lasts_to_the_end_and_no_longer(void **state)
+TEST(idleness_lasts_to_the_end_and_no_longer)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     ticks_switch(&ticks, 10500, false, true);
     ticks_end(&ticks, 20500);
@@ -304,10 +283,9 @@ static void idleness_lasts_to_the_end_and_no_longer(void **state)
     assert_counts(&ticks, 10, 0, 0, 0, 10);
 }
 
-static void a_pause_is_in_no_term(void **state)
+TEST(a_pause_is_in_no_term)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     ticks_switch(&ticks, 10500, false, true);
     end(&ticks, 12500);
@@ -322,9 +300,8 @@ static void a_pause_is_in_no_term(void **state)
     assert_counts(&ticks, 18, 0, 0, 0, 4);
 }
 
-static void a_horizon_amid_idleness_changes_nothing(void **state)
+TEST(a_horizon_amid_idleness_changes_nothing)
 {
-    (void)state;
     for (uint64_t step = 1; step < 3000; step += 7) {
         struct ticks ticks = begin(0);
         samples(&ticks, 1, 10);
@@ -339,10 +316,9 @@ static void a_horizon_amid_idleness_changes_nothing(void **state)
     }
 }
 
-static void lost_switch_records_leave_their_time_to_another_source(void **state)
+TEST(lost_switch_records_leave_their_time_to_another_source)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     idle(&ticks, 10500, 12500); /* 11, 12 */
     ticks_switches_lost(&ticks);
@@ -372,10 +348,9 @@ static void lost_switch_records_leave_their_time_to_another_source(void **state)
     assert_int_equal(ticks_counts(&ticks).idle, 10 + 0);
 }
 
-static void without_switch_records_all_is_told_by_another_source(void **state)
+TEST(without_switch_records_all_is_told_by_another_source)
 {
     struct ticks ticks;
-    (void)state;
     ticks_init(&ticks, PERIOD);
     ticks_start(&ticks, 0, false);
     samples(&ticks, 1, 10);
@@ -395,10 +370,9 @@ static void without_switch_records_all_is_told_by_another_source(void **state)
     assert_counts(&ticks, 40, 0, 0, 0, 30);
 }
 
-static void lost_samples_are_not_told_idle_as_well(void **state)
+TEST(lost_samples_are_not_told_idle_as_well)
 {
     struct ticks ticks;
-    (void)state;
     ticks_init(&ticks, PERIOD);
     ticks_start(&ticks, 0, false);
     samples(&ticks, 1, 10);
@@ -408,10 +382,9 @@ static void lost_samples_are_not_told_idle_as_well(void **state)
     assert_counts(&ticks, 20, 6, 0, 0, 4);
 }
 
-static void switch_records_can_be_given_up_and_taken_up_again(void **state)
+TEST(switch_records_can_be_given_up_and_taken_up_again)
 {
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     ticks_switch(&ticks, 10500, false, true);
     ticks_use_switches(&ticks, 15500, false); /* 11 to 15 idle */
@@ -425,11 +398,10 @@ static void switch_records_can_be_given_up_and_taken_up_again(void **state)
     assert_int_equal(counts.missed, 1);
 }
 
-static void a_suspended_machine_misses_nothing(void **state)
+TEST(a_suspended_machine_misses_nothing)
 {
     const uint64_t jump = 3600000000123;
     struct ticks ticks = begin(0);
-    (void)state;
     samples(&ticks, 1, 10);
     ticks_switch(&ticks, 10500, false, true);
     ticks_suspended(&ticks, jump);
@@ -513,7 +485,7 @@ static void assert_near(uint64_t found, uint64_t expected, uint64_t bound)
     assert_in_range(found + bound, expected, expected + 2 * bound);
 }
 
-static void a_timer_of_which_the_truth_is_known_is_told_truly(void **state)
+TEST(a_timer_of_which_the_truth_is_known_is_told_truly)
 {
     static const struct {
         uint64_t turn_ns, remove_one_in, miss_one_in;
@@ -522,7 +494,6 @@ static void a_timer_of_which_the_truth_is_known_is_told_truly(void **state)
         {6000000, 0, 50},  {500000, 0, 0},   {500000, 100, 0},    {40000, 0, 0},
         {900000, 100, 50}, {90000000, 0, 0}, {900000000, 30, 30},
     };
-    (void)state;
     srand(1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ticks ticks;
@@ -534,33 +505,4 @@ static void a_timer_of_which_the_truth_is_known_is_told_truly(void **state)
         assert_near(counts.idle, truth.idle, 100);
         assert_near(counts.missed, truth.missed + truth.removed, 100);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_busy_cpu_has_samples_alone),
-        cmocka_unit_test(a_gap_that_nothing_explains_was_missed),
-        cmocka_unit_test(missed_ticks_between_close_samples_are_crowded),
-        cmocka_unit_test(ticks_before_the_first_sample_belong_to_the_run),
-        cmocka_unit_test(ticks_after_the_last_sample_were_missed),
-        cmocka_unit_test(idle_ticks_are_those_within),
-        cmocka_unit_test(many_short_idle_times_in_one_gap_add_up),
-        cmocka_unit_test(losses_throttles_and_idleness_share_one_gap),
-        cmocka_unit_test(a_loss_answers_for_its_gap),
-        cmocka_unit_test(a_throttle_has_no_ticks_and_the_timer_begins_anew),
-        cmocka_unit_test(a_throttle_whose_end_was_lost_ends_before_the_next_sample),
-        cmocka_unit_test(a_session_that_starts_idle_has_idle_ticks_from_its_start),
-        cmocka_unit_test(a_cpu_of_which_nothing_is_heard_was_idle_throughout),
-        cmocka_unit_test(idleness_lasts_to_the_end_and_no_longer),
-        cmocka_unit_test(a_pause_is_in_no_term),
-        cmocka_unit_test(a_horizon_amid_idleness_changes_nothing),
-        cmocka_unit_test(lost_switch_records_leave_their_time_to_another_source),
-        cmocka_unit_test(without_switch_records_all_is_told_by_another_source),
-        cmocka_unit_test(lost_samples_are_not_told_idle_as_well),
-        cmocka_unit_test(switch_records_can_be_given_up_and_taken_up_again),
-        cmocka_unit_test(a_suspended_machine_misses_nothing),
-        cmocka_unit_test(a_timer_of_which_the_truth_is_known_is_told_truly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
