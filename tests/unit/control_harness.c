@@ -61,8 +61,7 @@ int harness_setup(void **state)
                                     .features = {.build_id = true, .format_lost = true},
                                     .leases = {.created_ms = LEASE_CREATED_MS,
                                                .stopped_ms = LEASE_STOPPED_MS,
-                                               .unread_ms = LEASE_UNREAD_MS,
-                                               .idle_ms = LEASE_IDLE_MS}};
+                                               .unread_ms = LEASE_UNREAD_MS}};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);
     harness.listen_fd = fd;
     return 0;

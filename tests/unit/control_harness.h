@@ -36,7 +36,7 @@
 #define LEASE_CREATED_MS 100000
 #define LEASE_STOPPED_MS 30000
 #define LEASE_UNREAD_MS  400000
-#define LEASE_IDLE_MS    200000
+#define LEASE_IDLE_MS    60000 /* the daemon's own */
 
 struct client {
     int fd; /* -1: none */

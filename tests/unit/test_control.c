@@ -390,7 +390,7 @@ STORY(counts_subordinate_uids_as_their_user)
 
 #define ENDED_IDLE                                                                                 \
     ERROR("Failed",                                                                                \
-          "{\"text\":\"this connection has no session, and made no call for 200 s, so it "         \
+          "{\"text\":\"this connection has no session, and made no call for 60 s, so it "          \
           "was ended; connect anew\"}")
 
 STORY(ends_connections_that_make_no_call)
