@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The books as a person sees them, of daemons old and new and of files that anybody wrote. */
-
-#include "unit_test.h"
-
 #include "books_print.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "unit_test.h"
 
 /* Returned: free(). */
 static char *print(const char *books_json)

@@ -2,10 +2,6 @@
 
 /* ELF notes, whole and broken. Every case is looked at in memory of exactly its size. */
 #include "build_id.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit_test.h"
 
 struct notes {

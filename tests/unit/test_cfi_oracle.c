@@ -15,7 +15,6 @@
 #include <gelf.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/auxv.h>
 
 #ifndef ROWS_MAX

@@ -9,8 +9,6 @@
 #include "code_map.h"
 #include "fake_module_cache.h"
 
-#include <stdio.h>
-
 #define PID   100
 #define START UINT64_C(0x5000)
 #define LEAF  (START + 0x14)

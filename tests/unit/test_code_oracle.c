@@ -14,14 +14,10 @@
 #include "code_rows.h"
 #include "eh_frame.h"
 #include "elf_file.h"
+#include "unit_test.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 #define LIBRARIES    "/usr/lib/x86_64-linux-gnu/"
 #define SHOWN_MAX    5

@@ -9,11 +9,9 @@
 #include "cfi_table.h"
 #include "cleanup.h"
 #include "code_rows.h"
+#include "unit_test.h"
 
 #include <fcntl.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 /* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
  * LOST, or below the CFA). */

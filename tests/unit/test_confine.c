@@ -2,6 +2,7 @@
 
 /* Filters with what the worker's does not have, tried out in forks: mapped files, refused calls. */
 #include "confine.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "unit_test.h"
 
 static int file_fd = -1;
 

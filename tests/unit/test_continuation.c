@@ -3,7 +3,6 @@
 /*
  * What the client makes of partials and completions, in whatever order and however many they come.
  */
-
 #include "app_recording.h"
 
 TEST(gives_every_part_the_stack_of_its_completion)

@@ -2,11 +2,6 @@
 
 /* Names as compilers write them, and ones that nobody wrote but to do harm. */
 #include "demangle.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit_test.h"
 
 TEST(reads_what_compilers_write)

@@ -4,15 +4,12 @@
  * Descriptors go over a socket with the bytes, and no more of them come than there is room for.
  */
 #include "descriptors.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "unit_test.h"
 
 #define SENT_MAX ((size_t)8)
 

@@ -2,10 +2,6 @@
 
 /* The values of DWARF 5, 7.6, and of the pointer encodings in the Linux Standard Base, 10.5. */
 #include "dwarf_cursor.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit_test.h"
 
 #define ADDRESS      UINT64_C(0x1003)

@@ -12,8 +12,6 @@
 #include "elf_symbols.h"
 #include "go_table.h"
 
-#include <stdio.h>
-
 #define CODE_BYTES   0x400
 #define LEAD_BYTES   64 /* what comes before the table in a section that has more */
 #define MODULE_WORDS 23

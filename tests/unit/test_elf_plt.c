@@ -10,7 +10,6 @@
 #include "elf_image.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* The sections of the image, by number. */
 enum section {

@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #define LINE_BYTES 16384
 

@@ -3,7 +3,6 @@
 /*
  * The text of folded stacks: what stands in a line, and in which order lines stand.
  */
-
 #include "app_recording.h"
 
 TEST(prints_nothing_without_samples)

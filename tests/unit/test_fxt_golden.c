@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
-#include <string.h>
 
 #define WORDS_MAX 512
 

@@ -8,7 +8,6 @@
 #include "fxt_records.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MAGIC         UINT64_C(0x0016547846040010)
 #define PROVIDER(id)  (UINT64_C(0x10010) | (uint64_t)(id) << 20)
@@ -24,12 +23,6 @@ struct stream {
     size_t word_count;
 };
 
-#define STREAM(...)                                                                                \
-    {                                                                                              \
-        .reader = fxt_reader_new(), .words = (const uint64_t[]){__VA_ARGS__},                      \
-        .word_count = sizeof((const uint64_t[]){__VA_ARGS__}) / 8                                  \
-    }
-
 /* Reads the next record and moves on. */
 static int next(struct stream *stream, struct fxt_record *ret)
 {
@@ -42,33 +35,35 @@ static int next(struct stream *stream, struct fxt_record *ret)
     return r;
 }
 
-/* Reads the stream to its end, which must come after `count` records; `*ret` is the last one. */
-static void read_all(struct stream *stream, size_t count, struct fxt_record *ret)
+/* Reads `count` records, the last of which must be as expected, and then either the words are over
+ * or what follows is refused with that error. */
+static void read_words(size_t count, const struct fxt_record *expected, const char *error,
+                       const uint64_t *words, size_t word_count)
 {
+    struct stream stream = {fxt_reader_new(), words, word_count};
+    struct fxt_record record = {0};
     for (size_t i = 0; i < count; i++) {
-        if (next(stream, ret) != 1) {
-            fail_msg("record %zu: %s", i, fxt_reader_error(stream->reader));
+        if (next(&stream, &record) != 1) {
+            fail_msg("record %zu: %s", i, fxt_reader_error(stream.reader));
         }
     }
-    assert_int_equal(stream->word_count, 0);
-}
-
-static void done(struct stream *stream)
-{
-    stream->reader = fxt_reader_free(stream->reader);
-}
-
-/* Reads `count` records, then expects a refusal. */
-static void expect_refused_after(struct stream *stream, size_t count, const char *error)
-{
-    struct fxt_record record;
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(next(stream, &record), 1);
+    if (error != NULL) {
+        assert_int_equal(next(&stream, &record), -EBADMSG);
+        assert_string_equal(fxt_reader_error(stream.reader), error);
+    } else {
+        assert_int_equal(stream.word_count, 0);
+        assert_same_record(&record, expected);
+        assert_int_equal(record.type, expected->type == 0 ? record.type : expected->type);
+        assert_int_equal(record.provider_id,
+                         expected->provider_id == 0 ? record.provider_id : expected->provider_id);
     }
-    assert_int_equal(next(stream, &record), -EBADMSG);
-    assert_string_equal(fxt_reader_error(stream->reader), error);
-    done(stream);
+    (void)fxt_reader_free(stream.reader);
 }
+
+#define EXPECT_LAST(count, expected, ...)                                                          \
+    read_words(count, &(const struct fxt_record)expected, NULL, ROWS_OF(uint64_t, __VA_ARGS__))
+#define EXPECT_REFUSED(count, error, ...)                                                          \
+    read_words(count, NULL, error, ROWS_OF(uint64_t, __VA_ARGS__))
 
 TEST(waits_for_the_whole_record)
 {
@@ -116,103 +111,68 @@ TEST(passes_over_valid_records_of_other_kinds)
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         const uint64_t words[] = {MAGIC, others[i].header, 7, 7, 7};
         size_t size = others[i].header >> 4 & 4095;
-        struct stream stream = {.reader = fxt_reader_new(), .words = words, .word_count = 1 + size};
-        struct fxt_record record = {0};
         print_message("header 0x%llx\n", (unsigned long long)others[i].header);
-        read_all(&stream, 2, &record);
-        assert_int_equal(record.kind, FXT_RECORD_OTHER);
-        assert_int_equal(record.type, others[i].type);
-        done(&stream);
+        read_words(2, &(struct fxt_record){.kind = FXT_RECORD_OTHER, .type = others[i].type}, NULL,
+                   words, 1 + size);
     }
 }
 
 TEST(takes_a_name_without_arguments_as_of_any_time)
 {
-    struct fxt_record record = {0};
-    struct stream stream = STREAM(MAGIC, PROCESS_NAME, 4242);
-    read_all(&stream, 2, &record);
-    assert_int_equal(record.kind, FXT_RECORD_NAME);
-    assert_int_equal(record.name.pid, 4242);
-    assert_int_equal(record.name.tid, 0);
-    assert_int_equal(record.name.since_ns, 0);
-    assert_int_equal(record.name.name.text_bytes, 0);
-    done(&stream);
+    EXPECT_LAST(2, RECORD(NAME, name, .pid = 4242), MAGIC, PROCESS_NAME, 4242);
 }
 
 TEST(ignores_arguments_that_it_does_not_know)
 {
-    struct fxt_record record = {0};
     /* A thread's name of 13 words with four arguments, whose names all stand in the record. */
-    struct stream stream = STREAM(MAGIC, 0x00000400000200d7, 4243,           /* koid */
-                                  0x80010026, 'x',                           /* string "x", empty */
-                                  0x0000000780010021, 'y',                   /* i32 "y", 7 */
-                                  0x80070038, 0x00737365636f7270, 4242,      /* koid "process" */
-                                  0x800a0044, 0x5f73745f746f6f62, 0x736e, 99 /* u64 "boot_ts_ns" */
-    );
-    read_all(&stream, 2, &record);
-    assert_int_equal(record.kind, FXT_RECORD_NAME);
-    assert_int_equal(record.name.pid, 4242);
-    assert_int_equal(record.name.tid, 4243);
-    assert_int_equal(record.name.since_ns, 99);
-    done(&stream);
+    EXPECT_LAST(2, RECORD(NAME, name, .pid = 4242, .tid = 4243, .since_ns = 99), MAGIC,
+                0x00000400000200d7, 4243,                    /* koid */
+                0x80010026, 'x',                             /* string "x", empty */
+                0x0000000780010021, 'y',                     /* i32 "y", 7 */
+                0x80070038, 0x00737365636f7270, 4242,        /* koid "process" */
+                0x800a0044, 0x5f73745f746f6f62, 0x736e, 99); /* u64 "boot_ts_ns" */
 }
 
 TEST(knows_drop_stats_by_inline_texts_and_an_indexed_thread)
 {
-    struct fxt_record record = {0};
-    struct stream stream =
-        STREAM(MAGIC, 0x0000000000070033, 0, 6, /* thread 7: process 0, thread 6 */
-               0x800a800b072400d4, 1000,        /* 13 words, thread 7, both texts inline */
-               0x6d3a6c656e72656b, 0x617465,    /* "kernel:meta" */
-               0x6174735f706f7264, 0x7374,      /* "drop_stats" */
-               0x00000003800b0032, 0x6f6365725f6d756e, 0x736472, /* num_records 3 */
-               0x0000006480090032, 0x657479625f6d756e, 0x73,     /* num_bytes 100 */
-               2000);
-    read_all(&stream, 3, &record);
-    assert_int_equal(record.kind, FXT_RECORD_DROP_STATS);
-    assert_int_equal(record.drop_stats.cpu, 6);
-    assert_int_equal(record.drop_stats.first_ns, 1000);
-    assert_int_equal(record.drop_stats.last_ns, 2000);
-    assert_int_equal(record.drop_stats.record_count, 3);
-    assert_int_equal(record.drop_stats.size_bytes, 100);
-    done(&stream);
+    EXPECT_LAST(3,
+                RECORD(DROP_STATS, drop_stats, .cpu = 6, .first_ns = 1000, .last_ns = 2000,
+                       .record_count = 3, .size_bytes = 100),
+                MAGIC, 0x0000000000070033, 0, 6, /* thread 7: process 0, thread 6 */
+                0x800a800b072400d4, 1000,        /* 13 words, thread 7, inline texts */
+                0x6d3a6c656e72656b, 0x617465,    /* "kernel:meta" */
+                0x6174735f706f7264, 0x7374,      /* "drop_stats" */
+                0x00000003800b0032, 0x6f6365725f6d756e, 0x736472,    /* num_records 3 */
+                0x0000006480090032, 0x657479625f6d756e, 0x73, 2000); /* num_bytes 100, the end */
 }
 
 TEST(keeps_the_strings_of_providers_apart)
 {
-    struct fxt_record record = {0};
-    struct stream stream = STREAM(MAGIC, PROVIDER(1), STRING(5), 'a', PROVIDER(2), STRING(5), 'b',
-                                  SECTION(1), PROCESS_NAME | 5 << 24, 4242);
-    read_all(&stream, 7, &record);
-    assert_int_equal(record.provider_id, 1);
-    assert_int_equal(record.name.name.index, 5);
-    assert_int_equal(record.name.name.text[0], 'a');
-    done(&stream);
-
-    struct stream undefined =
-        STREAM(MAGIC, PROVIDER(1), STRING(5), 'a', PROVIDER(2), PROCESS_NAME | 5 << 24, 4242);
-    expect_refused_after(&undefined, 4, "offset 40: string 5 is not defined");
+    static const struct fxt_record name = {.kind = FXT_RECORD_NAME,
+                                           .provider_id = 1,
+                                           .name = {.pid = 4242, .name = {.index = 5, TEXT("a")}}};
+    read_words(7, &name, NULL,
+               ROWS_OF(uint64_t, MAGIC, PROVIDER(1), STRING(5), 'a', PROVIDER(2), STRING(5), 'b',
+                       SECTION(1), PROCESS_NAME | 5 << 24, 4242));
+    EXPECT_REFUSED(4, "offset 40: string 5 is not defined", MAGIC, PROVIDER(1), STRING(5), 'a',
+                   PROVIDER(2), PROCESS_NAME | 5 << 24, 4242);
 }
 
 TEST(keeps_records_before_any_provider_apart_from_provider_zero)
 {
-    struct stream stream = STREAM(MAGIC, STRING(5), 'a', PROVIDER(0), PROCESS_NAME | 5 << 24, 4242);
-    expect_refused_after(&stream, 3, "offset 32: string 5 is not defined");
+    EXPECT_REFUSED(3, "offset 32: string 5 is not defined", MAGIC, STRING(5), 'a', PROVIDER(0),
+                   PROCESS_NAME | 5 << 24, 4242);
 }
 
 TEST(begins_anew_at_each_magic_number)
 {
-    struct fxt_record record = {0};
-    struct stream again = STREAM(MAGIC, PROVIDER(1), INIT, 1000, STRING(5), 'a', MAGIC, PROVIDER(1),
-                                 STRING(5), 'b', MODULE, 77, 4242, 0);
-    read_all(&again, 8, &record);
-    assert_int_equal(record.module.time_ns, 77);
-    done(&again);
-
-    struct stream section = STREAM(MAGIC, PROVIDER(1), MAGIC, SECTION(1));
-    expect_refused_after(&section, 3, "offset 24: provider 1 is not defined");
-    struct stream string = STREAM(MAGIC, STRING(5), 'a', MAGIC, PROCESS_NAME | 5 << 24, 4242);
-    expect_refused_after(&string, 3, "offset 32: string 5 is not defined");
+    EXPECT_LAST(8, RECORD(MODULE, module, .time_ns = 77, .pid = 4242, .module_id = 1), MAGIC,
+                PROVIDER(1), INIT, 1000, STRING(5), 'a', MAGIC, PROVIDER(1), STRING(5), 'b', MODULE,
+                77, 4242, 0);
+    EXPECT_REFUSED(3, "offset 24: provider 1 is not defined", MAGIC, PROVIDER(1), MAGIC,
+                   SECTION(1));
+    EXPECT_REFUSED(3, "offset 32: string 5 is not defined", MAGIC, STRING(5), 'a', MAGIC,
+                   PROCESS_NAME | 5 << 24, 4242);
 }
 
 TEST(turns_ticks_into_nanoseconds)
@@ -228,12 +188,9 @@ TEST(turns_ticks_into_nanoseconds)
         {UINT64_MAX, UINT64_MAX, 1000000000},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct fxt_record record = {0};
-        struct stream stream =
-            STREAM(MAGIC, INIT, cases[i].ticks_per_second, MODULE, cases[i].ticks, 4242, 0);
-        read_all(&stream, 3, &record);
-        assert_int_equal(record.module.time_ns, cases[i].time_ns);
-        done(&stream);
+        EXPECT_LAST(
+            3, RECORD(MODULE, module, .time_ns = cases[i].time_ns, .pid = 4242, .module_id = 1),
+            MAGIC, INIT, cases[i].ticks_per_second, MODULE, cases[i].ticks, 4242, 0);
     }
 }
 

@@ -7,8 +7,6 @@
  */
 #include "fxt_records.h"
 
-#include <string.h>
-
 #define ROUNDS             200
 #define RECORDS_PER_ROUND  200
 #define ROUND_BYTES_MAX    ((size_t)8 << 20)

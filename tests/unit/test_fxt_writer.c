@@ -6,8 +6,6 @@
  */
 #include "fxt_records.h"
 
-#include <string.h>
-
 static uint64_t memory[8192];
 static const char text[32768];
 static const uint64_t stack[4095];

@@ -9,7 +9,6 @@
 #include "go_table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define TEXT        UINT64_C(0x401000)
 #define END         UINT64_C(0x300)

@@ -2,7 +2,6 @@
 
 /* An array grows by doubling, keeps what is in it, and refuses what no memory could hold. */
 #include "grow.h"
-
 #include "unit_test.h"
 
 TEST(doubles_and_keeps_what_is_there)

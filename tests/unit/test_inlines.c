@@ -4,7 +4,6 @@
  * What becomes of a profile when debugging information knows more of its addresses: frames, rows,
  * folded stacks. The information is made up here.
  */
-
 #include "app_recording.h"
 #include "report.h"
 

@@ -11,7 +11,6 @@
 #include "perf_map.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #define SECOND UINT64_C(1000000000)
 

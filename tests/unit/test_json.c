@@ -4,7 +4,6 @@
 #include "cleanup.h"
 #include "json.h"
 
-#include <string.h>
 /* cmocka wants the four above */
 #include "unit_test.h"
 

@@ -4,14 +4,10 @@
  * Answers of the child that parses debugging information: what it found comes through whole, and an
  * answer that contradicts itself anywhere changes nothing.
  */
-
+#include "lines_answer.h"
 #include "unit_test.h"
 
-#include "lines_answer.h"
-
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Two addresses: one() inlined into _Z3twov at a.c:7, and nothing. */
 struct example {

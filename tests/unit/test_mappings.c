@@ -4,13 +4,8 @@
  * The lookup of mappings against the rule, told plainly: the newest that is not later than the
  * sample among those that hold the address, and of two with the same time the later one.
  */
-
-#include "unit_test.h"
-
 #include "mappings.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "unit_test.h"
 
 #define MAPPING_COUNT 60
 #define SEGMENT_COUNT UINT64_C(2)

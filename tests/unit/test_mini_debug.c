@@ -11,7 +11,6 @@
 #include "elf_symbols.h"
 
 #include <lzma.h>
-#include <stdio.h>
 
 #define BLOCK_HEADER_OFFSET     12                        /* behind the stream's header */
 #define BLOCK_DICTIONARY_OFFSET (BLOCK_HEADER_OFFSET + 6) /* sizes below 128 stand before it */

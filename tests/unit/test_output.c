@@ -3,16 +3,12 @@
 /*
  * What becomes of a file that is written beside and renamed, whatever happens on the way.
  */
-
-#include "unit_test.h"
-
 #include "output.h"
+#include "unit_test.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include "built_tables.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* free() the returned bytes. */
 static void *parse(const char *text, size_t bytes, struct symbol_table *ret)

@@ -4,7 +4,6 @@
  * What a recording means: which name, mapping and function a sample gets, as the folded stacks that
  * come out.
  */
-
 #include "app_recording.h"
 #include "tables.h"
 

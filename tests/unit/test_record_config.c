@@ -3,15 +3,11 @@
 /*
  * How options become a config, and go over one from a file.
  */
-
-#include "unit_test.h"
-
 #include "record.h"
 #include "record_config.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 TEST(puts_options_over_the_file)
 {

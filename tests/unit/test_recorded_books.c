@@ -4,7 +4,6 @@
  * The books of files that were put together: of one session the last count, those of different
  * sessions add up.
  */
-
 #include "made_recording.h"
 
 /* A segment that names its session, 0: none, and has books, NULL: none. */

@@ -3,7 +3,6 @@
 /*
  * Rows of a report, and the exact text of its JSON, which scripts read.
  */
-
 #include "made_recording.h"
 #include "report.h"
 

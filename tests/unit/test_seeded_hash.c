@@ -5,15 +5,11 @@
  * that such tables had before they were seeded. And that another process has another hash.
  */
 #include "seeded_hash.h"
+#include "unit_test.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "unit_test.h"
 
 #define SAY_HASHES "--say-hashes"
 

@@ -4,11 +4,9 @@
  * A stack that is cut is completed from whole ones of its thread that agree, and from nothing else.
  */
 #include "stitch.h"
+#include "unit_test.h"
 
 #include <stdbool.h>
-#include <string.h>
-
-#include "unit_test.h"
 
 #define DEPTH_MAX  8
 #define GENERATION 7

@@ -10,7 +10,6 @@
 #include "utf8.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #define ADDRESSES     220
 #define INPUTS_MAX    40

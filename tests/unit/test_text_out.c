@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Texts as they reach a person, or a person's shell. */
-
-#include "unit_test.h"
-
 #include "text_out.h"
-
-#include <stdlib.h>
+#include "unit_test.h"
 
 TEST(quotes_what_a_shell_would_take_apart)
 {

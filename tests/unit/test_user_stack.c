@@ -7,9 +7,6 @@
 #include "user_stack.h"
 
 #include "fake_module_cache.h"
-
-#include <string.h>
-
 #include "unit_test.h"
 
 #define PID         100

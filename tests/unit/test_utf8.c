@@ -2,11 +2,8 @@
 
 /* Text from anywhere becomes valid UTF-8, and JSON's inside, without ever being cut inside a
  * character. */
-#include "utf8.h"
-
-#include <string.h>
-
 #include "unit_test.h"
+#include "utf8.h"
 
 #define R "\xEF\xBF\xBD"
 

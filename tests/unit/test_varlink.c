@@ -4,7 +4,6 @@
 #include "varlink.h"
 
 #include <errno.h>
-#include <string.h>
 /* cmocka wants the four above */
 #include "unit_test.h"
 
