@@ -22,17 +22,17 @@ fail() {
 # expect STATUS PATTERN ARGUMENT...: runs profctl; standard error is one complaint that has the pattern,
 # and where the command line is wrong the usage below it.
 expect() {
-    local status=$1 pattern=$2 got=0 lines=1
+    local status=$1 pattern=$2 got=0 lines=1 said
     shift 2
     "$PROFCTL" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || got=$?
+    mapfile -t said <"$WORK/err"
     [ "$got" -eq "$status" ] || fail "profctl $*: status $got, not $status"
-    head -n 1 "$WORK/err" | grep -q "^profctl: .*$pattern" ||
-        fail "profctl $*: says '$(cat "$WORK/err")', not '$pattern'"
+    grep -q "^profctl: .*$pattern" <<<"${said[0]:-}" || fail "profctl $*: says '${said[*]}', not '$pattern'"
     if [ "$status" -eq 2 ]; then
         lines=2
-        grep -q '^usage: profctl' "$WORK/err" || fail "profctl $*: says no usage"
+        [[ ${said[1]:-} == 'usage: profctl'* ]] || fail "profctl $*: says no usage"
     fi
-    [ "$(wc -l <"$WORK/err")" -eq "$lines" ] || fail "profctl $*: says more than it should: $(cat "$WORK/err")"
+    [ ${#said[@]} -eq "$lines" ] || fail "profctl $*: says more than it should: ${said[*]}"
 }
 
 # Help goes to standard output and is no failure.
