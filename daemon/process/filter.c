@@ -27,6 +27,7 @@ struct verdict {
 };
 
 struct filter {
+    unsigned number;
     struct session_targets targets;
     struct comm_glob *globs;  /* owned; of the targets */
     struct verdict *verdicts; /* owned; a place for each number */
@@ -67,6 +68,7 @@ struct filter *filter_new(const struct filter_config *config)
     if (config->targets != NULL) {
         filter->targets = *config->targets;
     }
+    filter->number = config->number;
     filter->has_targets = !session_targets_empty(&filter->targets);
     filter->kernel_threads = config->kernel_threads;
     filter->excluded_parent_pid = config->excluded_parent_pid;
@@ -163,7 +165,7 @@ static bool is_target(const struct filter *filter, struct process *process, int3
     if (process == NULL) {
         return false;
     }
-    if (process->identity_matches) {
+    if ((process->identity_matches >> filter->number & 1) != 0) {
         return true;
     }
     return filter->targets.comm_count > 0 &&

@@ -29,6 +29,7 @@
 #define SUSPEND_LEAST_NS     NS_PER_MS /* clocks that are read one after the other differ by less */
 #define WALK_PERIOD_NS       (500 * NS_PER_MS)
 #define FIRST_WALK_LIMIT_NS  (100 * NS_PER_MS)
+#define SESSION_SINK         0 /* whose books are published, and whose end is asked for */
 #define WAKE_REQUEST         PERF_CONSUMER_NONE /* where a stream has its consumer */
 #define LATE_ROUND_NS        (50 * NS_PER_MS)   /* the least that the rings hold */
 
@@ -63,13 +64,19 @@ static void beat(struct collector *collector)
     collector_mailbox_beat(collector->mailbox, clock_ns(CLOCK_MONOTONIC));
 }
 
+static struct trace *trace_of(const struct collector *collector)
+{
+    return collector->config.sinks[SESSION_SINK].trace;
+}
+
 static void publish(struct collector *collector)
 {
-    struct counters counters = trace_counters(collector->config.trace);
-    counters_add(&counters, drain_counters(collector->drain));
+    struct counters counters = trace_counters(trace_of(collector));
+    struct counters drained = drain_counters(collector->drain, SESSION_SINK);
+    counters_add(&counters, &drained);
     counters_add(&counters, &collector->counters);
     for (size_t i = 0; i < collector->config.source->cpu_count; i++) {
-        collector->lines[i] = drain_books(collector->drain, i);
+        collector->lines[i] = drain_books(collector->drain, SESSION_SINK, i);
     }
     collector_mailbox_publish(collector->mailbox, &counters, collector->lines);
 }
@@ -137,10 +144,10 @@ static unsigned take_requests(struct collector *collector)
  * takes. */
 static void try_finish(struct collector *collector, uint64_t time_ns)
 {
-    if (trace_names_pending(collector->config.trace) && time_ns < collector->finish_limit_ns) {
+    if (trace_names_pending(trace_of(collector)) && time_ns < collector->finish_limit_ns) {
         return;
     }
-    if (trace_finish(collector->config.trace, collector->finishing_json)) {
+    if (trace_finish(trace_of(collector), collector->finishing_json)) {
         free(take_ptr(collector->finishing_json));
         collector_mailbox_post(collector->mailbox, COLLECTOR_FINISHED);
     }
@@ -300,7 +307,9 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         process_table_prune(collector->config.processes,
                             horizon_ns < HISTORY_NS ? 0 : horizon_ns - HISTORY_NS);
     }
-    trace_poll(collector->config.trace);
+    for (size_t i = 0; i < collector->config.sink_count; i++) {
+        trace_poll(collector->config.sinks[i].trace);
+    }
     publish(collector);
     tell_of_hang(collector);
     if (collector->stopping && drained) {
@@ -308,7 +317,7 @@ static void run_round(struct collector *collector, unsigned requests, bool sampl
         collector_mailbox_post(collector->mailbox, COLLECTOR_DRAINED);
     }
     if ((requests & COLLECTOR_FINISH) != 0) {
-        trace_ask_again(collector->config.trace);
+        trace_ask_again(trace_of(collector));
     }
     if (collector->finishing_json != NULL) {
         try_finish(collector, time_ns);

@@ -48,14 +48,13 @@ struct news {
 struct drain {
     struct drain_config config;
     struct counters counters;
-    struct counters sum;
     struct cpu_books *books;
     struct sideband_feed *feed;
     bool quiet;         /* the rings of sideband were empty when they were last looked at */
     bool sampling;      /* else there are no samples that sideband could get ahead of */
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
-    struct sink *sink;
+    struct sinks sinks;
     struct resolver resolver;
     struct waiting_samples *held;
     /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
@@ -64,6 +63,26 @@ struct drain {
     struct news retried;                  /* by this pass */
     struct news came;                     /* since it began */
 };
+
+static bool make_sinks(struct drain *drain)
+{
+    const struct drain_config *config = &drain->config;
+    for (size_t i = 0; i < config->sink_count; i++) {
+        struct sink *sink = sink_new(&(struct sink_config){
+            .source = config->source,
+            .processes = config->processes,
+            .filter = config->sinks[i].filter,
+            .trace = config->sinks[i].trace,
+            .stack = &drain->stack,
+        });
+        if (sink == NULL) {
+            return false;
+        }
+        drain->sinks.filters[i] = config->sinks[i].filter;
+        drain->sinks.all[drain->sinks.count++] = sink;
+    }
+    return true;
+}
 
 struct drain *drain_new(const struct drain_config *config)
 {
@@ -83,27 +102,20 @@ struct drain *drain_new(const struct drain_config *config)
     if (config->code != NULL) {
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
-    drain->sink = sink_new(&(struct sink_config){
-        .source = config->source,
-        .processes = config->processes,
-        .filter = config->filter,
-        .trace = config->trace,
-        .stack = &drain->stack,
-    });
+    bool has_sinks = make_sinks(drain);
     drain->feed = sideband_feed_new(&(struct sideband_feed_config){
         .source = config->source,
         .processes = config->processes,
-        .filter = config->filter,
-        .sink = drain->sink,
+        .sinks = &drain->sinks,
         .kernel = config->kernel,
     });
-    if (drain->feed == NULL || drain->held == NULL || drain->sink == NULL ||
+    if (drain->feed == NULL || drain->held == NULL || !has_sinks ||
         (config->code != NULL && drain->stack.stitch == NULL)) {
         return drain_free(drain);
     }
     drain->resolver = (struct resolver){
         .feed = drain->feed,
-        .sink = drain->sink,
+        .sinks = &drain->sinks,
         .stack = &drain->stack,
         .deferring = config->source->deferring,
     };
@@ -115,7 +127,9 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_feed_free(drain->feed);
         (void)waiting_samples_free(drain->held);
-        (void)sink_free(drain->sink);
+        for (size_t i = 0; i < drain->sinks.count; i++) {
+            (void)sink_free(drain->sinks.all[i]);
+        }
         (void)stitch_free(drain->stack.stitch);
         free(drain);
     }
@@ -142,49 +156,68 @@ bool drain_is_quiet(const struct drain *drain)
     return drain->quiet;
 }
 
-/* Writes a sample, and notes what it has shown. */
-static void write_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record,
-                         struct resolved *resolved)
+/* Writes a sample into the sinks that want it. Returns what that has shown. */
+static struct sink_doubts put_sample(struct drain *drain, size_t cpu_index,
+                                     const struct perf_record *record, struct resolved *resolved)
+{
+    struct sink_doubts all = {0};
+    for (size_t i = 0; i < drain->sinks.count; i++) {
+        struct sink *sink = drain->sinks.all[i];
+        if ((resolved->wanted >> i & 1) == 0) {
+            sink_pass(sink, cpu_index, &resolved->sample);
+            continue;
+        }
+        struct sink_doubts doubts = sink_write(sink, cpu_index, record, resolved->is_open,
+                                               &resolved->sample, resolved->process);
+        all.uncertain = all.uncertain || doubts.uncertain;
+        all.unmapped = all.unmapped || doubts.unmapped;
+    }
+    return all;
+}
+
+/* Notes what a sample has shown that is written. */
+static void note_doubts(struct drain *drain, const struct resolved *resolved,
+                        const struct sink_doubts *doubts)
 {
     struct process *process = resolved->process;
     const uint64_t time_ns = resolved->sample.time_ns;
-    struct sink_doubts doubts =
-        sink_write(drain->sink, cpu_index, record, resolved->is_open, &resolved->sample, process);
     drain->counters.cold_stacks += resolved->is_cold;
     if (process == NULL) {
-        drain->counters.mapping_uncertain += doubts.uncertain;
+        drain->counters.mapping_uncertain += doubts->uncertain;
         return;
     }
     process_table_charge(drain->config.processes, process);
     drain->counters.mapping_uncertain +=
-        doubts.uncertain || sideband_feed_is_doubtful(drain->feed, process, time_ns);
-    if (doubts.uncertain || doubts.unmapped || resolved->is_unmapped) {
+        doubts->uncertain || sideband_feed_is_doubtful(drain->feed, process, time_ns);
+    if (doubts->uncertain || doubts->unmapped || resolved->is_unmapped) {
         sideband_feed_reread(drain->feed, process, time_ns);
     }
 }
 
-/* Resolves a sample and, unless it has to wait, counts it, and writes it if it is wanted. */
+/* Resolves a sample and, unless it has to wait, counts it, and writes it where it is wanted.
+ * `*wanted` are the sinks that are known to want it. */
 static enum resolution take_sample(struct drain *drain, size_t cpu_index,
-                                   const struct perf_record *record, bool wanted, bool settle)
+                                   const struct perf_record *record, unsigned *wanted, bool settle)
 {
     struct resolved resolved;
     enum resolution resolution =
-        resolver_resolve(&drain->resolver, record, wanted, settle, &resolved);
-    if (resolution == RESOLVED_WANTED) {
-        write_sample(drain, cpu_index, record, &resolved);
-    } else if (resolution == RESOLVED_UNWANTED) {
-        sink_pass(drain->sink, cpu_index, &resolved.sample);
+        resolver_resolve(&drain->resolver, record, *wanted, settle, &resolved);
+    *wanted = resolved.wanted;
+    if (resolution == RESOLVED_NOW) {
+        struct sink_doubts doubts = put_sample(drain, cpu_index, record, &resolved);
+        if (resolved.wanted != 0) {
+            note_doubts(drain, &resolved, &doubts);
+        }
     }
     return resolution;
 }
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    enum resolution resolution = take_sample(drain, cpu_index, record, false, false);
-    bool wanted = resolution == RESOLVED_COLD;
-    bool waits = wanted || resolution == RESOLVED_EARLY;
-    if (waits && !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
-        (void)take_sample(drain, cpu_index, record, wanted, true);
+    unsigned wanted = 0;
+    if (take_sample(drain, cpu_index, record, &wanted, false) != RESOLVED_NOW &&
+        !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
+        (void)take_sample(drain, cpu_index, record, &wanted, true);
     }
 }
 
@@ -205,7 +238,8 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
         if (drain->next_retry == held) {
             drain->next_retry = next;
         }
-        (void)take_sample(drain, held->cpu_index, &held->record, held->wanted, true);
+        unsigned wanted = held->wanted;
+        (void)take_sample(drain, held->cpu_index, &held->record, &wanted, true);
         waiting_samples_release(drain->held, held);
         held = next;
     }
@@ -231,20 +265,15 @@ static void retry_held(struct drain *drain)
          i++) {
         const struct held_sample *held = drain->next_retry;
         drain->next_retry = waiting_samples_next(drain->held, held);
-        if (held->wanted ? !drain->retried.tables : !drain->retried.readings) {
+        unsigned wanted = held->wanted;
+        if (wanted != 0 ? !drain->retried.tables : !drain->retried.readings) {
             continue;
         }
         retry_count++;
-        switch (take_sample(drain, held->cpu_index, &held->record, held->wanted, false)) {
-        case RESOLVED_WANTED:
-        case RESOLVED_UNWANTED:
+        if (take_sample(drain, held->cpu_index, &held->record, &wanted, false) == RESOLVED_NOW) {
             waiting_samples_release(drain->held, held);
-            break;
-        case RESOLVED_COLD:
-            waiting_samples_mark_wanted(drain->held, held);
-            break;
-        case RESOLVED_EARLY:
-            break;
+        } else {
+            waiting_samples_mark_wanted(drain->held, held, wanted);
         }
     }
 }
@@ -344,7 +373,9 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         }
         drain->ahead_count = 0;
     } while (sideband_feed_has_more(drain->feed, horizon_ns));
-    sink_end_round(drain->sink, horizon_ns);
+    for (size_t i = 0; i < drain->sinks.count; i++) {
+        sink_end_round(drain->sinks.all[i], horizon_ns);
+    }
     for (size_t i = 0; i < source->cpu_count; i++) {
         cpu_books_reach(drain->books, i, horizon_ns);
     }
@@ -414,20 +445,20 @@ bool drain_is_walking(const struct drain *drain)
     return sideband_feed_is_walking(drain->feed);
 }
 
-const struct counters *drain_counters(struct drain *drain)
+struct counters drain_counters(struct drain *drain, size_t sink)
 {
+    struct counters sum = drain->counters;
     struct counters sideband = sideband_feed_counters(drain->feed);
-    struct counters written = sink_counters(drain->sink);
+    struct counters written = sink_counters(drain->sinks.all[sink]);
     struct process_table_counts processes = process_table_counts(drain->config.processes);
-    drain->sum = drain->counters;
-    drain->sum.bad_records += cpu_books_bad_count(drain->books);
-    counters_add(&drain->sum, &written);
-    counters_add(&drain->sum, &sideband);
-    counters_add(&drain->sum, &processes.counters);
+    sum.bad_records += cpu_books_bad_count(drain->books);
+    counters_add(&sum, &written);
+    counters_add(&sum, &sideband);
+    counters_add(&sum, &processes.counters);
     if (drain->config.code != NULL) {
-        counters_add(&drain->sum, code_map_counters(drain->config.code));
+        counters_add(&sum, code_map_counters(drain->config.code));
     }
-    return &drain->sum;
+    return sum;
 }
 
 int32_t drain_hung_pid(const struct drain *drain)
@@ -435,9 +466,9 @@ int32_t drain_hung_pid(const struct drain *drain)
     return sideband_feed_hung_pid(drain->feed);
 }
 
-struct books_cpu drain_books(const struct drain *drain, size_t cpu_index)
+struct books_cpu drain_books(const struct drain *drain, size_t sink, size_t cpu_index)
 {
     struct books_cpu books = cpu_books_line(drain->books, cpu_index);
-    sink_count(drain->sink, cpu_index, &books);
+    sink_count(drain->sinks.all[sink], cpu_index, &books);
     return books;
 }

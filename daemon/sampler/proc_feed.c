@@ -17,6 +17,8 @@
 #include "process_notes.h"
 #include "seeded_hash.h"
 
+#include <assert.h>
+
 #define PLACE_COUNT     1024
 #define TELL_STEPS_MAX  16384 /* mappings and threads that are told in a round: some 5 ms */
 #define REREAD_MOST_LOG 6 /* a process is read again every 64 s, however useless it was before */
@@ -45,7 +47,8 @@ struct reread_note {
 struct proc_feed {
     struct process_table *processes;
     struct process_notes *notes;
-    const struct filter *filter;
+    const struct filter *filters[FILTERS_MAX];
+    size_t filter_count;
     bool wants_identity;
     struct proc_pool *reader;
     struct {
@@ -65,7 +68,8 @@ struct proc_feed {
     bool walk_failed;
 };
 
-struct proc_feed *proc_feed_new(struct process_table *processes, const struct filter *filter)
+struct proc_feed *proc_feed_new(struct process_table *processes, struct filter *const *filters,
+                                size_t filter_count)
 {
     struct proc_feed *readings = calloc(1, sizeof *readings);
     if (readings == NULL) {
@@ -73,8 +77,12 @@ struct proc_feed *proc_feed_new(struct process_table *processes, const struct fi
     }
     readings->processes = processes;
     readings->notes = process_notes_new(sizeof(struct reread_note));
-    readings->filter = filter;
-    readings->wants_identity = filter_wants_identity(filter);
+    assert(filter_count <= FILTERS_MAX);
+    readings->filter_count = filter_count;
+    for (size_t i = 0; i < filter_count; i++) {
+        readings->filters[i] = filters[i];
+        readings->wants_identity = readings->wants_identity || filter_wants_identity(filters[i]);
+    }
     readings->telling.end = &readings->telling.first;
     readings->waiting.end = &readings->waiting.first;
     proc_feed_begin_round(readings);
@@ -275,9 +283,12 @@ static void judge(struct proc_feed *readings, struct proc_reading *reading)
     struct process_scan *scan = &reading->scan;
     scan->identity_read =
         scan->identity_read && readings->wants_identity && reading->part != PROC_PART_MAPPINGS;
-    scan->identity_matches =
-        scan->identity_read &&
-        filter_matches_identity(readings->filter, reading->uid, reading->cgroups);
+    scan->identity_matches = 0;
+    for (size_t i = 0; scan->identity_read && i < readings->filter_count; i++) {
+        if (filter_matches_identity(readings->filters[i], reading->uid, reading->cgroups)) {
+            scan->identity_matches |= (uint8_t)(1U << i);
+        }
+    }
 }
 
 /* Notes the uid and cgroups. If they could not be read, the last judgement of the process stays. */

@@ -17,8 +17,10 @@
 
 struct proc_feed;
 
-/* Both borrowed. Returned; NULL when there is no memory, or no thread. */
-struct proc_feed *proc_feed_new(struct process_table *processes, const struct filter *filter);
+/* All borrowed (the array of filters for the call), each filter of the number that is its place.
+ * Returned; NULL when there is no memory, or no thread. */
+struct proc_feed *proc_feed_new(struct process_table *processes, struct filter *const *filters,
+                                size_t filter_count);
 struct proc_feed *proc_feed_free(struct proc_feed *readings);
 
 enum reading_state {

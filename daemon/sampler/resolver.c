@@ -36,7 +36,7 @@ static enum resolution take_stack(const struct resolver *resolver, const struct 
     bool is_disowned = sideband_feed_disown(resolver->feed, resolved->process, &resolved->sample);
     resolved->is_open = !is_disowned && resolver->deferring && record->sample.deferred;
     if (is_disowned || resolved->is_open) {
-        return RESOLVED_WANTED;
+        return RESOLVED_NOW;
     }
     uint64_t unready_before = unready_count(resolver);
     if (!user_stack_take(resolver->stack, &record->sample, resolved->process, settle,
@@ -44,11 +44,22 @@ static enum resolution take_stack(const struct resolver *resolver, const struct 
         return RESOLVED_COLD;
     }
     resolved->is_cold = unready_count(resolver) > unready_before;
-    return RESOLVED_WANTED;
+    return RESOLVED_NOW;
+}
+
+static unsigned find_sinks(const struct resolver *resolver, const struct resolved *resolved)
+{
+    unsigned wanted = 0;
+    for (size_t i = 0; i < resolver->sinks->count; i++) {
+        if (sink_wants(resolver->sinks->all[i], &resolved->sample, resolved->process)) {
+            wanted |= 1U << i;
+        }
+    }
+    return wanted;
 }
 
 enum resolution resolver_resolve(const struct resolver *resolver, const struct perf_record *record,
-                                 bool wanted, bool settle, struct resolved *ret)
+                                 unsigned wanted, bool settle, struct resolved *ret)
 {
     *ret = (struct resolved){.sample = begin_sample(record)};
     struct sample *sample = &ret->sample;
@@ -56,15 +67,16 @@ enum resolution resolver_resolve(const struct resolver *resolver, const struct p
     bool patient = !settle && !record->sample.deferred;
     bool awaited = false;
     ret->process = sideband_feed_find(resolver->feed, sample, !patient, &awaited);
-    if (!awaited && !wanted) {
+    if (!awaited && wanted == 0) {
         if (ret->process != NULL &&
             sideband_feed_identify(resolver->feed, ret->process, sample->time_ns)) {
             awaited = patient;
         }
-        wanted = sink_wants(resolver->sink, sample, ret->process);
+        wanted = find_sinks(resolver, ret);
     }
     if (awaited) {
         return RESOLVED_EARLY;
     }
-    return wanted ? take_stack(resolver, record, settle, ret) : RESOLVED_UNWANTED;
+    ret->wanted = wanted;
+    return wanted != 0 ? take_stack(resolver, record, settle, ret) : RESOLVED_NOW;
 }

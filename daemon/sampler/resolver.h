@@ -20,30 +20,31 @@
 /* All borrowed. */
 struct resolver {
     struct sideband_feed *feed;
-    const struct sink *sink;
+    const struct sinks *sinks;
     struct user_stack *stack;
     bool deferring; /* chains may come in records of their own */
 };
 
 enum resolution {
-    RESOLVED_WANTED,   /* to be written */
-    RESOLVED_UNWANTED, /* to be counted alone */
-    RESOLVED_EARLY,    /* its process has to be read from /proc first: not even whether it is wanted
-                        * is known */
-    RESOLVED_COLD,     /* it is wanted, and its stack needs a table that is not there yet */
+    RESOLVED_NOW,   /* to be written where it is wanted, and counted elsewhere */
+    RESOLVED_EARLY, /* its process has to be read from /proc first: not even whether it is wanted is
+                     * known */
+    RESOLVED_COLD,  /* it is wanted, and its stack needs a table that is not there yet */
 };
 
 struct resolved {
     struct sample sample;
     struct process *process; /* NULL: unknown */
+    unsigned wanted;         /* the sinks that want it; 0 while that is not known */
     bool is_open;            /* its user stack comes later */
     bool is_cold;            /* it was unwound without a table that it needed */
     bool is_unmapped;        /* the stack led to an address in no known mapping */
 };
 
 /*
- * `wanted`: the sink is known to want it. With `settle` the result is neither EARLY nor COLD. The
- * frames are borrowed from the record or from the resolver's stack, until the next call.
+ * `wanted`: the sinks that are known to want it, 0: not known yet. With `settle` the result is
+ * neither EARLY nor COLD. The frames are borrowed from the record or from the resolver's stack,
+ * until the next call.
  */
 enum resolution resolver_resolve(const struct resolver *resolver, const struct perf_record *record,
-                                 bool wanted, bool settle, struct resolved *ret);
+                                 unsigned wanted, bool settle, struct resolved *ret);

@@ -54,7 +54,7 @@ struct sideband_feed *sideband_feed_new(const struct sideband_feed_config *confi
     feed->was_full = calloc(config->source->sideband_count, sizeof *feed->was_full);
     feed->lost_ns = calloc(config->source->sideband_count, sizeof *feed->lost_ns);
     feed->sideband = sideband_new();
-    feed->readings = proc_feed_new(config->processes, config->filter);
+    feed->readings = proc_feed_new(config->processes, config->sinks->filters, config->sinks->count);
     if (feed->told_ns == NULL || feed->was_full == NULL || feed->lost_ns == NULL ||
         feed->sideband == NULL || feed->readings == NULL) {
         return sideband_feed_free(feed);
@@ -159,7 +159,9 @@ static void apply_fork(struct sideband_feed *feed, const struct perf_record *rec
     if (child != NULL && child->from_ns == time_ns) {
         child->heir_of_doubt = true;
     }
-    sink_fork(feed->config.sink, record);
+    for (size_t i = 0; i < feed->config.sinks->count; i++) {
+        sink_fork(feed->config.sinks->all[i], record);
+    }
 }
 
 static void apply_sideband(struct sideband_feed *feed, const struct perf_record *record)
@@ -183,7 +185,9 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         feed->counters.sideband_lost += record->lost.count;
         break;
     case PERF_KIND_DEFERRED_CALLCHAIN:
-        sink_add_chain(feed->config.sink, record);
+        for (size_t i = 0; i < feed->config.sinks->count; i++) {
+            sink_add_chain(feed->config.sinks->all[i], record);
+        }
         break;
     case PERF_KIND_KSYMBOL:
         apply_ksymbol(feed, record);

@@ -23,8 +23,7 @@ struct sideband_feed;
 struct sideband_feed_config {
     struct perf_source *source;
     struct process_table *processes;
-    const struct filter *filter; /* for what /proc says of a process */
-    struct sink *sink;
+    const struct sinks *sinks;
     struct kernel_code *kernel; /* NULL: not wanted */
 };
 

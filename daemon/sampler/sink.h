@@ -8,6 +8,7 @@
 
 #include "books.h"
 #include "counters.h"
+#include "drain.h"
 #include "filter.h"
 #include "perf_record.h"
 #include "perf_source.h"
@@ -21,6 +22,13 @@
 #include <stdint.h>
 
 struct sink;
+
+/* All of a sampler. A set of them is a bit for each, by its place. */
+struct sinks {
+    struct sink *all[DRAIN_SINKS_MAX];
+    struct filter *filters[DRAIN_SINKS_MAX];
+    size_t count;
+};
 
 /* All borrowed. */
 struct sink_config {

@@ -13,7 +13,7 @@ struct waiting_samples;
 
 struct held_sample {
     size_t cpu_index;
-    bool wanted;               /* the filter keeps it */
+    unsigned wanted;           /* the sinks that keep it; 0: not known yet */
     struct perf_record record; /* of PERF_KIND_SAMPLE; its views are valid until the release */
 };
 
@@ -23,14 +23,15 @@ struct waiting_samples *waiting_samples_free(struct waiting_samples *held);
 
 /* Copies a sample. False: there is no room, or its process has its share. */
 bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
-                         const struct perf_record *record, bool wanted);
+                         const struct perf_record *record, unsigned wanted);
 
 /* The oldest, and the one after another; NULL: none. `sample` must still be held. */
 const struct held_sample *waiting_samples_first(const struct waiting_samples *held);
 const struct held_sample *waiting_samples_next(const struct waiting_samples *held,
                                                const struct held_sample *sample);
-/* It has turned out that the filter keeps it. */
-void waiting_samples_mark_wanted(struct waiting_samples *held, const struct held_sample *sample);
+/* It has turned out which sinks keep it. */
+void waiting_samples_mark_wanted(struct waiting_samples *held, const struct held_sample *sample,
+                                 unsigned wanted);
 /* Wipes and lets go of it. */
 void waiting_samples_release(struct waiting_samples *held, const struct held_sample *sample);
 

@@ -268,8 +268,8 @@ static int begin_collecting(struct session *session)
     struct drain_config config = {
         .source = session->source,
         .processes = session->processes,
-        .filter = session->filter,
-        .trace = session->trace,
+        .sinks = {{.filter = session->filter, .trace = session->trace}},
+        .sink_count = 1,
         .kernel = session->kernel,
         .code = session->code,
         .unwind = session->config.unwind,

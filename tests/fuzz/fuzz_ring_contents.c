@@ -50,7 +50,7 @@ static void check(struct ring_world *world)
     struct fxt_record record;
     trace_poll(world->trace);
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
-        const struct books_cpu counts = drain_books(world->drain, i);
+        const struct books_cpu counts = drain_books(world->drain, 0, i);
         if (counts.received != counts.kept + counts.filtered + counts.dropped) {
             abort();
         }

@@ -184,7 +184,8 @@ static inline void put_program(struct ring_world *world)
 static inline uint64_t received(struct ring_world *world)
 {
     trace_poll(world->trace);
-    const struct books_cpu cpus[] = {drain_books(world->drain, 0), drain_books(world->drain, 1)};
+    const struct books_cpu cpus[] = {drain_books(world->drain, 0, 0),
+                                     drain_books(world->drain, 0, 1)};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(cpus[i].received, cpus[i].kept + cpus[i].filtered + cpus[i].dropped);
     }
@@ -194,6 +195,7 @@ static inline uint64_t received(struct ring_world *world)
 static inline uint64_t kept(struct ring_world *world)
 {
     trace_poll(world->trace);
-    const struct books_cpu cpus[] = {drain_books(world->drain, 0), drain_books(world->drain, 1)};
+    const struct books_cpu cpus[] = {drain_books(world->drain, 0, 0),
+                                     drain_books(world->drain, 0, 1)};
     return cpus[0].kept + cpus[1].kept;
 }

@@ -61,9 +61,10 @@ static void make_source(struct ring_world *world, const struct ring_world_option
     }
 }
 
+static const uint32_t cpu_ids[RING_CPU_COUNT] = {0, 1, 2};
+
 static bool make_trace(struct ring_world *world, const struct ring_world_options *options)
 {
-    static const uint32_t cpu_ids[RING_CPU_COUNT] = {0, 1, 2};
     world->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
     const struct trace_config config = {.buffer = world->buffer,
                                         .addresses = world->addresses,
@@ -73,6 +74,24 @@ static bool make_trace(struct ring_world *world, const struct ring_world_options
                                         .max_stack_depth = options->max_stack_depth};
     return world->buffer != NULL && trace_cursor_new(world->buffer, &world->reader) == 0 &&
            trace_new(&config, &world->trace) == 0;
+}
+
+/* A second sink, which has a trace and a filter of its own. */
+static bool make_second(struct ring_world *world, const struct ring_world_options *options)
+{
+    struct ring_world_second *second = &world->second;
+    second->addresses = address_cache_new();
+    second->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
+    second->filter = filter_new(&(struct filter_config){
+        .number = 1, .targets = options->second_targets, .kernel_threads = true});
+    const struct trace_config config = {.buffer = second->buffer,
+                                        .addresses = second->addresses,
+                                        .cpus = cpu_ids,
+                                        .cpu_count = options->cpu_count,
+                                        .session_json = "{}",
+                                        .max_stack_depth = options->max_stack_depth};
+    return second->addresses != NULL && second->buffer != NULL && second->filter != NULL &&
+           trace_new(&config, &second->trace) == 0;
 }
 
 static bool make_drain(struct ring_world *world, const struct ring_world_options *options)
@@ -88,19 +107,21 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
     }
     world->filter = filter_new(&filter);
     world->processes = process_table_new(on_file_gone, world);
-    if (!make_trace(world, options)) {
+    if (!make_trace(world, options) ||
+        (options->second_targets != NULL && !make_second(world, options))) {
         return false;
     }
     world->books = cpu_books_new(&world->source);
-    const struct drain_config config = {.source = &world->source,
-                                        .books = world->books,
-                                        .processes = world->processes,
-                                        .filter = world->filter,
-                                        .trace = world->trace,
-                                        .code = world->code,
-                                        .unwind = options->unwind,
-                                        .max_stack_depth = options->max_stack_depth,
-                                        .held_bytes = CAPACITY((size_t)32 << 20)};
+    const struct drain_config config = {
+        .source = &world->source,
+        .books = world->books,
+        .processes = world->processes,
+        .sinks = {{world->filter, world->trace}, {world->second.filter, world->second.trace}},
+        .sink_count = options->second_targets == NULL ? 1 : 2,
+        .code = world->code,
+        .unwind = options->unwind,
+        .max_stack_depth = options->max_stack_depth,
+        .held_bytes = CAPACITY((size_t)32 << 20)};
     world->drain = world->books == NULL ? NULL : drain_new(&config);
     return world->drain != NULL;
 }
@@ -133,6 +154,10 @@ struct ring_world *ring_world_free(struct ring_world *world)
         assert_int_equal(world->cache.held_count, 0);
         fake_module_table_free();
         (void)filter_free(world->filter);
+        (void)filter_free(world->second.filter);
+        (void)trace_free(world->second.trace);
+        (void)trace_buffer_free(world->second.buffer);
+        (void)address_cache_free(world->second.addresses);
         (void)trace_free(world->trace);
         (void)trace_cursor_free(world->reader);
         (void)trace_buffer_free(world->buffer);

@@ -33,13 +33,14 @@
 struct ring_world_options {
     enum session_unwind unwind;            /* but with SESSION_UNWIND_FP samples have stacks */
     const struct session_targets *targets; /* borrowed; NULL: everything */
-    size_t cpu_count;                      /* 0: RING_CPU_COUNT */
-    uint64_t period_ns;                    /* 0: a millisecond */
-    uint64_t started_ns;                   /* when sampling began on each CPU */
-    uint16_t max_stack_depth;              /* 0: 127 */
-    bool caches;                           /* modules are asked for: `cache` is to answer */
-    bool switches;                         /* there are switch records */
-    bool deferring;                        /* user chains come in records of their own */
+    const struct session_targets *second_targets; /* of a second sink; NULL: there is none */
+    size_t cpu_count;                             /* 0: RING_CPU_COUNT */
+    uint64_t period_ns;                           /* 0: a millisecond */
+    uint64_t started_ns;                          /* when sampling began on each CPU */
+    uint16_t max_stack_depth;                     /* 0: 127 */
+    bool caches;                                  /* modules are asked for: `cache` is to answer */
+    bool switches;                                /* there are switch records */
+    bool deferring;                               /* user chains come in records of their own */
 };
 
 struct ring_world {
@@ -56,6 +57,12 @@ struct ring_world {
     struct trace_cursor *reader;
     struct process_table *processes;
     struct filter *filter;
+    struct ring_world_second {
+        struct address_cache *addresses;
+        struct trace_buffer *buffer;
+        struct trace *trace;
+        struct filter *filter;
+    } second;
     struct cpu_books *books;
     struct drain *drain; /* started */
 };

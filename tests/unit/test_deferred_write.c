@@ -370,10 +370,10 @@ static void check_play(struct world *world, size_t at_once)
     assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 0);
     assert_int_equal(reasons.counts[STACK_CLOSED_LIMIT], 0);
     assert_true(reasons.counts[STACK_CLOSED_NORMALLY] > loaded.sample_count * 9 / 10);
-    assert_int_equal(drain_counters(world->drain)->orphan_partials,
+    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
                      reasons.counts[STACK_CLOSED_STOPPED] + reasons.counts[STACK_CLOSED_GONE]);
-    assert_int_equal(drain_counters(world->drain)->orphan_completions, 0);
-    assert_int_equal(drain_counters(world->drain)->bad_records, 0);
+    assert_int_equal(drain_counters(world->drain, 0).orphan_completions, 0);
+    assert_int_equal(drain_counters(world->drain, 0).bad_records, 0);
     loaded_recording_done(&loaded);
 }
 
@@ -401,7 +401,7 @@ STORY(a_stop_in_the_middle_closes_what_waits)
     (void)play(world, 25, 1, 0);
     stop(world, &loaded);
     struct reasons reasons = check_samples(world, &loaded);
-    assert_int_equal(drain_counters(world->drain)->orphan_partials,
+    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
                      reasons.counts[STACK_CLOSED_STOPPED] + reasons.counts[STACK_CLOSED_GONE]);
     loaded_recording_done(&loaded);
 }
@@ -418,7 +418,7 @@ STORY(chains_that_never_come_leave_their_samples_without_a_stack)
     assert_true(reasons.counts[STACK_CLOSED_LOST] > 10);
     assert_true(reasons.counts[STACK_CLOSED_GONE] > 50);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 0);
-    assert_int_equal(drain_counters(world->drain)->orphan_partials,
+    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
                      loaded.sample_count - reasons.counts[STACK_CLOSED_NORMALLY]);
     loaded_recording_done(&loaded);
 }
@@ -482,7 +482,7 @@ STORY(an_exec_in_between_discards_the_stack)
     assert_int_equal(reasons.counts[STACK_CLOSED_EXEC], 2);
     assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 1);
     assert_int_equal(world->ended_count, 0);
-    assert_int_equal(drain_counters(world->drain)->orphan_partials, 0);
+    assert_int_equal(drain_counters(world->drain, 0).orphan_partials, 0);
     loaded_recording_done(&loaded);
 }
 
@@ -502,8 +502,8 @@ STORY(the_books_count_partials_and_chains_without_each_other)
     struct reasons reasons = check_samples(world, &loaded);
     assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 3);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 1);
-    assert_int_equal(drain_counters(world->drain)->orphan_partials, 4);
-    assert_int_equal(drain_counters(world->drain)->orphan_completions, 1);
+    assert_int_equal(drain_counters(world->drain, 0).orphan_partials, 4);
+    assert_int_equal(drain_counters(world->drain, 0).orphan_completions, 1);
     loaded_recording_done(&loaded);
 }
 
@@ -558,6 +558,6 @@ STORY(no_chain_that_comes_later_brings_data)
         assert_int_equal(loaded.samples[i].user_count, 2);
         assert_int_equal(loaded.samples[i].quality, STACK_BAD_MEMORY);
     }
-    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 2);
+    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 2);
     loaded_recording_done(&loaded);
 }

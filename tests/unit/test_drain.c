@@ -28,8 +28,8 @@ STORY(a_sample_finds_what_another_cpu_told_before_it)
     drain_all(world->drain, 1000);
     assert_string_equal(read_all(world),
                         "[unknown] at 100\n/prog at 200\nsample at 500, quality 4\n");
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
-    assert_int_equal(drain_books(world->drain, 0).kept, 1);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
+    assert_int_equal(drain_books(world->drain, 0, 0).kept, 1);
 }
 
 STORY(each_sample_sees_the_state_of_its_own_time)
@@ -44,7 +44,7 @@ STORY(each_sample_sees_the_state_of_its_own_time)
     const char *text = read_all(world);
     assert_non_null(strstr(text, "/old at 200\n"));
     assert_non_null(strstr(text, "/new at 400\n"));
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
 }
 
 STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
@@ -63,9 +63,9 @@ STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
     put_sample(world, 1, PID, 1600, 0x7010);
     drain_all(world->drain, 2000);
     drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(drain_books(world->drain, 0).received, 2);
-    assert_int_equal(drain_books(world->drain, 1).received, 1);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_books(world->drain, 0, 0).received, 2);
+    assert_int_equal(drain_books(world->drain, 0, 1).received, 1);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
 }
 
 STORY(sideband_alone_moves_no_sample)
@@ -74,7 +74,7 @@ STORY(sideband_alone_moves_no_sample)
     put_sample(world, 0, PID, 300, 0x5010);
     put_exec(world, 0, PID, 100, "prog");
     drain_sideband(world->drain, 1000);
-    assert_int_equal(drain_books(world->drain, 0).received, 0);
+    assert_int_equal(drain_books(world->drain, 0, 0).received, 0);
     assert_non_null(process_table_find(world->processes, PID, 300));
 }
 
@@ -121,12 +121,12 @@ STORY(losses_are_counted_where_they_happen)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_LOST, 0, lost, 6);
     assert_false(drain_take_rescan(world->drain));
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_books(world->drain, 0).lost, 17);
+    assert_int_equal(drain_books(world->drain, 0, 0).lost, 17);
     assert_false(drain_take_rescan(world->drain));
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_books(world->drain, 1).lost, 0);
-    assert_int_equal(drain_counters(world->drain)->sideband_lost, 17);
+    assert_int_equal(drain_books(world->drain, 0, 1).lost, 0);
+    assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 17);
     assert_true(drain_take_rescan(world->drain));
     assert_false(drain_take_rescan(world->drain));
 }
@@ -138,23 +138,23 @@ STORY(a_record_that_makes_no_sense_is_counted_and_passed)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, broken, 5);
     put_sample(world, 0, PID, 310, 0x5010);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_counters(world->drain)->bad_records, 1);
-    assert_int_equal(drain_books(world->drain, 0).received, 1);
+    assert_int_equal(drain_counters(world->drain, 0).bad_records, 1);
+    assert_int_equal(drain_books(world->drain, 0, 0).received, 1);
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
     drain_all(world->drain, 1100);
-    assert_int_equal(drain_counters(world->drain)->bad_records, 2);
+    assert_int_equal(drain_counters(world->drain, 0).bad_records, 2);
 }
 
 STORY(what_the_process_table_refuses_is_counted)
 {
     struct ring_world *world = *state;
-    assert_int_equal(drain_counters(world->drain)->table_refused, 0);
+    assert_int_equal(drain_counters(world->drain, 0).table_refused, 0);
     for (uint64_t i = 0; i <= THREAD_NAMES_MAX; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%" PRIu64, i);
         process_table_comm(world->processes, PID, PID, name, false, 100 + i);
     }
-    assert_int_equal(drain_counters(world->drain)->table_refused, THREAD_NAMES_MAX / 2);
+    assert_int_equal(drain_counters(world->drain, 0).table_refused, THREAD_NAMES_MAX / 2);
 }
 
 STORY(a_full_depth_is_a_cut_stack)
@@ -165,7 +165,7 @@ STORY(a_full_depth_is_a_cut_stack)
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
     drain_all(world->drain, 1000);
     assert_non_null(strstr(read_all(world), "sample at 300, quality 3\n"));
-    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 1);
+    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 1);
 }
 
 #define STACK_TEST(function) TEST_WITH(function, set_up_stacks, tear_down)
@@ -185,8 +185,8 @@ STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order)
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), 3);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
-    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 0);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 0);
     const char *text = read_all(world);
     const char *first = strstr(text, "sample at 300, quality 1\n");
     const char *second = strstr(text, "sample at 310, quality 1\n");
@@ -218,12 +218,12 @@ STACK_TEST(who_waited_too_long_is_taken_as_it_is)
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS), 2);
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300), 1);
     assert_int_equal(received(world), 1);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 1);
-    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 1);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 1);
+    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 1);
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 310), 0);
     assert_int_equal(received(world), 2);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 1);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 1);
 }
 
 STACK_TEST(a_full_memory_loses_tables_and_no_samples)
@@ -238,7 +238,7 @@ STACK_TEST(a_full_memory_loses_tables_and_no_samples)
     }
     assert_in_range(count, 250, 300); /* of 60 KB in half of 32 MiB, the share of one process */
     assert_int_equal(received(world) + drain_held(world->drain, 1000), count);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, received(world));
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, received(world));
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), count);
@@ -264,7 +264,7 @@ STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time)
     }
     assert_int_equal(rounds, 3);
     assert_int_equal(received(world), count);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
 }
 
 STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables)
@@ -288,7 +288,7 @@ STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables)
     for (size_t rounds = 0; drain_held(world->drain, 1000001) > 0; rounds++) {
         assert_true(rounds < 3);
     }
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
 }
 
 STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires)
@@ -304,7 +304,7 @@ STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires)
     assert_int_equal(drain_held(world->drain, 1000), count - 1024);
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300 + 2000), count - 2001 - 999);
     assert_int_equal(received(world), count);
-    assert_int_equal(drain_counters(world->drain)->cold_stacks, 0);
+    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
 }
 
 STACK_TEST(a_task_amid_an_exec_has_no_stack)
@@ -320,6 +320,6 @@ STACK_TEST(a_task_amid_an_exec_has_no_stack)
     assert_non_null(strstr(text, "sample at 300, quality 0\n"));
     assert_null(strstr(text, "sample at 301, quality 0\n"));
     assert_null(strstr(text, "sample at 302, quality 0\n"));
-    assert_int_equal(drain_counters(world->drain)->truncated_stacks, 2);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 0);
+    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 2);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
 }

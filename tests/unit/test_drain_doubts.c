@@ -113,7 +113,7 @@ STORY(a_mapping_that_was_forgotten_leaves_an_unknown)
     drain_all(world->drain, UINT64_MAX);
     expect_samples(world, "150 prog a+0x10 ; 190 prog [unknown] ; 250 prog [unknown] ; "
                           "2000 prog c+0x10 ; ");
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 2);
 }
 
 STORY(a_program_that_was_left_does_not_show_through)
@@ -155,7 +155,7 @@ STORY(what_runs_after_its_exit_is_somebody_else)
     /* Nobody knows when the new one began: what is left of the old one has no name either. */
     expect_samples(world, "150 prog a+0x10 ; 210 [unknown] ; 300 [unknown] [unknown] ; "
                           "310 [unknown] [unknown] ; ");
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 2);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 2);
 }
 
 /* /proc shows another file where the last record said /a. */
@@ -223,11 +223,11 @@ STORY(a_sample_waits_for_the_reading_of_its_process)
     assert_int_equal(drain_held(world->drain, 560), 2);
     /* A process that is known does not wait for others. */
     trace_poll(world->trace);
-    assert_int_equal(drain_books(world->drain, 0).kept, 2);
+    assert_int_equal(drain_books(world->drain, 0, 0).kept, 2);
     fake_proc_delay(false);
     drain_sideband(world->drain, 700);
     assert_int_equal(drain_held(world->drain, 700), 0);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 1);
     expect_samples(world, "150 prog a+0x10 ; 500 late b+0x10 ; 510 [unknown] [unknown] ; "
                           "520 prog a+0x10 ; ");
 }
@@ -255,7 +255,7 @@ STORY(a_sample_does_not_wait_for_ever)
     drain_all(world->drain, 560);
     assert_int_equal(drain_held(world->drain, 499 + DRAIN_HELD_NS), 1);
     assert_int_equal(drain_held(world->drain, 500 + DRAIN_HELD_NS), 0);
-    assert_int_equal(drain_counters(world->drain)->mapping_uncertain, 1);
+    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 1);
     expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
 }
 
@@ -420,7 +420,7 @@ static void expect_after_loss(struct ring_world *world, const char *expected)
     assert_true(drain_take_rescan(world->drain));
     drain_sideband(world->drain, 700);
     assert_int_equal(drain_held(world->drain, 700), 0);
-    assert_int_equal(drain_counters(world->drain)->sideband_lost, 5);
+    assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 5);
     expect_samples(world, expected);
 }
 

@@ -183,7 +183,7 @@ static void check_counts(const struct story *story)
         samples += story->events[i].type == PERF_RECORD_SAMPLE;
     }
     for (size_t i = 0; i < RING_CPU_COUNT; i++) {
-        const struct books_cpu counts = drain_books(story->world->drain, i);
+        const struct books_cpu counts = drain_books(story->world->drain, 0, i);
         received += counts.received;
         kept += counts.kept;
         lost += counts.lost;
@@ -191,8 +191,8 @@ static void check_counts(const struct story *story)
     assert_int_equal(received, samples);
     assert_int_equal(kept, samples);
     assert_int_equal(lost, story->lost_count);
-    assert_int_equal(drain_counters(story->world->drain)->bad_records, 0);
-    assert_int_equal(drain_counters(story->world->drain)->sideband_lost, 0);
+    assert_int_equal(drain_counters(story->world->drain, 0).bad_records, 0);
+    assert_int_equal(drain_counters(story->world->drain, 0).sideband_lost, 0);
 }
 
 /* The same story, drained in one way. */

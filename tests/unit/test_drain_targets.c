@@ -26,6 +26,16 @@ static int set_up_user(void **state)
     return set_up_with(state, &targets, SESSION_UNWIND_FP);
 }
 
+/* The second sink wants all that the first wants, and more. */
+static int set_up_two_sinks(void **state)
+{
+    static const struct session_targets targets = {.pids = {PID}, .pid_count = 1};
+    static const struct session_targets more = {.pids = {PID, PID + 1}, .pid_count = 2};
+    *state = ring_world_new(&(struct ring_world_options){
+        .unwind = SESSION_UNWIND_FP, .targets = &targets, .second_targets = &more, .cpu_count = 2});
+    return *state == NULL ? -1 : 0;
+}
+
 static int set_up_named_stacks(void **state)
 {
     static const struct session_targets targets = {.comms = {"prog"}, .comm_count = 1};
@@ -43,9 +53,29 @@ TEST_WITH(children_of_a_target_are_kept_and_strangers_filtered, set_up_target, t
     }
     drain_all(world->drain, 1000);
     trace_poll(world->trace);
-    assert_int_equal(drain_books(world->drain, 0).received, 4);
-    assert_int_equal(drain_books(world->drain, 0).kept, 3);
-    assert_int_equal(drain_books(world->drain, 0).filtered, 1);
+    assert_int_equal(drain_books(world->drain, 0, 0).received, 4);
+    assert_int_equal(drain_books(world->drain, 0, 0).kept, 3);
+    assert_int_equal(drain_books(world->drain, 0, 0).filtered, 1);
+}
+
+TEST_WITH(each_sink_has_the_samples_that_its_filter_wants, set_up_two_sinks, tear_down)
+{
+    struct ring_world *world = *state;
+    put_fork(world, 0, PID + 2, PID, 100); /* the child of a target of both */
+    for (uint32_t i = 0; i < 4; i++) {
+        put_sample(world, 0, PID + i, 300 + i, 0x5010);
+    }
+    drain_all(world->drain, 1000);
+    trace_poll(world->trace);
+    trace_poll(world->second.trace);
+    const struct books_cpu first = drain_books(world->drain, 0, 0);
+    const struct books_cpu second = drain_books(world->drain, 1, 0);
+    assert_int_equal(first.received, 4);
+    assert_int_equal(first.kept, 2);
+    assert_int_equal(first.filtered, 2);
+    assert_int_equal(second.received, 4);
+    assert_int_equal(second.kept, 3);
+    assert_int_equal(second.filtered, 1);
 }
 
 TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
@@ -69,7 +99,7 @@ TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
     put_thread_sample(world, PID, PID + 1, 1100); /* in, with its leader */
     drain_all(world->drain, 2000);
     assert_int_equal(kept(world), 3);
-    assert_int_equal(drain_books(world->drain, 0).filtered, 4);
+    assert_int_equal(drain_books(world->drain, 0, 0).filtered, 4);
 }
 
 TEST_WITH(a_tid_is_a_target_until_another_thread_has_it, set_up_name, tear_down)

@@ -87,13 +87,13 @@ static void expect_no_allocations(struct ring_world *world, bool stacks)
         run_round(world, time_ns, stacks);
     }
     assert_int_not_equal(allocation_count, 0);
-    const uint64_t received = drain_books(world->drain, 0).received;
+    const uint64_t received = drain_books(world->drain, 0, 0).received;
     allocation_count = 0;
     for (size_t i = 0; i < ROUNDS; i++, time_ns += ROUND_NS) {
         run_round(world, time_ns, stacks);
     }
     assert_int_equal(allocation_count, 0);
-    assert_int_equal(drain_books(world->drain, 0).received - received,
+    assert_int_equal(drain_books(world->drain, 0, 0).received - received,
                      ROUNDS * SAMPLES_OF_ROUND / 2);
     assert_int_equal(drain_held(world->drain, time_ns), 0);
 }

@@ -18,7 +18,10 @@
 
 struct filter;
 
+#define FILTERS_MAX 8 /* of one process table, by their numbers */
+
 struct filter_config {
+    unsigned number;                       /* from 0 to FILTERS_MAX - 1 */
     const struct session_targets *targets; /* borrowed; NULL or empty: everything is a target */
     const int32_t *excluded_pids;          /* borrowed; for exclude_self */
     size_t excluded_pid_count;

@@ -128,13 +128,13 @@ struct process {
     bool remapped;      /* of what its program has mapped something has ended */
 
     /* As /proc was read, or others found out. */
-    bool identity_matches; /* whether the filter found a target's; inherited by a fork */
-    bool owner_known;      /* of this process or before a fork */
-    uint32_t owner;        /* the account */
-    uint64_t identity_ns;  /* when its uid and cgroups were read; 0: not since its fork or exec */
-    uint64_t scan_ns;      /* when the reading of /proc began that was told last, 0: never */
-    uint64_t agreed_ns;    /* and the last one of root's process that found nothing to be other
-                              than it was known */
+    uint8_t identity_matches; /* a bit for each filter that found a target's; inherited by a fork */
+    bool owner_known;         /* of this process or before a fork */
+    uint32_t owner;           /* the account */
+    uint64_t identity_ns; /* when its uid and cgroups were read; 0: not since its fork or exec */
+    uint64_t scan_ns;     /* when the reading of /proc began that was told last, 0: never */
+    uint64_t agreed_ns;   /* and the last one of root's process that found nothing to be other
+                             than it was known */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -217,7 +217,7 @@ struct process_scan {
     uint64_t begin_ns; /* when the reading began and ended */
     uint64_t end_ns;
     bool identity_read;
-    bool identity_matches;
+    uint8_t identity_matches; /* of whichever filters, by their numbers */
     bool account_known;
     uint32_t account;
 };

@@ -20,13 +20,20 @@
 
 struct drain;
 
+/* Where samples go: those that the filter wants, into the trace. A sink is named by its index. */
+#define DRAIN_SINKS_MAX 2
+struct drain_sink {
+    struct filter *filter; /* of the number that is the sink's index */
+    struct trace *trace;
+};
+
 /* All borrowed. */
 struct drain_config {
     struct perf_source *source;
     struct cpu_books *books;
     struct process_table *processes;
-    struct filter *filter;
-    struct trace *trace;
+    struct drain_sink sinks[DRAIN_SINKS_MAX];
+    size_t sink_count;
     struct kernel_code *kernel; /* NULL: names of the kernel's later code are not wanted */
     struct code_map *code;      /* NULL with SESSION_UNWIND_FP */
     enum session_unwind unwind;
@@ -82,10 +89,10 @@ bool drain_take_rescan(struct drain *drain);
 void drain_walk(struct drain *drain);
 bool drain_is_walking(const struct drain *drain);
 
-/* Of the drain and of what it is made of, but the trace; borrowed until the next call. */
-const struct counters *drain_counters(struct drain *drain);
+/* Of the drain and of what it is made of, and of one sink, but not of its trace. */
+struct counters drain_counters(struct drain *drain, size_t sink);
 /* The first process whose reading was given up; 0: none. */
 int32_t drain_hung_pid(const struct drain *drain);
-/* The books of a CPU (index into the source's). What the trace has gathered is neither kept nor
- * dropped before its next poll; after it, received = kept + filtered + dropped. */
-struct books_cpu drain_books(const struct drain *drain, size_t cpu_index);
+/* The books of a CPU (index into the source's) and a sink. What the trace has gathered is neither
+ * kept nor dropped before its next poll; after it, received = kept + filtered + dropped. */
+struct books_cpu drain_books(const struct drain *drain, size_t sink, size_t cpu_index);
