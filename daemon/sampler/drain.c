@@ -417,11 +417,6 @@ bool drain_is_empty(struct drain *drain, size_t cpu_index)
     return empty;
 }
 
-void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
-{
-    sideband_feed_gap(drain->feed, cpu_index, from_ns, to_ns);
-}
-
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns)
 {
     sideband_feed_renew(drain->feed, cpu_index, gap_to_ns);
@@ -430,19 +425,9 @@ void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint6
     }
 }
 
-bool drain_take_rescan(struct drain *drain)
+struct sideband_feed *drain_feed(struct drain *drain)
 {
-    return sideband_feed_take_rescan(drain->feed);
-}
-
-void drain_walk(struct drain *drain)
-{
-    sideband_feed_walk(drain->feed);
-}
-
-bool drain_is_walking(const struct drain *drain)
-{
-    return sideband_feed_is_walking(drain->feed);
+    return drain->feed;
 }
 
 struct counters drain_counters(struct drain *drain, size_t sink)
@@ -459,11 +444,6 @@ struct counters drain_counters(struct drain *drain, size_t sink)
         counters_add(&sum, code_map_counters(drain->config.code));
     }
     return sum;
-}
-
-int32_t drain_hung_pid(const struct drain *drain)
-{
-    return sideband_feed_hung_pid(drain->feed);
 }
 
 struct books_cpu drain_books(const struct drain *drain, size_t sink, size_t cpu_index)

@@ -10,6 +10,7 @@
 #include "drain.h"
 #include "fake_module_cache.h"
 #include "fake_proc_pool.h"
+#include "sideband_feed.h"
 #include "trace_cursor.h"
 
 #include "perf_abi.h"

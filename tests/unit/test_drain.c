@@ -119,16 +119,16 @@ STORY(losses_are_counted_where_they_happen)
     struct ring_world *world = *state;
     uint64_t lost[] = {1, 17, pair(0, 0), 50, 0, 1};
     put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_LOST, 0, lost, 6);
-    assert_false(drain_take_rescan(world->drain));
+    assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
     drain_all(world->drain, 1000);
     assert_int_equal(drain_books(world->drain, 0, 0).lost, 17);
-    assert_false(drain_take_rescan(world->drain));
+    assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
     put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_books(world->drain, 0, 1).lost, 0);
     assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 17);
-    assert_true(drain_take_rescan(world->drain));
-    assert_false(drain_take_rescan(world->drain));
+    assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
+    assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
 }
 
 STORY(a_record_that_makes_no_sense_is_counted_and_passed)

@@ -283,13 +283,13 @@ STORY(a_walk_that_fails_is_due_again)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         given_error = cases[i].process_error;
         fake_proc_set_list(cases[i].list_error, PID);
-        drain_walk(world->drain);
-        for (int round = 0; drain_is_walking(world->drain); round++) {
+        sideband_feed_walk(drain_feed(world->drain));
+        for (int round = 0; sideband_feed_is_walking(drain_feed(world->drain)); round++) {
             assert_true(round < 10);
             drain_sideband(world->drain, 1000);
         }
-        assert_int_equal(drain_take_rescan(world->drain), cases[i].again);
-        assert_false(drain_take_rescan(world->drain));
+        assert_int_equal(sideband_feed_take_rescan(drain_feed(world->drain)), cases[i].again);
+        assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
     }
 }
 
@@ -365,7 +365,7 @@ static int read_same_of_a_user(int32_t pid, struct process_scan *reading, void *
  */
 static void expect_after_gap(struct ring_world *world, const char *expected)
 {
-    drain_gap(world->drain, 0, 500, 560);
+    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
     put_sample(world, 490, false);
     put_sample(world, 550, false);
     put_sample(world, 590, false);
@@ -417,7 +417,7 @@ static void expect_after_loss(struct ring_world *world, const char *expected)
     put_sample(world, 590, false);
     put_sample(world, 650, false);
     drain_all(world->drain, 660);
-    assert_true(drain_take_rescan(world->drain));
+    assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
     drain_sideband(world->drain, 700);
     assert_int_equal(drain_held(world->drain, 700), 0);
     assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 5);
@@ -516,7 +516,7 @@ STORY(a_full_ring_has_lost_records_of_any_process)
     put_sample(world, 190, false);
     put_sample(world, 550, false);
     drain_all(world->drain, 560);
-    assert_true(drain_take_rescan(world->drain));
+    assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
     (void)drain_held(world->drain, 550 + DRAIN_HELD_NS);
     expect_samples(world, "150 prog a+0x10 ; 190 prog a+0x10 ; 550 [unknown] ; ");
 }
@@ -525,7 +525,7 @@ STORY(each_program_after_a_gap_has_its_name)
 {
     struct ring_world *world = *state;
     fake_proc_set(NULL, NULL);
-    drain_gap(world->drain, 0, 500, 560);
+    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
     process_table_comm(world->processes, PID, PID, "two", true, 570);
     map(world, "/c", PLACE, 575);
     process_table_comm(world->processes, PID, PID, "three", true, 640);

@@ -269,7 +269,7 @@ static void a_cpu_that_was_away_has_no_ticks_meanwhile(void **state)
     assert_true(drain_is_empty(world->drain, 0));
     cpu_books_leave(world->books, 0);
     replace_rings(world, back_ns);
-    drain_gap(world->drain, 0, back_ns - 100000, back_ns - 1000);
+    sideband_feed_gap(drain_feed(world->drain), 0, back_ns - 100000, back_ns - 1000);
     drain_return_cpu(world->drain, 0, true, back_ns - 1000);
     for (uint64_t i = 1; i <= 10; i++) {
         put_sample(world, back_ns + i * PERIOD_NS + 2000);
@@ -311,10 +311,10 @@ static void a_cpu_that_stays_away_ends_when_it_went(void **state)
 static void a_return_is_like_a_loss_of_sideband(void **state)
 {
     struct ring_world *world = *state;
-    assert_false(drain_take_rescan(world->drain));
-    drain_gap(world->drain, 0, START_NS, START_NS + 1000000);
+    assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
+    sideband_feed_gap(drain_feed(world->drain), 0, START_NS, START_NS + 1000000);
     drain_return_cpu(world->drain, 0, false, START_NS + 1000000);
-    assert_true(drain_take_rescan(world->drain));
+    assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
 }
 
 static void a_switch_record_that_makes_no_sense_is_counted(void **state)

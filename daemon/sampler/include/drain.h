@@ -55,12 +55,11 @@ void drain_stop(struct drain *drain);
 /*
  * A CPU (index into the source's) is found to be offline. When it returns, its rings are drained
  * for some rounds, until they are empty. Then its events and rings are replaced, and it is sampled
- * from its started_ns on if sampling was `enabled`. drain_gap() notes from when to when its
+ * from its started_ns on if sampling was `enabled`. sideband_feed_gap() notes from when to when its
  * sideband is missing, as soon as the return is known.
  */
 void drain_lose_cpu(struct drain *drain, size_t cpu_index, struct clock_moment now);
 bool drain_is_empty(struct drain *drain, size_t cpu_index);
-void drain_gap(struct drain *drain, size_t cpu_index, uint64_t from_ns, uint64_t to_ns);
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns);
 
 /* Empties the sideband rings, between the rounds that handle samples. While samples wait, only some
@@ -82,17 +81,12 @@ void drain_all(struct drain *drain, uint64_t horizon_ns);
 void drain_prefetch(struct drain *drain);
 size_t drain_held(struct drain *drain, uint64_t time_ns);
 
-/* True when all processes must be read again: sideband was lost since the last call, or a walk
- * failed. */
-bool drain_take_rescan(struct drain *drain);
-/* Begins a walk of /proc beside the rounds, unless one is under way. */
-void drain_walk(struct drain *drain);
-bool drain_is_walking(const struct drain *drain);
+/* Its sideband and readings of /proc (borrowed), for what is not of one round. */
+struct sideband_feed;
+struct sideband_feed *drain_feed(struct drain *drain);
 
 /* Of the drain and of what it is made of, and of one sink, but not of its trace. */
 struct counters drain_counters(struct drain *drain, size_t sink);
-/* The first process whose reading was given up; 0: none. */
-int32_t drain_hung_pid(const struct drain *drain);
 /* The books of a CPU (index into the source's) and a sink. What the trace has gathered is neither
  * kept nor dropped before its next poll; after it, received = kept + filtered + dropped. */
 struct books_cpu drain_books(const struct drain *drain, size_t sink, size_t cpu_index);
