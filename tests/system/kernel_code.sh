@@ -32,7 +32,8 @@ record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 touch "$WORK/go"
 if [ "$STORY" = list_late ]; then
-    sleep 2 # of the programs' 3.6 s
+    # Of the programs' 3.6 s. Samples of the first one, which runs for 0.4 s, wait for tables for 2 s.
+    sleep 1.2
     to_workers CONT
 fi
 wait "$turns_pid" || fail "bpf_turns ended with status $?"
