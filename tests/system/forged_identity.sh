@@ -39,7 +39,7 @@ exit 77
 SCRIPT
 
 start_daemon
-run_in_background profctl record -F 4000 -d 7 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record -F 4000 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 recorder=$BACKGROUND_PID
 sleep 1
 unshare --mount bash "$WORK/attacker.sh" "$WORK" >"$WORK/attacker.out" 2>&1 &
@@ -53,6 +53,7 @@ wait_until 30 attacker_is_done || fail "the attacker: $(cat "$WORK/attacker.out"
 setpriv --reuid=4712 --regid=4712 --clear-groups unshare --user --map-root-user --mount \
     bash "$WORK/victim.sh" "$WORK" "$(grep device "$WORK/attacker.out")" >"$WORK/victim.out" 2>&1 ||
     skip "no overlay can be made here: $(cat "$WORK/victim.out")"
+kill -TERM "$recorder"
 wait "$recorder" || fail "record: $(cat "$WORK/record.out")"
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 json "$WORK/p.json" "[(r['name'], r['module'], r['self']) for r in d['rows'] if r['name'] in ('true_name', 'fake_name')]"

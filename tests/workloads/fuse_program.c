@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FILE_NODE      2
@@ -218,8 +219,12 @@ static _Noreturn void run_and_unmount(const char *merged, const char *path, char
         give_up(path);
     }
     (void)waitpid(pid, NULL, 0);
-    if (umount(merged) < 0) {
-        give_up("umount");
+    /* A profiler has the program's file open for as long as it reads that. */
+    while (umount(merged) < 0) {
+        if (errno != EBUSY) {
+            give_up("umount");
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     (void)printf("gone\n");
     for (;;) {
