@@ -7,9 +7,6 @@
 # How many times longer than elsewhere things may take here: an emulated machine says 6.
 PATIENCE=${CPU_PROFILERD_PATIENCE:-1}
 
-# What never has anything to read: to wait for it takes no process, as sleep does.
-exec {nothing_to_read}<> <(:)
-
 # wait_until SECONDS COMMAND...: polls 20 times a second; status 1 when the time is up, PATIENCE times as long.
 wait_until() {
     local tries=$(($1 * 20 * PATIENCE))
@@ -19,21 +16,14 @@ wait_until() {
         if [ "$tries" -le 0 ]; then
             return 1
         fi
-        read -rt 0.05 -u "$nothing_to_read" || true
+        sleep 0.05
     done
 }
 
 daemon_pid=
 
-# daemon_listens LOG
-daemon_listens() {
-    local said
-    read -rd '' said <"$1" || true
-    [[ $said == *"$CPU_PROFILERD_SOCKET"* ]]
-}
-
 daemon_listens_or_died() {
-    daemon_listens "$1" || ! kill -0 "$daemon_pid" 2>/dev/null
+    grep -qF -- "$CPU_PROFILERD_SOCKET" "$1" || ! kill -0 "$daemon_pid" 2>/dev/null
 }
 
 # daemon_start BIN_DIR WORK_DIR [ARGUMENT...]: starts BIN_DIR/cpu-profilerd on a socket in WORK_DIR, its
@@ -47,7 +37,7 @@ daemon_start() {
     "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
     daemon_pid=$!
     wait_until 10 daemon_listens_or_died "$log" || true
-    if kill -0 "$daemon_pid" 2>/dev/null && daemon_listens "$log"; then
+    if kill -0 "$daemon_pid" 2>/dev/null && grep -qF -- "$CPU_PROFILERD_SOCKET" "$log"; then
         return 0
     fi
     echo "the daemon does not listen; it said:" >&2
@@ -70,14 +60,8 @@ daemon_stop() {
     return "$status"
 }
 
-# Polled as often as all else, so it starts no program.
 process_ended() {
-    local name state
-    while read -r name state; do
-        if [ "$name" = State: ]; then
-            [ "${state:0:1}" = Z ]
-            return
-        fi
-    done 2>/dev/null <"/proc/$1/status"
-    return 0
+    local state
+    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
+    [ -z "$state" ] || [ "${state:0:1}" = Z ]
 }
