@@ -21,7 +21,7 @@ for preset in release dev; do
 done
 
 status=0
-# Two for each CPU: most tests wait most of the time. tests/CMakeLists.txt says which bear what beside them. One more is
+# One for each CPU: more are too much for a slow machine. tests/CMakeLists.txt says which bear what beside them. One more is
 # check.tidy, which takes what the others leave of the CPUs, from the first to the last.
-ctest --preset dev --parallel "$((2 * $(nproc) + 1))" "$@" || status=$?
+ctest --preset dev --parallel "$(($(nproc) + 1))" "$@" || status=$?
 exit "$status"

@@ -82,7 +82,7 @@ lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library aga
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
-lab_test(capabilities) # gives its programs a low priority
+lone_test(capabilities) # gives its programs a low priority
 lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
