@@ -3,7 +3,7 @@
 #
 # Prints how much of each room the unit tests run: lines, and branches that were taken. Builds them for that in
 # build/coverage. Needs scripts/install-deps.sh --coverage. Exit status 1: a unit test failed.
-# What only system tests can see (sources that are thin over the kernel) counts as not run. Coverage shows what no test
+# A source of which a unit test links the room counts whole; a room that no unit test links has no row and is in no sum. Coverage shows what no test
 # looks at; whether a test would notice an error is what scripts/proof-mutants.sh finds out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
