@@ -11,8 +11,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -256,15 +258,32 @@ static WORKLOAD_NOINLINE void run_hostilebp(void)
     }
 }
 
+/* Whether this CPU returns from an interrupt to a stack pointer that is no address. Some do not:
+ * the kernel ends the program at its first interrupt. */
+static bool survives_stack_pointer(uint64_t pointer)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit no_core = {0};
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        hostile_spin(200ULL * HOSTILE_TURNS, pointer, 0); /* long enough for interrupts */
+        _exit(0);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 /* Stack pointers to nothing, to code, beyond all memory, and to the last bytes of a page with
  * nothing behind it. */
 static WORKLOAD_NOINLINE void run_hostilesp(void)
 {
+    static uint64_t no_address;
     static uint8_t *page;
     if (page == NULL) {
         page = mmap(NULL, (size_t)2 * STACK_BYTES, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         (void)munmap(page + STACK_BYTES, STACK_BYTES);
+        no_address = survives_stack_pointer(UINT64_C(1) << 63) ? UINT64_C(1) << 63 : 16;
     }
     uint64_t end = (uint64_t)(uintptr_t)page + STACK_BYTES;
     uint64_t pointers[] = {16,
@@ -275,7 +294,7 @@ static WORKLOAD_NOINLINE void run_hostilesp(void)
                            (uint64_t)(uintptr_t)hostile_spin,
                            UINT64_MAX - 7,
                            UINT64_MAX,
-                           UINT64_C(1) << 63,
+                           no_address,
                            UINT64_C(0x7ffffffff000),
                            UINT64_C(0xffffffff81000000)};
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
