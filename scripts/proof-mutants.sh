@@ -28,7 +28,7 @@ pure=(
     daemon/stack/*.c
     daemon/trace/*.c
     daemon/sampler/{deferred_match,deferred_write,drain,proc_feed,resolver,sideband,sideband_feed,sink,waiting_samples}.c
-    common/{cpu_list,fault,json,round_share,seeded_hash,utf8,varlink}.c
+    common/{cpu_list,fault,json,quota,seeded_hash,utf8,varlink}.c
     client/profile/*.c
     client/report/report.c
     client/export/*.c
