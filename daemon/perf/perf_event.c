@@ -336,7 +336,7 @@ uint64_t perf_cpu_ring_bytes(const struct perf_cpu *cpu)
     return bytes;
 }
 
-static int control_event(int fd, unsigned long request)
+static int event_ioctl(int fd, unsigned long request)
 {
     return fd >= 0 && ioctl(fd, request, 0) < 0 ? -errno : 0;
 }
@@ -348,7 +348,7 @@ int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, boo
         const struct perf_stream *stream = &cpu->streams[i];
         if (stream->consumer == consumer) {
             int r =
-                control_event(stream->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+                event_ioctl(stream->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
             result = result < 0 ? result : r;
         }
     }
