@@ -200,12 +200,16 @@ def expect_whole(seed):
     busy = os.path.join(FOLDER, "busy%d" % seed)
     profctl("record", "-F", "999", "-o", path, "--", busy, "--seconds", "0.4")
     report = json.loads(profctl("report", "--json", "-n", "0", path))
-    named = sum(row["self"] for row in report["rows"] if row["name"].startswith(("spin_", "_spin")) or "fifths" in row["name"])
+    # On a slow machine the kernel and the loader have a tenth of so short a program.
+    spun = sum(row["self"] for row in report["rows"] if "fifths" in row["name"])
+    unnamed = sum(row["self"] for row in report["rows"] if "+0x" in row["name"] or row["name"].startswith("["))
+    unnamed -= sum(row["self"] for row in report["rows"] if row["name"] == "[kernel]")
     total = report["books"]["total"]
     assert total["dropped"] == 0 and total["lost"] == 0, total
-    assert report["samples"] > 50, report["samples"]
-    assert named >= 0.95 * report["samples"], (named, report)
-    assert report["stacks"]["complete"] >= 0.95 * report["samples"], report["stacks"]
+    assert spun > 50, report
+    assert unnamed <= 0.05 * report["samples"], (unnamed, report)
+    without_stack = report["stacks"].get("none", 0)
+    assert report["stacks"]["complete"] >= 0.95 * (report["samples"] - without_stack), report["stacks"]
 
 
 def main():

@@ -30,15 +30,15 @@ remove_map() {
 }
 at_end remove_map
 
-# attack NAME FRAMES: its recording is in $WORK/NAME.fxt, what the victims measured in $WORK/NAME.victim.CPU.
+# attack NAME FRAMES SECONDS: the victims run in the first 5 s. Its recording is in $WORK/NAME.fxt, what the victims measured in $WORK/NAME.victim.CPU.
 attack() {
-    local name=$1 frames=$2 cpu record_pid victim_pids=()
+    local name=$1 frames=$2 seconds=$3 cpu record_pid victim_pids=()
     start_daemon
     echo '{"max_stack_depth": 510}' >"$WORK/config.json"
     run_in_background profctl record -F 4000 --config "$WORK/config.json" -a -o "$WORK/$name.fxt" >"$WORK/$name.out" 2>&1
     record_pid=$BACKGROUND_PID
     wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/$name.out")"
-    run_in_background "${hostile[@]}" "$WORK/round_hog" "$name" 6 "$frames" >"$WORK/$name.hog"
+    run_in_background "${hostile[@]}" "$WORK/round_hog" "$name" "$seconds" "$frames" >"$WORK/$name.hog"
     hog_pid=$BACKGROUND_PID
     wait_until 20 grep -q ready "$WORK/$name.hog" || fail "the attack '$name' did not begin"
     for cpu in "${cpus[@]}"; do
@@ -82,7 +82,8 @@ sys.exit(bad)
 PYTHON
 }
 
-attack map 120
-attack dump 10
-attack dump 500
-attack files 500
+# Where names are counted, the attack goes on when the victims have ended, until a slow worker has read them too.
+attack map 120 14
+attack dump 10 14
+attack dump 500 6
+attack files 500 6

@@ -178,7 +178,7 @@ if command -v node >/dev/null; then
 function node_spin(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
 for (let all = 0;;) all += node_spin(200000);
 JS
-    run_in_background "${member[@]}" env -C "$WORK/scratch" node --perf-basic-prof "$WORK/spin.js" >/dev/null
+    run_in_background "${member[@]}" env -C "$WORK/scratch" node --perf-basic-prof --no-turbo-inlining "$WORK/spin.js" >/dev/null
     node_pid=$BACKGROUND_PID
     names+=(node_spin)
 else

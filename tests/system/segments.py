@@ -62,7 +62,9 @@ def read_all(ack=None):
 
 
 with Connection(PATH) as creator:
-    creator.call("Create", config={"frequency_hz": 4000}, detach=True)
+    # The files of other programs of this machine would be read first.
+    config = {"frequency_hz": 4000, "targets": {"comms": ["busy", "forker", "brief"]}}
+    creator.call("Create", config=config, detach=True)
     creator.call("Start")
 
 for n in range(8):

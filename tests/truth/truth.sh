@@ -21,6 +21,11 @@ if [ $# -gt 0 ]; then
 else
     cp "$TRUTH/programs" "$WORK/programs"
 fi
+timeout 0.1 "$TRUTH/i386.truth" >/dev/null 2>&1
+if [ $? -ne 124 ]; then
+    echo "this kernel runs no 32-bit programs: they are left out"
+    sed -i '/^\(i386\|x_\)/d' "$WORK/programs"
+fi
 mapfile -t programs < <(awk -F'\t' '$4 == "" { print $1 }' "$WORK/programs")
 
 # batch_state PID...: prints `ended PID` for a process that has ended, or `working` while one of them has used less than
