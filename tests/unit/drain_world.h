@@ -11,6 +11,7 @@
 #include "arch_x86_64.h"
 #include "fxt_reader.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define PID        4100000
@@ -31,11 +32,23 @@ static inline int set_up_with(void **state, const struct session_targets *target
     return *state == NULL ? -1 : 0;
 }
 
+static inline int set_up(void **state)
+{
+    return set_up_with(state, NULL, SESSION_UNWIND_FP);
+}
+
+static inline int set_up_stacks(void **state)
+{
+    return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
+}
+
 static inline int tear_down(void **state)
 {
     (void)ring_world_free(*state);
     return 0;
 }
+
+#define DRAIN_STORY(name, set_up) TEST_OF(struct ring_world *world, name, set_up, tear_down)
 
 static inline void put(struct ring_world *world, size_t cpu, size_t stream, uint32_t type,
                        uint16_t misc, const uint64_t *words, size_t word_count)
@@ -43,18 +56,22 @@ static inline void put(struct ring_world *world, size_t cpu, size_t stream, uint
     assert_true(ring_world_put(world, cpu, stream, type, misc, words, word_count));
 }
 
+/* A record of these words. */
+#define PUT(world, cpu, stream, type, misc, ...)                                                   \
+    put(world, cpu, PERF_STREAM_##stream, PERF_RECORD_##type, misc, ROWS_OF(uint64_t, __VA_ARGS__))
+
 static inline void put_thread_sample(struct ring_world *world, uint32_t pid, uint32_t tid,
                                      uint64_t time_ns)
 {
-    uint64_t words[] = {1, pair(pid, tid), time_ns, 0, 2, PERF_CONTEXT_USER, 0x5010};
-    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    PUT(world, 0, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(pid, tid), time_ns, 0, 2,
+        PERF_CONTEXT_USER, LEAF_PC);
 }
 
 static inline void put_sample(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
                               uint64_t pc)
 {
-    uint64_t words[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, pc};
-    put(world, cpu, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 7);
+    PUT(world, cpu, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(pid, pid), time_ns, cpu, 2,
+        PERF_CONTEXT_USER, pc);
 }
 
 /* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid. */
@@ -63,7 +80,7 @@ static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu,
 {
     static uint64_t words[8000];
     uint64_t head[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, LEAF_PC, 2};
-    uint64_t *regs = words + sizeof head / sizeof head[0];
+    uint64_t *regs = words + COUNT_OF(head);
     uint64_t *stack = regs + ARCH_PERF_REGS_COUNT;
     size_t stack_words = stack_bytes / 8;
     memset(words, 0, sizeof words);
@@ -86,46 +103,46 @@ static inline void put_stack(struct ring_world *world, size_t cpu, uint32_t pid,
 static inline void put_fork(struct ring_world *world, size_t cpu, uint32_t pid, uint32_t parent,
                             uint64_t time_ns)
 {
-    uint64_t words[] = {
-        pair(pid, parent), pair(pid, parent), time_ns, pair(parent, parent), time_ns, cpu, 2};
-    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
+    PUT(world, cpu, SIDEBAND, FORK, 0, pair(pid, parent), pair(pid, parent), time_ns,
+        pair(parent, parent), time_ns, cpu, 2);
+}
+
+static inline void put_named(struct ring_world *world, size_t cpu, uint16_t misc, uint64_t task,
+                             uint64_t time_ns, const char *comm)
+{
+    uint64_t name[2] = {0};
+    (void)snprintf((char *)name, sizeof name, "%s", comm);
+    PUT(world, cpu, SIDEBAND, COMM, misc, task, name[0], name[1], task, time_ns, cpu, 2);
 }
 
 static inline void put_exec(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
                             const char *comm)
 {
-    uint64_t words[] = {pair(pid, pid), 0, 0, pair(pid, pid), time_ns, cpu, 2};
-    (void)snprintf((char *)&words[1], 16, "%s", comm);
-    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
+    put_named(world, cpu, PERF_RECORD_MISC_COMM_EXEC, pair(pid, pid), time_ns, comm);
 }
 
 static inline void put_comm(struct ring_world *world, uint32_t pid, uint32_t tid, uint64_t time_ns,
                             const char *comm)
 {
-    uint64_t words[] = {pair(pid, tid), 0, 0, pair(pid, tid), time_ns, 0, 2};
-    (void)snprintf((char *)&words[1], 16, "%s", comm);
-    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, words, 7);
+    put_named(world, 0, 0, pair(pid, tid), time_ns, comm);
 }
 
 /* An executable mapping [start, start + 0x1000) of "/x.." (5 letters and NULs). */
 static inline void put_mmap(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
                             uint64_t start, const char *path)
 {
-    uint64_t words[] = {pair(pid, pid),
-                        start,
-                        0x1000,
-                        0,
-                        pair(8, 1),
-                        77,
-                        0,
-                        pair(5, 0), /* PROT_READ | PROT_EXEC */
-                        0,
-                        pair(pid, pid),
-                        time_ns,
-                        cpu,
-                        2};
-    (void)snprintf((char *)&words[8], 8, "%s", path);
-    put(world, cpu, PERF_STREAM_SIDEBAND, PERF_RECORD_MMAP2, 0, words, 13);
+    uint64_t name = 0;
+    (void)snprintf((char *)&name, sizeof name, "%s", path);
+    PUT(world, cpu, SIDEBAND, MMAP2, 0, pair(pid, pid), start, 0x1000, 0, pair(8, 1), 77, 0,
+        pair(PROT_READ | PROT_EXEC, 0), name, pair(pid, pid), time_ns, cpu, 2);
+}
+
+/* That `count` records of a ring were lost. */
+static inline void put_lost(struct ring_world *world, size_t cpu, size_t stream, uint64_t time_ns,
+                            uint64_t count)
+{
+    put(world, cpu, stream, PERF_RECORD_LOST, 0,
+        ROWS_OF(uint64_t, 1, count, pair(0, 0), time_ns, cpu, 1));
 }
 
 /* A partial gets its quality, which stands as '?' till then, from the completion behind it. */
@@ -181,21 +198,31 @@ static inline void put_program(struct ring_world *world)
     put_mmap(world, 0, PID, 200, 0x5000, "/prog");
 }
 
-static inline uint64_t received(struct ring_world *world)
+static inline struct counters counted(struct ring_world *world)
+{
+    return drain_counters(world->drain, 0);
+}
+
+/* The books of both CPUs together. */
+static inline struct books_cpu totals(struct ring_world *world)
 {
     trace_poll(world->trace);
-    const struct books_cpu cpus[] = {drain_books(world->drain, 0, 0),
-                                     drain_books(world->drain, 0, 1)};
+    struct books_cpu sum = {0};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(cpus[i].received, cpus[i].kept + cpus[i].filtered + cpus[i].dropped);
+        const struct books_cpu cpu = drain_books(world->drain, 0, i);
+        assert_int_equal(cpu.received, cpu.kept + cpu.filtered + cpu.dropped);
+        sum.received += cpu.received;
+        sum.kept += cpu.kept;
     }
-    return cpus[0].received + cpus[1].received;
+    return sum;
+}
+
+static inline uint64_t received(struct ring_world *world)
+{
+    return totals(world).received;
 }
 
 static inline uint64_t kept(struct ring_world *world)
 {
-    trace_poll(world->trace);
-    const struct books_cpu cpus[] = {drain_books(world->drain, 0, 0),
-                                     drain_books(world->drain, 0, 1)};
-    return cpus[0].kept + cpus[1].kept;
+    return totals(world).kept;
 }

@@ -163,6 +163,11 @@ static const char *read_all(struct world *world)
     return world->text;
 }
 
+static inline void expect_read(struct world *world, const char *expected)
+{
+    assert_string_equal(read_all(world), expected);
+}
+
 static struct trace_jit *find(struct world *world)
 {
     struct trace_jit *jit = trace_jits_find(world->jits, &world->process);
@@ -225,4 +230,4 @@ static inline void wait_for_question(struct world *world)
     "\",\"size\":16,\"name\":\"" name "\"}\n"
 #define JIT_LINE(start, name) LINE("[jit] (pid 7)", start, name)
 
-#define JIT_TEST(function) TEST_WITH(function, set_up, tear_down)
+#define JIT_TEST(name) TEST_OF(struct world *world, name, set_up, tear_down)

@@ -285,4 +285,4 @@ static inline void prune_all(struct story *story, uint64_t horizon_ns)
     }
 }
 
-#define STORY(name) TEST_WITH(name, set_up, tear_down)
+#define STORY(name) TEST_OF(struct story *story, name, set_up, tear_down)

@@ -46,37 +46,37 @@ static void load(const char *subuid)
     (void)rmdir(folder);
 }
 
+struct expected {
+    uint32_t uid, account;
+};
+
+static void expect(const struct expected *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(account_of(rows[i].uid), rows[i].account);
+    }
+}
+
+#define EXPECT(...) expect(ROWS_OF(struct expected, __VA_ARGS__))
+
 TEST(a_user_and_its_subordinate_uids_are_one_account)
 {
     load("alice:100000:65536\n1001:165536:65536\nalice:300000:10\n");
-    assert_int_equal(account_of(1000), 1000);
-    assert_int_equal(account_of(99999), 99999);
-    assert_int_equal(account_of(100000), 1000);
-    assert_int_equal(account_of(165535), 1000);
-    assert_int_equal(account_of(165536), 1001);
-    assert_int_equal(account_of(231071), 1001);
-    assert_int_equal(account_of(231072), 231072);
-    assert_int_equal(account_of(300009), 1000);
-    assert_int_equal(account_of(300010), 300010);
+    EXPECT({1000, 1000}, {99999, 99999}, {100000, 1000}, {165535, 1000}, {165536, 1001},
+           {231071, 1001}, {231072, 231072}, {300009, 1000}, {300010, 300010});
 }
 
 TEST(each_block_of_root_is_an_account)
 {
     load("root:100000:131072\n");
-    assert_int_equal(account_of(0), 0);
-    assert_int_equal(account_of(100000), 100000);
-    assert_int_equal(account_of(165535), 100000);
-    assert_int_equal(account_of(165536), 165536);
-    assert_int_equal(account_of(231071), 165536);
-    assert_int_equal(account_of(231072), 231072);
+    EXPECT({0, 0}, {100000, 100000}, {165535, 100000}, {165536, 165536}, {231071, 165536},
+           {231072, 231072});
 }
 
 TEST(ranges_of_a_name_without_entry_are_one_account)
 {
     load("carol:500000:100\ndave:600000:100\ncarol:700000:100\n");
-    assert_int_equal(account_of(500099), 500000);
-    assert_int_equal(account_of(600099), 600000);
-    assert_int_equal(account_of(700000), 500000);
+    EXPECT({500099, 500000}, {600099, 600000}, {700000, 500000});
 }
 
 /* Root of a container that no file lists can become each of 65,536 uids. */
@@ -84,18 +84,11 @@ TEST(each_block_of_a_container_is_an_account)
 {
     passwd_text = "alice:x:1000:1000::/:/bin/sh\nzoe:x:1000001:1000001::/:/bin/sh\n";
     load("alice:700000:10\n");
-    assert_int_equal(account_of(524287), 524287);
-    assert_int_equal(account_of(524288), 524288);
-    assert_int_equal(account_of(524288 + 65535), 524288);
-    assert_int_equal(account_of(524288 + 65536), 524288 + 65536);
-    assert_int_equal(account_of(700009), 1000);
-    assert_int_equal(account_of(1000001), 1000001);
-    assert_int_equal(account_of(1000000), 983040);
-    assert_int_equal(account_of(1879048191), 1878982656);
-    assert_int_equal(account_of(1879048192), 1879048192);
+    EXPECT({524287, 524287}, {524288, 524288}, {524288 + 65535, 524288},
+           {524288 + 65536, 524288 + 65536}, {700009, 1000}, {1000001, 1000001}, {1000000, 983040},
+           {1879048191, 1878982656}, {1879048192, 1879048192});
     load(NULL);
-    assert_int_equal(account_of(1000001), 1000001);
-    assert_int_equal(account_of(1000000), 983040);
+    EXPECT({1000001, 1000001}, {1000000, 983040});
     passwd_text = passwd;
 }
 
@@ -111,7 +104,7 @@ TEST(people_of_a_directory_service_are_accounts_of_their_own)
         {"", 983040},
         {NULL, 983040},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         nsswitch_text = cases[i].nsswitch;
         load("alice:100000:10\n");
         assert_int_equal(account_of(1000009), cases[i].account);
@@ -131,13 +124,8 @@ TEST(wrong_lines_are_ignored)
                                 "alice:4294967295:2\nalice:220000:10x\nalice: 230000:10\n"
                                 "alice:100000:10");
     load(text);
-    assert_int_equal(account_of(200000), 200000);
-    assert_int_equal(account_of(1), 1);
-    assert_int_equal(account_of(210000), 210000);
-    assert_int_equal(account_of(UINT32_MAX), UINT32_MAX);
-    assert_int_equal(account_of(220000), 220000);
-    assert_int_equal(account_of(230000), 230000);
-    assert_int_equal(account_of(100009), 1000);
+    EXPECT({200000, 200000}, {1, 1}, {210000, 210000}, {UINT32_MAX, UINT32_MAX}, {220000, 220000},
+           {230000, 230000}, {100009, 1000});
 }
 
 TEST(lines_of_any_length_are_read)
@@ -148,8 +136,7 @@ TEST(lines_of_any_length_are_read)
     passwd_text = text;
     load("bob:100000:10\nlong:200000:10\n");
     passwd_text = passwd;
-    assert_int_equal(account_of(100000), 1001);
-    assert_int_equal(account_of(200000), 1002);
+    EXPECT({100000, 1001}, {200000, 1002});
 }
 
 TEST(no_file_is_no_range)

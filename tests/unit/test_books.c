@@ -79,41 +79,35 @@ TEST(prints_each_cpu_and_the_total)
          .received = 9,
          .idle = 3,
          .kept = 9,
-         .idle_source = "switches,proc_stat"},
-    };
-    struct books books = {
-        .period_ns = 100,
-        .cpus = cpus,
-        .cpu_count = 3,
-        .counters =
-            {
-                .orphan_partials = 8,
-                .orphan_completions = 9,
-                .truncated_stacks = 2,
-                .stitched_stacks = 5,
-                .unproved_stacks = 4,
-                .code_lookups = 9,
-                .code_lookups_kept = 8,
-                .cold_stacks = 1,
-                .mapping_uncertain = 3,
-                .modules_unread = 4,
-                .mappings_refused = 10,
-                .names_refused = 11,
-                .tasks_refused = 12,
-                .addresses_refused = 13,
-                .proc_unread = 6,
-                .sideband_lost = 7,
-                .bad_records = 14,
-                .table_refused = 15,
-                .late_rounds = 16,
-            },
-    };
+         .idle_source = "switches,proc_stat"}};
+    struct books books = {.period_ns = 100,
+                          .cpus = cpus,
+                          .cpu_count = 3,
+                          .counters = {.orphan_partials = 8,
+                                       .orphan_completions = 9,
+                                       .truncated_stacks = 2,
+                                       .stitched_stacks = 5,
+                                       .unproved_stacks = 4,
+                                       .code_lookups = 9,
+                                       .code_lookups_kept = 8,
+                                       .cold_stacks = 1,
+                                       .mapping_uncertain = 3,
+                                       .modules_unread = 4,
+                                       .mappings_refused = 10,
+                                       .names_refused = 11,
+                                       .tasks_refused = 12,
+                                       .addresses_refused = 13,
+                                       .proc_unread = 6,
+                                       .sideband_lost = 7,
+                                       .bad_records = 14,
+                                       .table_refused = 15,
+                                       .late_rounds = 16}};
     char *text = books_print(&books);
     assert_string_equal(text, two_cpus_printed);
     free(text);
     books.totals_only = true;
     text = books_print(&books);
-    assert_non_null(strstr(text, "\"cpus\":[],\"total\":{\"expected\":30,"));
+    assert_contains(text, "\"cpus\":[],\"total\":{\"expected\":30,");
     free(text);
 }
 
@@ -184,7 +178,7 @@ TEST(adds_up_the_idle_states_of_a_cpu)
                    "cd %s && mkdir -p cpu0/cpuidle/state0 cpu0/cpuidle/state1 cpu12/cpuidle/state0",
                    root);
     assert_int_equal(system(command), 0);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
         char path[256];
         (void)snprintf(path, sizeof path, "%s/%s", root, files[i][0]);
         FILE *file = fopen(path, "we");

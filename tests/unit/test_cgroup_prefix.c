@@ -62,7 +62,7 @@ TEST(matches_cgroups_at_whole_components)
         {VERSION_1, "/sys/fs/cgroup/unified/docker", false},
         {VERSION_1, "/sys/fs/cgroup/docker", false},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (cgroup_has_prefix(rows[i].lines, rows[i].prefix) != rows[i].matches) {
             fail_msg("%s in %s", rows[i].prefix, rows[i].lines);
         }

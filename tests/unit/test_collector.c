@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define SAMPLED       2
 #define WITH_SIDEBAND 3
@@ -46,11 +47,10 @@ static struct perf_opening *make_opening(size_t index)
     return opening;
 }
 
-#define STORY(name) TEST_WITH(name, set_up, tear_down)
+#define STORY(name) TEST_OF(struct collector *collector, name, set_up, tear_down)
 
 STORY(requests_are_taken_together_and_once)
 {
-    struct collector *collector = *state;
     const int fd = collector_request_fd(collector);
     assert_false(is_awake(fd));
     collector_drain(collector);
@@ -63,7 +63,6 @@ STORY(requests_are_taken_together_and_once)
 
 STORY(the_last_books_are_those_of_the_finish)
 {
-    struct collector *collector = *state;
     collector_finish(collector, strdup("{}"), 1);
     collector_finish(collector, strdup("{\"total\":{}}"), 2);
     struct collector_mail mail = collector_take_mail(collector);
@@ -77,7 +76,6 @@ STORY(the_last_books_are_those_of_the_finish)
 
 STORY(a_loss_comes_with_what_takes_its_place)
 {
-    struct collector *collector = *state;
     collector_lose_cpu(collector, 2);
     collector_replace_cpu(collector, make_opening(2));
     assert_true(is_awake(collector_request_fd(collector)));
@@ -103,7 +101,6 @@ STORY(a_loss_comes_with_what_takes_its_place)
 
 STORY(an_older_finish_is_told_before_a_drain)
 {
-    struct collector *collector = *state;
     const int fd = collector_fd(collector);
     assert_int_equal(collector_take_event(collector), COLLECTOR_NOTHING);
     collector_post(collector, COLLECTOR_DRAINED);
@@ -119,7 +116,6 @@ STORY(an_older_finish_is_told_before_a_drain)
 
 STORY(a_snapshot_is_what_was_published_last)
 {
-    struct collector *collector = *state;
     const struct counters counters = {.late_rounds = 7};
     const struct books_cpu lines[SAMPLED] = {{.offline_ns = 1}, {.offline_ns = 2, .held = 3}};
     struct books_cpu seen[SAMPLED] = {0};
@@ -139,9 +135,24 @@ STORY(a_snapshot_is_what_was_published_last)
 
 static atomic_bool has_walked;
 
+/* Returns when the main thread, which has the process's id, sleeps. */
+static void await_sleep_of_main(void)
+{
+    char path[64];
+    char stat[512] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    for (char state = 'R'; state != 'S';) {
+        FILE *file = fopen(path, "re");
+        if (file == NULL || fgets(stat, sizeof stat, file) == NULL || fclose(file) != 0) {
+            abort();
+        }
+        state = strrchr(stat, ')')[2];
+    }
+}
+
 static void *end_walk(void *userdata)
 {
-    (void)poll(NULL, 0, 10);
+    await_sleep_of_main();
     has_walked = true;
     collector_end_walk(userdata);
     return NULL;
@@ -149,14 +160,16 @@ static void *end_walk(void *userdata)
 
 STORY(waits_for_the_walk_and_not_for_ever)
 {
-    struct collector *collector = *state;
     pthread_t walker;
     const uint64_t limit_ns = 20000000;
+    const uint64_t long_ns = UINT64_C(1000000000000);
     const uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
     collector_await_walk(collector, limit_ns);
     assert_true(clock_ns(CLOCK_MONOTONIC) - began_ns >= limit_ns);
     assert_int_equal(pthread_create(&walker, NULL, end_walk, collector), 0);
-    collector_await_walk(collector, UINT64_C(1000000000000));
+    collector_await_walk(collector, long_ns);
     assert_true(has_walked);
     assert_int_equal(pthread_join(walker, NULL), 0);
+    /* A walk that has ended is not waited for. */
+    collector_await_walk(collector, long_ns);
 }

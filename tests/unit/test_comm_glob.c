@@ -60,7 +60,7 @@ TEST(knows_each_character)
         {"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaa", false},
         {"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaab", true},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (matches(rows[i].pattern, rows[i].name) != rows[i].matches) {
             fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
         }
@@ -109,7 +109,7 @@ TEST(agrees_with_fnmatch)
     for (size_t i = 0; i < PATTERNS; i++) {
         char pattern[SESSION_COMM_BYTES_MAX + 1] = "";
         for (size_t count = 1 + next_random() % 8; count > 0; count--) {
-            const char *piece = pieces[next_random() % (sizeof pieces / sizeof pieces[0])];
+            const char *piece = pieces[next_random() % COUNT_OF(pieces)];
             if (strlen(pattern) + strlen(piece) <= SESSION_COMM_BYTES_MAX) {
                 memcpy(pattern + strlen(pattern), piece, strlen(piece) + 1);
             }

@@ -97,7 +97,7 @@ STORY(answers_wrong_calls_with_errors)
          "InterfaceNotFound\",\"parameters\":{\"interface\":\"com.example\"}}"},
     };
     struct client *client = dial();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ask(client, cases[i].call, cases[i].reply);
     }
     assert_int_equal(fake.new_count, 0);
@@ -126,7 +126,7 @@ STORY(cuts_off_a_peer_whose_messages_are_no_calls)
         CALL_WITH("Status", "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]"),
     };
     struct client *other = dial();
-    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(messages); i++) {
         struct client *client = dial();
         say(client, messages[i]);
         assert_null(hear(client));
@@ -233,7 +233,7 @@ STORY(replies_nothing_to_oneway_calls)
     };
     struct client *client = dial();
     fake.ready_bytes = 100;
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         say(client, calls[i]);
         hear_nothing(client);
     }
@@ -415,5 +415,5 @@ STORY(ends_connections_that_make_no_call)
     assert_null(hear(idle));
     assert_string_equal(hear(silent), ENDED_IDLE);
     assert_null(hear(silent));
-    assert_non_null(strstr(hear(watcher), "\"continues\":true"));
+    assert_contains(hear(watcher), "\"continues\":true");
 }

@@ -55,7 +55,7 @@ STORY(keeps_a_detached_session_when_its_connection_ends)
         {SESSION_STOPPING, ATTACHED("running")},
         {SESSION_STOPPED, ATTACHED("stopped")},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         leave_a_session(cases[i].state);
         assert_true(fake.owner.detached);
         struct client *client = dial();
@@ -92,11 +92,11 @@ STORY(lets_one_connection_hold_a_session)
                    (int)getpid());
     ask(first, CREATE_DETACHED, CREATED);
     ask(second, ATTACH, held);
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         ask(second, calls[i], NO_SESSION);
     }
     hang_up(first);
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         ask(second, calls[i], NO_SESSION);
     }
     ask(second, ATTACH, ATTACHED("created"));
@@ -178,13 +178,13 @@ STORY(lets_root_take_any_session)
         skip();
     }
     (void)snprintf(taken, sizeof taken, TAKEN_BY_ROOT, (int)getpid());
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct client *owner = dial_as(60001);
         struct client *other = dial_as(60002);
         struct client *root = dial();
         ask(owner, cases[i].create, CREATED);
         bring(owner, cases[i].state);
-        assert_non_null(strstr(answer(other, ATTACH), "PermissionDenied"));
+        assert_contains(answer(other, ATTACH), "PermissionDenied");
         ask(root, ATTACH, cases[i].attached);
         assert_true(fake.owner.detached);
         if (cases[i].state == SESSION_STOPPING) {
@@ -192,7 +192,7 @@ STORY(lets_root_take_any_session)
         }
         ask(owner, CALL("Read"), taken);
         ask(owner, CALL("Close"), taken);
-        assert_non_null(strstr(answer(owner, ATTACH), "attach when it has ended"));
+        assert_contains(answer(owner, ATTACH), "attach when it has ended");
         hang_up(owner); /* ends nothing */
         assert_int_equal(fake.live_count, 1);
         if (cases[i].state == SESSION_RUNNING) {

@@ -33,11 +33,11 @@ STORY(refuses_every_call_of_who_is_not_listed)
     }
     harness.config.has_allow_list = true;
     struct client *client = dial_as(OTHER_UID);
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         ask(client, calls[i], NOT_LISTED);
     }
     say(client, "{\"method\":\"org.varlink.service.GetInfo\"}");
-    assert_non_null(strstr(hear(client), "\"vendor\""));
+    assert_contains(hear(client), "\"vendor\"");
     assert_int_equal(fake.new_count, 0);
     hang_up(client);
     /* Root is never locked out. */

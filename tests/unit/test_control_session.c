@@ -64,7 +64,7 @@ STORY(says_why_a_session_could_not_be_made)
         {-EMFILE, {EMFILE, "", "too many files"}, ERROR("Failed", "{\"text\":\"too many files\"}")},
     };
     struct client *client = dial();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         fake.new_result = cases[i].result;
         fake.fault = cases[i].fault;
         ask(client, CREATE, cases[i].reply);
@@ -96,11 +96,11 @@ STORY(keeps_a_session_to_its_connection)
     static const char *const calls[] = {CALL("Start"), CALL("Stop"), CALL("Read"), CALL("Close")};
     struct client *owner = dial();
     struct client *other = dial();
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         ask(owner, calls[i], NO_SESSION);
     }
     ask(owner, CREATE, CREATED);
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         ask(other, calls[i], NO_SESSION);
     }
     hang_up(other);
@@ -269,7 +269,7 @@ STORY(reports_the_session_to_everybody)
     ask(owner, CALL("Start"), EMPTY);
     say(other, CALL("Status"));
     cJSON *status = hear_status(other, false);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(freep) char *printed = cJSON_PrintUnformatted(at(status, cases[i].path));
         assert_string_equal(printed, cases[i].printed);
     }

@@ -23,7 +23,7 @@ TEST(tells_those_of_cpus_from_others)
         {"", 0, false},
 #undef EVENT
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(cpu_events_concern(cases[i].bytes, cases[i].size_bytes),
                          cases[i].concerned);
     }

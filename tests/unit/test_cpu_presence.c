@@ -47,7 +47,7 @@ TEST(nothing_is_offline_where_nothing_goes)
 TEST(finds_when_it_went_by_its_time_running)
 {
     static const uint64_t ppms[] = {0, 500};
-    for (size_t i = 0; i < sizeof ppms / sizeof ppms[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ppms); i++) {
         struct cpu_presence presence = begin(false);
         const uint64_t gone_ns = START + 600 * PERIOD + 30 * MS;
         /* Found a second after; a reading in between is not taken for one of an event that runs. */

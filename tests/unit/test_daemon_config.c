@@ -5,11 +5,9 @@
  * a config admits, and how its limits meet session configs.
  */
 #include "cleanup.h"
+#include "config_files.h"
 #include "daemon_config.h"
-#include "unit_test.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,65 +24,27 @@ static struct daemon_config parse_good(const char *text)
     return config;
 }
 
-static size_t read_text(const char *path, char *text, size_t room_bytes)
+static int parse(const char *text, size_t bytes, struct fault *reterr)
 {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    size_t bytes = fread(text, 1, room_bytes - 1, file);
-    text[bytes] = '\0';
-    assert_int_equal(fclose(file), 0);
-    return bytes;
-}
-
-static int is_json(const struct dirent *entry)
-{
-    const char *suffix = strstr(entry->d_name, ".json");
-    return suffix != NULL && strcmp(suffix, ".json") == 0;
-}
-
-/* The line for the text of one file, "" when it is accepted. */
-static void judge(const char *path, char *line, size_t room_bytes)
-{
-    char text[8192];
     struct daemon_config config;
-    struct fault fault = {0};
-    size_t bytes = read_text(path, text, sizeof text);
-    line[0] = '\0';
-    if (daemon_config_parse(text, bytes, path, &config, &fault) < 0) {
-        assert_int_equal(fault.code, EINVAL);
-        (void)snprintf(line, room_bytes, "%s: %s\n", fault.member, fault.text);
-    }
-}
-
-static void walk(const char *folder, bool refused)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_json, alphasort);
-    assert_true(count > 0);
-    for (int i = 0; i < count; i++) {
-        char path[512];
-        char line[512];
-        char wanted[512] = "";
-        (void)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        judge(path, line, sizeof line);
-        if (refused) {
-            memcpy(path + strlen(path) - strlen(".json"), ".expected", sizeof ".expected");
-            (void)read_text(path, wanted, sizeof wanted);
-        }
-        assert_string_equal(line, wanted);
-        free(entries[i]);
-    }
-    free(entries);
+    return daemon_config_parse(text, bytes, "F", &config, reterr);
 }
 
 TEST(accepts_the_accepted)
 {
-    walk(DATA_DIR "/accepted", false);
+    expect_verdicts(DATA_DIR "/accepted", parse);
 }
 
 TEST(refuses_the_refused_with_the_expected_line)
 {
-    walk(DATA_DIR "/refused", true);
+    expect_verdicts(DATA_DIR "/refused", parse);
+}
+
+/* Parses a session's config within a daemon's. */
+static int parse_within(const struct session_limits *limits, const char *text, bool detached,
+                        struct session_config *ret, struct fault *reterr)
+{
+    return session_config_parse_within(text, strlen(text), detached, limits, ret, reterr);
 }
 
 TEST(limits_nothing_by_default)
@@ -115,21 +75,18 @@ TEST(members_have_a_limit_of_their_own_by_default)
     assert_int_equal(daemon_config_limits(&config, 0).max_frequency_hz, 100000);
     assert_int_equal(daemon_config_limits(&explicit, 1000).max_frequency_hz, 50000);
     assert_int_equal(daemon_config_limits(&explicit, 0).max_frequency_hz, 50000);
-    assert_int_equal(session_config_parse_within("{\"frequency_hz\":10000}", 22, false, &members,
-                                                 &session, &fault),
+    assert_int_equal(parse_within(&members, "{\"frequency_hz\":10000}", false, &session, &fault),
                      0);
-    assert_int_equal(session_config_parse_within("{\"frequency_hz\":10001}", 22, false, &members,
-                                                 &session, &fault),
+    assert_int_equal(parse_within(&members, "{\"frequency_hz\":10001}", false, &session, &fault),
                      -EINVAL);
     assert_string_equal(fault.member, "frequency_hz");
     assert_string_equal(fault.text,
                         "is more than users other than root may ask for; at most 10000 is "
                         "allowed, unless max_frequency_hz in F says more");
-    assert_int_equal(session_config_parse_within("{\"sample_period_ns\":90000}", 26, false,
-                                                 &members, &session, &fault),
-                     -EINVAL);
+    assert_int_equal(
+        parse_within(&members, "{\"sample_period_ns\":90000}", false, &session, &fault), -EINVAL);
     assert_string_equal(fault.member, "sample_period_ns");
-    assert_non_null(strstr(fault.text, "unless max_frequency_hz in F says more"));
+    assert_contains(fault.text, "unless max_frequency_hz in F says more");
 }
 
 TEST(admits_whom_a_list_names_and_root)
@@ -159,7 +116,7 @@ TEST(admits_whom_a_list_names_and_root)
         {"{\"allowed_uids\":[1000],\"allowed_gids\":[27]}", 1001, 1, false},
         {"{\"allowed_uids\":[4294967294]}", 4294967294, 0, true},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct daemon_config config = parse_good(cases[i].text);
         if (daemon_config_admits(&config, cases[i].uid, gids, cases[i].gid_count) !=
             cases[i].admitted) {
@@ -168,68 +125,41 @@ TEST(admits_whom_a_list_names_and_root)
     }
 }
 
-/* The fields of a session that a daemon's config can change. */
-struct outcome {
-    uint64_t period_ns;
-    enum session_unwind unwind;
-    uint32_t stack_copy_bytes;
-    uint32_t max_duration_s;
-};
-
 TEST(lets_defaults_give_way)
 {
     static const struct {
-        const char *daemon;
-        const char *session;
+        const char *daemon, *session;
         bool detached;
-        struct outcome outcome;
+        const char *outcome; /* period, how to unwind if not "auto", copied bytes, longest time */
     } cases[] = {
-        {"{}", "{}", true, {1002001, SESSION_UNWIND_AUTO, 65000, 600}},
-        {"{\"max_frequency_hz\":500}", "{}", false, {2005958, SESSION_UNWIND_AUTO, 65000, 0}},
-        {"{\"max_frequency_hz\":999}", "{}", false, {1002001, SESSION_UNWIND_AUTO, 65000, 0}},
-        {"{\"max_frequency_hz\":3}",
-         "{\"frequency_hz\":3}",
-         false,
-         {333617567, SESSION_UNWIND_AUTO, 65000, 0}},
-        {"{\"max_frequency_hz\":3}",
-         "{\"sample_period_ns\":333333333}",
-         false,
-         {333333333, SESSION_UNWIND_AUTO, 65000, 0}},
-        {"{\"max_stack_copy_bytes\":512}", "{}", false, {1002001, SESSION_UNWIND_AUTO, 512, 0}},
-        {"{\"max_stack_copy_bytes\":20000}",
-         "{\"frequency_hz\":4000}",
-         false,
-         {249753, SESSION_UNWIND_AUTO, 16384, 0}},
-        {"{\"max_stack_copy_bytes\":16384}",
-         "{\"unwind\":\"cfi\",\"stack_copy_bytes\":16384}",
-         false,
-         {1002001, SESSION_UNWIND_CFI, 16384, 0}},
-        {"{\"max_stack_copy_bytes\":0}", "{}", false, {1002001, SESSION_UNWIND_FP, 0, 0}},
-        {"{\"max_stack_copy_bytes\":0}",
-         "{\"unwind\":\"fp\"}",
-         false,
-         {1002001, SESSION_UNWIND_FP, 0, 0}},
-        {"{\"max_duration_s\":60}", "{}", false, {1002001, SESSION_UNWIND_AUTO, 65000, 60}},
-        {"{\"max_duration_s\":60}", "{}", true, {1002001, SESSION_UNWIND_AUTO, 65000, 60}},
-        {"{\"max_duration_s\":900}", "{}", true, {1002001, SESSION_UNWIND_AUTO, 65000, 600}},
-        {"{\"max_duration_s\":900}",
-         "{\"max_duration_s\":900}",
-         true,
-         {1002001, SESSION_UNWIND_AUTO, 65000, 900}},
+        {"{}", "{}", true, "1002001 65000 600"},
+        {"{\"max_frequency_hz\":500}", "{}", false, "2005958 65000 0"},
+        {"{\"max_frequency_hz\":999}", "{}", false, "1002001 65000 0"},
+        {"{\"max_frequency_hz\":3}", "{\"frequency_hz\":3}", false, "333617567 65000 0"},
+        {"{\"max_frequency_hz\":3}", "{\"sample_period_ns\":333333333}", false,
+         "333333333 65000 0"},
+        {"{\"max_stack_copy_bytes\":512}", "{}", false, "1002001 512 0"},
+        {"{\"max_stack_copy_bytes\":20000}", "{\"frequency_hz\":4000}", false, "249753 16384 0"},
+        {"{\"max_stack_copy_bytes\":16384}", "{\"unwind\":\"cfi\",\"stack_copy_bytes\":16384}",
+         false, "1002001 cfi 16384 0"},
+        {"{\"max_stack_copy_bytes\":0}", "{}", false, "1002001 fp 0 0"},
+        {"{\"max_stack_copy_bytes\":0}", "{\"unwind\":\"fp\"}", false, "1002001 fp 0 0"},
+        {"{\"max_duration_s\":60}", "{}", false, "1002001 65000 60"},
+        {"{\"max_duration_s\":60}", "{}", true, "1002001 65000 60"},
+        {"{\"max_duration_s\":900}", "{}", true, "1002001 65000 600"},
+        {"{\"max_duration_s\":900}", "{\"max_duration_s\":900}", true, "1002001 65000 900"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    static const char *const unwinds[] = {
+        [SESSION_UNWIND_AUTO] = "", [SESSION_UNWIND_CFI] = "cfi ", [SESSION_UNWIND_FP] = "fp "};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct daemon_config daemon = parse_good(cases[i].daemon);
-        const struct outcome *wanted = &cases[i].outcome;
         struct session_config session;
-        struct fault fault = {0};
-        assert_int_equal(session_config_parse_within(cases[i].session, strlen(cases[i].session),
-                                                     cases[i].detached, &daemon.limits, &session,
-                                                     &fault),
-                         0);
-        assert_int_equal(session.period_ns, wanted->period_ns);
-        assert_int_equal(session.unwind, wanted->unwind);
-        assert_int_equal(session.stack_copy_bytes, wanted->stack_copy_bytes);
-        assert_int_equal(session.max_duration_s, wanted->max_duration_s);
+        char text[64];
+        assert_int_equal(
+            parse_within(&daemon.limits, cases[i].session, cases[i].detached, &session, NULL), 0);
+        (void)snprintf(text, sizeof text, "%d %s%u %u", (int)session.period_ns,
+                       unwinds[session.unwind], session.stack_copy_bytes, session.max_duration_s);
+        assert_string_equal(text, cases[i].outcome);
     }
 }
 
@@ -238,9 +168,8 @@ TEST(sizes_a_buffer_for_the_limited_session)
 {
     struct daemon_config daemon = parse_good("{\"max_duration_s\":2,\"max_frequency_hz\":50000}");
     struct session_config session;
-    assert_int_equal(session_config_parse_within("{\"frequency_hz\":50000}", 22, false,
-                                                 &daemon.limits, &session, NULL),
-                     0);
+    assert_int_equal(
+        parse_within(&daemon.limits, "{\"frequency_hz\":50000}", false, &session, NULL), 0);
     assert_int_equal(session.buffer_kib_per_cpu, 50000 * 2 * 256 / 1024);
 }
 
@@ -276,13 +205,12 @@ TEST(refuses_what_is_above_a_limit)
         {"{\"max_frequency_hz\":500}", "{\"frequency_hz\":100001}",
          "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct daemon_config daemon = parse_good(cases[i].daemon);
         struct session_config session;
         struct fault fault = {0};
         char line[512];
-        int r = session_config_parse_within(cases[i].session, strlen(cases[i].session), false,
-                                            &daemon.limits, &session, &fault);
+        int r = parse_within(&daemon.limits, cases[i].session, false, &session, &fault);
         (void)snprintf(line, sizeof line, "%s: %s", fault.member, fault.text);
         assert_string_equal(line, cases[i].line);
         assert_int_equal(r, -EINVAL);
@@ -334,7 +262,7 @@ static void assert_load_fails(const char *file, int r, const char *member, const
 TEST_WITH(refuses_a_file_that_others_may_have_written, NULL, remove_file)
 {
     static const mode_t modes[] = {0646, 0664, 0666, 0602};
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
         write_file(20, modes[i]);
         assert_load_fails(path, -EPERM, "", "may be written to by others (its mode is 06");
     }

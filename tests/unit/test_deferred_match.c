@@ -12,18 +12,6 @@
 #define CPU_COUNT 2
 #define COOKIE    UINT64_C(0x18900000001)
 
-static int set_up(void **state)
-{
-    *state = deferred_match_new(CPU_COUNT);
-    return *state == NULL ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    *state = deferred_match_free(*state);
-    return 0;
-}
-
 /* A chain of two frames, the first of which is `leaf`. */
 static void add_chain(struct deferred_match *deferred, int32_t tid, uint64_t cookie,
                       uint64_t exec_ns, uint64_t leaf)
@@ -59,11 +47,12 @@ static uint64_t find_leaf(struct deferred_match *deferred, int32_t tid, uint64_t
     return deferred_match_find_chain(deferred, tid, cookie, time_ns, &chain) ? chain.frames[0] : 0;
 }
 
-#define STORY(name) TEST_WITH(name, set_up, tear_down)
+#define STORY(name)                                                                                \
+    TEST_MADE(struct deferred_match *deferred, name, deferred_match_new(CPU_COUNT),                \
+              deferred_match_free)
 
 STORY(a_chain_that_came_first_makes_its_samples_whole)
 {
-    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 20), 0x1000);
@@ -73,7 +62,6 @@ STORY(a_chain_that_came_first_makes_its_samples_whole)
 
 STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_open open;
     struct deferred_match_chain chain;
     bool exec = true;
@@ -107,7 +95,6 @@ STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu)
 
 STORY(a_chain_of_the_next_program_is_empty)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_open open;
     struct deferred_match_chain chain;
     bool exec = false;
@@ -122,7 +109,6 @@ STORY(a_chain_of_the_next_program_is_empty)
 
 STORY(a_chain_stays_for_a_sample_that_is_a_round_late)
 {
-    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 70, COOKIE + 2, 0, 0x2000);
     deferred_match_end_round(deferred);
@@ -137,7 +123,6 @@ STORY(a_chain_stays_for_a_sample_that_is_a_round_late)
 /* A chain may be words of somebody's stack. */
 STORY(a_chain_that_is_dropped_is_wiped)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_chain chain;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 71, COOKIE, 0, 0x2000);
@@ -154,7 +139,6 @@ STORY(a_chain_that_is_dropped_is_wiped)
 
 STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan)
 {
-    struct deferred_match *deferred = *state;
     uint64_t leaf = 0x1000;
     deferred_match_add_chain(
         deferred,
@@ -170,7 +154,6 @@ STORY(a_chain_that_nobody_is_expected_to_want_is_no_orphan)
 
 STORY(a_second_chain_of_a_cookie_is_nobodys)
 {
-    struct deferred_match *deferred = *state;
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
     add_chain(deferred, 70, COOKIE, 0, 0x2000);
     assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
@@ -180,7 +163,6 @@ STORY(a_second_chain_of_a_cookie_is_nobodys)
 /* More than there are buckets, first of one cookie, then of one task. */
 STORY(each_of_many_chains_is_found_by_its_own_key)
 {
-    struct deferred_match *deferred = *state;
     for (int32_t tid = 1; tid <= 20000; tid++) {
         add_chain(deferred, tid, COOKIE, 0, 100000 + (uint64_t)tid);
         add_chain(deferred, 70, (uint64_t)tid, 0, 200000 + (uint64_t)tid);
@@ -193,7 +175,6 @@ STORY(each_of_many_chains_is_found_by_its_own_key)
 
 STORY(another_id_replaces_what_waited)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_open open = {.tid = 70, .cookie = COOKIE, .id = 1001, .first_ns = 30};
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     wait_for(deferred, 0, 70, COOKIE, 20, 1000);
@@ -207,7 +188,6 @@ STORY(another_id_replaces_what_waited)
 
 STORY(a_full_cpu_gives_up_its_oldest)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_open open;
     wait_for(deferred, 1, 1, COOKIE, 1, 9);
     for (int32_t i = 0; i < DEFERRED_MATCH_OPEN_MAX; i++) {
@@ -227,7 +207,6 @@ STORY(a_full_cpu_gives_up_its_oldest)
 
 STORY(what_waits_too_long_is_given_up)
 {
-    struct deferred_match *deferred = *state;
     struct deferred_match_open open;
     wait_for(deferred, 0, 70, COOKIE, 10, 1000);
     wait_for(deferred, 0, 71, COOKIE, 30, 1001);
@@ -245,7 +224,6 @@ STORY(what_waits_too_long_is_given_up)
 
 STORY(chains_beyond_the_room_are_left_out_and_the_rest_stay)
 {
-    struct deferred_match *deferred = *state;
     static uint64_t frames[510];
     uint64_t added = 0;
     frames[0] = 0x5000;

@@ -16,11 +16,9 @@
 #define RECORDING       TEST_DATA_DIR "/rings/deferred.rings"
 #define RECORDING_BYTES ((size_t)1 << 20) /* at most */
 #define RECORDED_CPUS   2
-#define DEPTH           6 /* less than the deepest of the recording */
-#define SAMPLES_MAX     2048
-#define CHAINS_MAX      1024
-#define EXECS_MAX       64
-#define MAPPINGS_MAX    2048
+#define DEPTH           6 /* less than the deepest of the recording: no more is to come out */
+#define RECORDS_MAX     8192
+#define WORDS_MAX       8192
 #define USER_SPACE_END  UINT64_C(0x7ffffffff000)
 #define PID             4100000
 #define CODE            UINT64_C(0x5000) /* a page of the task by hand */
@@ -30,22 +28,10 @@
 #define READ_EXECUTE    5
 #define COOKIE          UINT64_C(0x18900000001)
 
-struct known_sample {
-    uint64_t time_ns;
-    uint32_t cpu;
-    int32_t pid, tid;
-    uint64_t cookie; /* 0: not deferred */
-    size_t user_count;
-    uint64_t user_chain[DEPTH]; /* no more is to come out */
+/* A record that was put into the rings, as a plain reading of it has it. */
+struct known {
+    struct perf_record record;
     bool met;
-};
-
-struct known_chain {
-    uint64_t time_ns;
-    int32_t tid;
-    uint64_t cookie;
-    size_t count;
-    uint64_t chain[DEPTH];
 };
 
 struct world {
@@ -54,22 +40,12 @@ struct world {
     struct ring_world *rings;
     struct drain *drain; /* theirs */
     uint8_t *file;       /* what came out */
-
-    /* What was put into the rings, as a plain reading of it has it. */
-    struct known_sample samples[SAMPLES_MAX];
+    uint64_t words[WORDS_MAX];
+    size_t word_count; /* of records by hand */
+    struct known known[RECORDS_MAX];
+    size_t known_count;
     size_t sample_count;
-    struct known_chain chains[CHAINS_MAX];
-    size_t chain_count;
-    struct {
-        int32_t pid;
-        uint64_t time_ns;
-    } execs[EXECS_MAX];
-    size_t exec_count;
-    struct {
-        int32_t pid;
-        uint64_t start, end;
-    } mappings[MAPPINGS_MAX]; /* executable ones */
-    size_t mapping_count;
+    size_t frame_count; /* that came out */
     size_t ended_count; /* chains that end before an entry that is no code */
 };
 
@@ -113,59 +89,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-static size_t copy_chain(uint64_t *chain, const uint64_t *from, size_t count)
-{
-    size_t copied = 0;
-    for (; copied < count && copied < DEPTH; copied++) {
-        chain[copied] = from[copied];
-    }
-    return copied;
-}
-
-static void note_sample(struct world *world, const struct perf_record *record)
-{
-    assert_true(world->sample_count < SAMPLES_MAX);
-    struct known_sample *sample = &world->samples[world->sample_count++];
-    *sample = (struct known_sample){
-        .time_ns = record->time_ns,
-        .cpu = record->cpu,
-        .pid = record->pid,
-        .tid = record->tid,
-        .cookie = record->sample.deferred ? record->sample.deferred_cookie : 0,
-    };
-    sample->user_count =
-        copy_chain(sample->user_chain, record->sample.user_chain, record->sample.user_count);
-}
-
-static void note_chain(struct world *world, const struct perf_record *record)
-{
-    assert_true(world->chain_count < CHAINS_MAX);
-    struct known_chain *chain = &world->chains[world->chain_count++];
-    *chain = (struct known_chain){
-        .time_ns = record->time_ns, .tid = record->tid, .cookie = record->deferred.cookie};
-    chain->count = copy_chain(chain->chain, record->deferred.chain, record->deferred.count);
-}
-
-/* Keeps what a test needs of a record. */
+/* Keeps a record, whose bytes stay. */
 static void note(struct world *world, const uint8_t *bytes, size_t size_bytes)
 {
-    struct perf_record record;
-    assert_int_equal(perf_record_parse(&world->rings->source.layout, bytes, size_bytes, &record),
-                     0);
-    if (record.kind == PERF_KIND_SAMPLE) {
-        note_sample(world, &record);
-    } else if (record.kind == PERF_KIND_DEFERRED_CALLCHAIN) {
-        note_chain(world, &record);
-    } else if (record.kind == PERF_KIND_COMM && record.comm.exec) {
-        assert_true(world->exec_count < EXECS_MAX);
-        world->execs[world->exec_count].pid = record.pid;
-        world->execs[world->exec_count++].time_ns = record.time_ns;
-    } else if (record.kind == PERF_KIND_MMAP && record.mmap.executable) {
-        assert_true(world->mapping_count < MAPPINGS_MAX);
-        world->mappings[world->mapping_count].pid = record.pid;
-        world->mappings[world->mapping_count].start = record.mmap.start;
-        world->mappings[world->mapping_count++].end = record.mmap.start + record.mmap.size_bytes;
-    }
+    assert_true(world->known_count < RECORDS_MAX);
+    struct perf_record *record = &world->known[world->known_count++].record;
+    assert_int_equal(perf_record_parse(&world->rings->source.layout, bytes, size_bytes, record), 0);
+    world->sample_count += record->kind == PERF_KIND_SAMPLE;
 }
 
 /* Appends a record as the kernel would. */
@@ -253,50 +183,70 @@ static void stop(struct world *world, struct loaded_recording *loaded)
     assert_int_equal(loaded->sample_count, world->sample_count);
 }
 
-static const struct known_chain *find_chain(const struct world *world,
-                                            const struct known_sample *sample)
+/* The next record of a kind behind `known`, or the first; NULL: none. */
+static struct known *next_known(struct world *world, struct known *known,
+                                enum perf_record_kind kind)
 {
-    for (size_t i = 0; i < world->chain_count; i++) {
-        if (world->chains[i].tid == sample->tid && world->chains[i].cookie == sample->cookie) {
-            return &world->chains[i];
+    for (known = known == NULL ? world->known : known + 1;
+         known < world->known + world->known_count; known++) {
+        if (known->record.kind == kind) {
+            return known;
         }
     }
     return NULL;
 }
 
-static bool has_exec_between(const struct world *world, int32_t pid, uint64_t from_ns,
-                             uint64_t to_ns)
+#define EACH_KNOWN(known, world, kind)                                                             \
+    struct known *known = next_known(world, NULL, kind);                                           \
+    known != NULL;                                                                                 \
+    known = next_known(world, known, kind)
+
+static struct perf_record *find_chain(struct world *world, int32_t tid, uint64_t cookie)
 {
-    for (size_t i = 0; i < world->exec_count; i++) {
-        if (world->execs[i].pid == pid && world->execs[i].time_ns > from_ns &&
-            world->execs[i].time_ns <= to_ns) {
+    for (EACH_KNOWN(known, world, PERF_KIND_DEFERRED_CALLCHAIN)) {
+        if (known->record.tid == tid && known->record.deferred.cookie == cookie) {
+            return &known->record;
+        }
+    }
+    return NULL;
+}
+
+static bool has_exec_between(struct world *world, int32_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+    for (EACH_KNOWN(known, world, PERF_KIND_COMM)) {
+        const struct perf_record *record = &known->record;
+        if (record->comm.exec && record->pid == pid && record->time_ns > from_ns &&
+            record->time_ns <= to_ns) {
             return true;
         }
     }
     return false;
 }
 
-static struct known_sample *find_sample(struct world *world, const struct loaded_sample *loaded)
+static bool is_mapped(struct world *world, uint64_t pid, uint64_t address)
 {
-    for (size_t i = 0; i < world->sample_count; i++) {
-        struct known_sample *sample = &world->samples[i];
-        if (!sample->met && sample->time_ns == loaded->time_ns && sample->cpu == loaded->cpu) {
-            sample->met = true;
-            return sample;
-        }
-    }
-    return NULL;
-}
-
-static bool is_mapped(const struct world *world, uint64_t pid, uint64_t address)
-{
-    for (size_t i = 0; i < world->mapping_count; i++) {
-        if (world->mappings[i].pid == (int32_t)pid && world->mappings[i].start <= address &&
-            address < world->mappings[i].end) {
+    for (EACH_KNOWN(known, world, PERF_KIND_MMAP)) {
+        const struct perf_record *record = &known->record;
+        if (record->mmap.executable && record->pid == (int32_t)pid &&
+            address - record->mmap.start < record->mmap.size_bytes) {
             return true;
         }
     }
     return false;
+}
+
+/* Which is met no more. */
+static const struct perf_record *find_sample(struct world *world,
+                                             const struct loaded_sample *loaded)
+{
+    for (EACH_KNOWN(known, world, PERF_KIND_SAMPLE)) {
+        if (!known->met && known->record.time_ns == loaded->time_ns &&
+            known->record.cpu == loaded->cpu) {
+            known->met = true;
+            return &known->record;
+        }
+    }
+    return NULL;
 }
 
 /* All of the chain, or what comes before an entry that is no code. */
@@ -308,6 +258,7 @@ static void expect_stack(struct world *world, const struct loaded_sample *loaded
     assert_int_equal(loaded->closed, STACK_CLOSED_NORMALLY);
     assert_in_range(kept, count == 0 ? 0 : 1, count);
     assert_memory_equal(loaded->user_stack, chain, kept * sizeof *chain);
+    world->frame_count += kept;
     if (kept < count) {
         world->ended_count++;
         assert_false(is_mapped(world, loaded->pid, chain[kept] - 1));
@@ -325,148 +276,161 @@ static void expect_none(const struct loaded_sample *loaded)
     assert_int_equal(loaded->quality, STACK_NONE);
 }
 
-/* Samples by why they have no stack. */
+/* Samples, and how many have no stack for which reason. */
 struct reasons {
+    size_t sample_count;
     size_t counts[STACK_CLOSED_LIMIT + 1];
 };
 
-/* Every sample that the kernel wrote is there once, with the stack that belongs to it. */
-static struct reasons check_samples(struct world *world, const struct loaded_recording *loaded)
+static void check_sample(struct world *world, const struct loaded_sample *told)
 {
-    struct reasons reasons = {0};
-    for (size_t i = 0; i < loaded->sample_count; i++) {
-        const struct loaded_sample *told = &loaded->samples[i];
-        const struct known_sample *sample = find_sample(world, told);
-        assert_non_null(sample);
-        assert_int_equal((int32_t)told->tid, sample->tid);
-        assert_int_equal((int32_t)told->pid, sample->pid);
-        assert_in_range(told->closed, 0, STACK_CLOSED_LIMIT);
-        reasons.counts[told->closed]++;
-        const struct known_chain *chain = find_chain(world, sample);
-        if (sample->cookie == 0) {
-            expect_stack(world, told, sample->user_chain, sample->user_count);
-        } else if (chain == NULL) {
-            assert_int_not_equal(told->closed, STACK_CLOSED_NORMALLY);
-            expect_none(told);
-        } else if (has_exec_between(world, sample->pid, sample->time_ns, chain->time_ns)) {
-            assert_int_equal(told->closed, STACK_CLOSED_EXEC);
-            expect_none(told);
-        } else if (told->closed != STACK_CLOSED_EXEC) {
-            expect_stack(world, told, chain->chain, chain->count);
-        }
+    const struct perf_record *sample = find_sample(world, told);
+    assert_non_null(sample);
+    assert_int_equal((int32_t)told->tid, sample->tid);
+    assert_int_equal((int32_t)told->pid, sample->pid);
+    if (!sample->sample.deferred) {
+        expect_stack(world, told, sample->sample.user_chain, sample->sample.user_count);
+        return;
     }
+    const struct perf_record *chain =
+        find_chain(world, sample->tid, sample->sample.deferred_cookie);
+    if (chain == NULL) {
+        assert_int_not_equal(told->closed, STACK_CLOSED_NORMALLY);
+        expect_none(told);
+    } else if (has_exec_between(world, sample->pid, sample->time_ns, chain->time_ns)) {
+        assert_int_equal(told->closed, STACK_CLOSED_EXEC);
+        expect_none(told);
+    } else if (told->closed != STACK_CLOSED_EXEC) {
+        expect_stack(world, told, chain->deferred.chain, chain->deferred.count);
+    }
+}
+
+/* Ends the recording. Every sample that the kernel wrote is there once, with the stack that belongs
+ * to it. */
+static struct reasons finish(struct world *world)
+{
+    struct loaded_recording loaded;
+    stop(world, &loaded);
+    struct reasons reasons = {.sample_count = loaded.sample_count};
+    for (size_t i = 0; i < loaded.sample_count; i++) {
+        assert_in_range(loaded.samples[i].closed, 0, STACK_CLOSED_LIMIT);
+        reasons.counts[loaded.samples[i].closed]++;
+        check_sample(world, &loaded.samples[i]);
+    }
+    loaded_recording_done(&loaded);
     return reasons;
+}
+
+#define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)
+
+static struct counters counted(const struct world *world)
+{
+    return drain_counters(world->drain, 0);
 }
 
 /* However many rounds the kernel's records are drained in. */
 static void check_play(struct world *world, size_t at_once)
 {
-    struct loaded_recording loaded;
     (void)play(world, SIZE_MAX, at_once, 0);
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
-    assert_true(loaded.sample_count > 500);
-    assert_in_range(world->ended_count, 1, loaded.sample_count / 20);
+    const struct reasons reasons = finish(world);
+    assert_true(reasons.sample_count > 500);
+    assert_in_range(world->ended_count, 1, reasons.sample_count / 20);
     assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 0);
     assert_int_equal(reasons.counts[STACK_CLOSED_LIMIT], 0);
-    assert_true(reasons.counts[STACK_CLOSED_NORMALLY] > loaded.sample_count * 9 / 10);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
+    assert_true(reasons.counts[STACK_CLOSED_NORMALLY] > reasons.sample_count * 9 / 10);
+    assert_int_equal(counted(world).orphan_partials,
                      reasons.counts[STACK_CLOSED_STOPPED] + reasons.counts[STACK_CLOSED_GONE]);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_completions, 0);
-    assert_int_equal(drain_counters(world->drain, 0).bad_records, 0);
-    loaded_recording_done(&loaded);
+    assert_int_equal(counted(world).orphan_completions, 0);
+    assert_int_equal(counted(world).bad_records, 0);
 }
-
-#define STORY(name) TEST_WITH(name, set_up, tear_down)
 
 STORY(a_real_run_has_every_stack_round_by_round)
 {
-    check_play(*state, 1);
+    check_play(world, 1);
 }
 
 STORY(a_real_run_has_every_stack_in_long_rounds)
 {
-    check_play(*state, 7);
+    check_play(world, 7);
 }
 
 STORY(a_real_run_has_every_stack_all_at_once)
 {
-    check_play(*state, SIZE_MAX);
+    check_play(world, SIZE_MAX);
 }
 
 STORY(a_stop_in_the_middle_closes_what_waits)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     (void)play(world, 25, 1, 0);
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
+    struct reasons reasons = finish(world);
+    assert_int_equal(counted(world).orphan_partials,
                      reasons.counts[STACK_CLOSED_STOPPED] + reasons.counts[STACK_CLOSED_GONE]);
-    loaded_recording_done(&loaded);
 }
 
 STORY(chains_that_never_come_leave_their_samples_without_a_stack)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     uint64_t horizon_ns = play(world, SIZE_MAX, 1, PERF_RECORD_CALLCHAIN_DEFERRED);
     drain_all(world->drain, horizon_ns + 3 * UINT64_C(1000000000));
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
-    assert_int_equal(world->chain_count, 0);
+    struct reasons reasons = finish(world);
     assert_true(reasons.counts[STACK_CLOSED_LOST] > 10);
     assert_true(reasons.counts[STACK_CLOSED_GONE] > 50);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 0);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_partials,
-                     loaded.sample_count - reasons.counts[STACK_CLOSED_NORMALLY]);
-    loaded_recording_done(&loaded);
+    assert_int_equal(counted(world).orphan_partials,
+                     reasons.sample_count - reasons.counts[STACK_CLOSED_NORMALLY]);
 }
 
 /* By hand, all of one task. */
 static void put_words(struct world *world, uint32_t ring, uint32_t type, uint16_t misc,
                       const uint64_t *words, size_t word_count)
 {
-    uint64_t record[32];
+    uint64_t *record = world->words + world->word_count;
     struct perf_event_header header = {
         .type = type, .misc = misc, .size = (uint16_t)(8 + 8 * word_count)};
+    assert_true(world->word_count + 1 + word_count <= WORDS_MAX);
+    world->word_count += 1 + word_count;
     memcpy(record, &header, sizeof header);
     memcpy(record + 1, words, word_count * sizeof *words);
     put(world, ring, record, header.size);
 }
 
+#define TASK pair(PID, PID)
+#define PUT(ring, type, misc, ...)                                                                 \
+    put_words(world, ring, PERF_RECORD_##type, PERF_RECORD_MISC_##misc,                            \
+              ROWS_OF(uint64_t, __VA_ARGS__))
+
 static void put_sample(struct world *world, uint32_t cpu, uint64_t time_ns, uint64_t cookie)
 {
-    uint64_t words[] = {1, pair(PID, PID), time_ns, cpu, 2, PERF_CONTEXT_USER_DEFERRED, cookie};
-    put_words(world, RING_SAMPLES(cpu), PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, words, 7);
+    PUT(RING_SAMPLES(cpu), SAMPLE, KERNEL, 1, TASK, time_ns, cpu, 2, PERF_CONTEXT_USER_DEFERRED,
+        cookie);
 }
 
 static void put_chain(struct world *world, uint32_t cpu, uint64_t time_ns, uint64_t cookie)
 {
-    uint64_t words[] = {cookie, 2, CODE, CODE + 0x100, pair(PID, PID), time_ns, cpu, 2};
-    put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER,
-              words, 8);
+    PUT(RING_SIDEBAND(cpu), CALLCHAIN_DEFERRED, USER, cookie, 2, CODE, CODE + 0x100, TASK, time_ns,
+        cpu, 2);
+}
+
+/* Behind a frame and its caller words of data, among them one that would pass. */
+static void put_hostile_chain(struct world *world, uint64_t time_ns, uint64_t cookie)
+{
+    PUT(RING_SIDEBAND(0), CALLCHAIN_DEFERRED, USER, cookie, 5, CODE, CODE + 0x100, SECRET,
+        CODE + 0x200, DATA, TASK, time_ns, 0, 2);
 }
 
 /* A page of the task's memory, from `start` on, with the protection `bits`. */
 static void put_mmap(struct world *world, uint64_t time_ns, uint64_t start, uint32_t bits)
 {
-    uint64_t words[] = {pair(PID, PID), start, 0x1000,         0,       0, 0, 0,
-                        pair(bits, 0),  0,     pair(PID, PID), time_ns, 0, 2};
-    put_words(world, RING_SIDEBAND(0), PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, words, 13);
+    PUT(RING_SIDEBAND(0), MMAP2, USER, TASK, start, 0x1000, 0, 0, 0, 0, pair(bits, 0), 0, TASK,
+        time_ns, 0, 2);
 }
 
 static void put_exec(struct world *world, uint32_t cpu, uint64_t time_ns)
 {
-    uint64_t words[] = {pair(PID, PID), 0, 0, pair(PID, PID), time_ns, cpu, 2};
-    (void)snprintf((char *)&words[1], 16, "next");
-    put_words(world, RING_SIDEBAND(cpu), PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, words, 7);
+    PUT(RING_SIDEBAND(cpu), COMM, COMM_EXEC, TASK, 'n', 0, TASK, time_ns, cpu, 2);
 }
 
 STORY(an_exec_in_between_discards_the_stack)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     put_sample(world, 0, 100, COOKIE);
     put_exec(world, 1, 200);
     put_mmap(world, 210, CODE, READ_EXECUTE);
@@ -477,19 +441,15 @@ STORY(an_exec_in_between_discards_the_stack)
     put_exec(world, 0, 1300);
     put_chain(world, 0, 1400, COOKIE + 2);
     drain_all(world->drain, 2000);
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
+    struct reasons reasons = finish(world);
     assert_int_equal(reasons.counts[STACK_CLOSED_EXEC], 2);
     assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 1);
     assert_int_equal(world->ended_count, 0);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_partials, 0);
-    loaded_recording_done(&loaded);
+    assert_int_equal(counted(world).orphan_partials, 0);
 }
 
 STORY(the_books_count_partials_and_chains_without_each_other)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     put_sample(world, 0, 100, COOKIE);
     put_sample(world, 0, 200, COOKIE);
     put_sample(world, 0, 300, COOKIE + 2);
@@ -498,19 +458,15 @@ STORY(the_books_count_partials_and_chains_without_each_other)
     drain_all(world->drain, 600 + DEFERRED_WRITE_WAIT_NS - 400);
     put_sample(world, 1, 900 + DEFERRED_WRITE_WAIT_NS, COOKIE + 6);
     drain_all(world->drain, 1000 + DEFERRED_WRITE_WAIT_NS);
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
+    struct reasons reasons = finish(world);
     assert_int_equal(reasons.counts[STACK_CLOSED_LOST], 3);
     assert_int_equal(reasons.counts[STACK_CLOSED_STOPPED], 1);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_partials, 4);
-    assert_int_equal(drain_counters(world->drain, 0).orphan_completions, 1);
-    loaded_recording_done(&loaded);
+    assert_int_equal(counted(world).orphan_partials, 4);
+    assert_int_equal(counted(world).orphan_completions, 1);
 }
 
 STORY(the_257th_that_waits_closes_the_first)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     put_mmap(world, 50, CODE, READ_EXECUTE);
     for (uint64_t i = 0; i < 257; i++) {
         put_sample(world, 0, 100 + i, COOKIE + 2 * i);
@@ -520,28 +476,15 @@ STORY(the_257th_that_waits_closes_the_first)
         put_chain(world, 1, 1100 + i, COOKIE + 2 * i);
     }
     drain_all(world->drain, 2000);
-    world->chains[0].cookie = 0; /* it came too late */
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
+    find_chain(world, PID, COOKIE)->deferred.cookie = 0; /* it came too late */
+    struct reasons reasons = finish(world);
     assert_int_equal(reasons.counts[STACK_CLOSED_LIMIT], 1);
     assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 256);
     assert_int_equal(world->ended_count, 0);
-    loaded_recording_done(&loaded);
-}
-
-/* Behind a frame and its caller words of data, among them one that would pass. */
-static void put_hostile_chain(struct world *world, uint64_t time_ns, uint64_t cookie)
-{
-    uint64_t words[] = {cookie,  5, CODE, CODE + 0x100, SECRET, CODE + 0x200, DATA, pair(PID, PID),
-                        time_ns, 0, 2};
-    put_words(world, RING_SIDEBAND(0), PERF_RECORD_CALLCHAIN_DEFERRED, PERF_RECORD_MISC_USER, words,
-              11);
 }
 
 STORY(no_chain_that_comes_later_brings_data)
 {
-    struct world *world = *state;
-    struct loaded_recording loaded;
     put_mmap(world, 50, CODE, READ_EXECUTE);
     put_mmap(world, 60, DATA, READ_WRITE);
     put_hostile_chain(world, 90, COOKIE);
@@ -550,14 +493,8 @@ STORY(no_chain_that_comes_later_brings_data)
     drain_all(world->drain, 300);
     put_hostile_chain(world, 400, COOKIE + 2);
     drain_all(world->drain, 500);
-    stop(world, &loaded);
-    struct reasons reasons = check_samples(world, &loaded);
-    assert_int_equal(reasons.counts[STACK_CLOSED_NORMALLY], 2);
+    assert_int_equal(finish(world).counts[STACK_CLOSED_NORMALLY], 2);
     assert_int_equal(world->ended_count, 2);
-    for (size_t i = 0; i < loaded.sample_count; i++) {
-        assert_int_equal(loaded.samples[i].user_count, 2);
-        assert_int_equal(loaded.samples[i].quality, STACK_BAD_MEMORY);
-    }
-    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 2);
-    loaded_recording_done(&loaded);
+    assert_int_equal(world->frame_count, 2 * 2); /* each ends before the first word of data */
+    assert_int_equal(counted(world).truncated_stacks, 2);
 }

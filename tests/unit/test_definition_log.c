@@ -40,11 +40,10 @@ static size_t fill(struct world *world, uint32_t owner, enum definition_log_kind
     return bytes;
 }
 
-#define STORY(function) TEST_WITH(function, set_up, tear_down)
+#define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)
 
 STORY(nobody_fills_it_alone)
 {
-    struct world *world = *state;
     const size_t useful = LOG_BYTES / 4 * 3;
     assert_in_range(fill(world, 1000, DEFINITION_NAME), useful / 2 - 256, useful / 2);
     /* The next one has half of what is left, and so on. */
@@ -58,7 +57,6 @@ STORY(nobody_fills_it_alone)
 
 STORY(what_a_sample_cannot_do_without_has_room_of_its_own)
 {
-    struct world *world = *state;
     for (uint32_t owner = 0; owner < 20; owner++) {
         (void)fill(world, owner, DEFINITION_NAME);
     }
@@ -70,7 +68,6 @@ STORY(what_a_sample_cannot_do_without_has_room_of_its_own)
 STORY(what_is_of_no_owner_is_put_when_all_are_refused)
 {
     static const uint64_t group[512];
-    struct world *world = *state;
     for (uint32_t owner = 0; owner < 40; owner++) {
         (void)fill(world, owner, DEFINITION_TASK);
     }
@@ -82,7 +79,6 @@ STORY(what_is_of_no_owner_is_put_when_all_are_refused)
 
 STORY(what_was_paid_for_counts)
 {
-    struct world *world = *state;
     size_t bytes = 0;
     for (; definition_log_pay(world->log, 1000, DEFINITION_NAME, 1000); bytes += 1000) {
         assert_true(bytes < LOG_BYTES);
@@ -93,7 +89,6 @@ STORY(what_was_paid_for_counts)
 
 STORY(says_that_somebody_is_short_before_he_is_refused)
 {
-    struct world *world = *state;
     assert_true(definition_log_pay(world->log, 1000, DEFINITION_NAME, LOG_BYTES / 4));
     assert_false(definition_log_is_short(world->log));
     assert_true(definition_log_pay(world->log, 1000, DEFINITION_NAME, LOG_BYTES / 8 - 8));
@@ -103,7 +98,6 @@ STORY(says_that_somebody_is_short_before_he_is_refused)
 
 STORY(another_log_has_room_for_all)
 {
-    struct world *world = *state;
     size_t bytes = fill(world, 1000, DEFINITION_NAME);
     trace_buffer_next_log(world->buffer);
     definition_log_begin(world->log);

@@ -7,34 +7,23 @@
 
 #include <inttypes.h>
 
-static int set_up(void **state)
-{
-    return set_up_with(state, NULL, SESSION_UNWIND_FP);
-}
-
-static int set_up_stacks(void **state)
-{
-    return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
-}
-
-#define STORY(function) TEST_WITH(function, set_up, tear_down)
+#define STORY(name)      DRAIN_STORY(name, set_up)
+#define STACK_TEST(name) DRAIN_STORY(name, set_up_stacks)
 
 STORY(a_sample_finds_what_another_cpu_told_before_it)
 {
-    struct ring_world *world = *state;
     put_sample(world, 0, PID, 500, 0x5010);
     put_exec(world, 1, PID, 100, "prog");
     put_mmap(world, 1, PID, 200, 0x5000, "/prog");
     drain_all(world->drain, 1000);
     assert_string_equal(read_all(world),
                         "[unknown] at 100\n/prog at 200\nsample at 500, quality 4\n");
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
+    assert_int_equal(counted(world).mapping_uncertain, 0);
     assert_int_equal(drain_books(world->drain, 0, 0).kept, 1);
 }
 
 STORY(each_sample_sees_the_state_of_its_own_time)
 {
-    struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
     put_mmap(world, 0, PID, 200, 0x5000, "/old");
     put_mmap(world, 1, PID, 400, 0x5000, "/new");
@@ -42,14 +31,13 @@ STORY(each_sample_sees_the_state_of_its_own_time)
     put_sample(world, 1, PID, 300, 0x5010);
     drain_all(world->drain, 1000);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, "/old at 200\n"));
-    assert_non_null(strstr(text, "/new at 400\n"));
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
+    assert_contains(text, "/old at 200\n");
+    assert_contains(text, "/new at 400\n");
+    assert_int_equal(counted(world).mapping_uncertain, 0);
 }
 
 STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
 {
-    struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
     put_mmap(world, 1, PID, 200, 0x5000, "/one");
     put_sample(world, 0, PID, 300, 0x5010);
@@ -65,12 +53,11 @@ STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(drain_books(world->drain, 0, 0).received, 2);
     assert_int_equal(drain_books(world->drain, 0, 1).received, 1);
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
+    assert_int_equal(counted(world).mapping_uncertain, 0);
 }
 
 STORY(sideband_alone_moves_no_sample)
 {
-    struct ring_world *world = *state;
     put_sample(world, 0, PID, 300, 0x5010);
     put_exec(world, 0, PID, 100, "prog");
     drain_sideband(world->drain, 1000);
@@ -80,7 +67,6 @@ STORY(sideband_alone_moves_no_sample)
 
 STORY(tells_whether_sideband_came)
 {
-    struct ring_world *world = *state;
     drain_sideband(world->drain, 1000);
     assert_true(drain_is_quiet(world->drain));
     put_exec(world, 1, PID, 100, "prog");
@@ -97,7 +83,6 @@ STORY(tells_whether_sideband_came)
 /* Between a session's creation and its start, and after its stop, nobody drains samples. */
 STORY(sideband_waits_for_nothing_while_there_are_no_samples)
 {
-    struct ring_world *world = *state;
     drain_stop(world->drain);
     for (uint64_t time_ns = 1000; time_ns < 11000; time_ns++) {
         put_comm(world, PID, PID, time_ns, time_ns == 10999 ? "last" : "name");
@@ -116,63 +101,54 @@ STORY(sideband_waits_for_nothing_while_there_are_no_samples)
 
 STORY(losses_are_counted_where_they_happen)
 {
-    struct ring_world *world = *state;
-    uint64_t lost[] = {1, 17, pair(0, 0), 50, 0, 1};
-    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_LOST, 0, lost, 6);
+    put_lost(world, 0, PERF_STREAM_CLOCK, 50, 17);
     assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
     drain_all(world->drain, 1000);
     assert_int_equal(drain_books(world->drain, 0, 0).lost, 17);
     assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
-    put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, lost, 6);
+    put_lost(world, 1, PERF_STREAM_SIDEBAND, 50, 17);
     drain_all(world->drain, 1000);
     assert_int_equal(drain_books(world->drain, 0, 1).lost, 0);
-    assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 17);
+    assert_int_equal(counted(world).sideband_lost, 17);
     assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
     assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
 }
 
 STORY(a_record_that_makes_no_sense_is_counted_and_passed)
 {
-    struct ring_world *world = *state;
-    uint64_t broken[] = {1, pair(PID, PID), 300, 0, 1000};
-    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, broken, 5);
+    PUT(world, 0, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(PID, PID), 300, 0, 1000);
     put_sample(world, 0, PID, 310, 0x5010);
     drain_all(world->drain, 1000);
-    assert_int_equal(drain_counters(world->drain, 0).bad_records, 1);
+    assert_int_equal(counted(world).bad_records, 1);
     assert_int_equal(drain_books(world->drain, 0, 0).received, 1);
-    put(world, 1, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, broken, 1);
+    PUT(world, 1, SIDEBAND, COMM, 0, 1);
     drain_all(world->drain, 1100);
-    assert_int_equal(drain_counters(world->drain, 0).bad_records, 2);
+    assert_int_equal(counted(world).bad_records, 2);
 }
 
 STORY(what_the_process_table_refuses_is_counted)
 {
-    struct ring_world *world = *state;
-    assert_int_equal(drain_counters(world->drain, 0).table_refused, 0);
+    assert_int_equal(counted(world).table_refused, 0);
     for (uint64_t i = 0; i <= THREAD_NAMES_MAX; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%" PRIu64, i);
         process_table_comm(world->processes, PID, PID, name, false, 100 + i);
     }
-    assert_int_equal(drain_counters(world->drain, 0).table_refused, THREAD_NAMES_MAX / 2);
+    assert_int_equal(counted(world).table_refused, THREAD_NAMES_MAX / 2);
 }
 
 STORY(a_full_depth_is_a_cut_stack)
 {
-    struct ring_world *world = *state;
-    uint64_t words[] = {1, pair(PID, PID), 300, 0, 4, PERF_CONTEXT_USER, 0x5010, 0x5020, 0x5030};
     put_mmap(world, 0, PID, 200, 0x5000, "/prog");
-    put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, words, 9);
+    PUT(world, 0, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(PID, PID), 300, 0, 4,
+        PERF_CONTEXT_USER, 0x5010, 0x5020, 0x5030);
     drain_all(world->drain, 1000);
-    assert_non_null(strstr(read_all(world), "sample at 300, quality 3\n"));
-    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 1);
+    assert_contains(read_all(world), "sample at 300, quality 3\n");
+    assert_int_equal(counted(world).truncated_stacks, 1);
 }
-
-#define STACK_TEST(function) TEST_WITH(function, set_up_stacks, tear_down)
 
 STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order)
 {
-    struct ring_world *world = *state;
     put_program(world);
     put_stack(world, 0, PID, 300, 64);
     put_stack(world, 0, PID, 310, 64);
@@ -185,18 +161,17 @@ STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order)
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), 3);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
-    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 0);
+    assert_int_equal(counted(world).cold_stacks, 0);
+    assert_int_equal(counted(world).truncated_stacks, 0);
     const char *text = read_all(world);
     const char *first = strstr(text, "sample at 300, quality 1\n");
     const char *second = strstr(text, "sample at 310, quality 1\n");
     assert_true(first != NULL && first < second);
-    assert_non_null(strstr(text, "sample at 305, quality 1\n"));
+    assert_contains(text, "sample at 305, quality 1\n");
 }
 
 STACK_TEST(who_waits_does_not_hold_up_the_others)
 {
-    struct ring_world *world = *state;
     put_program(world);
     put_mmap(world, 0, PID, 200, 0x9000, "/more");
     put_stack(world, 0, PID, 300, 64);
@@ -210,7 +185,6 @@ STACK_TEST(who_waits_does_not_hold_up_the_others)
 
 STACK_TEST(who_waited_too_long_is_taken_as_it_is)
 {
-    struct ring_world *world = *state;
     put_program(world);
     put_stack(world, 0, PID, 300, 64);
     put_stack(world, 0, PID, 900, 64);
@@ -218,17 +192,16 @@ STACK_TEST(who_waited_too_long_is_taken_as_it_is)
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS), 2);
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300), 1);
     assert_int_equal(received(world), 1);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 1);
-    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 1);
+    assert_int_equal(counted(world).cold_stacks, 1);
+    assert_int_equal(counted(world).truncated_stacks, 1);
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 310), 0);
     assert_int_equal(received(world), 2);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 1);
+    assert_int_equal(counted(world).cold_stacks, 1);
 }
 
 STACK_TEST(a_full_memory_loses_tables_and_no_samples)
 {
-    struct ring_world *world = *state;
     uint64_t count = 0;
     put_program(world);
     while (received(world) == 0 && count < 1000) {
@@ -238,78 +211,73 @@ STACK_TEST(a_full_memory_loses_tables_and_no_samples)
     }
     assert_in_range(count, 250, 300); /* of 60 KB in half of 32 MiB, the share of one process */
     assert_int_equal(received(world) + drain_held(world->drain, 1000), count);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, received(world));
+    assert_int_equal(counted(world).cold_stacks, received(world));
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 1010), 0);
     assert_int_equal(received(world), count);
 }
 
-STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time)
+#define MANY ((size_t)3000)
+
+/* Stacks at 300, 301, ... that wait for the table of their file. */
+static void hold(struct ring_world *world)
 {
-    struct ring_world *world = *state;
-    const size_t count = 3000;
-    put_program(world);
-    put_mmap(world, 0, PID, 200, 0x9000, "/more");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < MANY; i++) {
         put_stack(world, 0, PID, 300 + i, 16);
         drain_all(world->drain, 1000000);
     }
-    assert_int_equal(drain_held(world->drain, 1000), count);
+}
+
+STACK_TEST(many_that_wait_are_tried_again_a_part_at_a_time)
+{
+    put_program(world);
+    put_mmap(world, 0, PID, 200, 0x9000, "/more");
+    hold(world);
+    assert_int_equal(drain_held(world->drain, 1000), MANY);
     fake_module_ready(&world->cache, 77, fake_module_table());
     size_t rounds = 0;
-    for (size_t left = count; left > 0; rounds++) {
+    for (size_t left = MANY; left > 0; rounds++) {
         size_t now = drain_held(world->drain, 1000);
         assert_true(now < left && left - now <= 1024);
         left = now;
     }
     assert_int_equal(rounds, 3);
-    assert_int_equal(received(world), count);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
+    assert_int_equal(received(world), MANY);
+    assert_int_equal(counted(world).cold_stacks, 0);
 }
 
 STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables)
 {
-    struct ring_world *world = *state;
-    const size_t count = 3000;
     fake_proc_delay(true);
     put_program(world);
-    for (size_t i = 0; i < count; i++) {
-        put_stack(world, 0, PID, 300 + i, 16);
-        drain_all(world->drain, 1000000);
-    }
+    hold(world);
     put_stack(world, 0, PID + 1, 900000, 16);
     drain_all(world->drain, 1000000);
-    assert_int_equal(drain_held(world->drain, 1000000), count + 1);
+    assert_int_equal(drain_held(world->drain, 1000000), MANY + 1);
     fake_proc_delay(false);
     drain_sideband(world->drain, 1000001);
     /* None of the many is tried again on its way. */
-    assert_int_equal(drain_held(world->drain, 1000001), count);
+    assert_int_equal(drain_held(world->drain, 1000001), MANY);
     fake_module_ready(&world->cache, 77, fake_module_table());
     for (size_t rounds = 0; drain_held(world->drain, 1000001) > 0; rounds++) {
         assert_true(rounds < 3);
     }
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
+    assert_int_equal(counted(world).cold_stacks, 0);
 }
 
 STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires)
 {
-    struct ring_world *world = *state;
-    const size_t count = 3000;
     put_program(world);
-    for (size_t i = 0; i < count; i++) {
-        put_stack(world, 0, PID, 300 + i, 16);
-        drain_all(world->drain, 1000000);
-    }
+    hold(world);
     fake_module_ready(&world->cache, 77, fake_module_table());
-    assert_int_equal(drain_held(world->drain, 1000), count - 1024);
-    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300 + 2000), count - 2001 - 999);
-    assert_int_equal(received(world), count);
-    assert_int_equal(drain_counters(world->drain, 0).cold_stacks, 0);
+    assert_int_equal(drain_held(world->drain, 1000), MANY - 1024);
+    assert_int_equal(drain_held(world->drain, DRAIN_HELD_NS + 300 + 2000), MANY - 2001 - 999);
+    assert_int_equal(received(world), MANY);
+    assert_int_equal(counted(world).cold_stacks, 0);
 }
 
 STACK_TEST(a_task_amid_an_exec_has_no_stack)
 {
-    struct ring_world *world = *state;
     put_exec(world, 0, PID, 100, "prog");
     put_mmap(world, 0, PID, 200, 0x5000, "//anon");
     put_copy(world, PERF_RECORD_MISC_KERNEL, 0, PID, 300, 64, 0);
@@ -317,9 +285,9 @@ STACK_TEST(a_task_amid_an_exec_has_no_stack)
     put_copy(world, PERF_RECORD_MISC_USER, 0, PID, 302, 64, 0);
     drain_all(world->drain, 1000);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, "sample at 300, quality 0\n"));
+    assert_contains(text, "sample at 300, quality 0\n");
     assert_null(strstr(text, "sample at 301, quality 0\n"));
     assert_null(strstr(text, "sample at 302, quality 0\n"));
-    assert_int_equal(drain_counters(world->drain, 0).truncated_stacks, 2);
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 0);
+    assert_int_equal(counted(world).truncated_stacks, 2);
+    assert_int_equal(counted(world).mapping_uncertain, 0);
 }

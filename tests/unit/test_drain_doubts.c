@@ -5,15 +5,12 @@
  * new owner nobody told of. A sample is named right, or has no name and is counted; it never has
  * another one's.
  */
-#include "ring_world.h"
-#include "unit_test.h"
+#include "drain_world.h"
 
 #include "loaded_recording.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 
-#define PID   4100000
 #define PLACE UINT64_C(0x500000)
 
 static struct mapping_description describe(const char *path, uint64_t start)
@@ -31,20 +28,24 @@ static void map(struct ring_world *world, const char *path, uint64_t start, uint
     process_table_mmap(world->processes, PID, &description, time_ns);
 }
 
-static void put_sample(struct ring_world *world, uint64_t time_ns, bool kernel)
+static void tell_name(struct ring_world *world, const char *comm, bool exec, uint64_t time_ns)
 {
-    const uint64_t words[] = {
-        7, pair(PID, PID), time_ns, 0, kernel ? 0 : 2, PERF_CONTEXT_USER, PLACE + 16};
-    assert_true(ring_world_put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE,
-                               kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER, words,
-                               kernel ? 5 : 7));
+    process_table_comm(world->processes, PID, PID, comm, exec, time_ns);
 }
 
-static void put_lost(struct ring_world *world, uint64_t time_ns)
+static void put_sample_of(struct ring_world *world, uint32_t pid, uint64_t time_ns)
 {
-    const uint64_t words[] = {7, 5, 0, time_ns, 0, 7};
-    assert_true(ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_LOST, 0, words, 6));
+    put_sample(world, 0, pid, time_ns, PLACE + 16);
 }
+
+static void put_samples(struct ring_world *world, const uint64_t *times_ns, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_sample_of(world, PID, times_ns[i]);
+    }
+}
+
+#define PUT_SAMPLES(...) put_samples(world, ROWS_OF(uint64_t, __VA_ARGS__))
 
 static int compare_samples(const void *a, const void *b)
 {
@@ -53,13 +54,16 @@ static int compare_samples(const void *a, const void *b)
     return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
 }
 
-/* Every sample as "TIME PROCESS FRAME...; ". */
+#define FIRST "150 prog a+0x10 ; " /* of set_up_doubts() */
+
+/* Drains what is left. Every sample behind the first is then as "TIME PROCESS FRAME...; ". */
 static void expect_samples(struct ring_world *world, const char *expected)
 {
     struct loaded_recording loaded;
     size_t size_bytes = 0;
     char text[1024] = "";
     size_t used = 0;
+    drain_all(world->drain, UINT64_MAX);
     uint8_t *file = ring_world_file(world, &size_bytes);
     loaded_recording_init(&loaded, file, size_bytes);
     qsort(loaded.samples, loaded.sample_count, sizeof loaded.samples[0], compare_samples);
@@ -70,92 +74,77 @@ static void expect_samples(struct ring_world *world, const char *expected)
         used += (size_t)snprintf(text + used, sizeof text - used, "%d %s %s; ",
                                  (int)sample->time_ns, sample->process, frames);
     }
-    assert_string_equal(text, expected);
+    assert_memory_equal(text, FIRST, strlen(FIRST));
+    assert_string_equal(text + strlen(FIRST), expected);
     loaded_recording_done(&loaded);
     free(file);
 }
 
-static int set_up(void **state)
+static void expect_held(struct ring_world *world, uint64_t now_ns, size_t count)
+{
+    assert_int_equal(drain_held(world->drain, now_ns), count);
+}
+
+static int set_up_doubts(void **state)
 {
     struct ring_world *world =
         ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP});
-    fake_proc_set(NULL, NULL);
     *state = world;
     if (world == NULL) {
         return -1;
     }
-    process_table_comm(world->processes, PID, PID, "prog", true, 50);
+    tell_name(world, "prog", true, 50);
     map(world, "/a", PLACE, 100);
-    put_sample(world, 150, false);
+    PUT_SAMPLES(150);
     drain_all(world->drain, 160);
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)ring_world_free(*state);
-    return 0;
-}
-
-#define STORY(name) TEST_WITH(name, set_up, tear_down)
+#define STORY(name) DRAIN_STORY(name, set_up_doubts)
 
 STORY(a_mapping_that_was_forgotten_leaves_an_unknown)
 {
-    struct ring_world *world = *state;
     map(world, "/b", PLACE, 200);
     map(world, "/c", PLACE, 300);
     for (uint64_t i = 0; i <= PROCESS_HISTORY_MAX; i++) {
         map(world, "/d", PLACE + 0x10000, 300 + i);
     }
-    put_sample(world, 190, false);
-    put_sample(world, 250, false);
-    put_sample(world, 2000, false);
-    drain_all(world->drain, UINT64_MAX);
-    expect_samples(world, "150 prog a+0x10 ; 190 prog [unknown] ; 250 prog [unknown] ; "
+    PUT_SAMPLES(190, 250, 2000);
+    expect_samples(world, "190 prog [unknown] ; 250 prog [unknown] ; "
                           "2000 prog c+0x10 ; ");
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 2);
+    assert_int_equal(counted(world).mapping_uncertain, 2);
 }
 
 STORY(a_program_that_was_left_does_not_show_through)
 {
-    struct ring_world *world = *state;
-    process_table_comm(world->processes, PID, PID, "two", true, 200);
-    process_table_comm(world->processes, PID, PID, "three", true, 300);
+    tell_name(world, "two", true, 200);
+    tell_name(world, "three", true, 300);
     map(world, "/c", PLACE, 310);
-    put_sample(world, 250, false);
-    put_sample(world, 305, false);
-    put_sample(world, 320, false);
-    drain_all(world->drain, UINT64_MAX);
-    expect_samples(world, "150 prog a+0x10 ; 250 two [unknown] ; 305 three [unknown] ; "
+    PUT_SAMPLES(250, 305, 320);
+    expect_samples(world, "250 two [unknown] ; 305 three [unknown] ; "
                           "320 three c+0x10 ; ");
 }
 
 STORY(a_name_that_was_forgotten_leaves_an_unknown)
 {
-    struct ring_world *world = *state;
     for (uint32_t i = 0; i <= THREAD_NAMES_MAX; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%u", (unsigned)i);
-        process_table_comm(world->processes, PID, PID, name, false, 200 + i);
+        tell_name(world, name, false, 200 + i);
     }
-    put_sample(world, 210, false);
-    put_sample(world, 1000, false);
-    drain_all(world->drain, UINT64_MAX);
-    expect_samples(world, "150 prog a+0x10 ; 210 [unknown] a+0x10 ; 1000 n256 a+0x10 ; ");
+    PUT_SAMPLES(210, 1000);
+    expect_samples(world, "210 [unknown] a+0x10 ; 1000 n256 a+0x10 ; ");
 }
 
 STORY(what_runs_after_its_exit_is_somebody_else)
 {
-    struct ring_world *world = *state;
     process_table_exit(world->processes, PID, PID, 200);
-    put_sample(world, 210, true);
-    put_sample(world, 300, false);
-    put_sample(world, 310, false);
-    drain_all(world->drain, UINT64_MAX);
+    PUT(world, 0, CLOCK, SAMPLE, PERF_RECORD_MISC_KERNEL, 1, pair(PID, PID), 210, 0, 0);
+    PUT_SAMPLES(300, 310);
     /* Nobody knows when the new one began: what is left of the old one has no name either. */
-    expect_samples(world, "150 prog a+0x10 ; 210 [unknown] ; 300 [unknown] [unknown] ; "
+    expect_samples(world, "210 [unknown] ; 300 [unknown] [unknown] ; "
                           "310 [unknown] [unknown] ; ");
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 2);
+    assert_int_equal(counted(world).mapping_uncertain, 2);
 }
 
 /* /proc shows another file where the last record said /a. */
@@ -185,12 +174,10 @@ static void tell_changed(struct ring_world *world)
 
 STORY(without_a_loss_a_record_is_believed_before_a_scan)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_changed, NULL);
     tell_changed(world);
-    put_sample(world, 650, false);
-    drain_all(world->drain, UINT64_MAX);
-    expect_samples(world, "150 prog a+0x10 ; 650 prog a+0x10 ; ");
+    PUT_SAMPLES(650);
+    expect_samples(world, "650 prog a+0x10 ; ");
 }
 
 /* A process that nobody told of, until /proc is read at 600. */
@@ -203,38 +190,28 @@ static int read_late(int32_t pid, struct process_scan *reading, void *userdata)
     return pid == PID + 1 ? 0 : -ETIMEDOUT;
 }
 
-static void put_sample_of(struct ring_world *world, uint32_t pid, uint64_t time_ns)
-{
-    const uint64_t ids = (uint64_t)pid << 32 | pid;
-    const uint64_t words[] = {7, ids, time_ns, 0, 2, PERF_CONTEXT_USER, PLACE + 16};
-    assert_true(ring_world_put(world, 0, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE,
-                               PERF_RECORD_MISC_USER, words, 7));
-}
-
 STORY(a_sample_waits_for_the_reading_of_its_process)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
     fake_proc_delay(true);
     put_sample_of(world, PID + 1, 500);
     put_sample_of(world, PID + 2, 510);
-    put_sample(world, 520, false);
+    PUT_SAMPLES(520);
     drain_all(world->drain, 560);
-    assert_int_equal(drain_held(world->drain, 560), 2);
+    expect_held(world, 560, 2);
     /* A process that is known does not wait for others. */
     trace_poll(world->trace);
     assert_int_equal(drain_books(world->drain, 0, 0).kept, 2);
     fake_proc_delay(false);
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 1);
-    expect_samples(world, "150 prog a+0x10 ; 500 late b+0x10 ; 510 [unknown] [unknown] ; "
+    expect_held(world, 700, 0);
+    assert_int_equal(counted(world).mapping_uncertain, 1);
+    expect_samples(world, "500 late b+0x10 ; 510 [unknown] [unknown] ; "
                           "520 prog a+0x10 ; ");
 }
 
 STORY(who_waits_does_not_look_for_the_answer_with_each_sample)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
     fake_proc_delay(true);
     for (uint64_t i = 0; i < 100; i++) {
@@ -242,21 +219,20 @@ STORY(who_waits_does_not_look_for_the_answer_with_each_sample)
     }
     const size_t before_count = fake_proc_looked_count();
     drain_all(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 100);
+    expect_held(world, 700, 100);
     assert_in_range(fake_proc_looked_count() - before_count, 1, 4);
 }
 
 STORY(a_sample_does_not_wait_for_ever)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_late, NULL);
     fake_proc_delay(true);
     put_sample_of(world, PID + 1, 500);
     drain_all(world->drain, 560);
-    assert_int_equal(drain_held(world->drain, 499 + DRAIN_HELD_NS), 1);
-    assert_int_equal(drain_held(world->drain, 500 + DRAIN_HELD_NS), 0);
-    assert_int_equal(drain_counters(world->drain, 0).mapping_uncertain, 1);
-    expect_samples(world, "150 prog a+0x10 ; 500 [unknown] [unknown] ; ");
+    expect_held(world, 499 + DRAIN_HELD_NS, 1);
+    expect_held(world, 500 + DRAIN_HELD_NS, 0);
+    assert_int_equal(counted(world).mapping_uncertain, 1);
+    expect_samples(world, "500 [unknown] [unknown] ; ");
 }
 
 static int given_error;
@@ -270,7 +246,6 @@ static int read_given(int32_t pid, struct process_scan *reading, void *userdata)
 
 STORY(a_walk_that_fails_is_due_again)
 {
-    struct ring_world *world = *state;
     const struct {
         int list_error;
         int process_error;
@@ -280,7 +255,7 @@ STORY(a_walk_that_fails_is_due_again)
         {0, -ETIMEDOUT, false}, {0, -ESRCH, false},    {0, 0, false},
     };
     fake_proc_set(read_given, &given_error);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         given_error = cases[i].process_error;
         fake_proc_set_list(cases[i].list_error, PID);
         sideband_feed_walk(drain_feed(world->drain));
@@ -302,19 +277,18 @@ static int read_anybody(int32_t pid, struct process_scan *reading, void *userdat
 /* A process that is known is told of when sideband has come as far: not without a bound. */
 STORY(readings_that_wait_for_sideband_hold_up_the_next_ones)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_anybody, NULL);
     fake_proc_set_bytes(PROC_POOL_BYTES_MAX);
     process_table_exit(world->processes, PID, PID, 160);
-    process_table_comm(world->processes, PID, PID, "new", true, 170);
-    put_sample(world, 300, false); /* in no mapping */
+    tell_name(world, "new", true, 170);
+    PUT_SAMPLES(300); /* in no mapping */
     drain_all(world->drain, 310);
     put_sample_of(world, PID + 1, 320);
     drain_all(world->drain, 330);
     drain_sideband(world->drain, 400);
-    assert_int_equal(drain_held(world->drain, 400), 1);
+    expect_held(world, 400, 1);
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
+    expect_held(world, 700, 0);
 }
 
 /* Each reading of what is in no mapping is made twice as long after the one before. */
@@ -329,14 +303,13 @@ static int count_readings(int32_t pid, struct process_scan *reading, void *userd
 
 STORY(what_is_read_in_vain_is_read_ever_less)
 {
-    struct ring_world *world = *state;
     const uint64_t second_ns = 1000000000;
     size_t count = 0;
     fake_proc_set(count_readings, &count);
     process_table_exit(world->processes, PID, PID, 160);
-    process_table_comm(world->processes, PID, PID, "new", true, 170);
+    tell_name(world, "new", true, 170);
     for (uint64_t i = 1; i <= 127; i++) {
-        put_sample(world, i * second_ns, false);
+        put_sample_of(world, PID, i * second_ns);
         drain_all(world->drain, i * second_ns);
         drain_sideband(world->drain, i * second_ns);
     }
@@ -361,141 +334,127 @@ static int read_same_of_a_user(int32_t pid, struct process_scan *reading, void *
     return 0;
 }
 
-/* A CPU was back before its sideband, from 500 to 560. Of samples at these times, and of one later.
- */
+/* Of samples at these times and one at 490, about a CPU that was back before its sideband, from 500
+ * to 560. */
 static void expect_after_gap(struct ring_world *world, const char *expected)
 {
     sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
-    put_sample(world, 490, false);
-    put_sample(world, 550, false);
-    put_sample(world, 590, false);
-    put_sample(world, 650, false);
+    PUT_SAMPLES(490, 550, 590, 650);
     drain_all(world->drain, 660);
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
+    expect_held(world, 700, 0);
     expect_samples(world, expected);
 }
 
 STORY(what_is_read_to_be_as_before_a_gap_was_so_in_it)
 {
     fake_proc_set(read_same, NULL);
-    expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 prog a+0x10 ; "
-                             "590 prog a+0x10 ; 650 prog a+0x10 ; ");
+    expect_after_gap(world, "490 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
+                            "650 prog a+0x10 ; ");
 }
 
 /* It may have executed a set-user-id program, and that one the program that was there before. */
 STORY(what_a_user_runs_has_no_name_after_a_gap_before_it_is_read)
 {
-    struct ring_world *world = *state;
     fake_proc_set(read_same_of_a_user, NULL);
-    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
-                            "590 [unknown] ; 650 prog a+0x10 ; ");
+    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog a+0x10 ; ");
 }
 
 STORY(what_changed_in_a_gap_has_no_name_before_it_is_read)
 {
     fake_proc_set(read_changed, NULL);
-    expect_after_gap(*state, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
-                             "590 [unknown] ; 650 prog b+0x10 ; ");
+    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; ");
 }
 
 STORY(a_program_that_ends_unread_after_a_gap_has_no_name)
 {
-    struct ring_world *world = *state;
-    fake_proc_set(NULL, NULL);
-    process_table_comm(world->processes, PID, PID, "two", true, 640);
+    tell_name(world, "two", true, 640);
     map(world, "/c", PLACE, 645);
-    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
-                            "590 [unknown] ; 650 two c+0x10 ; ");
+    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 two c+0x10 ; ");
 }
 
-/* Of samples at these times, after records were lost up to 500. */
+STORY(each_program_after_a_gap_has_its_name)
+{
+    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
+    tell_name(world, "two", true, 570);
+    map(world, "/c", PLACE, 575);
+    tell_name(world, "three", true, 640);
+    map(world, "/d", PLACE, 645);
+    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 two c+0x10 ; "
+                            "650 three d+0x10 ; ");
+}
+
+/* Of samples at these times, after records were lost up to 500. An exec may be among them. */
 static void expect_after_loss(struct ring_world *world, const char *expected)
 {
-    put_lost(world, 500);
-    put_sample(world, 550, false);
-    put_sample(world, 590, false);
-    put_sample(world, 650, false);
+    put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
+    PUT_SAMPLES(550, 590, 650);
     drain_all(world->drain, 660);
     assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
-    assert_int_equal(drain_counters(world->drain, 0).sideband_lost, 5);
+    expect_held(world, 700, 0);
+    assert_int_equal(counted(world).sideband_lost, 5);
     expect_samples(world, expected);
 }
 
-/* An exec may be among the records. */
 STORY(what_changed_in_a_loss_has_no_name_before_it_is_read)
 {
     fake_proc_set(read_changed, NULL);
-    expect_after_loss(*state, "150 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; "
-                              "650 prog b+0x10 ; ");
+    expect_after_loss(world, "550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; ");
 }
 
 STORY(what_is_read_to_be_as_before_a_loss_was_so_after_it)
 {
     fake_proc_set(read_same, NULL);
-    expect_after_loss(*state, "150 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
-                              "650 prog a+0x10 ; ");
-}
-
-static void put_fork(struct ring_world *world, uint32_t pid, uint32_t parent_pid, uint64_t time_ns)
-{
-    const uint64_t words[] = {
-        pair(pid, parent_pid), pair(pid, parent_pid), time_ns, pair(PID, PID), time_ns, 0, 7};
-    assert_true(ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7));
+    expect_after_loss(world, "550 prog a+0x10 ; 590 prog a+0x10 ; 650 prog a+0x10 ; ");
 }
 
 /* The parent may have executed something unseen; its children, and theirs, are what it is. */
 static void put_lost_and_forks(struct ring_world *world)
 {
-    put_lost(world, 500);
-    put_fork(world, PID + 1, PID, 520);
-    put_fork(world, PID + 2, PID + 1, 530);
+    put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
+    put_fork(world, 0, PID + 1, PID, 520);
+    put_fork(world, 0, PID + 2, PID + 1, 530);
     put_sample_of(world, PID + 1, 540);
     put_sample_of(world, PID + 2, 550);
     put_sample_of(world, PID + 2, 640);
     drain_all(world->drain, 660);
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
+    expect_held(world, 700, 0);
 }
 
 STORY(what_a_process_in_doubt_forks_has_no_name_before_it_is_read)
 {
-    fake_proc_set(NULL, NULL);
-    put_lost_and_forks(*state);
-    expect_samples(*state, "150 prog a+0x10 ; 540 [unknown] ; 550 [unknown] ; 640 [unknown] ; ");
+    put_lost_and_forks(world);
+    expect_samples(world, "540 [unknown] ; 550 [unknown] ; 640 [unknown] ; ");
 }
 
 STORY(what_a_process_in_doubt_forks_is_known_when_it_has_executed)
 {
-    struct ring_world *world = *state;
-    fake_proc_set(NULL, NULL);
     process_table_comm(world->processes, PID + 2, PID + 2, "two", true, 600);
     put_lost_and_forks(world);
-    expect_samples(world, "150 prog a+0x10 ; 540 [unknown] ; 550 [unknown] ; "
+    expect_samples(world, "540 [unknown] ; 550 [unknown] ; "
                           "640 two [unknown] ; ");
 }
 
 STORY(what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so)
 {
     fake_proc_set(read_same, NULL);
-    put_lost_and_forks(*state);
-    expect_samples(*state, "150 prog a+0x10 ; 540 prog a+0x10 ; 550 prog a+0x10 ; "
-                           "640 prog a+0x10 ; ");
+    put_lost_and_forks(world);
+    expect_samples(world, "540 prog a+0x10 ; 550 prog a+0x10 ; "
+                          "640 prog a+0x10 ; ");
 }
 
 STORY(a_mapping_that_is_gone_after_a_loss_names_nothing)
 {
-    struct ring_world *world = *state;
     map(world, "/c", PLACE + 0x100000, 110);
     fake_proc_set(read_same, NULL);
-    put_lost(world, 500);
+    put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
     drain_sideband(world->drain, 560);
-    put_sample(world, 650, false);
+    PUT_SAMPLES(650);
     drain_all(world->drain, 660);
     drain_sideband(world->drain, 700);
-    assert_int_equal(drain_held(world->drain, 700), 0);
+    expect_held(world, 700, 0);
     struct process *process = process_table_find(world->processes, PID, 650);
     assert_non_null(process_find_mapping(process, PLACE, 650));
     assert_null(process_find_mapping(process, PLACE + 0x100000, 650));
@@ -505,31 +464,17 @@ STORY(a_mapping_that_is_gone_after_a_loss_names_nothing)
 /* What a full ring lost is told of with the next record only. */
 STORY(a_full_ring_has_lost_records_of_any_process)
 {
-    struct ring_world *world = *state;
-    const uint64_t words[] = {pair(PID + 1, PID + 1), 0x62, 7, pair(PID + 1, PID + 1), 200, 0, 7};
+    const uint64_t task = pair(PID + 1, PID + 1);
     size_t count = 0;
-    while (ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0, words, 7)) {
+    while (ring_world_put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM, 0,
+                          ROWS_OF(uint64_t, task, 0x62, 7, task, 200, 0, 7))) {
         count++;
     }
     assert_true(count > 100);
     fake_proc_set(read_same, NULL);
-    put_sample(world, 190, false);
-    put_sample(world, 550, false);
+    PUT_SAMPLES(190, 550);
     drain_all(world->drain, 560);
     assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
     (void)drain_held(world->drain, 550 + DRAIN_HELD_NS);
-    expect_samples(world, "150 prog a+0x10 ; 190 prog a+0x10 ; 550 [unknown] ; ");
-}
-
-STORY(each_program_after_a_gap_has_its_name)
-{
-    struct ring_world *world = *state;
-    fake_proc_set(NULL, NULL);
-    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
-    process_table_comm(world->processes, PID, PID, "two", true, 570);
-    map(world, "/c", PLACE, 575);
-    process_table_comm(world->processes, PID, PID, "three", true, 640);
-    map(world, "/d", PLACE, 645);
-    expect_after_gap(world, "150 prog a+0x10 ; 490 prog a+0x10 ; 550 [unknown] ; "
-                            "590 two c+0x10 ; 650 three d+0x10 ; ");
+    expect_samples(world, "190 prog a+0x10 ; 550 [unknown] ; ");
 }

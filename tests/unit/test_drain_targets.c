@@ -42,9 +42,8 @@ static int set_up_named_stacks(void **state)
     return set_up_with(state, &targets, SESSION_UNWIND_AUTO);
 }
 
-TEST_WITH(children_of_a_target_are_kept_and_strangers_filtered, set_up_target, tear_down)
+DRAIN_STORY(children_of_a_target_are_kept_and_strangers_filtered, set_up_target)
 {
-    struct ring_world *world = *state;
     put_fork(world, 0, PID + 1, PID, 100);
     put_fork(world, 1, PID + 2, PID + 1, 200);
     put_fork(world, 1, PID + 3, 1, 210);
@@ -52,15 +51,12 @@ TEST_WITH(children_of_a_target_are_kept_and_strangers_filtered, set_up_target, t
         put_sample(world, 0, PID + i, 300 + i, 0x5010);
     }
     drain_all(world->drain, 1000);
-    trace_poll(world->trace);
-    assert_int_equal(drain_books(world->drain, 0, 0).received, 4);
-    assert_int_equal(drain_books(world->drain, 0, 0).kept, 3);
-    assert_int_equal(drain_books(world->drain, 0, 0).filtered, 1);
+    assert_int_equal(received(world), 4);
+    assert_int_equal(kept(world), 3);
 }
 
-TEST_WITH(each_sink_has_the_samples_that_its_filter_wants, set_up_two_sinks, tear_down)
+DRAIN_STORY(each_sink_has_the_samples_that_its_filter_wants, set_up_two_sinks)
 {
-    struct ring_world *world = *state;
     put_fork(world, 0, PID + 2, PID, 100); /* the child of a target of both */
     for (uint32_t i = 0; i < 4; i++) {
         put_sample(world, 0, PID + i, 300 + i, 0x5010);
@@ -68,19 +64,16 @@ TEST_WITH(each_sink_has_the_samples_that_its_filter_wants, set_up_two_sinks, tea
     drain_all(world->drain, 1000);
     trace_poll(world->trace);
     trace_poll(world->second.trace);
-    const struct books_cpu first = drain_books(world->drain, 0, 0);
-    const struct books_cpu second = drain_books(world->drain, 1, 0);
-    assert_int_equal(first.received, 4);
-    assert_int_equal(first.kept, 2);
-    assert_int_equal(first.filtered, 2);
-    assert_int_equal(second.received, 4);
-    assert_int_equal(second.kept, 3);
-    assert_int_equal(second.filtered, 1);
+    for (size_t sink = 0; sink < 2; sink++) {
+        const struct books_cpu books = drain_books(world->drain, sink, 0);
+        assert_int_equal(books.received, 4);
+        assert_int_equal(books.kept, 2 + sink);
+        assert_int_equal(books.filtered, 2 - sink);
+    }
 }
 
-TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
+DRAIN_STORY(a_name_counts_at_the_time_of_the_sample, set_up_name)
 {
-    struct ring_world *world = *state;
     put_comm(world, PID, PID, 100, "leader");
     put_comm(world, PID, PID + 1, 150, "idle");
     put_comm(world, PID, PID + 1, 200, "worker");
@@ -93,7 +86,7 @@ TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
     drain_all(world->drain, 1000);
     assert_int_equal(kept(world), 2);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, "sample at 200, quality 4\nsample at 399, quality 4\n"));
+    assert_contains(text, "sample at 200, quality 4\nsample at 399, quality 4\n");
     put_comm(world, PID, PID, 1100, "work");
     put_thread_sample(world, PID, PID + 1, 1099);
     put_thread_sample(world, PID, PID + 1, 1100); /* in, with its leader */
@@ -102,21 +95,26 @@ TEST_WITH(a_name_counts_at_the_time_of_the_sample, set_up_name, tear_down)
     assert_int_equal(drain_books(world->drain, 0, 0).filtered, 4);
 }
 
-TEST_WITH(a_tid_is_a_target_until_another_thread_has_it, set_up_name, tear_down)
+DRAIN_STORY(a_tid_is_a_target_until_another_thread_has_it, set_up_name)
 {
-    struct ring_world *world = *state;
     put_thread_sample(world, PID, PID + 9, 300);
     put_thread_sample(world, PID, PID + 8, 300);
     drain_all(world->drain, 1000);
     assert_int_equal(kept(world), 1);
-    uint64_t words[] = {pair(PID, PID), pair(PID + 9, PID), 1100, pair(PID, PID), 1100, 0, 2};
-    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_FORK, 0, words, 7);
+    PUT(world, 0, SIDEBAND, FORK, 0, pair(PID, PID), pair(PID + 9, PID), 1100, pair(PID, PID), 1100,
+        0, 2);
     put_thread_sample(world, PID, PID + 9, 1200);
     drain_all(world->drain, 2000);
     assert_int_equal(kept(world), 1);
 }
 
 #define SECOND_NS UINT64_C(1000000000)
+
+static void expect_kept(struct ring_world *world, uint64_t count)
+{
+    drain_all(world->drain, UINT64_MAX);
+    assert_int_equal(kept(world), count);
+}
 
 /* /proc as it is at the time that the userdata points to. */
 static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
@@ -127,45 +125,38 @@ static int read_proc(int32_t pid, struct process_scan *reading, void *userdata)
     return pid >= PID ? 0 : -ESRCH;
 }
 
-TEST_WITH(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user, tear_down)
+DRAIN_STORY(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user)
 {
-    struct ring_world *world = *state;
     uint64_t now_ns = 400;
     fake_proc_set(read_proc, &now_ns);
     fake_proc_set_uid(geteuid());
     put_sample(world, 0, PID, 300, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 1);
+    expect_kept(world, 1);
 
     /* Now it is somebody else's: whoever is sampled first has it asked. */
     fake_proc_set_uid(geteuid() + 1);
     put_sample(world, 0, PID, now_ns + SECOND_NS - 1, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 2);
+    expect_kept(world, 2);
     now_ns += SECOND_NS;
     put_sample(world, 0, PID, now_ns, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 3);
+    expect_kept(world, 3);
     put_sample(world, 0, PID, now_ns + 1, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 3);
+    expect_kept(world, 3);
 
     /* After an exec nobody knows, so the sample waits for it. */
     fake_proc_set_uid(geteuid());
     put_exec(world, 0, PID, now_ns + 10, "prog");
     now_ns += 20;
     put_sample(world, 0, PID, now_ns - 5, 0x5010);
-    drain_all(world->drain, UINT64_MAX);
-    assert_int_equal(kept(world), 3);
+    expect_kept(world, 3);
     drain_sideband(world->drain, UINT64_MAX);
     assert_int_equal(drain_held(world->drain, now_ns), 0);
     assert_int_equal(kept(world), 4);
 }
 
 /* The pid may be another's by now. */
-TEST_WITH(who_has_ended_is_judged_by_the_last_word, set_up_user, tear_down)
+DRAIN_STORY(who_has_ended_is_judged_by_the_last_word, set_up_user)
 {
-    struct ring_world *world = *state;
     uint64_t now_ns = 400;
     fake_proc_set(read_proc, &now_ns);
     fake_proc_set_uid(geteuid());
@@ -173,9 +164,9 @@ TEST_WITH(who_has_ended_is_judged_by_the_last_word, set_up_user, tear_down)
     drain_all(world->drain, UINT64_MAX);
     struct process *process = process_table_find(world->processes, PID, UINT64_MAX - 1);
     uint64_t ended_ns = process->identity_ns + 2 * SECOND_NS;
-    uint64_t words[] = {pair(PID, 1), pair(PID, 1), ended_ns, pair(PID, PID), ended_ns, 0, 2};
     process->identity_matches = false;
-    put(world, 0, PERF_STREAM_SIDEBAND, PERF_RECORD_EXIT, 0, words, 7);
+    PUT(world, 0, SIDEBAND, EXIT, 0, pair(PID, 1), pair(PID, 1), ended_ns, pair(PID, PID), ended_ns,
+        0, 2);
     put_sample(world, 0, PID, ended_ns - 1, 0x5010);
     drain_all(world->drain, UINT64_MAX);
     drain_sideband(world->drain, UINT64_MAX);
@@ -184,9 +175,8 @@ TEST_WITH(who_has_ended_is_judged_by_the_last_word, set_up_user, tear_down)
     assert_int_equal(kept(world), 1);
 }
 
-TEST_WITH(a_sample_waits_for_whose_its_process_is, set_up_user, tear_down)
+DRAIN_STORY(a_sample_waits_for_whose_its_process_is, set_up_user)
 {
-    struct ring_world *world = *state;
     uint64_t now_ns = 400;
     fake_proc_set(read_proc, &now_ns);
     fake_proc_set_uid(geteuid());
@@ -211,9 +201,8 @@ TEST_WITH(a_sample_waits_for_whose_its_process_is, set_up_user, tear_down)
     assert_int_equal(received(world), 3);
 }
 
-TEST_WITH(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks, tear_down)
+DRAIN_STORY(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks)
 {
-    struct ring_world *world = *state;
     put_program(world);
     put_stack(world, 0, PID, 300, 64);
     drain_all(world->drain, 1000);

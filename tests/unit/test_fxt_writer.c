@@ -19,35 +19,15 @@ static struct fxt_writer writer_of(size_t capacity_bytes)
 }
 
 #define USER_STACK_OF(entry_count)                                                                 \
-    {                                                                                              \
-        .kind = FXT_RECORD_SAMPLE, .sample = {                                                     \
-            .fields = FXT_SAMPLE_USER_STACK,                                                       \
-            .user_stack = stack,                                                                   \
-            .user_count = (entry_count)                                                            \
-        }                                                                                          \
-    }
+    RECORD(SAMPLE, sample, .fields = FXT_SAMPLE_USER_STACK, .user_stack = stack,                   \
+           .user_count = (entry_count))
 #define STRING_OF(string_index, byte_count)                                                        \
-    {                                                                                              \
-        .kind = FXT_RECORD_STRING, .string = {                                                     \
-            .index = (string_index),                                                               \
-            .text = text,                                                                          \
-            .text_bytes = (byte_count)                                                             \
-        }                                                                                          \
-    }
+    RECORD(STRING, string, .index = (string_index), .text = text, .text_bytes = (byte_count))
 #define NAME_OF(string_index, byte_count)                                                          \
-    {                                                                                              \
-        .kind = FXT_RECORD_NAME, .name = {                                                         \
-            .name = {.index = (string_index), .text = text, .text_bytes = (byte_count)}            \
-        }                                                                                          \
-    }
+    RECORD(NAME, name, .name = {.index = (string_index), .text = text, .text_bytes = (byte_count)})
 #define DATA_OF(string_index, byte_count)                                                          \
-    {                                                                                              \
-        .kind = FXT_RECORD_DATA, .data = {                                                         \
-            .name = {.index = (string_index)},                                                     \
-            .payload = (const uint8_t *)text,                                                      \
-            .payload_bytes = (byte_count)                                                          \
-        }                                                                                          \
-    }
+    RECORD(DATA, data, .name = {.index = (string_index)}, .payload = (const uint8_t *)text,        \
+           .payload_bytes = (byte_count))
 
 static const struct fxt_record at_the_limit[] = {
     STRING_OF(10, 4096),

@@ -13,50 +13,21 @@
 #define WARM_ROUNDS      4
 #define INODE            77 /* of put_mmap() */
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *pointer, size_t bytes);
-void *__real_reallocarray(void *pointer, size_t count, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *pointer, size_t bytes);
-void *__wrap_reallocarray(void *pointer, size_t count, size_t bytes);
-
 static size_t allocation_count;
 
-void *__wrap_malloc(size_t bytes)
-{
-    allocation_count++;
-    return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    allocation_count++;
-    return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *pointer, size_t bytes)
-{
-    allocation_count++;
-    return __real_realloc(pointer, bytes);
-}
-
-void *__wrap_reallocarray(void *pointer, size_t count, size_t bytes)
-{
-    allocation_count++;
-    return __real_reallocarray(pointer, count, bytes);
-}
-
-static int set_up(void **state)
-{
-    return set_up_with(state, NULL, SESSION_UNWIND_FP);
-}
-
-static int set_up_stacks(void **state)
-{
-    return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
-}
+/* In place of a function that allocates: counts the call. */
+#define COUNTED(function, parameters, arguments)                                                   \
+    void *__real_##function parameters;                                                            \
+    void *__wrap_##function parameters;                                                            \
+    void *__wrap_##function parameters                                                             \
+    {                                                                                              \
+        allocation_count++;                                                                        \
+        return __real_##function arguments;                                                        \
+    }
+COUNTED(malloc, (size_t bytes), (bytes))
+COUNTED(calloc, (size_t count, size_t bytes), (count, bytes))
+COUNTED(realloc, (void *old, size_t bytes), (old, bytes))
+COUNTED(reallocarray, (void *old, size_t count, size_t bytes), (old, count, bytes))
 
 /* A round as the collector has it: two CPUs, whose samples fall into the same few addresses. */
 static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
@@ -76,8 +47,7 @@ static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
 
 static void expect_no_allocations(struct ring_world *world, bool stacks)
 {
-    put_exec(world, 0, PID, 100, "prog");
-    put_mmap(world, 0, PID, 200, 0x5000, "/prog");
+    put_program(world);
     drain_all(world->drain, 1000);
     drain_prefetch(world->drain);
     fake_module_ready(&world->cache, INODE, fake_module_table());
@@ -98,12 +68,12 @@ static void expect_no_allocations(struct ring_world *world, bool stacks)
     assert_int_equal(drain_held(world->drain, time_ns), 0);
 }
 
-TEST_WITH(a_sample_of_what_was_met_allocates_nothing, set_up, tear_down)
+DRAIN_STORY(a_sample_of_what_was_met_allocates_nothing, set_up)
 {
-    expect_no_allocations(*state, false);
+    expect_no_allocations(world, false);
 }
 
-TEST_WITH(a_stack_of_what_was_met_allocates_nothing, set_up_stacks, tear_down)
+DRAIN_STORY(a_stack_of_what_was_met_allocates_nothing, set_up_stacks)
 {
-    expect_no_allocations(*state, true);
+    expect_no_allocations(world, true);
 }

@@ -133,10 +133,10 @@ TEST(makes_each_line_a_row)
     report_print_json(file, profile, &report, 2);
     report_print_table(file, profile, &report, 2);
     assert_int_equal(fclose(file), 0);
-    assert_non_null(strstr(text, "\"self_inlined\":1,\"file\":\"/src/a.c\",\"line\":1}"));
-    assert_non_null(strstr(text, "\"self_inlined\":1,\"file\":\"/src/b.c\",\"line\":1}"));
-    assert_non_null(strstr(text, "\"debug_files\":[]"));
-    assert_non_null(strstr(text, "  f         a.c:1  "));
+    assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/a.c\",\"line\":1}");
+    assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/b.c\",\"line\":1}");
+    assert_contains(text, "\"debug_files\":[]");
+    assert_contains(text, "  f         a.c:1  ");
     free(text);
     report_done(&report);
     (void)profile_free(profile);

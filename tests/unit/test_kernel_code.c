@@ -33,9 +33,10 @@ static const char *name_at(struct kernel_code *code, uint64_t address, uint64_t 
     return found == NULL ? "" : time_ns >= found->to_ns ? "gone" : found->name;
 }
 
-TEST(an_address_is_whose_it_was_at_the_time)
+#define STORY(name) TEST_MADE(struct kernel_code *code, name, kernel_code_new(), kernel_code_free)
+
+STORY(an_address_is_whose_it_was_at_the_time)
 {
-    struct kernel_code *code = kernel_code_new();
     uint32_t epoch = kernel_code_epoch(code);
     assert_string_equal(name_at(code, 0x1000, 100), "");
     come(code, 0x1000, 100, "first");
@@ -49,32 +50,26 @@ TEST(an_address_is_whose_it_was_at_the_time)
     assert_string_equal(name_at(code, 0x103f, 200), "gone");
     assert_string_equal(name_at(code, 0x103f, 300), "second");
     assert_string_equal(name_at(code, 0x1000, 300), "gone");
-    code = kernel_code_free(code);
 }
 
-TEST(what_was_there_before_is_gone_from_then_on)
+STORY(what_was_there_before_is_gone_from_then_on)
 {
-    struct kernel_code *code = kernel_code_new();
     go(code, 0x1000, 200, "older");
     assert_string_equal(name_at(code, 0x1000, 199), "older");
     assert_string_equal(name_at(code, 0x1000, 200), "gone");
-    code = kernel_code_free(code);
 }
 
-TEST(what_takes_an_address_ends_what_had_it)
+STORY(what_takes_an_address_ends_what_had_it)
 {
-    struct kernel_code *code = kernel_code_new();
     come(code, 0x1000, 100, "first");
     come(code, 0x1030, 200, "second");
     assert_string_equal(name_at(code, 0x1030, 199), "first");
     assert_string_equal(name_at(code, 0x1030, 200), "second");
     assert_string_equal(name_at(code, 0x1000, 200), "gone");
-    code = kernel_code_free(code);
 }
 
-TEST(is_bounded_and_forgets_the_oldest_that_is_gone)
+STORY(is_bounded_and_forgets_the_oldest_that_is_gone)
 {
-    struct kernel_code *code = kernel_code_new();
     for (uint64_t i = 0; i < KERNEL_CODE_MAX; i++) {
         come(code, 0x1000 * (i + 1), 100 + i, "f");
     }
@@ -88,5 +83,4 @@ TEST(is_bounded_and_forgets_the_oldest_that_is_gone)
     assert_string_equal(name_at(code, 0x2000, 9000), "f");
     assert_string_equal(name_at(code, more.start, 9000), "more");
     assert_null(kernel_code_at(code, KERNEL_CODE_MAX));
-    code = kernel_code_free(code);
 }

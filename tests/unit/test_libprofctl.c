@@ -94,10 +94,24 @@ static struct profctl *dial(void)
     return conn;
 }
 
-TEST_WITH(records_and_reads_all_of_it, start_daemon, end_daemon)
+static int set_up(void **state)
+{
+    int r = start_daemon(state);
+    *state = dial();
+    return r;
+}
+
+static int tear_down(void **state)
+{
+    assert_null(profctl_disconnect(*state));
+    return end_daemon(state);
+}
+
+#define STORY(name) TEST_OF(struct profctl *conn, name, set_up, tear_down)
+
+STORY(records_and_reads_all_of_it)
 {
     static char buffer[sizeof fake.ready];
-    struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     size_t total = 0;
     bool end = false;
@@ -119,13 +133,11 @@ TEST_WITH(records_and_reads_all_of_it, start_daemon, end_daemon)
         assert_int_equal(buffer[i], (char)(i % 251));
     }
     assert_int_equal(profctl_close(conn, &fault), 0);
-    assert_null(profctl_disconnect(conn));
 }
 
-TEST_WITH(keeps_what_does_not_fit, start_daemon, end_daemon)
+STORY(keeps_what_does_not_fit)
 {
     char buffer[16] = "";
-    struct profctl *conn = dial();
     size_t size = 0;
     bool end = true;
     memcpy(fake.ready, "0123456789", 10);
@@ -147,13 +159,11 @@ TEST_WITH(keeps_what_does_not_fit, start_daemon, end_daemon)
     assert_int_equal(size, 0);
     assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
     assert_int_equal(fake.last_ack, 0); /* once is enough */
-    (void)profctl_disconnect(conn);
 }
 
-TEST_WITH(forgets_a_session_that_it_has_closed, start_daemon, end_daemon)
+STORY(forgets_a_session_that_it_has_closed)
 {
     char buffer[16] = "";
-    struct profctl *conn = dial();
     size_t size = 0;
     bool end = true;
     memcpy(fake.ready, "0123456789", 10);
@@ -169,20 +179,17 @@ TEST_WITH(forgets_a_session_that_it_has_closed, start_daemon, end_daemon)
     assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), 0);
     assert_int_equal(size, 3);
     assert_int_equal(fake.last_ack, 0);
-    (void)profctl_disconnect(conn);
 }
 
-TEST_WITH(reports_the_status_as_json, start_daemon, end_daemon)
+STORY(reports_the_status_as_json)
 {
-    struct profctl *conn = dial();
     cleanup_(freep) char *json = NULL;
     assert_int_equal(profctl_status(conn, &json), 0);
-    assert_non_null(strstr(json, "{\"daemon\":{\"version\":\"" CPU_PROFILERD_VERSION "\""));
-    assert_non_null(strstr(json, "\"session\":null}"));
-    (void)profctl_disconnect(conn);
+    assert_contains(json, "{\"daemon\":{\"version\":\"" CPU_PROFILERD_VERSION "\"");
+    assert_contains(json, "\"session\":null}");
 }
 
-TEST_WITH(says_what_is_wrong_in_a_sentence, start_daemon, end_daemon)
+STORY(says_what_is_wrong_in_a_sentence)
 {
     static const struct {
         const char *config;
@@ -194,7 +201,6 @@ TEST_WITH(says_what_is_wrong_in_a_sentence, start_daemon, end_daemon)
         {"[]", -EINVAL, "config: is not an object; an object is allowed"},
         {"{\"a\"", -EINVAL, "config: is not JSON (at byte 4); one JSON text in UTF-8 is allowed"},
     };
-    struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     char *json = NULL;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -212,7 +218,6 @@ TEST_WITH(says_what_is_wrong_in_a_sentence, start_daemon, end_daemon)
     assert_int_equal(profctl_create(conn, NULL, false, &fault), -EIO);
     assert_int_equal(profctl_status(conn, &json), 0); /* still usable */
     free(json);
-    (void)profctl_disconnect(conn);
 }
 
 TEST_WITH(says_whose_session_is_in_the_way, start_daemon, end_daemon)
@@ -232,9 +237,8 @@ TEST_WITH(says_whose_session_is_in_the_way, start_daemon, end_daemon)
     (void)profctl_disconnect(other);
 }
 
-TEST_WITH(refuses_a_config_that_no_message_holds, start_daemon, end_daemon)
+STORY(refuses_a_config_that_no_message_holds)
 {
-    struct profctl *conn = dial();
     struct profctl_fault fault = {0};
     static char config[70000];
     memset(config, '1', sizeof config - 1);
@@ -243,7 +247,6 @@ TEST_WITH(refuses_a_config_that_no_message_holds, start_daemon, end_daemon)
     config[sizeof config - 2] = '}';
     assert_int_equal(profctl_create(conn, config, false, &fault), -EINVAL);
     assert_string_equal(fault.text, "config: is too long; less than 65280 bytes are allowed");
-    (void)profctl_disconnect(conn);
 }
 
 TEST_WITH(gives_enotconn_once_the_daemon_is_gone, start_daemon, NULL)
@@ -287,6 +290,6 @@ TEST(says_what_to_do_when_it_cannot_connect)
     (void)close(OWN_FD);
     assert_int_equal(setenv("CPU_PROFILERD_SOCKET", "/tmp/none/other", 1), 0);
     assert_int_equal(profctl_connect(NULL, &conn, &fault), -ENOENT);
-    assert_non_null(strstr(fault.text, "/tmp/none/other"));
+    assert_contains(fault.text, "/tmp/none/other");
     assert_int_equal(unsetenv("CPU_PROFILERD_SOCKET"), 0);
 }

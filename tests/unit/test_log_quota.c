@@ -7,11 +7,10 @@
 #define SECOND_NS  UINT64_C(1000000000)
 #define USER_LINES 20
 #define ALL_LINES  100
-#define NEW_QUOTA                                                                                  \
-    {                                                                                              \
-        .user_lines_max = USER_LINES, .all_lines_max = ALL_LINES                                   \
-    }
-#define START_NS (1000 * SECOND_NS)
+#define START_NS   (1000 * SECOND_NS)
+
+static const struct log_quota new_quota = {.user_lines_max = USER_LINES,
+                                           .all_lines_max = ALL_LINES};
 
 /* How many of `count` lines are written. */
 static unsigned take(struct log_quota *quota, uid_t uid, unsigned count, uint64_t now_ns)
@@ -41,7 +40,7 @@ static void assert_tells_nothing(struct log_quota *quota, uint64_t now_ns)
 
 TEST(bounds_the_lines_of_each_user)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     assert_int_equal(take(&quota, 1000, 500, START_NS), USER_LINES);
     assert_int_equal(take(&quota, 0, 1, START_NS), 1);
     assert_int_equal(take(&quota, 1001, 5, START_NS + 9 * SECOND_NS), 5);
@@ -49,7 +48,7 @@ TEST(bounds_the_lines_of_each_user)
 
 TEST(bounds_the_lines_of_all_users)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     unsigned taken = 0;
     for (uid_t uid = 0; uid < 5000; uid++) {
         taken += take(&quota, uid, 7, START_NS);
@@ -59,7 +58,7 @@ TEST(bounds_the_lines_of_all_users)
 
 TEST(leaves_a_few_lines_to_each_user)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     unsigned taken = 0;
     uid_t uid = 0;
     while (taken < ALL_LINES) {
@@ -71,7 +70,7 @@ TEST(leaves_a_few_lines_to_each_user)
 
 TEST(tells_what_it_left_out_when_the_window_is_over)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     (void)take(&quota, 7, USER_LINES + 3, START_NS);
     (void)take(&quota, 8, USER_LINES, START_NS);
     (void)take(&quota, 9, USER_LINES + 1, START_NS);
@@ -84,7 +83,7 @@ TEST(tells_what_it_left_out_when_the_window_is_over)
 
 TEST(leaves_nothing_out_untold)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     uint64_t late_ns = START_NS + 100 * SECOND_NS;
     (void)take(&quota, 7, USER_LINES + 3, START_NS);
     /* Nobody has asked since, so the old window goes on. */
@@ -95,7 +94,7 @@ TEST(leaves_nothing_out_untold)
 
 TEST(counts_users_without_a_place_together)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     for (uid_t uid = 1; uid <= LOG_QUOTA_USERS + 6; uid++) {
         assert_int_equal(take(&quota, uid, 1, START_NS), uid <= LOG_QUOTA_USERS);
     }
@@ -106,7 +105,7 @@ TEST(counts_users_without_a_place_together)
 /* A window that ends without anything left out is told of by nobody, and another one begins. */
 TEST(begins_anew_after_a_quiet_window)
 {
-    struct log_quota quota = NEW_QUOTA;
+    struct log_quota quota = new_quota;
     for (unsigned i = 0; i < 50; i++) {
         assert_int_equal(take(&quota, 7, USER_LINES, START_NS + i * LOG_QUOTA_WINDOW_NS),
                          USER_LINES);

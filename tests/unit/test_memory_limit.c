@@ -59,7 +59,7 @@ TEST(takes_the_least_limit_of_the_groups_above)
     write_file("memory/memory.limit_in_bytes", "134217728\n");
     char groups[PATH_MAX];
     (void)snprintf(groups, sizeof groups, "%s/groups", root);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         write_file("groups", cases[i].groups);
         uint64_t expected = cases[i].bytes == 0 ? machine_bytes() : cases[i].bytes;
         assert_int_equal(memory_limit_bytes(groups, root), expected);
@@ -95,7 +95,7 @@ static int remove_root(void **state)
         "",
     };
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/%s", root, names[i]);
         (void)remove(path);

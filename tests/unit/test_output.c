@@ -185,7 +185,7 @@ TEST_WITH(tells_of_a_full_disk, make_folder, NULL)
     assert_true(fputs("hello", output_stream(output)) >= 0);
     fault = (struct fault){0};
     assert_int_equal(output_finish(output, &fault), -ENOSPC);
-    assert_non_null(strstr(fault.text, "No space left on device"));
+    assert_contains(fault.text, "No space left on device");
     (void)output_free(output);
     assert_int_equal(access("/dev/full", F_OK), 0);
     assert_int_equal(remove_folder(), 0);
@@ -196,9 +196,9 @@ TEST_WITH(refuses_folders_and_missing_folders, make_folder, NULL)
     struct output *output = NULL;
     struct fault fault = {0};
     assert_int_equal(output_open(folder, &output, &fault), -EISDIR);
-    assert_non_null(strstr(fault.text, "is a directory"));
+    assert_contains(fault.text, "is a directory");
     assert_int_equal(output_open(in_folder("missing/a", path), &output, &fault), -ENOENT);
-    assert_non_null(strstr(fault.text, "missing/a: cannot be written"));
+    assert_contains(fault.text, "missing/a: cannot be written");
     assert_null(output);
     assert_int_equal(remove_folder(), 0);
 }
@@ -265,7 +265,7 @@ TEST_WITH(keeps_what_is_marked_and_removes_what_has_no_mark, make_folder, NULL)
     assert_int_equal(output_write(output, "two", 3, NULL), 0);
     char *kept = strdup(output_temporary_name(output));
     (void)output_free(output);
-    assert_non_null(strstr(kept, "/a.partial-tag-5-3"));
+    assert_contains(kept, "/a.partial-tag-5-3");
     assert_content(kept, "one");
     free(kept);
     assert_int_equal(remove_folder(), 1);

@@ -20,6 +20,19 @@ static const struct perf_plan_input usual = {
     .page_bytes = 4096,
 };
 
+/* The usual, but for a few members. */
+static struct perf_plan_input input_of(uint64_t period_ns, uint32_t copy_bytes, size_t cpu_count,
+                                       uint64_t memory_bytes)
+{
+    struct perf_plan_input input = usual;
+    input.period_ns = period_ns;
+    input.stack_copy_bytes = copy_bytes;
+    input.cpu_count = cpu_count;
+    input.sideband_count = cpu_count;
+    input.memory_bytes = memory_bytes;
+    return input;
+}
+
 TEST(reads_lists_of_cpus)
 {
     static const struct {
@@ -32,7 +45,7 @@ TEST(reads_lists_of_cpus)
         {"0-2,8", 4, {0, 1, 2, 8}},
         {"3,5-5,65534-65535\n", 4, {3, 5, 65534, 65535}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
         assert_int_equal(cpu_list_parse(cases[i].text, &cpus, &count), 0);
@@ -49,7 +62,7 @@ TEST(refuses_what_is_no_list_of_cpus)
         "1,1",        "3,2",   "0-3,3", "0 \n", "0\n\n",   "a",     "0-1-2",
         "4294967296", "65536", "0x1",   "+1",   "0-65536", "2-1,5", "5-2",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         uint32_t *cpus = NULL;
         size_t count = 0;
         if (cpu_list_parse(texts[i], &cpus, &count) != -EBADMSG) {
@@ -92,16 +105,12 @@ TEST(sizes_rings_by_rate_depth_and_memory)
         {"chains deeper than the kernel's", 1001001, 510, 65000, 2, 16 * GIB, 16 * MIB, 4 * MIB},
         {"copies on many CPUs", 1001001, 127, 65000, 64, 64 * GIB, 4 * MIB, 1 * MIB},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct perf_plan_input input = usual;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct perf_plan_input input = input_of(cases[i].period_ns, cases[i].copy_bytes,
+                                                cases[i].cpu_count, cases[i].memory_bytes);
         struct perf_plan plan = {0};
         struct fault fault = {0};
-        input.period_ns = cases[i].period_ns;
         input.max_stack_depth = cases[i].depth;
-        input.stack_copy_bytes = cases[i].copy_bytes;
-        input.cpu_count = cases[i].cpu_count;
-        input.sideband_count = cases[i].cpu_count;
-        input.memory_bytes = cases[i].memory_bytes;
         if (perf_plan_make(&input, &plan, &fault) != 0) {
             fail_msg("%s: %s", cases[i].what, fault.text);
         }
@@ -154,15 +163,11 @@ TEST(refuses_rings_that_take_too_much_with_the_arithmetic)
          "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
          "MiB): lower the rate to 5979 Hz"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct perf_plan_input input = usual;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct perf_plan_input input = input_of(cases[i].period_ns, cases[i].copy_bytes,
+                                                      cases[i].cpu_count, cases[i].memory_bytes);
         struct perf_plan plan = {.total_bytes = 7};
         struct fault fault = {0};
-        input.period_ns = cases[i].period_ns;
-        input.stack_copy_bytes = cases[i].copy_bytes;
-        input.cpu_count = cases[i].cpu_count;
-        input.sideband_count = cases[i].cpu_count;
-        input.memory_bytes = cases[i].memory_bytes;
         assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
         assert_string_equal(fault.member, cases[i].member);
         assert_string_equal(fault.text, cases[i].text);
@@ -175,19 +180,37 @@ static struct perf_plan_input default_input(uint64_t period_ns, bool rate_is_def
                                             uint32_t copy_bytes, size_t cpu_count,
                                             uint64_t memory_bytes)
 {
-    struct perf_plan_input input = usual;
-    input.period_ns = period_ns;
-    input.stack_copy_bytes = copy_bytes;
+    struct perf_plan_input input = input_of(period_ns, copy_bytes, cpu_count, memory_bytes);
     input.may_shrink_copy = true;
     input.may_drop_copy = true;
     input.may_shrink_time = rate_is_default;
-    input.cpu_count = cpu_count;
-    input.sideband_count = cpu_count;
-    input.memory_bytes = memory_bytes;
     return input;
 }
 
 #define ROOM "(1/32 of the memory, at most 512 MiB)"
+
+/* What a plan says of a copy that was cut; `storm_kib`: of small rings of sideband, 0: nothing. */
+static const char *cut_text(char text[512], uint32_t asked, uint32_t given, size_t cpu_count,
+                            unsigned room_mib, unsigned storm_kib)
+{
+    int used = 0;
+    if (given == 0) {
+        used = snprintf(text, 512,
+                        "is \"fp\": the rings of %zu CPUs have no room for copies of stacks in %u "
+                        "MiB " ROOM,
+                        cpu_count, room_mib);
+    } else {
+        used = snprintf(text, 512,
+                        "is %u instead of %u, so that the rings of %zu CPUs fit in %u MiB " ROOM,
+                        given, asked, cpu_count, room_mib);
+    }
+    if (storm_kib > 0) {
+        (void)snprintf(text + used, 512 - (size_t)used,
+                       "; a CPU's records of what processes do have %u KiB, and storms lose some",
+                       storm_kib);
+    }
+    return given == asked ? "" : text;
+}
 
 /* 999 Hz with copies of 65,000 bytes and 4000 Hz with 16,384, as session_config has them. */
 TEST(runs_with_defaults_on_every_machine)
@@ -195,53 +218,34 @@ TEST(runs_with_defaults_on_every_machine)
     static const struct {
         size_t cpu_count;
         uint64_t memory_bytes;
-        uint32_t at_999, at_4000; /* the copies that fit */
-        const char *cut_999, *cut_4000;
+        uint32_t copies[2];    /* that fit: at 999 Hz, at 4000 Hz */
+        unsigned storm_kib[2]; /* of sideband, where that is little */
     } machines[] = {
-        {2, 16 * GIB, 65000, 16384, NULL, NULL},
-        {1, 512 * MIB, 65000, 16384, NULL, NULL},
-        {4, 1 * GIB, 65000, 16384, NULL, NULL},
-        {8, 1 * GIB, 32768, 8192,
-         "is 32768 instead of 65000, so that the rings of 8 CPUs fit in 32 MiB " ROOM,
-         "is 8192 instead of 16384, so that the rings of 8 CPUs fit in 32 MiB " ROOM},
-        {64, 64 * GIB, 65000, 16384, NULL, NULL},
-        {100, 64 * GIB, 32768, 8192,
-         "is 32768 instead of 65000, so that the rings of 100 CPUs fit in 512 MiB " ROOM,
-         "is 8192 instead of 16384, so that the rings of 100 CPUs fit in 512 MiB " ROOM},
-        {128, 512 * GIB, 32768, 8192,
-         "is 32768 instead of 65000, so that the rings of 128 CPUs fit in 512 MiB " ROOM,
-         "is 8192 instead of 16384, so that the rings of 128 CPUs fit in 512 MiB " ROOM},
-        {256, 64 * GIB, 8192, 2048,
-         "is 8192 instead of 65000, so that the rings of 256 CPUs fit in 512 MiB " ROOM,
-         "is 2048 instead of 16384, so that the rings of 256 CPUs fit in 512 MiB " ROOM
-         "; a CPU's records of "
-         "what processes do have 256 KiB, and storms lose some"},
-        {1024, 1024 * GIB, 1024, 0,
-         "is 1024 instead of 65000, so that the rings of 1024 CPUs fit in 512 MiB " ROOM
-         "; a CPU's records of "
-         "what processes do have 256 KiB, and storms lose some",
-         "is \"fp\": the rings of 1024 CPUs have no room for copies of stacks in 512 MiB " ROOM
-         "; a CPU's records of "
-         "what processes do have 128 KiB, and storms lose some"},
+        {2, 16 * GIB, {65000, 16384}, {0, 0}},     {1, 512 * MIB, {65000, 16384}, {0, 0}},
+        {4, 1 * GIB, {65000, 16384}, {0, 0}},      {8, 1 * GIB, {32768, 8192}, {0, 0}},
+        {64, 64 * GIB, {65000, 16384}, {0, 0}},    {100, 64 * GIB, {32768, 8192}, {0, 0}},
+        {128, 512 * GIB, {32768, 8192}, {0, 0}},   {256, 64 * GIB, {8192, 2048}, {0, 256}},
+        {1024, 1024 * GIB, {1024, 0}, {256, 128}},
     };
-    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
-        for (int fast = 0; fast < 2; fast++) {
-            struct perf_plan_input input =
-                default_input(fast ? 249753 : 1002001, !fast, fast ? 16384 : 65000,
-                              machines[i].cpu_count, machines[i].memory_bytes);
-            struct perf_plan plan = {0};
-            struct fault fault = {0};
-            const char *cut = fast ? machines[i].cut_4000 : machines[i].cut_999;
-            if (perf_plan_make(&input, &plan, &fault) != 0) {
-                fail_msg("%zu CPUs: %s", machines[i].cpu_count, fault.text);
-            }
-            assert_int_equal(plan.stack_copy_bytes,
-                             fast ? machines[i].at_4000 : machines[i].at_999);
-            assert_true(plan.total_bytes <= input.memory_bytes / 32 &&
-                        plan.total_bytes <= 512 * MIB);
-            assert_int_equal(plan.cut.code != 0, cut != NULL);
-            assert_string_equal(plan.cut.text, cut == NULL ? "" : cut);
+    static const uint32_t asked[] = {65000, 16384};
+    for (size_t i = 0; i < 2 * COUNT_OF(machines); i++) {
+        const size_t cpu_count = machines[i / 2].cpu_count;
+        const bool fast = i % 2 == 1;
+        const struct perf_plan_input input = default_input(
+            fast ? 249753 : 1002001, !fast, asked[fast], cpu_count, machines[i / 2].memory_bytes);
+        const unsigned room_mib = machines[i / 2].memory_bytes == 1 * GIB ? 32 : 512;
+        struct perf_plan plan = {0};
+        struct fault fault = {0};
+        char text[512];
+        if (perf_plan_make(&input, &plan, &fault) != 0) {
+            fail_msg("%zu CPUs: %s", cpu_count, fault.text);
         }
+        const uint32_t given = machines[i / 2].copies[fast];
+        assert_int_equal(plan.stack_copy_bytes, given);
+        assert_true(plan.total_bytes <= input.memory_bytes / 32 && plan.total_bytes <= 512 * MIB);
+        assert_int_equal(plan.cut.code != 0, given != asked[fast]);
+        assert_string_equal(plan.cut.text, cut_text(text, asked[fast], given, cpu_count, room_mib,
+                                                    machines[i / 2].storm_kib[fast]));
     }
 }
 
@@ -276,12 +280,9 @@ TEST(keeps_or_refuses_what_is_explicit)
 
 static bool fits(uint64_t rate_hz, uint32_t copy_bytes, size_t cpu_count)
 {
-    struct perf_plan_input input = usual;
+    const struct perf_plan_input input =
+        input_of((1000000000 + rate_hz / 2) / rate_hz, copy_bytes, cpu_count, usual.memory_bytes);
     struct perf_plan plan;
-    input.period_ns = (1000000000 + rate_hz / 2) / rate_hz;
-    input.stack_copy_bytes = copy_bytes;
-    input.cpu_count = cpu_count;
-    input.sideband_count = cpu_count;
     return perf_plan_make(&input, &plan, NULL) == 0;
 }
 
@@ -290,13 +291,9 @@ TEST(advises_the_most_that_fits)
     static const char copy_advice[] = "lower stack_copy_bytes to ";
     static const char rate_advice[] = " or the rate to ";
     for (size_t cpu_count = 16; cpu_count <= 128; cpu_count *= 2) {
-        struct perf_plan_input input = usual;
+        const struct perf_plan_input input = input_of(100000, 65000, cpu_count, usual.memory_bytes);
         struct perf_plan plan;
         struct fault fault = {0};
-        input.period_ns = 100000;
-        input.stack_copy_bytes = 65000;
-        input.cpu_count = cpu_count;
-        input.sideband_count = cpu_count;
         assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
         const char *advice = strstr(fault.text, "lower ");
         assert_non_null(advice);
@@ -326,7 +323,7 @@ TEST(shares_one_budget_of_frames)
         {127, false, 0, 127, 127},   {510, true, 0, 1000, 574}, {510, false, 8192, 127, 127},
         {510, true, 8192, 127, 127}, {20, true, 8192, 127, 84}, {510, true, 8192, 1000, 574},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct perf_plan_input input = usual;
         struct perf_plan plan;
         input.max_stack_depth = cases[i].depth;
@@ -346,6 +343,6 @@ TEST(refuses_depths_above_the_sysctl_and_names_it)
     input.max_stack_depth = 128;
     assert_int_equal(perf_plan_make(&input, &plan, &fault), -EINVAL);
     assert_string_equal(fault.member, "max_stack_depth");
-    assert_non_null(strstr(fault.text, "kernel.perf_event_max_stack"));
-    assert_non_null(strstr(fault.text, "1 to 127"));
+    assert_contains(fault.text, "kernel.perf_event_max_stack");
+    assert_contains(fault.text, "1 to 127");
 }

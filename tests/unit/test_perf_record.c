@@ -267,7 +267,7 @@ static const struct {
     {"unthrottle.hex", "unthrottle 42 11/12 at 1000 on 3"},
 };
 
-#define GOOD_COUNT (sizeof good / sizeof good[0])
+#define GOOD_COUNT (COUNT_OF(good))
 
 static void expect_good(const char *name, const void *vector_pointer)
 {

@@ -17,26 +17,34 @@ struct fixture {
     uint8_t *bounce;
 };
 
-static struct fixture *begin(uint64_t start)
+static void begin_at(struct fixture *fixture, uint64_t start)
+{
+    fixture->meta.data_head = start;
+    fixture->meta.data_tail = start;
+    perf_ring_init(&fixture->ring, &fixture->meta, fixture->data, DATA_BYTES, fixture->bounce);
+}
+
+static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
     fixture->data = calloc(1, DATA_BYTES);
     fixture->bounce = calloc(1, PERF_RING_BOUNCE_BYTES);
-    assert_non_null(fixture->data);
-    assert_non_null(fixture->bounce);
-    fixture->meta.data_head = start;
-    fixture->meta.data_tail = start;
-    perf_ring_init(&fixture->ring, &fixture->meta, fixture->data, DATA_BYTES, fixture->bounce);
-    return fixture;
+    begin_at(fixture, 0);
+    *state = fixture;
+    return 0;
 }
 
-static void end(struct fixture *fixture)
+static int tear_down(void **state)
 {
+    struct fixture *fixture = *state;
     free(fixture->data);
     free(fixture->bounce);
     free(fixture);
+    return 0;
 }
+
+#define STORY(name) TEST_OF(struct fixture *fixture, name, set_up, tear_down)
 
 /* Writes a record whose body bytes are all `fill`, and moves the head by `size_bytes`. */
 static void write_record(struct fixture *fixture, uint16_t size_bytes, uint8_t fill)
@@ -73,9 +81,8 @@ static void expect_none(struct fixture *fixture)
     assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 0);
 }
 
-TEST(shows_records_in_order)
+STORY(shows_records_in_order)
 {
-    struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     write_record(fixture, 8, 0);
     write_record(fixture, 24, 3);
@@ -84,24 +91,20 @@ TEST(shows_records_in_order)
     (void)expect_record(fixture, 8, 0);
     (void)expect_record(fixture, 24, 3);
     expect_none(fixture);
-    end(fixture);
 }
 
-TEST(peeking_consumes_nothing)
+STORY(peeking_consumes_nothing)
 {
-    struct fixture *fixture = begin(0);
     const uint8_t *record = NULL;
     size_t size_bytes = 0;
     write_record(fixture, 16, 1);
     perf_ring_refresh(&fixture->ring);
     assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 1);
     (void)expect_record(fixture, 16, 1);
-    end(fixture);
 }
 
-TEST(sees_nothing_newer_than_the_noted_head)
+STORY(sees_nothing_newer_than_the_noted_head)
 {
-    struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     perf_ring_refresh(&fixture->ring);
     write_record(fixture, 16, 2);
@@ -109,63 +112,56 @@ TEST(sees_nothing_newer_than_the_noted_head)
     expect_none(fixture);
     perf_ring_refresh(&fixture->ring);
     (void)expect_record(fixture, 16, 2);
-    end(fixture);
 }
 
-TEST(gives_space_back_only_when_published)
+STORY(gives_space_back_only_when_published)
 {
-    struct fixture *fixture = begin(0);
     write_record(fixture, 16, 1);
     perf_ring_refresh(&fixture->ring);
     (void)expect_record(fixture, 16, 1);
     assert_int_equal(fixture->meta.data_tail, 0);
     (void)perf_ring_publish(&fixture->ring);
     assert_int_equal(fixture->meta.data_tail, 16);
-    end(fixture);
 }
 
-TEST(puts_a_wrapping_record_together)
+STORY(puts_a_wrapping_record_together)
 {
     for (uint64_t start = 8; start < DATA_BYTES; start += 8) {
-        struct fixture *fixture = begin(start);
+        begin_at(fixture, start);
         write_record(fixture, DATA_BYTES, 7);
         perf_ring_refresh(&fixture->ring);
         assert_ptr_equal(expect_record(fixture, DATA_BYTES, 7), fixture->bounce);
         expect_none(fixture);
-        end(fixture);
     }
 }
 
-TEST(shows_a_record_that_ends_with_the_ring_in_place)
+STORY(shows_a_record_that_ends_with_the_ring_in_place)
 {
-    struct fixture *fixture = begin(40);
+    begin_at(fixture, 40);
     write_record(fixture, 24, 5);
     perf_ring_refresh(&fixture->ring);
     assert_ptr_equal(expect_record(fixture, 24, 5), fixture->data + 40);
-    end(fixture);
 }
 
-TEST(shows_a_record_that_fills_the_ring)
+STORY(shows_a_record_that_fills_the_ring)
 {
-    struct fixture *fixture = begin(DATA_BYTES * 1000);
+    begin_at(fixture, DATA_BYTES * 1000);
     write_record(fixture, DATA_BYTES, 9);
     perf_ring_refresh(&fixture->ring);
     assert_ptr_equal(expect_record(fixture, DATA_BYTES, 9), fixture->data);
-    end(fixture);
 }
 
-TEST(counts_past_the_end_of_64_bits)
+STORY(counts_past_the_end_of_64_bits)
 {
-    struct fixture *fixture = begin(UINT64_MAX - 15);
+    begin_at(fixture, UINT64_MAX - 15);
     write_record(fixture, 32, 4);
     assert_int_equal(fixture->meta.data_head, 16);
     perf_ring_refresh(&fixture->ring);
     (void)expect_record(fixture, 32, 4);
     expect_none(fixture);
-    end(fixture);
 }
 
-TEST(throws_away_what_makes_no_sense_and_goes_on)
+STORY(throws_away_what_makes_no_sense_and_goes_on)
 {
     static const struct {
         const char *what;
@@ -183,8 +179,8 @@ TEST(throws_away_what_makes_no_sense_and_goes_on)
         {"unaligned head", 0, 17, 16},
         {"head within a header", 0, 4, 16},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture *fixture = begin(cases[i].tail);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        begin_at(fixture, cases[i].tail);
         const uint8_t *record = NULL;
         size_t size_bytes = 0;
         write_record(fixture, cases[i].record_size, 1);
@@ -201,13 +197,12 @@ TEST(throws_away_what_makes_no_sense_and_goes_on)
         write_record(fixture, 24, 2);
         perf_ring_refresh(&fixture->ring);
         (void)expect_record(fixture, 24, 2);
-        end(fixture);
     }
 }
 
-TEST(wipes_what_it_put_together)
+STORY(wipes_what_it_put_together)
 {
-    struct fixture *fixture = begin(40);
+    begin_at(fixture, 40);
     write_record(fixture, 48, 7);
     write_record(fixture, 8, 0);
     perf_ring_refresh(&fixture->ring);
@@ -217,7 +212,6 @@ TEST(wipes_what_it_put_together)
         assert_int_equal(record[i], 0);
     }
     (void)expect_record(fixture, 8, 0);
-    end(fixture);
 }
 
 /* As large as a sample with a copied stack can be. */
@@ -251,12 +245,11 @@ TEST(puts_the_largest_record_together)
     free(bounce);
 }
 
-TEST(starts_at_an_aligned_tail)
+STORY(starts_at_an_aligned_tail)
 {
-    struct fixture *fixture = begin(21);
+    begin_at(fixture, 21);
     assert_int_equal(fixture->ring.tail, 16);
     expect_none(fixture);
-    end(fixture);
 }
 
 TEST(a_zeroed_one_is_empty_for_ever)

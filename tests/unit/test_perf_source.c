@@ -41,7 +41,7 @@ TEST(knows_how_far_a_time_namespace_is_off)
         {"boottime", 0},
         {"", 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(perf_machine_parse_clock_offset(cases[i].text), cases[i].offset_ns);
     }
 }

@@ -91,7 +91,7 @@ TEST(a_walk_finds_everybody_and_ends_who_is_gone)
         apply(&world);
     }
     const int32_t alive[] = {1, children[0], getpid(), INT32_MAX};
-    for (size_t i = 0; i < sizeof alive / sizeof alive[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(alive); i++) {
         const struct process *process =
             process_table_find(world.processes, alive[i], clock_ns(CLOCK_BOOTTIME));
         assert_non_null(process);

@@ -33,7 +33,7 @@ TEST(reads_the_executable_lines_of_maps)
         {"1000-2000 r-xp 00003000 fe:1a 5 /\\01", "/\\01", 5},
         {"1000-2000 r-xp 00003000 fe:1a 18446744073709551615 /x", "/x", UINT64_MAX},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char copy[LINE_BYTES];
         struct mapping_description mapping;
         memset(&mapping, 0xff, sizeof mapping);
@@ -92,7 +92,7 @@ TEST(refuses_what_is_no_line_of_maps)
         "0x1000-0x2000 r-xp 0 fe:1a 1 /x",
         "1000-2000\nr-xp 0 fe:1a 1 /x",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
         char copy[LINE_BYTES];
         struct mapping_description mapping;
         assert_int_equal(parse_maps(lines[i], copy, &mapping), -EBADMSG);
@@ -107,7 +107,7 @@ TEST(reads_a_stat_whatever_the_comm_is)
         "12 (cat) " STAT_TAIL,        "12 (a) b) " STAT_TAIL,      "12 () " STAT_TAIL,
         "12 (x\n) R 1 1) " STAT_TAIL, "12 ((((((((()) " STAT_TAIL,
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct proc_stat stat = {0};
         assert_int_equal(proc_parse_stat(texts[i], &stat), 0);
         assert_int_equal(stat.state, 'S');
@@ -134,7 +134,7 @@ TEST(refuses_what_is_no_stat)
         "12 (cat) S 7 9 9 0 - 2 0 0 0 0 1 2 3 4 20 0 3 0 1 31 3 99 94 95 1 0",
         "12 (cat) S 7  9 9 0 -1 2 0 0 0 0 1 2 3 4 20 0 3 0 1 31 3 99 94 95 1 0",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct proc_stat stat = {.state = 'Q'};
         assert_int_equal(proc_parse_stat(texts[i], &stat), -EBADMSG);
         assert_int_equal(stat.state, 'Q');
@@ -160,7 +160,7 @@ TEST(reads_the_effective_uid)
         {"Name:\ta\nGid:\t1\t2\t3\t4\n", -EBADMSG, 0},
         {"", -EBADMSG, 0},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         uint32_t uid = 77;
         assert_int_equal(proc_parse_uid(rows[i].text, &uid), rows[i].result);
         assert_int_equal(uid, rows[i].result == 0 ? rows[i].uid : 77);
@@ -183,7 +183,7 @@ TEST(takes_whole_numbers_for_pids)
         {"1a", -1},
         {"self", -1},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         assert_int_equal(proc_parse_id(rows[i].name), rows[i].pid);
     }
 }

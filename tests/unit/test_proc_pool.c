@@ -26,9 +26,7 @@ static bool closed; /* nobody reads before it is opened */
 static uint64_t
     start_time_ns; /* of all processes of a test: those of the last one are remembered */
 
-/* After which a reading is given up: soon, or as the daemon does where nothing may be. */
-static uint64_t short_ns = UINT64_C(200000000);
-static uint64_t shipping_ns = PROC_POOL_HANG_NS;
+#define SHORT_NS UINT64_C(200000000)
 
 static uint32_t uid_of(int32_t pid)
 {
@@ -71,17 +69,29 @@ static int read_fake(const struct proc_request *request, proc_read_guard_fn guar
     return 0;
 }
 
-static int set_up(void **state)
+/* Of the test. */
+static struct proc_pool *reader;
+
+/* A reading is given up after `hang_ns`: soon, or as the daemon does where nothing may be. */
+static int set_up_with(uint64_t hang_ns)
 {
-    const uint64_t *hang_ns = *state;
-    struct proc_pool *reader = NULL;
     let_go = closed = false;
     atomic_store(&spun, false);
     start_time_ns++;
     fake_proc_read_set(read_fake);
-    assert_int_equal(proc_pool_new(false, *hang_ns, &reader), 0);
-    *state = reader;
-    return 0;
+    return proc_pool_new(false, hang_ns, &reader);
+}
+
+static int set_up_short(void **state)
+{
+    (void)state;
+    return set_up_with(SHORT_NS);
+}
+
+static int set_up_shipping(void **state)
+{
+    (void)state;
+    return set_up_with(PROC_POOL_HANG_NS);
 }
 
 static void set(bool *flag, bool value)
@@ -95,9 +105,10 @@ static void set(bool *flag, bool value)
 /* What hangs ends before the next test. */
 static int tear_down(void **state)
 {
+    (void)state;
     set(&closed, false);
     atomic_store(&spun, true);
-    (void)proc_pool_free(*state);
+    (void)proc_pool_free(reader);
     (void)pthread_mutex_lock(&lock);
     let_go = true;
     (void)pthread_cond_broadcast(&changed);
@@ -108,12 +119,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void ask(struct proc_pool *reader, int32_t pid)
+static void ask(int32_t pid)
 {
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
 }
 
-static void identify(struct proc_pool *reader, int32_t pid)
+static void identify(int32_t pid)
 {
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
 }
@@ -136,7 +147,7 @@ static size_t count_hanging(void)
     return count;
 }
 
-static struct proc_reading *next_reading(struct proc_pool *reader)
+static struct proc_reading *next_reading(void)
 {
     struct proc_reading *reading = NULL;
     for (int ms = 0; (reading = proc_pool_next(reader)) == NULL; ms++) {
@@ -148,9 +159,9 @@ static struct proc_reading *next_reading(struct proc_pool *reader)
 
 /* Waits for an answer, which must be of that pid. Returns its error; `missing` whether it is
  * without mappings. */
-static int answer(struct proc_pool *reader, int32_t pid, bool missing)
+static int answer(int32_t pid, bool missing)
 {
-    struct proc_reading *reading = next_reading(reader);
+    struct proc_reading *reading = next_reading();
     int error = reading->error;
     assert_int_equal(reading->scan.pid, pid);
     assert_int_equal(reading->scan.mappings_missing, missing);
@@ -158,26 +169,27 @@ static int answer(struct proc_pool *reader, int32_t pid, bool missing)
     return error;
 }
 
-TEST_FROM(gives_up_what_hangs_and_goes_on, set_up, tear_down, &short_ns)
+/* Asks for a process, whose answer is without mappings if `missing`, and has that error. */
+static void expect(int32_t pid, bool missing, int error)
 {
-    struct proc_pool *reader = *state;
-    ask(reader, HANGS_FROM);
-    ask(reader, 7);
-    assert_int_equal(answer(reader, 7, false), 0);
-    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+    ask(pid);
+    assert_int_equal(answer(pid, missing), error);
+}
+
+TEST_WITH(gives_up_what_hangs_and_goes_on, set_up_short, tear_down)
+{
+    ask(HANGS_FROM);
+    expect(7, false, 0);
+    assert_int_equal(answer(HANGS_FROM, false), -ETIMEDOUT);
     /* It is not tried again, but for what does not hang. */
-    ask(reader, HANGS_FROM);
-    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
-    ask(reader, HANGS_FROM + 1);
-    assert_int_equal(answer(reader, HANGS_FROM + 1, false), -ETIMEDOUT);
+    expect(HANGS_FROM, true, 0);
+    expect(HANGS_FROM + 1, false, -ETIMEDOUT);
     struct proc_pool_counts counts = proc_pool_counts(reader);
     assert_int_equal(counts.counters.proc_unread, 3);
     assert_int_equal(counts.hung_pid, HANGS_FROM);
     /* Two threads of this uid are lost: it has no more. Another one has. */
-    ask(reader, HANGS_FROM + 2);
-    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
-    ask(reader, 8);
-    assert_int_equal(answer(reader, 8, false), 0);
+    expect(HANGS_FROM + 2, true, 0);
+    expect(8, false, 0);
     /* They come back, and what they bring is nobody's. */
     set(&let_go, true);
     for (int ms = 0; ms < 20; ms++) {
@@ -185,48 +197,42 @@ TEST_FROM(gives_up_what_hangs_and_goes_on, set_up, tear_down, &short_ns)
         assert_null(proc_pool_next(reader));
     }
     /* But it was whole: they may be tried again. */
-    ask(reader, HANGS_FROM);
-    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
-    ask(reader, HANGS_FROM + 2);
-    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+    expect(HANGS_FROM, false, 0);
+    expect(HANGS_FROM + 2, false, 0);
 }
 
 /* Each of them for less than it takes to be given up, one after the other if they may. */
-TEST_FROM(waits_for_none_of_those_who_are_slow, set_up, tear_down, &shipping_ns)
+TEST_WITH(waits_for_none_of_those_who_are_slow, set_up_shipping, tear_down)
 {
-    struct proc_pool *reader = *state;
     for (int32_t i = 0; i < 4; i++) {
-        ask(reader, HANGS_FROM + i);
+        ask(HANGS_FROM + i);
     }
-    ask(reader, 7);
-    assert_int_equal(answer(reader, HANGS_FROM + 2, true), 0);
-    assert_int_equal(answer(reader, 7, false), 0); /* which has had none of the time */
-    assert_int_equal(answer(reader, HANGS_FROM + 3, true), 0);
+    ask(7);
+    assert_int_equal(answer(HANGS_FROM + 2, true), 0);
+    assert_int_equal(answer(7, false), 0); /* which has had none of the time */
+    assert_int_equal(answer(HANGS_FROM + 3, true), 0);
     assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
     set(&let_go, true);
     for (int32_t i = 0; i < 2; i++) {
-        struct proc_reading *reading = next_reading(reader);
+        struct proc_reading *reading = next_reading();
         assert_int_equal(reading->error, 0);
         assert_false(reading->scan.mappings_missing);
         free(reading);
     }
-    ask(reader, HANGS_FROM + 2);
-    assert_int_equal(answer(reader, HANGS_FROM + 2, false), 0);
+    expect(HANGS_FROM + 2, false, 0);
 }
 
-TEST_FROM(waits_with_one_thread_for_one_process, set_up, tear_down, &shipping_ns)
+TEST_WITH(waits_with_one_thread_for_one_process, set_up_shipping, tear_down)
 {
-    struct proc_pool *reader = *state;
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
     wait_for_hanging(0);
-    ask(reader, HANGS_FROM);
-    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
+    expect(HANGS_FROM, true, 0);
     set(&let_go, true);
-    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    assert_int_equal(answer(HANGS_FROM, false), 0);
 }
 
 /* Takes so many answers. Returns which of them was the first that is urgent or of that account. */
-static size_t take_answers(struct proc_pool *reader, size_t wanted_count, uint32_t account)
+static size_t take_answers(size_t wanted_count, uint32_t account)
 {
     struct proc_reading *reading = NULL;
     size_t count = 0;
@@ -245,9 +251,8 @@ static size_t take_answers(struct proc_pool *reader, size_t wanted_count, uint32
 }
 
 /* Pids by the hundred are of one account. */
-TEST_FROM(asks_once_for_the_same_and_bounds_its_queues, set_up, tear_down, &shipping_ns)
+TEST_WITH(asks_once_for_the_same_and_bounds_its_queues, set_up_shipping, tear_down)
 {
-    struct proc_pool *reader = *state;
     size_t count = 0;
     set(&closed, true);
     for (int32_t i = 1; i <= 100; i++) {
@@ -262,21 +267,20 @@ TEST_FROM(asks_once_for_the_same_and_bounds_its_queues, set_up, tear_down, &ship
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, 100), 0);
     set(&closed, false);
     /* One was begun before the more urgent one was asked for, at the most. */
-    assert_true(take_answers(reader, 100 + count + 1, UINT32_MAX) <= 1);
+    assert_true(take_answers(100 + count + 1, UINT32_MAX) <= 1);
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 5), 0);
-    assert_int_equal(answer(reader, 5, false), 0);
+    assert_int_equal(answer(5, false), 0);
 }
 
-TEST_FROM(reads_next_for_the_account_that_has_had_least, set_up, tear_down, &shipping_ns)
+TEST_WITH(reads_next_for_the_account_that_has_had_least, set_up_shipping, tear_down)
 {
-    struct proc_pool *reader = *state;
     set(&closed, true);
     for (int32_t i = 0; i < 50; i++) {
         assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100 + i), 0);
     }
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 200), 0);
     set(&closed, false);
-    assert_int_equal(take_answers(reader, 51, 2), 1);
+    assert_int_equal(take_answers(51, 2), 1);
 
     /* What another one has had before gives nobody a start: they are served in turn. */
     set(&closed, true);
@@ -285,113 +289,102 @@ TEST_FROM(reads_next_for_the_account_that_has_had_least, set_up, tear_down, &shi
     }
     assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100), 0);
     set(&closed, false);
-    assert_in_range(take_answers(reader, 51, 1), 0, 25);
+    assert_in_range(take_answers(51, 1), 0, 25);
+}
+
+static void replace_reader(void)
+{
+    assert_null(proc_pool_free(reader));
+    assert_int_equal(proc_pool_new(false, SHORT_NS, &reader), 0);
 }
 
 /* Begins a reading that hangs, and lets it hang in another reader's time. */
-static void hang_and_free(void **state, int32_t pid)
+static void hang_and_replace(int32_t pid)
 {
-    struct proc_pool *reader = *state;
     const size_t before_count = count_hanging();
-    ask(reader, pid);
+    ask(pid);
     wait_for_hanging(before_count);
-    assert_null(proc_pool_free(reader));
-    *state = NULL;
-    assert_int_equal(proc_pool_new(false, short_ns, &reader), 0);
-    *state = reader;
+    replace_reader();
 }
 
-TEST_FROM(remembers_what_hung_when_it_was_freed, set_up, tear_down, &short_ns)
+TEST_WITH(remembers_what_hung_when_it_was_freed, set_up_short, tear_down)
 {
-    hang_and_free(state, HANGS_FROM);
-    ask(*state, HANGS_FROM);
-    assert_int_equal(answer(*state, HANGS_FROM, true), 0);
-    hang_and_free(state, HANGS_FROM + 1);
-    ask(*state, HANGS_FROM + 2);
-    assert_int_equal(answer(*state, HANGS_FROM + 2, true), 0);
+    hang_and_replace(HANGS_FROM);
+    expect(HANGS_FROM, true, 0);
+    hang_and_replace(HANGS_FROM + 1);
+    expect(HANGS_FROM + 2, true, 0);
 }
 
-static struct proc_reading *next_after(struct proc_pool *reader, int ms)
+static struct proc_reading *next_after(int ms)
 {
     (void)poll(NULL, 0, ms);
     return proc_pool_next(reader);
 }
 
-TEST_FROM(gives_up_nobody_who_works_or_when_nobody_looked, set_up, tear_down, &short_ns)
+TEST_WITH(gives_up_nobody_who_works_or_when_nobody_looked, set_up_short, tear_down)
 {
-    struct proc_pool *reader = *state;
-    ask(reader, SPINS_PID);
+    ask(SPINS_PID);
     for (int i = 0; i < 30; i++) {
-        assert_null(next_after(reader, 10));
+        assert_null(next_after(10));
     }
     atomic_store(&spun, true);
-    assert_int_equal(answer(reader, SPINS_PID, false), 0);
-    ask(reader, HANGS_FROM);
-    assert_null(next_after(reader, 300));
+    assert_int_equal(answer(SPINS_PID, false), 0);
+    ask(HANGS_FROM);
+    assert_null(next_after(300));
     set(&let_go, true);
-    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    assert_int_equal(answer(HANGS_FROM, false), 0);
     assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
 }
 
-TEST_FROM(reads_nothing_while_too_much_is_not_taken, set_up, tear_down, &short_ns)
+TEST_WITH(reads_nothing_while_too_much_is_not_taken, set_up_short, tear_down)
 {
-    struct proc_pool *reader = *state;
-    ask(reader, BIG_PID);
-    ask(reader, HANGS_FROM);
+    ask(BIG_PID);
+    ask(HANGS_FROM);
     (void)poll(NULL, 0, 100);
     assert_int_equal(count_hanging(), 0);
-    assert_int_equal(answer(reader, BIG_PID, false), 0);
-    assert_int_equal(answer(reader, HANGS_FROM, false), -ETIMEDOUT);
+    assert_int_equal(answer(BIG_PID, false), 0);
+    assert_int_equal(answer(HANGS_FROM, false), -ETIMEDOUT);
 }
 
 /* Each of another account; all that may be lost for users who are not root. */
 #define LOST_COUNT (PROC_POOL_THREADS_MAX - 4)
 
-TEST_FROM(reads_for_others_while_many_hang, set_up, tear_down, &short_ns)
+TEST_WITH(reads_for_others_while_many_hang, set_up_short, tear_down)
 {
-    struct proc_pool *reader = *state;
     for (int32_t i = 0; i < LOST_COUNT; i++) {
-        ask(reader, HANGS_FROM + 100 * i);
-        assert_int_equal(answer(reader, HANGS_FROM + 100 * i, false), -ETIMEDOUT);
-        ask(reader, 500 + i);
-        assert_int_equal(answer(reader, 500 + i, i + 1 == LOST_COUNT), 0);
+        ask(HANGS_FROM + 100 * i);
+        assert_int_equal(answer(HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+        ask(500 + i);
+        assert_int_equal(answer(500 + i, i + 1 == LOST_COUNT), 0);
     }
     /* No more may hang, but for root. */
-    ask(reader, 7);
-    assert_int_equal(answer(reader, 7, false), 0);
+    expect(7, false, 0);
 }
 
-TEST_FROM(refuses_everything_when_all_threads_are_lost, set_up, tear_down, &short_ns)
+TEST_WITH(refuses_everything_when_all_threads_are_lost, set_up_short, tear_down)
 {
-    struct proc_pool *reader = *state;
     for (int32_t i = 0; i < LOST_COUNT; i++) {
-        ask(reader, HANGS_FROM + 100 * i);
-        assert_int_equal(answer(reader, HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+        ask(HANGS_FROM + 100 * i);
+        assert_int_equal(answer(HANGS_FROM + 100 * i, false), -ETIMEDOUT);
     }
     /* Another reader is no better off. */
-    assert_null(proc_pool_free(reader));
-    *state = NULL;
-    assert_int_equal(proc_pool_new(false, short_ns, &reader), 0);
-    *state = reader;
-    ask(reader, HANGS_FROM);
-    assert_int_equal(answer(reader, HANGS_FROM, true), 0);
-    ask(reader, HANGS_FROM + 100 * LOST_COUNT);
-    assert_int_equal(answer(reader, HANGS_FROM + 100 * LOST_COUNT, true), 0);
-    identify(reader, HANGS_FROM);
-    assert_int_equal(answer(reader, HANGS_FROM, false), 0);
+    replace_reader();
+    expect(HANGS_FROM, true, 0);
+    expect(HANGS_FROM + 100 * LOST_COUNT, true, 0);
+    identify(HANGS_FROM);
+    assert_int_equal(answer(HANGS_FROM, false), 0);
     /* What should not hang does. */
     for (int32_t i = LOST_COUNT; i < PROC_POOL_THREADS_MAX; i++) {
-        identify(reader, IDENTITY_HANGS);
-        assert_int_equal(answer(reader, IDENTITY_HANGS, false), -ETIMEDOUT);
+        identify(IDENTITY_HANGS);
+        assert_int_equal(answer(IDENTITY_HANGS, false), -ETIMEDOUT);
     }
-    ask(reader, 7);
-    assert_int_equal(answer(reader, 7, false), -EBUSY);
+    expect(7, false, -EBUSY);
     set(&let_go, true);
     int error = -EBUSY;
     for (int ms = 0; error == -EBUSY && ms < WAIT_MS; ms++) {
         (void)poll(NULL, 0, 1);
-        ask(reader, 7);
-        error = answer(reader, 7, false);
+        ask(7);
+        error = answer(7, false);
     }
     assert_int_equal(error, 0);
 }

@@ -5,7 +5,6 @@
 
 STORY(forgets_a_bounded_part_at_a_time)
 {
-    struct story *story = *state;
     const size_t count = 3 * PROCESS_PRUNE_STEPS;
     for (size_t i = 0; i < count; i++) {
         process_table_fork(story->table, 1, 1, 10 + (int32_t)i, 1, 100);
@@ -37,7 +36,6 @@ STORY(forgets_a_bounded_part_at_a_time)
 /* vfork() costs a process with many mappings next to nothing, and copying them much. */
 STORY(copies_a_bounded_number_of_mappings_in_a_round)
 {
-    struct story *story = *state;
     const size_t many = PROCESS_INHERIT_ROUND / 3;
     for (uint64_t i = 0; i < many; i++) {
         map(story, 1, 2 * i, 1, "/x", 100);
@@ -70,7 +68,6 @@ STORY(copies_a_bounded_number_of_mappings_in_a_round)
 /* Of threads that ended before there are many at times; an exec has to do with the others. */
 STORY(an_exec_ends_what_lives)
 {
-    struct story *story = *state;
     for (int32_t tid = 2; tid < 100; tid++) {
         process_table_fork(story->table, 1, 1, tid, 1, 100);
         if (tid < 90) {

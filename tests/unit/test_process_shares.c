@@ -41,7 +41,6 @@ static void expect_room_for_others(struct story *story)
 
 STORY(processes_of_one_account_leave_room_for_others)
 {
-    struct story *story = *state;
     begin_storm(story);
     for (int32_t i = 0; i < (int32_t)PROCESS_TABLE_PROCESSES_MAX; i++) {
         fork_process(story, PIDS_FROM + i, PARENT, 110);
@@ -63,7 +62,6 @@ STORY(processes_of_one_account_leave_room_for_others)
 
 STORY(threads_of_one_account_leave_room_for_others)
 {
-    struct story *story = *state;
     begin_storm(story);
     for (int32_t i = 0; i < (int32_t)PROCESS_TABLE_THREADS_MAX; i++) {
         int32_t pid = PARENT + i % 16;
@@ -81,7 +79,6 @@ STORY(threads_of_one_account_leave_room_for_others)
 /* An eighth of what is left for each process, in vain: all of them are one account's. */
 STORY(mappings_of_one_account_leave_room_for_others)
 {
-    struct story *story = *state;
     begin_storm(story);
     for (uint64_t i = 0; i < PROCESS_MAPPINGS_MAX; i++) {
         map(story, PARENT, 2 * i, 1, "/x", 110);
@@ -95,7 +92,6 @@ STORY(mappings_of_one_account_leave_room_for_others)
 
 STORY(names_of_one_account_leave_room_for_others)
 {
-    struct story *story = *state;
     char name[COMM_BYTES];
     begin_storm(story);
     for (int32_t i = 0; i < 2000; i++) {
@@ -119,7 +115,6 @@ STORY(names_of_one_account_leave_room_for_others)
 /* A user who logs in has root's account until /proc is asked: root's own find no place then. */
 STORY(a_walk_charges_to_a_user_what_was_charged_to_root)
 {
-    struct story *story = *state;
     begin_storm(story);
     fork_process(story, PARENT + 10, 1, 105); /* sshd's child, which becomes HOSTILE's */
     for (int32_t i = 0; i < (int32_t)PROCESS_TABLE_PROCESSES_MAX; i++) {
@@ -139,7 +134,6 @@ STORY(a_walk_charges_to_a_user_what_was_charged_to_root)
 /* With the last of its processes a share is gone; the sanitizers look at what is left. */
 STORY(accounts_end_with_their_processes)
 {
-    struct story *story = *state;
     for (int32_t i = 1; i <= 3000; i++) {
         own(story, i, (uint32_t)i << 16, 100);
         fork_process(story, 10000 + i, i, 101);

@@ -9,7 +9,6 @@
 
 STORY(tells_before_from_after_an_exec)
 {
-    struct story *story = *state;
     PLAY(story, MAP(10, 1, 4, "/bin/sh", 100), FORK(11, 10, 200), EXEC(11, "make", 300),
          MAP(11, 2, 4, "/bin/make", 301), PATH(11, 2, 199, "nobody"), PATH(11, 2, 200, "/bin/sh"),
          PATH(11, 2, 299, "/bin/sh"), PATH(11, 2, 300, "none"), PATH(11, 2, 301, "/bin/make"),
@@ -24,7 +23,6 @@ STORY(tells_before_from_after_an_exec)
 /* A module's note of a process begins with zeros, also where another process had its place. */
 STORY(a_note_is_of_one_process)
 {
-    struct story *story = *state;
     struct process_notes *notes = process_notes_new(sizeof(uint64_t));
     assert_non_null(notes);
     PLAY(story, FORK(11, 10, 100), FORK(12, 10, 100));
@@ -46,7 +44,6 @@ STORY(a_note_is_of_one_process)
 
 STORY(knows_a_child_as_well_as_its_parent)
 {
-    struct story *story = *state;
     PLAY(story, MAP(10, 1, 1, "/a", 100), FORK(11, 10, 200));
     assert_false(process_table_find(story->table, 11, 200)->scanned);
     PLAY(story, SCAN(10, 210, 211, NO_LINES), FORK(12, 10, 220));
@@ -55,7 +52,7 @@ STORY(knows_a_child_as_well_as_its_parent)
 
 STORY(a_child_begins_with_its_parents_identity)
 {
-    PLAY(*state, MAP(10, 1, 1, "/a", 100),
+    PLAY(story, MAP(10, 1, 1, "/a", 100),
          SCAN(10, 110, 111, NO_LINES, .identity_read = true, .identity_matches = true),
          IDENTITY(10, 120, 111, true), FORK(11, 10, 200), IDENTITY(11, 200, 0, true),
          /* The program may be setuid, so it must be read again; until then the last word stands. */
@@ -68,7 +65,7 @@ STORY(a_child_begins_with_its_parents_identity)
 
 STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity)
 {
-    PLAY(*state, MAP(10, 1, 1, "/a", 100),
+    PLAY(story, MAP(10, 1, 1, "/a", 100),
          SCAN(11, 210, 211, NO_LINES, .parent_pid = 10, .identity_read = true,
               .identity_matches = true),
          FORK(11, 10, 200), IDENTITY(11, 250, 211, true));
@@ -76,7 +73,6 @@ STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity)
 
 STORY(copies_mappings_as_they_were_at_the_fork)
 {
-    struct story *story = *state;
     map(story, 10, 1, 2, "/old", 100);
     process_find_mapping(process_table_find(story->table, 10, 100), PAGE, 100)->module_id = 5;
     PLAY(story, MAP(10, 1, 1, "/new", 300), FORK(11, 10, 200), /* told late */
@@ -91,7 +87,6 @@ STORY(copies_mappings_as_they_were_at_the_fork)
 
 STORY(lays_a_scan_beneath_records)
 {
-    struct story *story = *state;
     PLAY(story, MAP(10, 3, 2, "/record", 100),
          SCAN(10, 150, 160, LINES({1, 8, "/scanned", 7}, {20, 1, "", 0})),
          PATH(10, 1, 5, "/scanned"), PATH(10, 3, 99, "none"), PATH(10, 3, 100, "/record"),
@@ -106,7 +101,7 @@ STORY(lays_a_scan_beneath_records)
 
 STORY(drops_a_scan_that_records_have_overtaken)
 {
-    PLAY(*state, EXEC(10, "x", 155), FORK(11, 10, 155), FORK(12, 10, 120), EXIT(12, 12, 155),
+    PLAY(story, EXEC(10, "x", 155), FORK(11, 10, 155), FORK(12, 10, 120), EXIT(12, 12, 155),
          SCAN(10, 150, 160, LINES({1, 4, "/stale", 7})), PATH(10, 1, 158, "none"),
          SCAN(11, 150, 160, LINES({1, 4, "/stale", 7})), PATH(11, 1, 158, "none"),
          SCAN(12, 150, 160, LINES({1, 4, "/stale", 7})), PATH(12, 1, 158, "nobody"),
@@ -117,20 +112,19 @@ STORY(drops_a_scan_that_records_have_overtaken)
 
 STORY(keeps_a_scan_that_is_newer_than_a_late_exec)
 {
-    PLAY(*state, SCAN(10, 100, 101, LINES({1, 1, "/old", 7})),
+    PLAY(story, SCAN(10, 100, 101, LINES({1, 1, "/old", 7})),
          SCAN(10, 150, 160, LINES({5, 1, "/new", 8})), EXEC(10, "x", 140), PATH(10, 1, 139, "/old"),
          PATH(10, 1, 140, "none"), PATH(10, 5, 139, "none"), PATH(10, 5, 150, "/new"));
 }
 
 STORY(takes_no_scan_of_the_parent_for_one_of_the_child)
 {
-    PLAY(*state, SCAN(10, 200, 201, LINES({1, 1, "/parent", 7})), FORK(11, 10, 180),
+    PLAY(story, SCAN(10, 200, 201, LINES({1, 1, "/parent", 7})), FORK(11, 10, 180),
          EXEC(11, "x", 190), PATH(11, 1, 189, "/parent"), PATH(11, 1, 190, "none"));
 }
 
 STORY(takes_a_scan_for_the_fork_that_is_told_after_it)
 {
-    struct story *story = *state;
     const struct scanned_thread thread = {.tid = 11, .comm = "child"};
     PLAY(story, MAP(10, 1, 1, "/parent", 50),
          SCAN(11, 150, 160, LINES({5, 1, "/child", 8}), .parent_pid = 10, .start_time_ns = 90,
@@ -143,7 +137,6 @@ STORY(takes_a_scan_for_the_fork_that_is_told_after_it)
 
 STORY(finds_a_new_process_by_its_start_time)
 {
-    struct story *story = *state;
     PLAY(story, SCAN(10, 100, 0, LINES({1, 1, "/first", 7}), .start_time_ns = 5),
          SCAN(10, 150, 0, LINES({1, 1, "/second", 8}), .start_time_ns = 120),
          PATH(10, 1, 119, "/first"), PATH(10, 1, 120, "/second"));
@@ -162,7 +155,6 @@ STORY(finds_a_new_process_by_its_start_time)
 
 STORY(lets_a_late_exit_stand_before_the_end_of_a_walk)
 {
-    struct story *story = *state;
     /* The last was told before the walk, but it began later. */
     PLAY(story, FORK(11, 10, 100), FORK(12, 10, 100), FORK(13, 10, 250), MAP(11, 1, 1, "/a", 110));
     process_table_walk_begin(story->table);
@@ -182,7 +174,7 @@ STORY(lets_a_late_exit_stand_before_the_end_of_a_walk)
 
 STORY(lets_newer_records_stand_before_late_ones)
 {
-    PLAY(*state, FORK(11, 10, 100), MAP(11, 4, 2, "/newer", 300), MAP(11, 2, 6, "/late", 200),
+    PLAY(story, FORK(11, 10, 100), MAP(11, 4, 2, "/newer", 300), MAP(11, 2, 6, "/late", 200),
          PATH(11, 2, 200, "/late"), PATH(11, 7, 300, "/late"), PATH(11, 4, 300, "/newer"),
          OFFSET(11, 7, 300, 0x100 + 5), EXEC(11, "x", 250), PATH(11, 4, 300, "/newer"),
          PATH(11, 2, 249, "/late"), PATH(11, 2, 300, "none"), MAP(11, 2, 1, "/older image", 240),
@@ -197,7 +189,6 @@ STORY(lets_newer_records_stand_before_late_ones)
 
 STORY(ignores_what_has_no_pid)
 {
-    struct story *story = *state;
     PLAY(story, FORK(0, 0, 10), FORK(-1, 10, 10), THREAD(10, 10, 0, 10, 10), EXEC(0, "swapper", 10),
          COMM(5, 0, "x", 10), EXIT(-1, -1, 10), MAP(0, 1, 1, "/x", 10), SCAN(0, 10, 0, NO_LINES));
     process_table_gone(story->table, -1, 10);
@@ -219,18 +210,17 @@ static void expect_counts(struct story *story, size_t mapping_count, size_t thre
 STORY(forgets_only_what_the_horizon_has_passed)
 {
     /* The second of two equal mappings: what held for no time is not kept. */
-    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 150),
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 150),
          MAP(11, 1, 1, "/a", 110), MAP(11, 1, 1, "/b", 160), MAP(11, 1, 1, "/b", 160));
-    expect_counts(*state, 2, 2, 2);
-    PLAY(*state, PRUNE(149), PATH(11, 1, 149, "/a"), NAME(11, 12, 149, ""), PRUNE(160));
-    expect_counts(*state, 1, 1, 2);
-    PLAY(*state, EXIT(11, 11, 200), PRUNE(199), PATH(11, 1, 199, "/b"), PRUNE(200));
-    expect_counts(*state, 0, 0, 1);
+    expect_counts(story, 2, 2, 2);
+    PLAY(story, PRUNE(149), PATH(11, 1, 149, "/a"), NAME(11, 12, 149, ""), PRUNE(160));
+    expect_counts(story, 1, 1, 2);
+    PLAY(story, EXIT(11, 11, 200), PRUNE(199), PATH(11, 1, 199, "/b"), PRUNE(200));
+    expect_counts(story, 0, 0, 1);
 }
 
 STORY(frees_a_shared_file_once_with_its_last_mapping)
 {
-    struct story *story = *state;
     map(story, 10, 1, 3, "/shared", 100);
     struct mapped_file *file =
         process_find_mapping(process_table_find(story->table, 10, 100), PAGE, 100)->file;
@@ -246,7 +236,6 @@ STORY(frees_a_shared_file_once_with_its_last_mapping)
 
 STORY(keeps_equal_paths_once_and_bounds_long_ones)
 {
-    struct story *story = *state;
     char path[4001];
     for (uint64_t i = 0; i < 1000; i++) {
         map(story, (int32_t)(1 + i % 10), 2 * i, 1, "/usr/lib/libc.so", 100);
@@ -273,7 +262,6 @@ STORY(keeps_equal_paths_once_and_bounds_long_ones)
 /* A process that maps and unmaps as fast as it can makes no sample slow. */
 STORY(keeps_a_lookup_short_however_much_has_ended)
 {
-    struct story *story = *state;
     for (uint64_t i = 0; i < 60000; i++) {
         map(story, 1, 2 * i, 1, "/x", 100);
     }
@@ -286,7 +274,6 @@ STORY(keeps_a_lookup_short_however_much_has_ended)
 
 STORY(counts_what_finds_no_place)
 {
-    struct story *story = *state;
     for (uint64_t i = 0; i < PROCESS_MAPPINGS_MAX; i++) {
         map(story, 1, 2 * (PROCESS_MAPPINGS_MAX - i), 1, "/x", 100);
     }

@@ -12,7 +12,6 @@ static size_t name_count(struct story *story)
 
 STORY(follows_the_names_of_threads)
 {
-    struct story *story = *state;
     const struct scanned_thread scanned = {.tid = 30, .comm = "scanned"};
     PLAY(story, COMM(10, 10, "leader-with-a-long-name", 100), THREAD(10, 10, 12, 10, 200),
          NAME(10, 10, 200, "leader-with-a-l"), NAME(10, 12, 199, "nobody"),
@@ -40,7 +39,6 @@ STORY(follows_the_names_of_threads)
 /* A thread that is renamed all the time has no name for the older half of it, never a wrong one. */
 STORY(forgets_names_half_by_half)
 {
-    struct story *story = *state;
     for (unsigned i = 0; i <= THREAD_NAMES_MAX; i++) {
         char name[COMM_BYTES];
         (void)snprintf(name, sizeof name, "n%u", i);
@@ -60,7 +58,6 @@ STORY(forgets_names_half_by_half)
 /* Many threads of one process have an eighth of all names; another still has room for its own. */
 STORY(shares_the_room_for_names)
 {
-    struct story *story = *state;
     const uint32_t each = THREAD_NAMES_MAX - 1;
     const uint32_t thread_count = PROCESS_TABLE_NAMES_MAX / 8 / each + 20;
     char name[COMM_BYTES];
@@ -83,7 +80,7 @@ STORY(shares_the_room_for_names)
 
 STORY(ends_a_process_with_its_last_thread)
 {
-    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 200), /* the leader */
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 200), /* the leader */
          NAME(11, 11, 200, "nobody"), PATH(11, 1, 250, "none"), EXIT(11, 12, 300),
          PATH(11, 1, 299, "none"), PATH(11, 1, 300, "nobody"),
          /* Of a process that was never read some threads are unknown; its leader's exit decides. */
@@ -95,7 +92,7 @@ STORY(ends_the_other_threads_at_an_exec)
 {
     const struct scanned_thread renamed = {.tid = 11, .comm = "renamed"};
     /* Thread 12 execs: the leader exits, and 12 takes its number. */
-    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 190),
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 190),
          EXEC(11, "new", 200), NAME(11, 12, 199, ""), NAME(11, 12, 200, "nobody"),
          NAME(11, 11, 200, "new"),
          SCAN(11, 210, 211, NO_LINES, .threads = &renamed, .thread_count = 1),
@@ -107,7 +104,6 @@ STORY(ends_the_other_threads_at_an_exec)
 /* The kernel writes an exit record as a program with other rights starts. */
 STORY(a_set_user_id_program_does_not_exit_as_it_starts)
 {
-    struct story *story = *state;
     PLAY(story, FORK(11, 10, 100), EXEC(11, "su", 200), EXIT(11, 11, 201),
          MAP(11, 1, 1, "/bin/su", 202));
     assert_ptr_equal(living(story, 11, 250), living(story, 11, 150));
@@ -128,7 +124,7 @@ STORY(a_set_user_id_program_does_not_exit_as_it_starts)
 STORY(leaves_a_zombie_leader_out_of_a_scan)
 {
     const struct scanned_thread threads[] = {{.tid = 11}, {.tid = 12}};
-    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 120),
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 11, 120),
          SCAN(11, 150, 151, NO_LINES, .threads = threads, .thread_count = 2), EXIT(11, 12, 200),
          PATH(11, 1, 200, "nobody"),
          /* /proc shows only the one that lives. */
@@ -139,7 +135,7 @@ STORY(leaves_a_zombie_leader_out_of_a_scan)
 STORY(leaves_what_exited_since_out_of_a_scan)
 {
     const struct scanned_thread threads[] = {{.tid = 11, .comm = "a"}, {.tid = 12, .comm = "b"}};
-    PLAY(*state, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 155),
+    PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 155),
          SCAN(11, 150, 160, NO_LINES, .threads = threads, .thread_count = 2),
          NAME(11, 12, 160, "nobody"), NAME(11, 11, 160, "a"), EXIT(11, 11, 200),
          PATH(11, 1, 200, "nobody"));
@@ -147,7 +143,6 @@ STORY(leaves_what_exited_since_out_of_a_scan)
 
 STORY(knows_the_kernels_own_threads)
 {
-    struct story *story = *state;
     /* The second is a helper of the kernel, on its way to an exec. */
     PLAY(story, SCAN(2, 10, 0, NO_LINES, .kernel_thread = true), FORK(30, 2, 100),
          FORK(31, 30, 110));
@@ -162,7 +157,6 @@ STORY(knows_the_kernels_own_threads)
 
 STORY(keeps_what_has_exited_until_it_is_forgotten)
 {
-    struct story *story = *state;
     PLAY(story, FORK(11, 10, 100), THREAD(11, 11, 12, 11, 110), EXIT(11, 12, 150),
          THREAD(11, 11, 12, 11, 170), EXIT(11, 12, 190), EXIT(11, 11, 200), FORK(11, 10, 300));
 

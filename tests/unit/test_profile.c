@@ -277,7 +277,7 @@ static void assert_refused(const char *bytes, size_t size_bytes, const char *exp
     assert_int_equal(profile_load_memory((const uint8_t *)bytes, size_bytes, &profile, &fault),
                      -EBADMSG);
     assert_null(profile);
-    assert_non_null(strstr(fault.text, expected));
+    assert_contains(fault.text, expected);
 }
 
 TEST(refuses_what_is_no_recording)

@@ -78,11 +78,10 @@ static void apply_round(struct world *world)
     assert_true(count_mappings(world) <= before + ROUND_MOST);
 }
 
-#define STORY(function) TEST_WITH(function, set_up, tear_down)
+#define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)
 
 STORY(a_large_reading_is_told_in_parts)
 {
-    struct world *world = *state;
     assert_int_equal(proc_feed_ask(world->readings, PID, 0, 2000), READING_ASKED);
     for (size_t round = 1; round <= 3; round++) {
         apply_round(world);
@@ -99,7 +98,6 @@ STORY(a_large_reading_is_told_in_parts)
 
 STORY(a_reading_of_what_is_known_is_told_in_parts_too)
 {
-    struct world *world = *state;
     (void)proc_feed_ask(world->readings, PID, 0, 2000);
     for (size_t round = 0; round < 3; round++) {
         apply_round(world);
@@ -124,7 +122,6 @@ STORY(a_reading_of_what_is_known_is_told_in_parts_too)
 
 STORY(many_readings_are_told_one_after_the_other)
 {
-    struct world *world = *state;
     for (int32_t pid = PID; pid < PID + 4; pid++) {
         assert_int_equal(proc_feed_ask(world->readings, pid, 0, 2000), READING_ASKED);
     }

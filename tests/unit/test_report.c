@@ -136,8 +136,8 @@ TEST(keeps_a_files_names_from_driving_the_terminal)
     add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x1));
     char *text =
         print_report(load_recording(recording), REPORT_BY_PROCESS, 0, SHOWN_TABLE | SHOWN_JSON);
-    assert_non_null(strstr(text, "?]0;title??2J?"));
-    assert_non_null(strstr(text, "\"\\u001b]0;title\\u0007\\u009b2J"));
+    assert_contains(text, "?]0;title??2J?");
+    assert_contains(text, "\"\\u001b]0;title\\u0007\\u009b2J");
     assert_null(strchr(text, '\033'));
     free(text);
 }

@@ -38,7 +38,7 @@ TEST(finds_the_gap_that_sorting_finds)
         10000,   10007,   33333,   249931,   250000,   250001,   250213,   333333,   999999,
         1000000, 1000001, 1001001, 1001111,  3333333,  4000000,  9990010,  10000000, 10000001,
         9999999, 7777777, 6180339, 20408163, 20424630, 61803398, 99999999, 500000000};
-    for (size_t i = 0; i < sizeof periods_ns / sizeof periods_ns[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(periods_ns); i++) {
         for (size_t tick = 0; tick < SAMPLING_TICK_COUNT; tick++) {
             uint64_t gap_ns = sampling_gap_ns(periods_ns[i], sampling_tick_ns[tick], 1);
             if (gap_ns != gap_by_sorting(periods_ns[i], sampling_tick_ns[tick], 1)) {
@@ -127,7 +127,7 @@ TEST(gives_the_same_period_every_time)
         {1000, 1001000}, {2000, 500499}, {3989, 250939}, {4000, 249753},
         {10000, 100098}, {20000, 50045}, {50000, 20018}, {100000, 10009},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(sampling_period_ns(cases[i].frequency_hz), cases[i].period_ns);
         assert_int_equal(sampling_period_ns(cases[i].frequency_hz), cases[i].period_ns);
     }
@@ -158,7 +158,7 @@ static bool finds_share(uint64_t period_ns, uint64_t tick_ns)
 {
     static const uint64_t tenths[] = {10, 13, 15, 20, 33, 100};
     bool found = true;
-    for (size_t i = 0; i < sizeof tenths / sizeof tenths[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(tenths); i++) {
         uint64_t count = tenths[i] * (NS_PER_S / 10) / period_ns;
         double wanted = (double)count * 0.026;
         for (uint64_t step = 0; step < 40 && found; step++) {
@@ -172,7 +172,7 @@ static bool finds_share(uint64_t period_ns, uint64_t tick_ns)
 TEST(a_handler_has_its_share_in_step_with_any_tick)
 {
     static const uint32_t rates_hz[] = {49, 97, 999, 1000, 2000, 3989, 4000, 8000, 10000};
-    for (size_t i = 0; i < sizeof rates_hz / sizeof rates_hz[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rates_hz); i++) {
         for (size_t j = 0; j < SAMPLING_TICK_COUNT; j++) {
             if (!finds_share(sampling_period_ns(rates_hz[i]), sampling_tick_ns[j])) {
                 fail_msg("%u Hz: wrong with a tick of %llu ns", rates_hz[i],
@@ -222,7 +222,7 @@ TEST(warns_of_periods_in_step_with_a_tick)
          "is in step with kernel ticks of 4 ms: in 1 s no sample falls into 1.006 ms of them, so work that runs in step with them is miscounted; ask for a frequency_hz of 499"},
         {10009, 100000, NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[SAMPLING_TEXT_BYTES] = "";
         bool warned = sampling_period_warn(cases[i].period_ns, cases[i].frequency_hz, text);
         assert_string_equal(text, cases[i].text == NULL ? "" : cases[i].text);

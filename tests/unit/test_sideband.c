@@ -25,9 +25,10 @@ static void expect(struct sideband *sideband, uint64_t horizon_ns, uint64_t numb
     assert_int_equal(record[1], ~number);
 }
 
-TEST(sorts_by_time_and_keeps_equal_times_in_order)
+#define STORY(name) TEST_MADE(struct sideband *sideband, name, sideband_new(), sideband_free)
+
+STORY(sorts_by_time_and_keeps_equal_times_in_order)
 {
-    struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
     add(sideband, 30, 1);
     add(sideband, 10, 2);
@@ -39,12 +40,10 @@ TEST(sorts_by_time_and_keeps_equal_times_in_order)
     expect(sideband, 100, 3);
     expect(sideband, 100, 1);
     assert_null(sideband_next(sideband, 100, &size_bytes));
-    (void)sideband_free(sideband);
 }
 
-TEST(keeps_what_is_newer_than_the_horizon)
+STORY(keeps_what_is_newer_than_the_horizon)
 {
-    struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
     add(sideband, 30, 1);
     add(sideband, 10, 2);
@@ -56,13 +55,11 @@ TEST(keeps_what_is_newer_than_the_horizon)
     expect(sideband, 30, 3);
     expect(sideband, 30, 1);
     assert_null(sideband_next(sideband, UINT64_MAX, &size_bytes));
-    (void)sideband_free(sideband);
 }
 
 /* A record may be words of somebody's stack. */
-TEST(what_was_handed_out_is_wiped)
+STORY(what_was_handed_out_is_wiped)
 {
-    struct sideband *sideband = sideband_new();
     size_t size_bytes = 0;
     add(sideband, 10, 1);
     add(sideband, 20, 2);
@@ -78,12 +75,10 @@ TEST(what_was_handed_out_is_wiped)
     for (size_t i = size_bytes; i < 3 * size_bytes; i++) {
         assert_int_equal(last[i], 0);
     }
-    (void)sideband_free(sideband);
 }
 
-TEST(many_rounds_need_no_more_memory_than_what_waits)
+STORY(many_rounds_need_no_more_memory_than_what_waits)
 {
-    struct sideband *sideband = sideband_new();
     uint64_t seed = 88172645463325252U;
     uint64_t handed_out = 0;
     uint64_t last_ns = 0;
@@ -111,12 +106,10 @@ TEST(many_rounds_need_no_more_memory_than_what_waits)
         handed_out++;
     }
     assert_int_equal(handed_out, 3000000);
-    (void)sideband_free(sideband);
 }
 
-TEST(refuses_what_is_past_its_bound)
+STORY(refuses_what_is_past_its_bound)
 {
-    struct sideband *sideband = sideband_new();
     static uint8_t record[65536];
     size_t size_bytes = 0;
     size_t added = 0;
@@ -130,13 +123,11 @@ TEST(refuses_what_is_past_its_bound)
     }
     sideband_sort(sideband);
     assert_true(sideband_add(sideband, 1, record, sizeof record));
-    (void)sideband_free(sideband);
 }
 
 /* Small records as well: what waits is sorted and applied in one round. */
-TEST(refuses_too_many_however_small_they_are)
+STORY(refuses_too_many_however_small_they_are)
 {
-    struct sideband *sideband = sideband_new();
     size_t added = 0;
     while (sideband_add(sideband, added, (const uint8_t *)"12345678", 8)) {
         added++;
@@ -149,5 +140,4 @@ TEST(refuses_too_many_however_small_they_are)
     sideband_sort(sideband);
     assert_true(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
     assert_false(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
-    (void)sideband_free(sideband);
 }

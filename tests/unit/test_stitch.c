@@ -44,41 +44,31 @@ static bool completes(const struct stitch *stitch, uint64_t generation, int32_t 
     return done;
 }
 
-static int make(void **state)
-{
-    *state = stitch_new(DEPTH_MAX);
-    return *state == NULL ? -1 : 0;
-}
+#define STORY(name) TEST_MADE(struct stitch *stitch, name, stitch_new(DEPTH_MAX), stitch_free)
 
-static int drop(void **state)
-{
-    (void)stitch_free(*state);
-    return 0;
-}
-
-TEST_WITH(completes_from_a_whole_stack, make, drop)
+STORY(completes_from_a_whole_stack)
 {
     struct frames stack = cut;
-    assert_false(completes(*state, GENERATION, TID, &stack));
-    learn(*state, GENERATION, TID, whole);
-    assert_true(completes(*state, GENERATION, TID, &stack));
+    assert_false(completes(stitch, GENERATION, TID, &stack));
+    learn(stitch, GENERATION, TID, whole);
+    assert_true(completes(stitch, GENERATION, TID, &stack));
     static const struct frames expected = {
         {0x11, 0x30, 0x40, 0x50, 0x60}, {150, 300, 400, 500, 600}, 5};
     assert_memory_equal(&stack, &expected, sizeof expected);
 }
 
-TEST_WITH(needs_the_same_process_and_thread, make, drop)
+STORY(needs_the_same_process_and_thread)
 {
     struct frames stack = cut;
-    learn(*state, GENERATION, TID, whole);
-    assert_false(completes(*state, GENERATION + 1, TID, &stack));
-    assert_false(completes(*state, GENERATION, TID + 1, &stack));
-    assert_true(completes(*state, GENERATION, TID, &stack));
+    learn(stitch, GENERATION, TID, whole);
+    assert_false(completes(stitch, GENERATION + 1, TID, &stack));
+    assert_false(completes(stitch, GENERATION, TID + 1, &stack));
+    assert_true(completes(stitch, GENERATION, TID, &stack));
 }
 
-TEST_WITH(needs_two_frames_with_their_places, make, drop)
+STORY(needs_two_frames_with_their_places)
 {
-    learn(*state, GENERATION, TID, whole);
+    learn(stitch, GENERATION, TID, whole);
     static const struct frames others[] = {
         {{0x11, 0x30, 0x41}, {150, 300, 400}, 3}, /* another outermost frame */
         {{0x11, 0x31, 0x40}, {150, 300, 400}, 3}, /* another one below it */
@@ -91,54 +81,54 @@ TEST_WITH(needs_two_frames_with_their_places, make, drop)
     };
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         struct frames stack = others[i];
-        assert_false(completes(*state, GENERATION, TID, &stack));
+        assert_false(completes(stitch, GENERATION, TID, &stack));
     }
 }
 
-TEST_WITH(never_matches_unknown_places, make, drop)
+STORY(never_matches_unknown_places)
 {
     struct frames known = whole;
     memset(known.places, 0, sizeof known.places);
     struct frames stack = {{0x11, 0x30, 0x40}, {150, 0, 0}, 3};
-    learn(*state, GENERATION, TID, known);
-    assert_false(completes(*state, GENERATION, TID, &stack));
+    learn(stitch, GENERATION, TID, known);
+    assert_false(completes(stitch, GENERATION, TID, &stack));
 }
 
-TEST_WITH(does_nothing_where_whole_stacks_disagree, make, drop)
+STORY(does_nothing_where_whole_stacks_disagree)
 {
     struct frames other = whole;
     struct frames stack = cut;
     other.frames[5] = 0x61;
-    learn(*state, GENERATION, TID, whole);
-    learn(*state, GENERATION, TID, other);
-    assert_false(completes(*state, GENERATION, TID, &stack));
+    learn(stitch, GENERATION, TID, whole);
+    learn(stitch, GENERATION, TID, other);
+    assert_false(completes(stitch, GENERATION, TID, &stack));
     /* Until the older one is forgotten. */
     for (uint64_t i = 0; i < 15; i++) {
         other.frames[0] = 0x1000 + i;
-        learn(*state, GENERATION, TID, other);
+        learn(stitch, GENERATION, TID, other);
     }
-    assert_true(completes(*state, GENERATION, TID, &stack));
+    assert_true(completes(stitch, GENERATION, TID, &stack));
     assert_int_equal(stack.frames[4], 0x61);
 }
 
-TEST_WITH(keeps_a_way_that_stands_beside_others, make, drop)
+STORY(keeps_a_way_that_stands_beside_others)
 {
     struct frames stack = cut;
-    learn(*state, GENERATION, TID, whole);
+    learn(stitch, GENERATION, TID, whole);
     for (uint64_t i = 0; i < 15; i++) {
         struct frames other = {{0x10, 0x20, 0x70 + i}, {100, 200, 300}, 3};
-        learn(*state, GENERATION, TID, other);
-        learn(*state, GENERATION, TID, other); /* again: takes no room */
+        learn(stitch, GENERATION, TID, other);
+        learn(stitch, GENERATION, TID, other); /* again: takes no room */
     }
-    assert_true(completes(*state, GENERATION, TID, &stack));
+    assert_true(completes(stitch, GENERATION, TID, &stack));
 }
 
-TEST_WITH(keeps_to_the_depth, make, drop)
+STORY(keeps_to_the_depth)
 {
     struct frames stack = {{1, 2, 3, 4, 0x30, 0x40}, {50, 60, 70, 80, 300, 400}, 6};
-    learn(*state, GENERATION, TID, whole);
-    assert_true(completes(*state, GENERATION, TID, &stack));
+    learn(stitch, GENERATION, TID, whole);
+    assert_true(completes(stitch, GENERATION, TID, &stack));
     assert_int_equal(stack.count, DEPTH_MAX);
     struct frames deeper = {{1, 2, 3, 4, 5, 0x30, 0x40}, {50, 60, 70, 80, 90, 300, 400}, 7};
-    assert_false(completes(*state, GENERATION, TID, &deeper));
+    assert_false(completes(stitch, GENERATION, TID, &deeper));
 }

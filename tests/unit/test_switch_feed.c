@@ -85,11 +85,10 @@ static void samples(struct world *world, uint64_t first, uint64_t last)
     }
 }
 
-#define STORY(function) TEST_WITH(function, set_up, tear_down)
+#define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)
 
 STORY(records_wait_for_their_time)
 {
-    struct world *world = *state;
     put_switch(world, 2500, 7, 0);
     put_switch(world, 5500, 0, 8);
     put_switch(world, 6500, 8, 7); /* between tasks */
@@ -109,7 +108,6 @@ STORY(records_wait_for_their_time)
 
 STORY(a_loss_darkens_the_time_since_the_record_before_it)
 {
-    struct world *world = *state;
     put_switch(world, 2500, 7, 0);
     put_lost(world, 8500, 5);
     put_switch(world, 8500, 7, 0);
@@ -126,7 +124,6 @@ STORY(a_loss_darkens_the_time_since_the_record_before_it)
 
 STORY(a_full_ring_may_have_lost_what_no_record_tells_of)
 {
-    struct world *world = *state;
     for (uint64_t i = 0; i < RING_BYTES / RECORD_BYTES / 2; i++) {
         put_switch(world, 1200 + 10 * i, i % 2 == 0 ? 7 : 0, i % 2 == 0 ? 0 : 7);
     }
@@ -148,7 +145,6 @@ STORY(a_full_ring_may_have_lost_what_no_record_tells_of)
 
 STORY(what_makes_no_sense_is_a_loss)
 {
-    struct world *world = *state;
     uint64_t word = 1;
     put_switch(world, 1500, 0, 7);
     put(world, PERF_RECORD_SWITCH_CPU_WIDE, 0, &word, 1);
@@ -174,7 +170,6 @@ static enum switch_wish judge(struct world *world, uint64_t count, uint64_t time
 STORY(too_many_switches_are_given_up_and_tried_again)
 {
     const uint64_t span_ns = 100000000;
-    struct world *world = *state;
     uint64_t time_ns = span_ns;
     assert_int_equal(judge(world, 3999, time_ns), SWITCH_KEEP);        /* 20,000 a second */
     assert_int_equal(judge(world, 3999, time_ns + 1000), SWITCH_KEEP); /* too early to say */
@@ -197,14 +192,12 @@ STORY(too_many_switches_are_given_up_and_tried_again)
 
 STORY(lost_records_count_as_switches)
 {
-    struct world *world = *state;
     put_lost(world, 500, 1000000);
     assert_int_equal(judge(world, 1, 100000000), SWITCH_DISABLE);
 }
 
 STORY(without_a_ring_nothing_happens)
 {
-    struct world *world = *state;
     switch_feed_init(&world->feed, NULL, &world->layout, &world->ticks);
     switch_feed_start(&world->feed, 0);
     switch_feed_refresh(&world->feed);

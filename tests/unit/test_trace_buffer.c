@@ -26,23 +26,23 @@ static void assert_takes(struct trace_buffer *buffer, const uint64_t *words, siz
     assert_memory_equal(out, words, count * sizeof *words);
 }
 
-#define WORDS(...)                                                                                 \
-    (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+#define WORDS(...) ROWS_OF(uint64_t, __VA_ARGS__)
 
-TEST(hands_out_definitions_first)
+#define STORY(name)                                                                                \
+    TEST_MADE(struct trace_buffer *buffer, name, trace_buffer_new(2, LANE_BYTES, LANE_BYTES),      \
+              trace_buffer_free)
+
+STORY(hands_out_definitions_first)
 {
-    struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_CPU(1), 3);
     put_word(buffer, TRACE_LANE_CPU(0), 2);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     assert_takes(buffer, WORDS(1, 2, 3));
     assert_int_equal(trace_buffer_waiting_bytes(buffer), 0);
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(hands_out_no_sample_before_all_definitions)
+STORY(hands_out_no_sample_before_all_definitions)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     uint64_t big[512] = {7};
     uint64_t out[520] = {0};
     assert_true(trace_buffer_put(buffer, TRACE_LANE_DEFINITIONS, big, 8));
@@ -52,12 +52,10 @@ TEST(hands_out_no_sample_before_all_definitions)
     assert_int_equal(trace_buffer_take(buffer, out, 64), 0);
     assert_int_equal(trace_buffer_take(buffer, out, sizeof out), sizeof big + 8);
     assert_int_equal(out[512], 9);
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(holds_samples_back_until_they_are_shown)
+STORY(holds_samples_back_until_they_are_shown)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_CPU(0), 1);
     trace_buffer_mark(buffer);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){2}, 8));
@@ -69,12 +67,10 @@ TEST(holds_samples_back_until_they_are_shown)
     assert_takes(buffer, NULL, 0);
     trace_buffer_show(buffer);
     assert_takes(buffer, WORDS(2));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(a_full_lane_refuses_until_an_acknowledgement)
+STORY(a_full_lane_refuses_until_an_acknowledgement)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     static uint64_t out[LANE_BYTES / 8];
     uint64_t group[16] = {0};
     uint64_t put = 0;
@@ -94,12 +90,10 @@ TEST(a_full_lane_refuses_until_an_acknowledgement)
     assert_false(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
     trace_buffer_acknowledge(buffer);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), group, sizeof group));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(room_that_is_kept_is_there_whatever_came_meanwhile)
+STORY(room_that_is_kept_is_there_whatever_came_meanwhile)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     size_t lane = TRACE_LANE_CPU(0);
     uint64_t group[16] = {0};
     uint64_t one = 0;
@@ -116,12 +110,10 @@ TEST(room_that_is_kept_is_there_whatever_came_meanwhile)
         assert_true(trace_buffer_put(buffer, lane, group, sizeof group));
     }
     assert_false(trace_buffer_put(buffer, lane, &one, sizeof one));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(a_rewind_gives_the_log_and_what_was_not_acknowledged)
+STORY(a_rewind_gives_the_log_and_what_was_not_acknowledged)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -138,12 +130,10 @@ TEST(a_rewind_gives_the_log_and_what_was_not_acknowledged)
     trace_buffer_acknowledge(buffer);
     trace_buffer_rewind(buffer);
     assert_takes(buffer, WORDS(1, 2));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(samples_stay_with_their_log)
+STORY(samples_stay_with_their_log)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     assert_true(trace_buffer_put(buffer, TRACE_LANE_CPU(0), (uint64_t[]){11}, 8));
     assert_true(trace_buffer_has_log(buffer));
@@ -166,12 +156,10 @@ TEST(samples_stay_with_their_log)
     assert_true(trace_buffer_has_log(buffer));
     assert_true(trace_buffer_begins_segment(buffer));
     assert_takes(buffer, WORDS(2, 12));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(what_ends_a_log_is_taken_before_the_next)
+STORY(what_ends_a_log_is_taken_before_the_next)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -184,12 +172,10 @@ TEST(what_ends_a_log_is_taken_before_the_next)
     assert_takes(buffer, WORDS(2));
     assert_true(trace_buffer_begins_segment(buffer));
     assert_takes(buffer, WORDS(3));
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(a_rewind_leaves_out_a_log_without_samples)
+STORY(a_rewind_leaves_out_a_log_without_samples)
 {
-    struct trace_buffer *buffer = trace_buffer_new(1, LANE_BYTES, LANE_BYTES);
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     put_word(buffer, TRACE_LANE_CPU(0), 11);
     assert_true(trace_buffer_begins_segment(buffer));
@@ -202,7 +188,6 @@ TEST(a_rewind_leaves_out_a_log_without_samples)
     assert_true(trace_buffer_begins_segment(buffer));
     assert_takes(buffer, WORDS(3));
     assert_true(trace_buffer_has_log(buffer));
-    (void)trace_buffer_free(buffer);
 }
 
 /* Memory of this process, by the kernel's account. */
@@ -267,9 +252,8 @@ TEST(what_is_not_filled_is_not_resident)
     (void)trace_buffer_free(buffer);
 }
 
-TEST(no_lane_starves)
+STORY(no_lane_starves)
 {
-    struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     uint64_t from_second = 0;
     for (uint64_t i = 0; i < 100; i++) {
         uint64_t out = 0;
@@ -279,7 +263,6 @@ TEST(no_lane_starves)
         from_second += out == 2;
     }
     assert_in_range(from_second, 40, 60);
-    (void)trace_buffer_free(buffer);
 }
 
 #define GROUPS 200000
@@ -316,9 +299,8 @@ static void *write_groups(void *userdata)
 
 /* Small lanes, so that they wrap and memory is given back hundreds of times, and logs that are
  * over dozens of times. Each sample comes after the definition before it, be it of another log. */
-TEST(two_threads_lose_and_tear_nothing)
+STORY(two_threads_lose_and_tear_nothing)
 {
-    struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     static uint64_t out[8192];
     uint64_t next[3] = {0, 1, 2};
     uint64_t groups = 0;
@@ -341,12 +323,10 @@ TEST(two_threads_lose_and_tear_nothing)
     }
     (void)pthread_join(writer, NULL);
     assert_int_equal(trace_buffer_waiting_bytes(buffer), 0);
-    (void)trace_buffer_free(buffer);
 }
 
-TEST(counts_samples_until_they_are_acknowledged)
+STORY(counts_samples_until_they_are_acknowledged)
 {
-    struct trace_buffer *buffer = trace_buffer_new(2, LANE_BYTES, LANE_BYTES);
     uint64_t words[3] = {1, 2, 3};
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
     assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(0), words, 24, 5));
@@ -363,5 +343,4 @@ TEST(counts_samples_until_they_are_acknowledged)
     assert_true(trace_buffer_put_samples(buffer, TRACE_LANE_CPU(1), words, 8, 2));
     trace_buffer_rewind(buffer);
     assert_int_equal(trace_buffer_unread_samples(buffer), 2);
-    (void)trace_buffer_free(buffer);
 }

@@ -75,15 +75,14 @@ static void sample(struct world *world, struct dumped_code *code, uint64_t after
 
 JIT_TEST(each_sample_has_the_function_of_its_time)
 {
-    struct world *world = *state;
     struct dumped_code *code = begin(world);
     sample(world, code, 5);
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
     take(world, code, 50, 100);
-    assert_string_equal(read_all(world), SHOWN_A);
+    expect_read(world, SHOWN_A);
     sample(world, code, 60);
     sample(world, code, 70);
-    assert_string_equal(read_all(world), SHOWN_B);
+    expect_read(world, SHOWN_B);
     assert_int_equal(last_mmap_ns, world->mapped_ns + 50);
     assert_false(dumped_wants(code)); /* all was before the reading */
     end(code);
@@ -91,17 +90,16 @@ JIT_TEST(each_sample_has_the_function_of_its_time)
 
 JIT_TEST(what_has_ended_meanwhile_is_hidden)
 {
-    struct world *world = *state;
     struct dumped_code *code = begin(world);
     sample(world, code, 5);
     take(world, code, 0, 10);
-    assert_string_equal(read_all(world), SHOWN_A);
+    expect_read(world, SHOWN_A);
     sample(world, code, 60); /* it is `a` still, as far as is known */
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
     assert_true(dumped_wants(code));
     assert_false(dumped_is_proved(code, world->mapped_ns + 60));
     take(world, code, 50, 100);
-    assert_non_null(strstr(read_all(world), SHOWN_B));
+    assert_contains(read_all(world), SHOWN_B);
     assert_true(dumped_is_proved(code, world->mapped_ns + 60));
     end(code);
 }
@@ -109,19 +107,18 @@ JIT_TEST(what_has_ended_meanwhile_is_hidden)
 /* Once, however much is sampled then; what was before the last reading keeps its name. */
 JIT_TEST(nothing_has_a_name_after_the_end)
 {
-    struct world *world = *state;
     struct dumped_code *code = begin(world);
     sample(world, code, 5);
     take(world, code, 0, 10);
     sample(world, code, 60);
-    assert_string_equal(read_all(world), SHOWN_A);
+    expect_read(world, SHOWN_A);
     is_rewritten = true;
     take(world, code, 50, 100);
-    assert_string_equal(read_all(world), "[anon] 7:3 1000+1000=1000 later\n");
+    expect_read(world, "[anon] 7:3 1000+1000=1000 later\n");
     assert_int_equal(last_mmap_ns, world->mapped_ns + 10);
     sample(world, code, 70);
     sample(world, code, 7);
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
     assert_false(dumped_wants(code));
     end(code);
 }

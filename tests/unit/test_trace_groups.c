@@ -153,9 +153,11 @@ static size_t shortest(const struct sample *const *order, size_t count)
     return best;
 }
 
-TEST(divides_samples_so_that_no_other_way_is_shorter)
+#define STORY(name)                                                                                \
+    TEST_MADE(struct trace_groups *groups, name, trace_groups_new(), trace_groups_free)
+
+STORY(divides_samples_so_that_no_other_way_is_shorter)
 {
-    struct trace_groups *groups = trace_groups_new();
     size_t grouped = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const struct sample *order[10];
@@ -174,12 +176,10 @@ TEST(divides_samples_so_that_no_other_way_is_shorter)
         grouped -= words;
     }
     assert_true(grouped > ROUNDS);
-    (void)trace_groups_free(groups);
 }
 
-TEST(takes_each_sample_once_however_many_there_are)
+STORY(takes_each_sample_once_however_many_there_are)
 {
-    struct trace_groups *groups = trace_groups_new();
     for (uint64_t round = 0; round < 40; round++) {
         size_t count = 0;
         seed = round;
@@ -197,12 +197,10 @@ TEST(takes_each_sample_once_however_many_there_are)
         assert_true(count > 400);
         (void)check_groups(groups, count, NULL);
     }
-    (void)trace_groups_free(groups);
 }
 
-TEST(equal_stacks_are_kept_once)
+STORY(equal_stacks_are_kept_once)
 {
-    struct trace_groups *groups = trace_groups_new();
     seed = 1;
     for (size_t i = 0; i < SAMPLES_MAX; i++) {
         make_sample(&made[i], i, 0, 1);
@@ -210,12 +208,10 @@ TEST(equal_stacks_are_kept_once)
         assert_true(trace_groups_add(groups, &made[i].sample));
     }
     (void)check_groups(groups, SAMPLES_MAX, NULL);
-    (void)trace_groups_free(groups);
 }
 
-TEST(refuses_what_does_not_belong_to_the_others)
+STORY(refuses_what_does_not_belong_to_the_others)
 {
-    struct trace_groups *groups = trace_groups_new();
     static uint64_t words[12000];
     struct sample sample = {.time_ns = 1000, .weight = 1};
     assert_true(trace_groups_add(groups, &sample));
@@ -233,14 +229,11 @@ TEST(refuses_what_does_not_belong_to_the_others)
     assert_false(trace_groups_add(groups, &sample));
     trace_groups_clear(groups);
     assert_true(trace_groups_add(groups, &sample));
-    (void)trace_groups_free(groups);
 }
 
-TEST(forms_nothing_of_nothing)
+STORY(forms_nothing_of_nothing)
 {
-    struct trace_groups *groups = trace_groups_new();
     struct trace_group group;
     trace_groups_form(groups);
     assert_false(trace_groups_next(groups, &group));
-    (void)trace_groups_free(groups);
 }

@@ -5,27 +5,25 @@
 
 JIT_TEST(names_each_function_once_in_a_module_of_its_process)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     name(world, 0x1008);
     name(world, 0x1014);
-    assert_string_equal(read_all(world), "[anon] 7:3 1000+1000=1000 mapped\n");
+    expect_read(world, "[anon] 7:3 1000+1000=1000 mapped\n");
     assert_int_equal(ticket_count, 1);
     assert_string_equal(tickets[0].path, "map of 7");
     assert_int_equal(tickets[0].start_time_ns, 49);
     answer(world, &two);
-    assert_string_equal(read_all(world), "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE(
-                                             "0x1010", "b") JIT_LINE("0x1000", "a"));
+    expect_read(world, "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE("0x1010", "b")
+                           JIT_LINE("0x1000", "a"));
     name(world, 0x100c);
     define(world, 4, 0x2000);
-    assert_string_equal(read_all(world), "[jit] (pid 7) 7:4 2000+1000=2000 mapped\n");
+    expect_read(world, "[jit] (pid 7) 7:4 2000+1000=2000 mapped\n");
     assert_int_equal(ticket_count, 1);
 }
 
 JIT_TEST(looks_again_for_what_the_map_did_not_have)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     answer(world, &one);
@@ -37,14 +35,12 @@ JIT_TEST(looks_again_for_what_the_map_did_not_have)
     assert_int_equal(tickets[1].inode, 99);
     assert_int_equal(tickets[1].known_bytes, 100);
     answer(world, &three);
-    assert_string_equal(
-        read_all(world),
-        "[jit] (pid 7) 7:3 1020+10=200000000000000 later\n" JIT_LINE("0x200000000000000", "c"));
+    expect_read(world, "[jit] (pid 7) 7:3 1020+10=200000000000000 later\n" JIT_LINE(
+                           "0x200000000000000", "c"));
 }
 
 JIT_TEST(asks_at_the_end_for_what_is_missing_only)
 {
-    struct world *world = *state;
     name(world, 0x1004);
     name(world, 0x1014);
     answer(world, &one);
@@ -57,7 +53,7 @@ JIT_TEST(asks_at_the_end_for_what_is_missing_only)
     assert_true(trace_jits_pending(world->jits));
     answer(world, &two);
     assert_false(trace_jits_pending(world->jits));
-    assert_non_null(strstr(read_all(world), JIT_LINE("0x200000000000000", "b")));
+    assert_contains(read_all(world), JIT_LINE("0x200000000000000", "b"));
 
     trace_jits_ask_again(world->jits);
     assert_true(trace_jits_poll(world->jits));
@@ -67,11 +63,10 @@ JIT_TEST(asks_at_the_end_for_what_is_missing_only)
 
 JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name)
 {
-    struct world *world = *state;
     name(world, 0x1004);
     trace_jits_ask_again(world->jits); /* while the first reading is under way */
     answer(world, &one);
-    assert_non_null(strstr(read_all(world), JIT_LINE("0x1000", "a")));
+    assert_contains(read_all(world), JIT_LINE("0x1000", "a"));
     assert_true(trace_jits_poll(world->jits));
     assert_int_equal(ticket_count, 1);
     assert_false(trace_jits_pending(world->jits));
@@ -81,7 +76,6 @@ JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name)
  * on, and in between nobody knows. */
 JIT_TEST(an_address_that_is_used_again_has_each_name_in_its_time)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     uint64_t asked_ns = clock_ns(CLOCK_BOOTTIME);
@@ -93,47 +87,43 @@ JIT_TEST(an_address_that_is_used_again_has_each_name_in_its_time)
     assert_false(trace_jits_proved(world->jits, clock_ns(CLOCK_BOOTTIME)));
     changed_before_ns = 0;
     answer(world, &replaced);
-    assert_string_equal(read_all(world), "[anon] 7:3 1000+10=1000 later\n");
+    expect_read(world, "[anon] 7:3 1000+10=1000 later\n");
     assert_true(last_mmap_ns <= asked_ns);
     assert_int_not_equal(trace_jits_epoch(world->jits), epoch);
 
     uint64_t end_ns = clock_ns(CLOCK_BOOTTIME);
     assert_int_equal(name_at(world, 0x1008, asked_ns + 1), TIME_OPEN_NS);
-    assert_string_equal(read_all(world), "[anon] 7:3 1008+1=1008 later\n");
+    expect_read(world, "[anon] 7:3 1008+1=1008 later\n");
     assert_int_equal(last_mmap_ns, asked_ns + 1);
     uint64_t from_ns = name_at(world, 0x1008, clock_ns(CLOCK_BOOTTIME));
     assert_true(from_ns > asked_ns && from_ns <= end_ns);
-    assert_string_equal(
-        read_all(world),
-        "[jit] (pid 7) 7:3 1000+10=200000000000000 later\n" JIT_LINE("0x200000000000000", "A"));
+    expect_read(world, "[jit] (pid 7) 7:3 1000+10=200000000000000 later\n" JIT_LINE(
+                           "0x200000000000000", "A"));
     assert_int_equal(last_mmap_ns, from_ns);
     name(world, 0x1014);
-    assert_non_null(strstr(read_all(world), JIT_LINE("0x200000000000010", "b")));
+    assert_contains(read_all(world), JIT_LINE("0x200000000000010", "b"));
 }
 
 /* As long as the file has not been changed since before the sample, its reading tells of that. */
 JIT_TEST(an_old_map_names_what_was_sampled_before_it_was_read)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name_at(world, 0x1004, world->mapped_ns + 1);
     answer(world, &replaced);
-    assert_string_equal(
-        read_all(world),
-        "[anon] 7:3 1000+1000=1000 mapped\n[jit] (pid 7) 7:3 1000+1000=1000 mapped\n"
-        "[jit] (pid 7) 7:3 1000+10=200000000000000 mapped\n" JIT_LINE("0x200000000000000", "A"));
+    expect_read(world, "[anon] 7:3 1000+1000=1000 mapped\n[jit] (pid 7) 7:3 1000+1000=1000 mapped\n"
+                       "[jit] (pid 7) 7:3 1000+10=200000000000000 mapped\n" JIT_LINE(
+                           "0x200000000000000", "A"));
     changed_before_ns = 0;
     world->process.pid = 8;
     name_at(world, 0x1004, world->mapped_ns + 1);
     answer(world, &replaced);
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
 }
 
 /* Whatever it said in between is lost: all that was sampled since the reading before loses its
  * name, and what comes is named from the new reading on. */
 JIT_TEST(a_map_that_is_written_anew_begins_anew)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     answer(world, &three);
@@ -144,41 +134,37 @@ JIT_TEST(a_map_that_is_written_anew_begins_anew)
     is_rewritten = true;
     changed_before_ns = 0;
     answer(world, &two);
-    assert_string_equal(read_all(world),
-                        "[anon] 7:3 1010+10=1010 later\n[anon] 7:3 1000+10=1000 later\n");
+    expect_read(world, "[anon] 7:3 1010+10=1010 later\n[anon] 7:3 1000+10=1000 later\n");
     name(world, 0x1004);
-    assert_string_equal(
-        read_all(world),
-        "[anon] 7:3 1000+1000=1000 later\n"
-        "[jit] (pid 7) 7:3 1000+10=200000000000000 later\n" JIT_LINE("0x200000000000000", "a"));
+    expect_read(world, "[anon] 7:3 1000+1000=1000 later\n"
+                       "[jit] (pid 7) 7:3 1000+10=200000000000000 later\n" JIT_LINE(
+                           "0x200000000000000", "a"));
 }
 
 /* What was sampled since the last reading is nobody's when there is no other. */
 JIT_TEST(what_is_not_proved_at_the_end_loses_its_name)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name_at(world, 0x1004, world->mapped_ns + 1);
     answer(world, &two);
     (void)read_all(world);
     trace_jits_close(world->jits);
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
 
     name(world, 0x1004);
     name(world, 0x1014);
-    assert_string_equal(read_all(world), JIT_LINE("0x1010", "b"));
+    expect_read(world, JIT_LINE("0x1010", "b"));
     trace_jits_ask_again(world->jits);
     assert_true(trace_jits_poll(world->jits));
     answer(world, NULL);
     trace_jits_close(world->jits);
-    assert_string_equal(read_all(world), "[anon] 7:3 1000+1000=1000 later\n");
+    expect_read(world, "[anon] 7:3 1000+1000=1000 later\n");
     assert_true(trace_jits_proved(world->jits, UINT64_MAX));
 }
 
 /* Another answer with the same module is a proof, too. */
 JIT_TEST(a_map_that_stays_proves_what_was_sampled)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     answer(world, &two);
@@ -193,18 +179,17 @@ JIT_TEST(a_map_that_stays_proves_what_was_sampled)
     assert_true(trace_jits_poll(world->jits));
     assert_true(trace_jits_proved(world->jits, sampled_ns));
     trace_jits_close(world->jits);
-    assert_string_equal(read_all(world), "");
+    expect_read(world, "");
 }
 
 JIT_TEST(a_process_without_a_map_stays_as_it_is)
 {
-    struct world *world = *state;
     define(world, 3, 0x1000);
     name(world, 0x1004);
     answer(world, NULL);
     define(world, 4, 0x2000);
-    assert_string_equal(read_all(world), "[anon] 7:3 1000+1000=1000 mapped\n"
-                                         "[anon] 7:4 2000+1000=2000 mapped\n");
+    expect_read(world, "[anon] 7:3 1000+1000=1000 mapped\n"
+                       "[anon] 7:4 2000+1000=2000 mapped\n");
     assert_false(trace_jits_pending(world->jits));
 
     /* Until there is one, be it written only now. */
@@ -212,26 +197,23 @@ JIT_TEST(a_process_without_a_map_stays_as_it_is)
     trace_jits_ask_again(world->jits);
     assert_true(trace_jits_poll(world->jits));
     answer(world, &one);
-    assert_string_equal(read_all(world),
-                        "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE("0x1000", "a"));
+    expect_read(world, "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE("0x1000", "a"));
 }
 
 JIT_TEST(another_program_with_the_pid_has_a_name_of_its_own)
 {
-    struct world *world = *state;
     name(world, 0x1004);
     answer(world, &one);
     world->process.exec_ns = 90;
     name(world, 0x1004);
     answer(world, &one);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, JIT_LINE("0x1000", "a")));
-    assert_non_null(strstr(text, LINE("[jit] (pid 7) (2)", "0x1000", "a")));
+    assert_contains(text, JIT_LINE("0x1000", "a"));
+    assert_contains(text, LINE("[jit] (pid 7) (2)", "0x1000", "a"));
 }
 
 JIT_TEST(a_new_log_begins_with_nothing)
 {
-    struct world *world = *state;
     name(world, 0x1004);
     answer(world, &one);
     (void)read_all(world);
@@ -239,5 +221,5 @@ JIT_TEST(a_new_log_begins_with_nothing)
     trace_jits_begin(world->jits);
     name(world, 0x1004);
     answer(world, &one);
-    assert_non_null(strstr(read_all(world), JIT_LINE("0x1000", "a")));
+    assert_contains(read_all(world), JIT_LINE("0x1000", "a"));
 }

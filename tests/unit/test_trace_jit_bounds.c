@@ -54,7 +54,6 @@ static size_t count_lines(const char *text)
 
 JIT_TEST(goes_through_a_large_map_in_steps)
 {
-    struct world *world = *state;
     for (size_t i = 0; i < FUNCTIONS; i++) {
         name(world, 0x100000 + 16 * i);
     }
@@ -80,7 +79,6 @@ JIT_TEST(goes_through_a_large_map_in_steps)
  * the first poll. */
 JIT_TEST(gives_each_process_a_slice)
 {
-    struct world *world = *state;
     const struct module *map = make_large_map();
     for (int32_t pid = 1; pid <= 15; pid++) {
         world->process.pid = pid;
@@ -96,13 +94,12 @@ JIT_TEST(gives_each_process_a_slice)
     }
     assert_int_equal(ticket_count, 16);
     assert_false(trace_jits_poll(world->jits));
-    assert_non_null(strstr(read_all(world), "[jit] (pid 16)"));
+    assert_contains(read_all(world), "[jit] (pid 16)");
 }
 
 /* In one poll, with those of the samples before it, 32 at the most: the others come in the next. */
 JIT_TEST(asks_for_a_few_maps_at_a_time)
 {
-    struct world *world = *state;
     for (int32_t pid = 1; pid <= 100; pid++) {
         world->process.pid = pid;
         name(world, 0x1004);
@@ -120,7 +117,6 @@ JIT_TEST(asks_for_a_few_maps_at_a_time)
 
 JIT_TEST(is_bounded_whatever_is_sampled)
 {
-    struct world *world = *state;
     for (int32_t pid = 1; pid <= 1024; pid++) {
         world->process.pid = pid;
         (void)find(world);

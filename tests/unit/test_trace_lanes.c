@@ -26,6 +26,9 @@ struct made {
     enum stack_closed closed;
     uint64_t user_stack[DEPTH_MAX];
     uint64_t kernel_stack[KERNEL_MAX];
+    /* As far as the file has been walked: */
+    uint64_t id; /* that is to be completed; 0: none */
+    bool has_quality;
 };
 
 struct world {
@@ -39,6 +42,8 @@ struct world {
     size_t dropped_count;
     uint8_t *file;
     size_t file_bytes;
+    uint64_t completed_ids[IDS_MAX];
+    size_t completed_count;
 };
 
 static uint64_t draw(struct world *world, uint64_t below)
@@ -130,93 +135,6 @@ static void read_all(struct world *world)
     } while (chunk.size_bytes > 0);
 }
 
-/* A sample as the records tell it. */
-struct told {
-    struct fxt_sample record;
-    uint64_t user_stack[2 * DEPTH_MAX];
-    bool is_open;
-};
-
-static struct told told[SAMPLES_MAX];
-static uint64_t completed_ids[IDS_MAX];
-static size_t completed_count;
-
-static void append(struct told *partial, const struct fxt_sample *rest)
-{
-    size_t own = partial->record.user_count;
-    assert_true(own + rest->user_count <= 2 * DEPTH_MAX);
-    if (rest->user_count > 0) {
-        memcpy(partial->user_stack + own, rest->user_stack, 8 * rest->user_count);
-    }
-    partial->record.user_count += rest->user_count;
-    partial->record.quality |= rest->quality;
-    assert_true(((partial->record.fields ^ rest->fields) & FXT_SAMPLE_QUALITY) != 0);
-    partial->is_open = false;
-}
-
-static void take_completion(const struct fxt_sample *record, size_t count)
-{
-    size_t member_count = 0;
-    assert_int_equal(record->fields & ~(FXT_SAMPLE_CONTINUATION_COMPLETION | FXT_SAMPLE_USER_STACK |
-                                        FXT_SAMPLE_QUALITY),
-                     0);
-    for (size_t i = 0; i < completed_count; i++) {
-        assert_int_not_equal(completed_ids[i], record->continuation_completion);
-    }
-    assert_true(completed_count < IDS_MAX);
-    completed_ids[completed_count++] = record->continuation_completion;
-    for (size_t i = 0; i < count; i++) {
-        if (told[i].is_open && told[i].record.continuation == record->continuation_completion) {
-            append(&told[i], record);
-            member_count++;
-        }
-    }
-    assert_true(member_count > 0);
-}
-
-static void take_sample(const struct fxt_sample *record, struct told *ret)
-{
-    bool is_partial = (record->fields & FXT_SAMPLE_CONTINUATION) != 0;
-    ret->record = *record;
-    ret->is_open = is_partial;
-    assert_true(is_partial == ((record->fields & FXT_SAMPLE_CPU) == 0));
-    if (is_partial) {
-        ret->record.cpu = record->continuation >> 48;
-    }
-    for (size_t i = 0; i < completed_count; i++) {
-        assert_true(!is_partial || completed_ids[i] != record->continuation);
-    }
-    if (record->user_count > 0) {
-        memcpy(ret->user_stack, record->user_stack, 8 * record->user_count);
-    }
-}
-
-/* Walks the file. Returns the number of samples, and of what drop reports tell. */
-static size_t read_records(const struct world *world, size_t *ret_dropped)
-{
-    struct fxt_reader *reader = fxt_reader_new();
-    size_t count = 0;
-    *ret_dropped = 0;
-    completed_count = 0;
-    for (size_t at = 0; at < world->file_bytes;) {
-        struct fxt_record record;
-        assert_int_equal(fxt_reader_next(reader, world->file + at, world->file_bytes - at, &record),
-                         1);
-        if (record.kind == FXT_RECORD_DROP_STATS) {
-            *ret_dropped += record.drop_stats.record_count;
-        } else if (record.kind == FXT_RECORD_SAMPLE &&
-                   (record.sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
-            take_completion(&record.sample, count);
-        } else if (record.kind == FXT_RECORD_SAMPLE) {
-            assert_true(count < SAMPLES_MAX);
-            take_sample(&record.sample, &told[count++]);
-        }
-        at += record.size_bytes;
-    }
-    (void)fxt_reader_free(reader);
-    return count;
-}
-
 static uint64_t quality_of(const struct made *made)
 {
     return (uint64_t)made->sample.quality | (uint64_t)made->closed << 8 |
@@ -224,37 +142,88 @@ static uint64_t quality_of(const struct made *made)
            (uint64_t)made->sample.fp_frame_count << 32;
 }
 
+/* Neither dropped nor seen before. */
 static struct made *find_made(struct world *world, uint64_t time_ns)
 {
     assert_in_range(time_ns, 1, world->made_count);
     struct made *made = &world->made[time_ns - 1];
-    assert_int_equal(made->sample.time_ns, time_ns); /* neither dropped nor seen before */
-    made->sample.time_ns = 0;
+    assert_int_equal(made->sample.time_ns, time_ns);
     return made;
 }
 
-static void check_told(struct world *world, const struct told *sample)
+/* A whole sample, or what a partial has for itself: the id comes before its completion. */
+static void check_sample(struct world *world, const struct fxt_sample *record)
 {
-    const struct made *made = find_made(world, sample->record.boot_ts_ns);
-    assert_false(sample->is_open);
-    assert_int_equal(sample->record.cpu, made->sample.cpu);
-    assert_int_equal((int64_t)sample->record.pid, made->sample.pid);
-    assert_int_equal(sample->record.tid, made->sample.tid);
-    assert_int_equal(sample->record.quality, quality_of(made));
-    assert_int_equal(sample->record.user_count, made->sample.user_count);
-    assert_memory_equal(sample->user_stack, made->user_stack, 8 * made->sample.user_count);
-    assert_int_equal((sample->record.fields & FXT_SAMPLE_KERNEL_STACK) != 0,
-                     made->sample.kernel_mode);
-    assert_int_equal(sample->record.kernel_count, made->sample.kernel_count);
-    assert_int_equal((sample->record.fields & FXT_SAMPLE_WEIGHT) != 0, made->sample.weight != 1);
-    assert_int_equal(sample->record.weight, made->sample.weight == 1 ? 0 : made->sample.weight);
-    assert_memory_equal(sample->record.kernel_stack, made->kernel_stack,
-                        8 * made->sample.kernel_count);
+    struct made *made = find_made(world, record->boot_ts_ns);
+    const bool is_partial = (record->fields & FXT_SAMPLE_CONTINUATION) != 0;
+    assert_int_equal((record->fields & FXT_SAMPLE_CPU) != 0, !is_partial);
+    assert_true(is_partial || (record->fields & FXT_SAMPLE_QUALITY) != 0);
+    assert_int_equal(is_partial ? record->continuation >> 48 : record->cpu, made->sample.cpu);
+    assert_int_equal((record->fields & FXT_SAMPLE_KERNEL_STACK) != 0, made->sample.kernel_mode);
+    assert_int_equal((record->fields & FXT_SAMPLE_WEIGHT) != 0, made->sample.weight != 1);
+    assert_int_equal(record->weight, made->sample.weight == 1 ? 0 : made->sample.weight);
+    made->has_quality = (record->fields & FXT_SAMPLE_QUALITY) != 0;
+    assert_int_equal(record->quality, made->has_quality ? quality_of(made) : 0);
+    made->id = is_partial ? record->continuation : 0;
+    for (size_t i = 0; is_partial && i < world->completed_count; i++) {
+        assert_int_not_equal(world->completed_ids[i], made->id);
+    }
+}
+
+/* Of an id that was open, once, with the quality of all who have none. */
+static void check_completion(struct world *world, const struct fxt_sample *record)
+{
+    const uint64_t id = record->continuation_completion;
+    size_t member_count = 0;
+    assert_int_equal(record->fields & ~(FXT_SAMPLE_CONTINUATION_COMPLETION | FXT_SAMPLE_USER_STACK |
+                                        FXT_SAMPLE_QUALITY),
+                     0);
+    for (size_t i = 0; i < world->made_count; i++) {
+        struct made *made = &world->made[i];
+        if (made->id == id) {
+            assert_int_equal(made->has_quality, (record->fields & FXT_SAMPLE_QUALITY) == 0);
+            assert_int_equal(record->quality, made->has_quality ? 0 : quality_of(made));
+            made->id = 0;
+            member_count++;
+        }
+    }
+    assert_true(member_count > 0);
+    assert_true(world->completed_count < IDS_MAX);
+    world->completed_ids[world->completed_count++] = id;
+}
+
+/* Walks the file with the strict reader. Returns the number of samples. */
+static size_t check_records(struct world *world)
+{
+    struct fxt_reader *reader = fxt_reader_new();
+    size_t count = 0;
+    size_t dropped_count = 0;
+    for (size_t at = 0; at < world->file_bytes;) {
+        struct fxt_record record;
+        assert_int_equal(fxt_reader_next(reader, world->file + at, world->file_bytes - at, &record),
+                         1);
+        if (record.kind == FXT_RECORD_DROP_STATS) {
+            dropped_count += record.drop_stats.record_count;
+        } else if (record.kind == FXT_RECORD_SAMPLE &&
+                   (record.sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
+            check_completion(world, &record.sample);
+        } else if (record.kind == FXT_RECORD_SAMPLE) {
+            check_sample(world, &record.sample);
+            count++;
+        }
+        at += record.size_bytes;
+    }
+    (void)fxt_reader_free(reader);
+    assert_int_equal(dropped_count, world->dropped_count);
+    for (size_t i = 0; i < world->made_count; i++) {
+        assert_int_equal(world->made[i].id, 0);
+    }
+    return count;
 }
 
 static void check_loaded(struct world *world, const struct loaded_sample *sample)
 {
-    const struct made *made = find_made(world, sample->time_ns);
+    struct made *made = find_made(world, sample->time_ns);
     assert_int_equal(sample->cpu, made->sample.cpu);
     assert_int_equal((int64_t)sample->pid, made->sample.pid);
     assert_int_equal(sample->tid, made->sample.tid);
@@ -265,38 +234,24 @@ static void check_loaded(struct world *world, const struct loaded_sample *sample
     assert_int_equal(sample->in_kernel, made->sample.kernel_mode);
     assert_int_equal(sample->kernel_count, made->sample.kernel_count);
     assert_memory_equal(sample->kernel_stack, made->kernel_stack, 8 * made->sample.kernel_count);
+    made->sample.time_ns = 0;
 }
 
 /* Everything that was not dropped is there once, for a strict reader and for the client. */
 static void check_file(struct world *world)
 {
-    static uint64_t times_ns[SAMPLES_MAX];
     struct loaded_recording loaded;
-    size_t dropped_count = 0;
     read_all(world);
-    for (size_t i = 0; i < world->made_count; i++) {
-        times_ns[i] = world->made[i].sample.time_ns;
-    }
-    size_t count = read_records(world, &dropped_count);
+    const size_t count = check_records(world);
     assert_int_equal(count, world->made_count - world->dropped_count);
-    assert_int_equal(dropped_count, world->dropped_count);
-    for (size_t i = 0; i < count; i++) {
-        check_told(world, &told[i]);
-    }
-    for (size_t i = 0; i < world->made_count; i++) {
-        world->made[i].sample.time_ns = times_ns[i];
-    }
     loaded_recording_init(&loaded, world->file, world->file_bytes);
     assert_int_equal(loaded.sample_count, count);
     for (size_t i = 0; i < count; i++) {
         check_loaded(world, &loaded.samples[i]);
     }
     loaded_recording_done(&loaded);
-    uint64_t kept = 0;
-    for (size_t i = 0; i < 2; i++) {
-        kept += trace_lanes_counts(world->lanes, i).kept;
-    }
-    assert_int_equal(kept, count);
+    assert_int_equal(
+        trace_lanes_counts(world->lanes, 0).kept + trace_lanes_counts(world->lanes, 1).kept, count);
 }
 
 /* Samples of both CPUs in turn, some at a time. */
@@ -318,7 +273,7 @@ TEST(what_is_read_is_what_was_sampled)
         fill(world, 1000);
         assert_int_equal(world->dropped_count, 0);
         check_file(world);
-        assert_true(completed_count > 20);
+        assert_true(world->completed_count > 20);
         free_world(world);
     }
 }

@@ -19,7 +19,6 @@ static void fill_log(struct world *world)
 
 STORY(a_new_log_says_again_what_is_sampled_again)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     run(world, 42, "/bin/prog");
     (void)take_sample(world, 42, 100, stack, 1);
@@ -28,21 +27,20 @@ STORY(a_new_log_says_again_what_is_sampled_again)
     answer(world, 0, &test_modules[0]);
     (void)read_all(world);
     /* Here nothing is known of the process yet, so there is nothing to correct. */
-    assert_non_null(strstr(world->text, "\"name\":\"low\""));
+    assert_contains(world->text, "\"name\":\"low\"");
     assert_null(strstr(world->text, "42:2"));
     (void)take_sample(world, 42, 300, stack, 1);
-    assert_non_null(strstr(read_all(world), "name 42/0 prog since 50\n"
-                                            "name 42/42 prog since 50\n"
-                                            "module 42:1 [unknown] build-id 0 bytes\n"
-                                            "mmap 42:1 0+100000000000000 = 0 at 50\n"
-                                            "module 42:2 /bin/prog build-id 4 bytes\n"
-                                            "mmap 42:2 7000000+10000 = 400000 at 60\n"));
+    assert_contains(read_all(world), "name 42/0 prog since 50\n"
+                                     "name 42/42 prog since 50\n"
+                                     "module 42:1 [unknown] build-id 0 bytes\n"
+                                     "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                                     "module 42:2 /bin/prog build-id 4 bytes\n"
+                                     "mmap 42:2 7000000+10000 = 400000 at 60\n");
     assert_int_equal(ticket_count, 1);
 }
 
 STORY(what_was_gathered_goes_to_the_log_that_defines_it)
 {
-    struct world *world = *state;
     const size_t needed_bytes = BUFFER_BYTES / 16;
     int32_t pid = 1000;
     bool uncertain = false;
@@ -71,7 +69,6 @@ STORY(what_was_gathered_goes_to_the_log_that_defines_it)
 
 STORY(full_logs_drop_what_is_not_defined_in_them)
 {
-    struct world *world = *state;
     int32_t pid = 1000;
     (void)take_sample(world, 1000, 100, NULL, 0);
     fill_log(world); /* the first one, and its samples are never read */
@@ -93,7 +90,6 @@ STORY(full_logs_drop_what_is_not_defined_in_them)
 
 STORY(a_stack_that_comes_later_is_defined_before_its_completion)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     uint64_t id = 0;
     struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
@@ -102,18 +98,18 @@ STORY(a_stack_that_comes_later_is_defined_before_its_completion)
     (void)read_all(world);
     assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
     assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
-    assert_string_equal(read_all(world), "name 42/0 prog since 50\n"
-                                         "name 42/42 prog since 50\n"
-                                         "module 42:1 [unknown] build-id 0 bytes\n"
-                                         "mmap 42:1 0+100000000000000 = 0 at 50\n"
-                                         "partial 5000000000001 42/42 at 100, 0 user\n");
+    expect_read(world, "name 42/0 prog since 50\n"
+                       "name 42/42 prog since 50\n"
+                       "module 42:1 [unknown] build-id 0 bytes\n"
+                       "mmap 42:1 0+100000000000000 = 0 at 50\n"
+                       "partial 5000000000001 42/42 at 100, 0 user\n");
     sample.user_stack = stack;
     sample.user_count = 1;
     sample.quality = STACK_NO_RULE;
     assert_true(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
-    assert_string_equal(read_all(world), "module 42:2 /bin/prog build-id 0 bytes\n"
-                                         "mmap 42:2 7000000+10000 = 0 at 60\n"
-                                         "completes 5000000000001: 1 user, quality 4\n");
+    expect_read(world, "module 42:2 /bin/prog build-id 0 bytes\n"
+                       "mmap 42:2 7000000+10000 = 0 at 60\n"
+                       "completes 5000000000001: 1 user, quality 4\n");
     assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
     assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
 }
@@ -121,7 +117,6 @@ STORY(a_stack_that_comes_later_is_defined_before_its_completion)
 /* An id means nothing in another segment. */
 STORY(what_is_open_is_closed_with_its_log)
 {
-    struct world *world = *state;
     uint64_t id = 0;
     struct sample sample = {.time_ns = 100, .weight = 1, .cpu = 5, .pid = 42, .tid = 42};
     process_table_comm(world->processes, 42, 42, "prog", true, 50);
@@ -129,9 +124,9 @@ STORY(what_is_open_is_closed_with_its_log)
     assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
     fill_log(world);
     assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
-    assert_non_null(strstr(read_all(world), "completes 5000000000001: 0 user, quality 500\n"));
+    assert_contains(read_all(world), "completes 5000000000001: 0 user, quality 500\n");
     id = 0;
     assert_true(trace_open_partial(world->trace, 0, &sample, process, &id));
     assert_true(trace_finish(world->trace, "{}"));
-    assert_non_null(strstr(read_all(world), ": 0 user, quality 300\n"));
+    assert_contains(read_all(world), ": 0 user, quality 300\n");
 }

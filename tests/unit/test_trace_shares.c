@@ -65,21 +65,20 @@ static void expect_names_of(struct world *world, int32_t pid)
     answer(world, ticket_count - 1, &test_modules[0]);
     const char *text = read_all(world);
     (void)snprintf(expected, sizeof expected, "name %d/0 prog since 50\n", (int)pid);
-    assert_non_null(strstr(text, expected));
+    assert_contains(text, expected);
     (void)snprintf(expected, sizeof expected, "module %d:2 /bin/other build-id 4 bytes\n",
                    (int)pid);
-    assert_non_null(strstr(text, expected));
-    assert_non_null(strstr(text, "\"name\":\"low\""));
+    assert_contains(text, expected);
+    assert_contains(text, "\"name\":\"low\"");
     (void)snprintf(expected, sizeof expected, "sample cpu 5 %d/%d at 100, 1 user", (int)pid,
                    (int)pid);
-    assert_non_null(strstr(text, expected));
+    assert_contains(text, expected);
 }
 
-#define WIDE(function) TEST_WITH(function, set_up_wide, tear_down)
+#define WIDE(name) TEST_OF(struct world *world, name, set_up_wide, tear_down)
 
 WIDE(long_names_of_one_user_leave_room_for_those_of_others)
 {
-    struct world *world = *state;
     struct hostile_file *file = make_hostile_file();
     owner_of = two_users;
     run(world, HOSTILE_PID, "/bin/long");
@@ -102,7 +101,6 @@ WIDE(long_names_of_one_user_leave_room_for_those_of_others)
 /* Each with 64 KiB of code in a place of its own. */
 WIDE(mappings_of_one_user_leave_room_for_those_of_others)
 {
-    struct world *world = *state;
     owner_of = two_users;
     process_table_comm(world->processes, HOSTILE_PID, HOSTILE_PID, "maps", true, 50);
     for (uint64_t i = 0; i < 6000; i++) {
@@ -118,7 +116,6 @@ WIDE(mappings_of_one_user_leave_room_for_those_of_others)
 /* What was there before is written, and must not show through: so each takes a definition. */
 WIDE(unknown_pages_of_one_user_leave_room_for_others)
 {
-    struct world *world = *state;
     owner_of = two_users;
     process_table_comm(world->processes, HOSTILE_PID, HOSTILE_PID, "maps", true, 50);
     for (uint64_t i = 0; i < 12000; i++) {
@@ -136,7 +133,6 @@ WIDE(unknown_pages_of_one_user_leave_room_for_others)
 /* A frame whose definition was refused is unknown, never what was there before. */
 WIDE(what_is_refused_does_not_show_what_was_there_before)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     owner_of = two_users;
     run(world, HOSTILE_PID, "/bin/first");
@@ -152,14 +148,13 @@ WIDE(what_is_refused_does_not_show_what_was_there_before)
     (void)take_sample(world, HOSTILE_PID, 300, stack, 1);
     const char *text = read_all(world);
     assert_null(strstr(text, "/bin/second"));
-    assert_non_null(strstr(text, "module 666:65535 [unknown] build-id 0 bytes\n"
-                                 "mmap 666:65535 7001000+1000 = 7001000 at 300\n"
-                                 "sample cpu 5 666/666 at 300, 1 user"));
+    assert_contains(text, "module 666:65535 [unknown] build-id 0 bytes\n"
+                          "mmap 666:65535 7001000+1000 = 7001000 at 300\n"
+                          "sample cpu 5 666/666 at 300, 1 user");
 }
 
 WIDE(names_of_tasks_of_one_user_leave_room_for_others)
 {
-    struct world *world = *state;
     owner_of = two_users;
     for (int32_t pid = HOSTILE_PID; pid < 8000; pid++) {
         process_table_comm(world->processes, pid, pid, "fork", true, 50);
@@ -185,7 +180,6 @@ static void await_ticket(struct world *world, size_t count)
 /* Whoever it was that kept the cache so busy. */
 WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     refuses_requests = true;
     run(world, 42, "/bin/prog");
@@ -205,15 +199,14 @@ WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
     await_ticket(world, 2);
     answer(world, 1, &test_modules[0]);
     const char *text = read_all(world);
-    assert_non_null(strstr(text, "module 42:2 /bin/prog build-id 4 bytes\n"));
-    assert_non_null(strstr(text, "\"name\":\"low\""));
+    assert_contains(text, "module 42:2 /bin/prog build-id 4 bytes\n");
+    assert_contains(text, "\"name\":\"low\"");
     assert_int_equal(trace_counters(world->trace).modules_unread, 0);
 }
 
 /* 20,000 addresses of one file are noted before it has been read; a poll may write 2,048 notes. */
 WIDE(what_was_noted_of_a_file_is_written_in_parts)
 {
-    struct world *world = *state;
     uint64_t stack[100];
     run(world, 42, "/bin/prog");
     for (uint64_t i = 0; i < 200; i++) {
@@ -232,7 +225,7 @@ WIDE(what_was_noted_of_a_file_is_written_in_parts)
         trace_poll(world->trace);
         if (polls == 0) {
             /* Meanwhile others have theirs. */
-            assert_non_null(strstr(read_all(world), "module 43:2 /bin/other build-id 4 bytes\n"));
+            assert_contains(read_all(world), "module 43:2 /bin/other build-id 4 bytes\n");
         }
     }
     assert_in_range(polls, 20000 / 2048, 20000 / 2048 + 2);
@@ -241,7 +234,6 @@ WIDE(what_was_noted_of_a_file_is_written_in_parts)
 
 WIDE(what_cannot_be_read_is_not_asked_for_again)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     run(world, 42, "/bin/prog");
     (void)take_sample(world, 42, 100, stack, 1);
@@ -257,7 +249,6 @@ WIDE(what_cannot_be_read_is_not_asked_for_again)
 
 WIDE(what_was_refused_and_is_gone_is_forgotten)
 {
-    struct world *world = *state;
     uint64_t stack[] = {0x7001010};
     refuses_requests = true;
     run(world, 42, "/bin/prog");

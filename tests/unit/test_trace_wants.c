@@ -27,11 +27,12 @@ static void clear(struct trace_wants *wants, struct wanted_addresses *lists)
     }
 }
 
-TEST(many_files_of_one_user_leave_half_to_others)
+#define STORY(name) TEST_MADE(struct trace_wants *wants, name, trace_wants_new(), trace_wants_free)
+
+STORY(many_files_of_one_user_leave_half_to_others)
 {
     struct wanted_addresses hostile[FILES] = {0};
     struct wanted_addresses other[FILES] = {0};
-    struct trace_wants *wants = trace_wants_new();
     assert_int_equal(fill(wants, hostile, 1000), TRACE_WANTS_MAX / 2);
     assert_int_equal(trace_wants_refused_count(wants), TRACE_WANTS_MAX / 2);
     assert_int_equal(fill(wants, other, 0), TRACE_WANTS_MAX / 4);
@@ -39,13 +40,11 @@ TEST(many_files_of_one_user_leave_half_to_others)
     clear(wants, other);
     assert_int_equal(fill(wants, other, 0), TRACE_WANTS_MAX / 2);
     clear(wants, other);
-    (void)trace_wants_free(wants);
 }
 
-TEST(one_file_has_a_bound_of_its_own)
+STORY(one_file_has_a_bound_of_its_own)
 {
     struct wanted_addresses list = {.owner = 1000};
-    struct trace_wants *wants = trace_wants_new();
     for (uint64_t address = 0; address < TRACE_WANTS_MAX / 4; address++) {
         trace_wants_note(wants, &list, address);
     }
@@ -56,5 +55,4 @@ TEST(one_file_has_a_bound_of_its_own)
     assert_int_equal(list.items[list.count - 1], 42);
     assert_int_equal(trace_wants_refused_count(wants), TRACE_WANTS_MAX / 8);
     trace_wants_clear(wants, &list);
-    (void)trace_wants_free(wants);
 }

@@ -9,6 +9,7 @@
 #include "process_table.h"
 #include "trace.h"
 #include "trace_cursor.h"
+#include "unit_test.h"
 
 #include "fxt_reader.h"
 
@@ -41,6 +42,12 @@ const char *read_shown(struct world *world);
 /* What has been taken since the last call, shown or not. */
 const char *read_all(struct world *world);
 
+/* Compares it. */
+static inline void expect_read(struct world *world, const char *expected)
+{
+    assert_string_equal(read_all(world), expected);
+}
+
 /* A process's program: its file at 0x7000000. */
 void run(struct world *world, int32_t pid, const char *path);
 /* The file of a ticket has been read: it is a test module. */
@@ -53,4 +60,4 @@ void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, 
 bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint64_t *stack,
                  size_t count);
 
-#define STORY(function) TEST_WITH(function, set_up, tear_down)
+#define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)

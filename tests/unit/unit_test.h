@@ -27,19 +27,44 @@
 /* Rows of a table, and how many: two arguments of a function. */
 #define ROWS_OF(type, ...) (const type[]){__VA_ARGS__}, COUNT_OF(((const type[]){__VA_ARGS__}))
 
+static inline void assert_contains(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("'%s' is not in '%s'", part, text);
+    }
+}
+
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
 /* `set_up` and `tear_down` run before and after the test, and share its `void **state`. */
-#define TEST_WITH(name, set_up, tear_down) TEST_FROM(name, set_up, tear_down, NULL)
-
-/* `*state` is `initial` when `set_up` begins. */
-#define TEST_FROM(name, set_up, tear_down, initial)                                                \
+#define TEST_WITH(name, set_up, tear_down)                                                         \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void register_##name(void)                                 \
     {                                                                                              \
-        unit_test_add(&(struct CMUnitTest){#name, name, set_up, tear_down, initial});              \
+        unit_test_add(&(struct CMUnitTest){#name, name, set_up, tear_down, NULL});                 \
     }                                                                                              \
     static void name(__attribute__((unused)) void **state)
+
+/* `set_up` makes what the test has as `variable`, a declaration such as `struct world *world`. */
+#define TEST_OF(variable, name, set_up, tear_down)                                                 \
+    static void name##_of(variable);                                                               \
+    TEST_WITH(name, set_up, tear_down)                                                             \
+    {                                                                                              \
+        name##_of(*state);                                                                         \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) variable)
+
+/* The test has what `make` gives as `variable`, and `end` is called with it after the test. */
+#define TEST_MADE(variable, name, make, end)                                                       \
+    static void name##_of(variable);                                                               \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        void *name##_made = make;                                                                  \
+        assert_non_null(name##_made);                                                              \
+        name##_of(name##_made);                                                                    \
+        (void)end(name##_made);                                                                    \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) variable)
 
 /* `test` is copied. */
 void unit_test_add(const struct CMUnitTest *test);
