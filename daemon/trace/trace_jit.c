@@ -67,13 +67,21 @@ struct trace_jits {
     struct trace_jit *of_pid[BUCKETS];   /* of one pid the newest comes first */
     struct quota processes;              /* by owner */
     uint32_t epoch;                      /* from 1, of what has been said of any frame */
-    size_t asks_left;                    /* until the next poll */
-    size_t steps_left;                   /* of this poll */
+    uint64_t epoch_from_ns;
+    size_t asks_left;  /* until the next poll */
+    size_t steps_left; /* of this poll */
 };
 
 static uint64_t now_ns(void)
 {
     return clock_ns(CLOCK_BOOTTIME);
+}
+
+/* From now on each frame in made code is looked up again. */
+static void begin_epoch(struct trace_jits *jits, uint64_t time_ns)
+{
+    jits->epoch = jits->epoch == UINT32_MAX ? 1 : jits->epoch + 1;
+    jits->epoch_from_ns = time_ns;
 }
 
 static struct trace_jit *free_jit(struct made_shared *shared, struct trace_jit *jit)
@@ -334,7 +342,7 @@ static void take_map(struct trace_jits *jits, struct trace_jit *jit)
                                                  end_ns, jit->is_last);
     if (is_news) {
         jit->is_unsettled = true;
-        jits->epoch = jits->epoch == UINT32_MAX ? 1 : jits->epoch + 1;
+        begin_epoch(jits, end_ns);
     } else {
         pace(jit, false);
     }
@@ -374,13 +382,18 @@ bool trace_jits_poll(struct trace_jits *jits)
 {
     uint64_t time_ns = now_ns();
     bool settled = true;
+    bool is_first_read = false;
     jits->asks_left = ASKS_MAX;
     jit_clock_look(&jits->shared.clock);
     dump_clock_look(&jits->shared.dump_clock);
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         if (jit->pending != NULL) {
             take_map(jits, jit);
+            is_first_read = is_first_read || (jit->pending != NULL && jit->code.map.epoch == 0);
         }
+    }
+    if (is_first_read && time_ns - jits->epoch_from_ns >= INTERVAL_MIN_NS) {
+        begin_epoch(jits, time_ns); /* so that the last sample of each address is known */
     }
     settle(jits);
     struct trace_jit *jit = jits->ask_turn != NULL ? jits->ask_turn : jits->first;

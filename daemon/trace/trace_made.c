@@ -16,6 +16,7 @@
  */
 #include "trace_made.h"
 
+#include "extremes.h"
 #include "perf_map.h"
 #include "process_table.h"
 #include "quota.h"
@@ -37,7 +38,7 @@ enum line_kind {
 
 struct made_note {
     uint64_t address;
-    uint64_t time_ns;
+    uint64_t line; /* the hash of its line */
     struct shown_mapping region;
 };
 
@@ -53,7 +54,8 @@ struct made_piece {
 
 struct made_line {
     uint64_t hash;    /* 0: free */
-    uint64_t sampled; /* of a function: the window and region whose pieces have it */
+    uint64_t sampled; /* of a function: the window and region whose pieces have it;
+                         of an address: the time of its last sample */
 };
 
 void made_done(struct made_shared *shared, struct made_code *code)
@@ -244,7 +246,11 @@ static void note_address(struct made_shared *shared, struct made_code *code,
 {
     uint64_t hash = hash_line(code, LINE_ADDRESS, address, 0, region);
     struct made_line *line = place_line(shared, code, hash);
-    if (line == NULL || line->hash == hash) {
+    if (line == NULL) {
+        return;
+    }
+    line->sampled = max_u64(line->sampled, time_ns);
+    if (line->hash == hash) {
         return;
     }
     add_line(shared, code, line, hash);
@@ -252,7 +258,7 @@ static void note_address(struct made_shared *shared, struct made_code *code,
         trace_notes_grow((void **)&code->notes, &code->note_capacity, code->note_count,
                          MADE_NOTES_MAX, sizeof *code->notes)) {
         code->notes[code->note_count++] =
-            (struct made_note){.address = address, .time_ns = time_ns, .region = *region};
+            (struct made_note){.address = address, .line = hash, .region = *region};
         shared->note_count++;
     }
 }
@@ -341,9 +347,8 @@ static bool remember_piece(struct made_shared *shared, struct made_code *code,
 
 /* Names a function that was sampled at a time at which it is known to be there. False: no room. */
 static bool name_function(struct made_shared *shared, struct made_code *code, size_t index,
-                          const struct made_note *sampled)
+                          const struct shown_mapping *region, uint64_t address, uint64_t time_ns)
 {
-    const struct shown_mapping *region = &sampled->region;
     const struct made_piece piece = piece_of(code, index, region);
     bool in_place = is_in_place(code, &piece);
     uint64_t hash =
@@ -351,7 +356,7 @@ static bool name_function(struct made_shared *shared, struct made_code *code, si
                   jit_map_table(&code->map)->symbols[index].start, in_place ? NULL : region);
     struct made_line *line = place_line(shared, code, hash);
     if (line == NULL) {
-        return hide_address(shared, code, region, sampled->address, sampled->time_ns);
+        return hide_address(shared, code, region, address, time_ns);
     }
     if (line->hash != hash) {
         if (!write_function(shared, code, index, &piece)) {
@@ -361,9 +366,8 @@ static bool name_function(struct made_shared *shared, struct made_code *code, si
         code->news_count++;
     }
     /* Of what was sampled before the reading began, all is known. */
-    return sampled->time_ns < code->map.confirmed_ns ||
-           remember_piece(shared, code, line, &piece) ||
-           hide_address(shared, code, region, sampled->address, sampled->time_ns);
+    return time_ns < code->map.confirmed_ns || remember_piece(shared, code, line, &piece) ||
+           hide_address(shared, code, region, address, time_ns);
 }
 
 bool made_name(struct made_shared *shared, struct made_code *code,
@@ -371,7 +375,6 @@ bool made_name(struct made_shared *shared, struct made_code *code,
                uint64_t *ret_from_ns)
 {
     const struct jit_map *map = &code->map;
-    const struct made_note sampled = {.address = address, .time_ns = time_ns, .region = *region};
     *ret_from_ns = region->from_ns;
     if (map->epoch == 0) {
         note_address(shared, code, region, address, time_ns);
@@ -399,7 +402,7 @@ bool made_name(struct made_shared *shared, struct made_code *code,
     if (*ret_from_ns < since_ns) {
         *ret_from_ns = since_ns;
     }
-    return name_function(shared, code, (size_t)found, &sampled);
+    return name_function(shared, code, (size_t)found, region, address, time_ns);
 }
 
 bool made_take(struct made_shared *shared, struct made_code *code, struct module_ticket *ticket,
@@ -479,19 +482,21 @@ static bool settle_doubt(struct made_shared *shared, struct made_code *code)
 }
 
 /* Looks for the last of the addresses that the reading was not searched for yet; one that is found
- * is noted no longer. */
+ * is noted no longer. Its last sample counts: the reading may begin to be true after the first. */
 static bool settle_note(struct made_shared *shared, struct made_code *code)
 {
     struct made_note note = code->notes[code->unsettled_count - 1];
     const struct symbol_table *table = jit_map_table(&code->map);
     ptrdiff_t found = symbol_table_find(table, note.address);
-    if (!define_region(shared, code, &note.region, note.time_ns)) {
+    uint64_t time_ns = find_line(code->lines, code->line_capacity, note.line)->sampled;
+    if (!define_region(shared, code, &note.region, time_ns)) {
         return false;
     }
     if (found >= 0) {
         uint32_t claim = claim_of(table, (size_t)found);
-        bool is_known = note.time_ns >= jit_map_since(&code->map, claim);
-        if (is_known && !name_function(shared, code, (size_t)found, &note)) {
+        bool is_known = time_ns >= jit_map_since(&code->map, claim);
+        if (is_known &&
+            !name_function(shared, code, (size_t)found, &note.region, note.address, time_ns)) {
             return false;
         }
     }

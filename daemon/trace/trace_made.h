@@ -37,7 +37,7 @@ struct made_code {
     struct jit_map map;
     uint64_t next_vaddr;
     uint64_t window;         /* the number of the last reading that changed something */
-    struct made_note *notes; /* owned: addresses that have no name, and when they were sampled */
+    struct made_note *notes; /* owned: addresses that have no name */
     size_t note_count;
     size_t note_capacity;
     size_t unsettled_count;  /* of them, the first ones: not looked for in the last reading yet */

@@ -120,6 +120,27 @@ JIT_TEST(an_old_map_names_what_was_sampled_before_it_was_read)
     expect_read(world, "");
 }
 
+/* While a map is read for the first time, frames are looked up again now and then. */
+JIT_TEST(a_map_names_what_was_sampled_last_if_it_is_younger_than_the_first_sample)
+{
+    uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+    define(world, 3, 0x1000);
+    name_at(world, 0x1004, now_ns - 4 * NS_PER_S);
+    name_at(world, 0x1014, now_ns - 4 * NS_PER_S);
+    uint32_t epoch = trace_jits_epoch(world->jits);
+    for (int i = 0; i < 500 && trace_jits_epoch(world->jits) == epoch; i++) {
+        (void)poll(NULL, 0, 10);
+        assert_true(trace_jits_poll(world->jits));
+    }
+    assert_int_not_equal(trace_jits_epoch(world->jits), epoch);
+    name_at(world, 0x1004, now_ns - NS_PER_S);
+    changed_before_ns = clock_ns(CLOCK_BOOTTIME) - now_ns + 3 * NS_PER_S;
+    (void)read_all(world);
+    answer(world, &two);
+    expect_read(world, "[jit] (pid 7) 7:3 1000+1000=1000 later\n" JIT_LINE("0x1000", "a"));
+    assert_in_range(last_mmap_ns, now_ns - 4 * NS_PER_S, now_ns - NS_PER_S);
+}
+
 /* Whatever it said in between is lost: all that was sampled since the reading before loses its
  * name, and what comes is named from the new reading on. */
 JIT_TEST(a_map_that_is_written_anew_begins_anew)
