@@ -49,24 +49,3 @@ static inline void add_kernel(struct recording *recording)
              "{\"build_id\":\"\",\"module\":\"[kernel]\",\"start\":\"0xffffffff81000002\","
              "\"size\":1,\"name\":\"copy_to_user\"}\n");
 }
-
-/* A part of group `id`, and what completes it. */
-static inline struct fxt_sample partial(uint64_t time_ns, uint64_t id)
-{
-    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID |
-                                         FXT_SAMPLE_BOOT_TS,
-                               .continuation = id,
-                               .pid = 7,
-                               .tid = 7,
-                               .boot_ts_ns = time_ns};
-}
-
-static inline struct fxt_sample completion(uint64_t id, const uint64_t *stack, size_t count)
-{
-    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION_COMPLETION |
-                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
-                               .continuation_completion = id,
-                               .user_stack = stack,
-                               .user_count = count,
-                               .quality = COMPLETE};
-}

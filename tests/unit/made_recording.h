@@ -90,6 +90,46 @@ static inline void add_sample(struct recording *recording, uint64_t time_ns, uin
     fxt_write_sample(&recording->writer, &sample);
 }
 
+/* A part of group `id`, and what completes it. */
+static inline struct fxt_sample partial(uint64_t time_ns, uint64_t id)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID |
+                                         FXT_SAMPLE_BOOT_TS,
+                               .continuation = id,
+                               .pid = 7,
+                               .tid = 7,
+                               .boot_ts_ns = time_ns};
+}
+
+static inline struct fxt_sample completion(uint64_t id, const uint64_t *stack, size_t count)
+{
+    return (struct fxt_sample){.fields = FXT_SAMPLE_CONTINUATION_COMPLETION |
+                                         FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
+                               .continuation_completion = id,
+                               .user_stack = stack,
+                               .user_count = count,
+                               .quality = COMPLETE};
+}
+
+/* Adds a sample with the stacks of some words: the user's and, behind a "|", the kernel's. */
+static inline void add_stacks(struct recording *recording, struct fxt_sample sample,
+                              char *const *words, const uint64_t *numbers, size_t count)
+{
+    size_t user_count = 0;
+    while (user_count < count && strcmp(words[user_count], "|") != 0) {
+        user_count++;
+    }
+    sample.user_stack = numbers;
+    sample.user_count = user_count;
+    sample.fields |= user_count > 0 ? FXT_SAMPLE_USER_STACK : 0;
+    if (user_count < count) {
+        sample.fields |= FXT_SAMPLE_KERNEL_STACK;
+        sample.kernel_stack = numbers + user_count + 1;
+        sample.kernel_count = count - user_count - 1;
+    }
+    fxt_write_sample(&recording->writer, &sample);
+}
+
 static inline void add_data(struct recording *recording, enum fxt_known_string name,
                             const char *lines)
 {
@@ -128,7 +168,14 @@ static inline void add_line(struct recording *recording, char *line)
     } else if (strcmp(words[0], "symbol") == 0) {
         add_symbol(recording, words[1], words[2], words[3], words[4]);
     } else if (strcmp(words[0], "sample") == 0) {
-        add_sample(recording, numbers[1], numbers[2], numbers[3], numbers + 4, count - 4);
+        add_stacks(recording, user_sample(numbers[1], numbers[2], numbers[3], NULL, 0), words + 4,
+                   numbers + 4, count - 4);
+    } else if (strcmp(words[0], "partial") == 0) {
+        struct fxt_sample part = partial(numbers[1], numbers[3]);
+        part.pid = numbers[2];
+        add_stacks(recording, part, words + 4, numbers + 4, count - 4);
+    } else if (strcmp(words[0], "completion") == 0) {
+        add_stacks(recording, completion(numbers[1], NULL, 0), words + 2, numbers + 2, count - 2);
     } else {
         assert_string_equal(words[0], "segment");
         fxt_write_segment_begin(&recording->writer, (uint32_t)numbers[1], "test");
@@ -138,7 +185,9 @@ static inline void add_line(struct recording *recording, char *line)
 /*
  * Adds what lines say, which ";" parts:
  *     name PID TID SINCE NAME; module PID ID NAME [BUILD-ID]; mmap TIME PID ID START SIZE VADDR;
- *     symbol BUILD-ID MODULE START NAME; sample TIME PID QUALITY ADDRESS...; segment PROVIDER
+ *     symbol BUILD-ID MODULE START NAME; segment PROVIDER; sample TIME PID QUALITY STACKS;
+ *     partial TIME PID ID STACKS; completion ID STACKS
+ * STACKS are addresses of the user's and, behind a "|", of the kernel's.
  */
 static inline void add_lines(struct recording *recording, const char *lines)
 {

@@ -7,19 +7,11 @@
 
 TEST(gives_every_part_the_stack_of_its_completion)
 {
-    const uint64_t id = UINT64_C(3) << 48 | 9;
-    const struct fxt_sample samples[] = {
-        partial(10, id),
-        partial(11, id),
-        completion(id, ADDRESSES(0x10020, 0x10008)),
-        completion(id + 1, ADDRESSES(0x10010)), /* told before its part */
-        partial(12, id + 1),
-    };
-    struct recording *recording = app_recording();
-    for (size_t i = 0; i < COUNT_OF(samples); i++) {
-        fxt_write_sample(&recording->writer, &samples[i]);
-    }
-    struct profile *profile = load_recording(recording);
+    /* The second completion is told before its part. */
+    struct profile *profile = load_recording(recording_of(
+        APP "partial 10 7 0x3000000000009; partial 11 7 0x3000000000009;"
+            "completion 0x3000000000009 0x10020 0x10008; completion 0x300000000000a 0x10010;"
+            "partial 12 7 0x300000000000a"));
     assert_int_equal(profile->sample_count, 3);
     assert_int_equal(profile->orphan_partial_count, 0);
     assert_int_equal(profile->orphan_completion_count, 0);
@@ -36,54 +28,24 @@ TEST(gives_every_part_the_stack_of_its_completion)
     (void)profile_free(profile);
 }
 
+/* A stack of the kernel is the part's or the completion's; of the user's stack the part has the
+ * beginning, and the completion the rest. */
 TEST(keeps_what_a_part_says_itself)
 {
-    const uint64_t kernel_stack[] = {0xffffffff81000001};
-    struct fxt_sample part = partial(10, 1);
-    struct fxt_sample rest = completion(1, ADDRESSES(0x10020));
-    part.fields |= FXT_SAMPLE_KERNEL_STACK;
-    part.kernel_stack = kernel_stack;
-    part.kernel_count = 1;
     struct recording *recording = app_recording();
     add_kernel(recording);
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    /* The other way about, both stacks are the completion's. */
-    part = partial(11, 2);
-    rest = completion(2, ADDRESSES(0x10010));
-    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
-    rest.kernel_stack = kernel_stack;
-    rest.kernel_count = 1;
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    part = partial(12, 3);
-    part.fields |= FXT_SAMPLE_USER_STACK;
-    part.user_stack = rest.user_stack;
-    part.user_count = rest.user_count;
-    rest = completion(3, ADDRESSES(0x10008));
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    /* Of the user's stack the part has the beginning, and the completion the rest. */
+    add_lines(recording, "partial 10 7 1 | 0xffffffff81000001; completion 1 0x10020;"
+                         "partial 11 7 2; completion 2 0x10010 | 0xffffffff81000001;"
+                         "partial 12 7 3 0x10010; completion 3 0x10008");
     assert_folded(recording, "app;leaf;sys_read_[k] 1\napp;main;work 1\napp;work;sys_read_[k] 1\n");
 }
 
 /* Of two that share the rest of their stack, one was in the kernel: only it says so. */
 TEST(in_the_kernel_is_said_of_one_part_or_of_all)
 {
-    struct recording *recording = app_recording();
-    struct fxt_sample part = partial(10, 1);
-    struct fxt_sample rest = completion(1, NULL, 0);
-    fxt_write_sample(&recording->writer, &part);
-    part.fields |= FXT_SAMPLE_KERNEL_STACK;
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    part = partial(11, 2);
-    rest = completion(2, NULL, 0);
-    rest.fields |= FXT_SAMPLE_KERNEL_STACK;
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &part);
-    fxt_write_sample(&recording->writer, &rest);
-    assert_folded(recording, "app;[kernel] 3\napp;[unknown] 1\n");
+    assert_folded(recording_of(APP "partial 10 7 1; partial 10 7 1 |; completion 1;"
+                                   "partial 11 7 2; partial 11 7 2; completion 2 |"),
+                  "app;[kernel] 3\napp;[unknown] 1\n");
 }
 
 TEST(a_part_that_tells_its_quality_keeps_it)
@@ -156,42 +118,22 @@ TEST(what_parts_share_is_cut_where_it_would_blow_up)
 /* One stack of returns, with which the stacks of three times and two processes go on. */
 TEST(what_parts_share_is_named_for_each_time_and_process)
 {
-    static const struct {
-        uint64_t time_ns;
-        uint64_t pid;
-    } parts[] = {{40, 7}, {60, 7}, {45, 7}, {61, 8}};
-    static const uint64_t leaf = 0x10020;
-    struct recording *recording = app_recording();
-    add_lines(recording, "module 7 2 plugin; mmap 50 7 2 0x10000 0x10 0; name 8 0 0 other;"
-                         "module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0");
-    for (uint64_t i = 0; i < COUNT_OF(parts); i++) {
-        const struct fxt_sample rest = completion(i, ADDRESSES(0x10008));
-        struct fxt_sample part = partial(parts[i].time_ns, i);
-        part.pid = parts[i].pid;
-        part.fields |= FXT_SAMPLE_USER_STACK;
-        part.user_stack = &leaf;
-        part.user_count = 1;
-        fxt_write_sample(&recording->writer, &part);
-        fxt_write_sample(&recording->writer, &rest);
-    }
-    assert_folded(recording, "app;main;leaf 2\napp;plugin+0x8;leaf 1\n"
-                             "other;other+0x8;other+0x20 1\n");
+    assert_folded(recording_of(APP
+                               "module 7 2 plugin; mmap 50 7 2 0x10000 0x10 0; name 8 0 0 other;"
+                               "module 8 1 /bin/other; mmap 0 8 1 0x10000 0x1000 0;"
+                               "partial 40 7 0 0x10020; completion 0 0x10008;"
+                               "partial 60 7 1 0x10020; completion 1 0x10008;"
+                               "partial 45 7 2 0x10020; completion 2 0x10008;"
+                               "partial 61 8 3 0x10020; completion 3 0x10008"),
+                  "app;main;leaf 2\napp;plugin+0x8;leaf 1\nother;other+0x8;other+0x20 1\n");
 }
 
+/* The second completion of an id completes nothing. */
 TEST(counts_parts_and_completions_without_the_other)
 {
-    const struct fxt_sample samples[] = {
-        partial(10, 1),
-        completion(2, ADDRESSES(0x1)),
-        partial(11, 3),
-        completion(3, ADDRESSES(0x1)),
-        completion(3, ADDRESSES(0x2)), /* the second one completes nothing */
-    };
-    struct recording *recording = app_recording();
-    for (size_t i = 0; i < COUNT_OF(samples); i++) {
-        fxt_write_sample(&recording->writer, &samples[i]);
-    }
-    struct profile *profile = load_recording(recording);
+    struct profile *profile =
+        load_recording(recording_of(APP "partial 10 7 1; completion 2 0x1; partial 11 7 3;"
+                                        "completion 3 0x1; completion 3 0x2"));
     assert_int_equal(profile->sample_count, 2);
     assert_int_equal(profile->orphan_partial_count, 1);
     assert_int_equal(profile->orphan_completion_count, 2);
@@ -203,11 +145,7 @@ TEST(counts_parts_and_completions_without_the_other)
 /* Only who has read it all knows it, so the books are told. */
 TEST(the_books_tell_what_came_without_the_other)
 {
-    struct recording *recording = app_recording();
-    struct fxt_sample first = partial(10, 1);
-    struct fxt_sample second = completion(2, ADDRESSES(0x1));
-    fxt_write_sample(&recording->writer, &first);
-    fxt_write_sample(&recording->writer, &second);
+    struct recording *recording = recording_of(APP "partial 10 7 1; completion 2 0x1");
     add_data(recording, FXT_STRING_BOOKS,
              "{\"orphan_partials\":2,\"orphan_completions\":0,\"a\":7}\n");
     struct profile *profile = load_recording(recording);

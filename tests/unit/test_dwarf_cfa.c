@@ -57,6 +57,7 @@ static const struct story stories[] = {
           {0x31, "r7+32 ra c-8 bp = bx ="}, {0x71, "r7+40 ra c-8 bp = bx ="})},
     {"a location that is set", BYTES(0x01, 0x20, 0x10, 0, 0, 0, 0, 0, 0, 0x0e, 16),
      ROWS({0x1f, ENTRY}, {0x20, "r7+16 ra c-8 bp = bx ="})},
+    {"an advance by nothing", BYTES(0x40, 0x0e, 16), ROWS({0, "r7+16 ra c-8 bp = bx ="})},
     {"no going back",
      BYTES(0x48, 0x01, 0x04, 0x10, 0, 0, 0, 0, 0, 0),
      {{7, ENTRY}, {8, "unsupported"}}},

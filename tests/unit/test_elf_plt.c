@@ -153,6 +153,16 @@ TEST(names_nothing_by_relocations_that_are_broken)
     }
 }
 
+TEST(takes_no_entries_from_a_section_without_code)
+{
+    struct tables tables;
+    struct symbol_table table;
+    fill_tables(&tables);
+    tables.image.sections[SECTION_PLT_SEC - 1].type = SHT_NOBITS;
+    cleanup_(freep) void *bytes = read_image(&tables.image, &table);
+    assert_int_equal(table.symbol_count, 2);
+}
+
 /* Every single bit of what the names come from. */
 TEST(survives_bits_that_are_flipped)
 {

@@ -330,6 +330,10 @@ TEST(makes_no_large_table_of_a_small_file)
     struct symbol_table table;
     cleanup_(closep) int other_fd = hostile_file(5);
     assert_int_equal(read_table(other_fd, &bytes, &table), -E2BIG);
+    /* And what another file has to say of it makes that no better. */
+    builder = symbol_builder_new();
+    assert_int_equal(elf_symbols_read(other_fd, other_fd, builder), -E2BIG);
+    symbol_builder_free(builder);
 }
 
 /* How many symbols are read of hostile_file(0) when its table claims to have so many bytes, all but

@@ -190,6 +190,11 @@ TEST(refuses_parts_that_are_not_there)
             assert_int_equal(read_bytes(made.bytes, made.size_bytes, &found), -EBADMSG);
         }
     }
+    /* The index has no room for a field. */
+    struct go_table made = go_table_make(GO_1_20, functions, COUNT, END, TEXT);
+    struct found found;
+    go_table_put(&made, 8 + 7 * 8, made.size_bytes - 1, 8);
+    assert_int_equal(read_bytes(made.bytes, made.size_bytes, &found), -EBADMSG);
 }
 
 TEST(reads_nothing_past_a_cut)

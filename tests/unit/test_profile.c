@@ -114,12 +114,8 @@ TEST(puts_the_kernels_frames_inside_and_marks_them)
 {
     struct recording *recording = app_recording();
     add_kernel(recording);
-    struct fxt_sample sample = user_sample(10, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    const uint64_t kernel_stack[] = {0xffffffff81000002, 0xffffffff81000002, 0xffffffff81000100};
-    sample.fields |= FXT_SAMPLE_KERNEL_STACK;
-    sample.kernel_stack = kernel_stack;
-    sample.kernel_count = 3;
-    fxt_write_sample(&recording->writer, &sample);
+    add_lines(recording, "sample 10 7 1 0x10020 0x10008 | 0xffffffff81000002 0xffffffff81000002 "
+                         "0xffffffff81000100");
     assert_folded(recording, "app;main;leaf;[kernel]+0xffffffff81000100_[k];sys_read_[k];"
                              "copy_to_user_[k] 1\n");
 }
@@ -141,9 +137,7 @@ TEST(shows_the_kernel_where_there_is_no_user_stack)
         fxt_write_sample(&recording->writer, &sample);
     }
     /* What has a user stack is shown as if the field were not there. */
-    struct fxt_sample sample = user_sample(20, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    sample.fields |= FXT_SAMPLE_KERNEL_STACK;
-    fxt_write_sample(&recording->writer, &sample);
+    add_lines(recording, "sample 20 7 1 0x10020 0x10008 |");
     assert_folded(recording,
                   "[exited];copy_to_user_[k] 1\napp;[kernel] 2\napp;copy_to_user_[k] 1\n"
                   "app;main;leaf 1\nkworker;[kernel thread] 1\nkworker;copy_to_user_[k] 1\n");
@@ -166,20 +160,14 @@ TEST(marks_stacks_that_are_missing_or_cut)
  * otherwise, even with the same provider id. */
 TEST(keeps_segments_apart)
 {
-    struct recording *recording = app_recording();
-    struct fxt_sample first = partial(10, 5);
-    fxt_write_sample(&recording->writer, &first);
-    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    fxt_write_segment_begin(&recording->writer, 1, "test");
-    add_lines(recording, "name 7 0 0 other; module 7 1 /bin/app 0xab;"
-                         "mmap 0 7 1 0x10000 0x1000 0x1000; symbol ab /bin/app 0x1000 forged");
-    struct fxt_sample second = completion(5, ADDRESSES(0x10020));
-    fxt_write_sample(&recording->writer, &second);
-    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    fxt_write_segment_begin(&recording->writer, 2, "test");
-    add_sample(recording, 30, 7, COMPLETE, ADDRESSES(0x10020, 0x10008));
-    assert_folded(recording, "[unknown];[unknown];[unknown] 1\napp;[unknown] 1\napp;main;leaf 1\n"
-                             "other;forged;app+0x1020 1\n");
+    assert_folded(recording_of(APP
+                               "partial 10 7 5; sample 30 7 1 0x10020 0x10008;"
+                               "segment 1; name 7 0 0 other; module 7 1 /bin/app 0xab;"
+                               "mmap 0 7 1 0x10000 0x1000 0x1000; symbol ab /bin/app 0x1000 forged;"
+                               "completion 5 0x10020; sample 30 7 1 0x10020 0x10008;"
+                               "segment 2; sample 30 7 1 0x10020 0x10008"),
+                  "[unknown];[unknown];[unknown] 1\napp;[unknown] 1\napp;main;leaf 1\n"
+                  "other;forged;app+0x1020 1\n");
 }
 
 TEST(counts_a_function_of_several_segments_as_one)

@@ -113,6 +113,18 @@ TEST(takes_every_byte_and_the_length)
     assert_true(seeded_hash_pair(1, 2) == seeded_hash_pair(1, 2));
 }
 
+/* By an implementation that gives the published vectors of SipHash-2-4. */
+TEST(is_siphash_1_3)
+{
+    static const uint8_t bytes[15] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    const uint64_t key[] = {seeded_hash_key[0], seeded_hash_key[1]};
+    seeded_hash_key[0] = UINT64_C(0x0706050403020100);
+    seeded_hash_key[1] = UINT64_C(0x0f0e0d0c0b0a0908);
+    assert_int_equal(seeded_hash(bytes, sizeof bytes), UINT64_C(0xd320d86d2a519956));
+    assert_int_equal(seeded_hash(bytes, 0), UINT64_C(0xabac0158050fc4dc));
+    memcpy(seeded_hash_key, key, sizeof key);
+}
+
 struct hashes {
     uint64_t whole, pair;
 };

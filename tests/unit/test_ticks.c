@@ -243,6 +243,8 @@ STORY(without_switch_records_all_is_told_by_another_source,
       {"samples 41-50 told-idle 8600", "30 samples 17 idle 17 told 20 blind"},
       {"advance 60900 told-idle 40000000", "30 samples 30 idle 30 told 30 blind"},
       {"samples 61-70 end 70500", "40 samples 30 idle 30 told 30 blind"})
+STORY(one_tick_can_be_told_idle, {"start-blind 0 samples 1-10 samples 12-20 told-idle 1000",
+                                  "19 samples 1 idle 1 told 1 blind"})
 STORY(lost_samples_are_not_told_idle_as_well,
       {"start-blind 0 samples 1-10 lost 6 samples 21-30 told-idle 10000",
        "20 samples 6 lost 4 idle 4 told 4 blind"})

@@ -67,6 +67,7 @@ TEST(shows_nothing_that_a_terminal_obeys)
 TEST(cuts_between_characters)
 {
     char out[6];
+    assert_int_equal(utf8_character("a", 0, NULL), 0);
     assert_int_equal(utf8_clean(out, sizeof out, "abc\xE2\x82\xAC", 6), 3);
     assert_string_equal(out, "abc");
     assert_int_equal(utf8_clean(out, sizeof out, "ab\xE2\x82\xAC", 5), 5);
