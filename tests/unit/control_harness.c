@@ -75,6 +75,13 @@ int harness_setup_old_kernel(void **state)
     return r;
 }
 
+int harness_setup_client(void **state)
+{
+    int r = harness_setup(state);
+    *state = dial();
+    return r;
+}
+
 int harness_teardown(void **state)
 {
     (void)state;

@@ -58,7 +58,12 @@ extern struct harness harness;
 
 int harness_setup(void **state);
 int harness_setup_old_kernel(void **state); /* where clients can send descriptors */
+int harness_setup_client(void **state);     /* one that is dialled is the state */
 int harness_teardown(void **state);
+
+#define STORY(name)  TEST_WITH(name, harness_setup, harness_teardown)
+#define CLIENT(name) TEST_OF(struct client *client, name, harness_setup_client, harness_teardown)
+
 unsigned count_fds(void);
 
 /* Runs the loop until nothing is left to do at once. */

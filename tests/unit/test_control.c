@@ -9,11 +9,8 @@
 
 #define SERVICE "org.varlink.service."
 
-#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
-
-STORY(answers_who_it_is)
+CLIENT(answers_who_it_is)
 {
-    struct client *client = dial();
     ask(client, "{\"method\":\"" SERVICE "GetInfo\"}",
         "{\"parameters\":{\"interfaces\":[\"org.varlink.service\",\"io.cpuprofilerd.Sampler\"],"
         "\"vendor\":\"cpu-profilerd\",\"product\":\"cpu-profilerd\",\"version\":"
@@ -45,9 +42,8 @@ static void assert_description(struct client *client, const char *interface)
     free(file_text);
 }
 
-STORY(serves_the_text_of_its_interfaces)
+CLIENT(serves_the_text_of_its_interfaces)
 {
-    struct client *client = dial();
     assert_description(client, "io.cpuprofilerd.Sampler");
     assert_description(client, "org.varlink.service");
 }
@@ -55,7 +51,7 @@ STORY(serves_the_text_of_its_interfaces)
 #define INVALID(name)                                                                              \
     "{\"error\":\"" SERVICE "InvalidParameter\",\"parameters\":{\"parameter\":\"" name "\"}}"
 
-STORY(answers_wrong_calls_with_errors)
+CLIENT(answers_wrong_calls_with_errors)
 {
     static const struct {
         const char *call;
@@ -96,16 +92,14 @@ STORY(answers_wrong_calls_with_errors)
          "{\"error\":\"" SERVICE
          "InterfaceNotFound\",\"parameters\":{\"interface\":\"com.example\"}}"},
     };
-    struct client *client = dial();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ask(client, cases[i].call, cases[i].reply);
     }
     assert_int_equal(fake.new_count, 0);
 }
 
-STORY(takes_null_for_an_absent_parameter)
+CLIENT(takes_null_for_an_absent_parameter)
 {
-    struct client *client = dial();
     ask(client, "{\"method\":\"" SAMPLER "Close\",\"parameters\":null}", NO_SESSION);
     ask(client, CALL_WITH("Read", "{\"ack\":null}"), NO_SESSION);
     ask(client, CALL_WITH("Create", "{\"config\":{},\"detach\":null}"), CREATED);
@@ -135,9 +129,8 @@ STORY(cuts_off_a_peer_whose_messages_are_no_calls)
     ask(other, CALL("Start"), NO_SESSION);
 }
 
-STORY(cuts_off_a_message_without_an_end)
+CLIENT(cuts_off_a_message_without_an_end)
 {
-    struct client *client = dial();
     char *message = malloc(VARLINK_MESSAGE_BYTES_MAX);
     assert_non_null(message);
     memset(message, ' ', VARLINK_MESSAGE_BYTES_MAX);
@@ -154,9 +147,8 @@ STORY(cuts_off_a_message_without_an_end)
     free(message);
 }
 
-STORY(takes_a_message_byte_by_byte)
+CLIENT(takes_a_message_byte_by_byte)
 {
-    struct client *client = dial();
     for (size_t i = 0; i < sizeof CREATE; i++) {
         hear_nothing(client);
         say_bytes(client, &CREATE[i], 1);
@@ -164,10 +156,9 @@ STORY(takes_a_message_byte_by_byte)
     assert_string_equal(hear(client), CREATED);
 }
 
-STORY(takes_calls_that_came_at_once_in_their_order)
+CLIENT(takes_calls_that_came_at_once_in_their_order)
 {
     static const char calls[] = CREATE "\0" CALL("Start") "\0" CALL("Start") "\0" CALL("Close");
-    struct client *client = dial();
     say_bytes(client, calls, sizeof calls);
     assert_string_equal(hear(client), CREATED);
     assert_string_equal(hear(client), EMPTY);
@@ -178,9 +169,8 @@ STORY(takes_calls_that_came_at_once_in_their_order)
 }
 
 /* More calls than may be pending: the peer is held up, not cut off, and gets every reply. */
-STORY(answers_a_thousand_calls_that_came_at_once)
+CLIENT(answers_a_thousand_calls_that_came_at_once)
 {
-    struct client *client = dial();
     char *calls = malloc(1000 * sizeof CALL("Start"));
     assert_non_null(calls);
     for (size_t i = 0; i < 1000; i++) {
@@ -220,7 +210,7 @@ STORY(keeps_a_peer_that_reads_slowly)
     }
 }
 
-STORY(replies_nothing_to_oneway_calls)
+CLIENT(replies_nothing_to_oneway_calls)
 {
     static const char *const calls[] = {
         "{\"method\":\"" SAMPLER "Start\",\"oneway\":true}",
@@ -231,7 +221,6 @@ STORY(replies_nothing_to_oneway_calls)
         "{\"method\":\"" SAMPLER "Start\",\"oneway\":true}",
         "{\"method\":\"" SAMPLER "Read\",\"oneway\":true}",
     };
-    struct client *client = dial();
     fake.ready_bytes = 100;
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         say(client, calls[i]);
@@ -241,10 +230,9 @@ STORY(replies_nothing_to_oneway_calls)
         ERROR("BadState", "{\"state\":\"running\",\"text\":\"the session runs already\"}"));
 }
 
-STORY(answers_what_came_before_a_half_close)
+CLIENT(answers_what_came_before_a_half_close)
 {
     static const char calls[] = CREATE "\0" CALL("Start") "\0" CALL("Stop") "\0" CALL("Close");
-    struct client *client = dial();
     fake.stops_at_once = true;
     assert_int_equal(send(client->fd, calls, sizeof calls, 0), sizeof calls);
     assert_int_equal(shutdown(client->fd, SHUT_WR), 0);

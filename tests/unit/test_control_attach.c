@@ -42,8 +42,6 @@ static struct client *dial_and_attach(const char *attached)
     return client;
 }
 
-#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
-
 STORY(keeps_a_detached_session_when_its_connection_ends)
 {
     static const struct {
@@ -68,9 +66,8 @@ STORY(keeps_a_detached_session_when_its_connection_ends)
     }
 }
 
-STORY(says_why_it_does_not_attach)
+CLIENT(says_why_it_does_not_attach)
 {
-    struct client *client = dial();
     ask(client, ATTACH, BAD_STATE("none", "there is no session; call Create first"));
     ask(client, CALL_WITH("Attach", "{\"session\":\"7\"}"),
         BAD_STATE("none", "there is no session; call Create first"));
@@ -363,10 +360,9 @@ STORY(ends_a_detached_session_some_time_after_it_has_stopped)
     expect_end(LEASE_STOPPED_MS);
 }
 
-STORY(renews_a_lease_with_every_request)
+CLIENT(renews_a_lease_with_every_request)
 {
     leave_a_session(SESSION_STOPPED);
-    struct client *client = dial();
     struct client *watcher = dial();
     for (unsigned i = 0; i < 5; i++) {
         pump_for_ms(LEASE_STOPPED_MS * 9 / 10);

@@ -22,8 +22,6 @@ static void assert_describes(const char *begin)
     }
 }
 
-#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
-
 STORY(refuses_every_call_of_who_is_not_listed)
 {
     static const char *const calls[] = {CREATE,       CALL("Attach"), CALL("Start"), CALL("Stop"),
@@ -80,9 +78,8 @@ STORY(admits_who_is_listed_by_uid_or_group)
     ask(client, CREATE, CREATED);
 }
 
-STORY(holds_sessions_to_the_limits)
+CLIENT(holds_sessions_to_the_limits)
 {
-    struct client *client = dial();
     harness.config.has_max_frequency = true;
     harness.config.limits.max_frequency_hz = 99;
     harness.config.limits.max_duration_s = 30;
@@ -130,18 +127,16 @@ STORY(says_what_it_is_doing)
     assert_false(control_is_idle(harness.control));
 }
 
-STORY(knows_for_how_long_a_collector_is_silent)
+CLIENT(knows_for_how_long_a_collector_is_silent)
 {
-    struct client *client = dial();
     fake.silent_ns = 5;
     assert_int_equal(control_silent_ns(harness.control), 0);
     ask(client, CREATE, CREATED);
     assert_int_equal(control_silent_ns(harness.control), 5);
 }
 
-STORY(ends_at_once_without_anything_to_serve)
+CLIENT(ends_at_once_without_anything_to_serve)
 {
-    struct client *client = dial();
     assert_true(control_has_ended(harness.control));
     ask(client, CREATE, CREATED);
     control_begin_end(harness.control);
@@ -171,9 +166,8 @@ STORY(serves_an_attached_reader_until_it_closes)
     assert_true(control_has_ended(harness.control));
 }
 
-STORY(serves_a_detached_session_until_it_is_read)
+CLIENT(serves_a_detached_session_until_it_is_read)
 {
-    struct client *client = dial();
     struct client *reader;
     fake.stops_at_once = true;
     fake.ready_bytes = 8;

@@ -37,8 +37,6 @@ static void assert_stream(struct client *client, const char *wanted, size_t size
 #define NO_CHUNK(end) "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
 #define READ(ack)     CALL_WITH("Read", "{\"ack\":" ack "}")
 
-#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
-
 STORY(hands_out_bytes_until_they_are_acknowledged)
 {
     fake.stops_at_once = true;
@@ -65,9 +63,8 @@ STORY(hands_out_bytes_until_they_are_acknowledged)
     assert_int_equal(client->got_fd, -1);
 }
 
-STORY(fills_streams_as_far_as_the_kernel_lets_it)
+CLIENT(fills_streams_as_far_as_the_kernel_lets_it)
 {
-    struct client *client = dial();
     for (size_t i = 0; i < sizeof fake.ready; i++) {
         fake.ready[i] = (char)(i * 7 / 5);
     }

@@ -129,9 +129,9 @@ static void send_fd_in_a_way(struct client *client, enum way way, int fd)
     }
 }
 
-#define STORY(name) TEST_WITH(name, harness_setup_old_kernel, harness_teardown)
+#define OLD_KERNEL(name) TEST_WITH(name, harness_setup_old_kernel, harness_teardown)
 
-STORY(cuts_off_a_peer_that_sends_a_descriptor)
+OLD_KERNEL(cuts_off_a_peer_that_sends_a_descriptor)
 {
     for (unsigned way = WITH_A_CALL; way <= UNREAD_AT_ITS_END; way++) {
         unsigned fd_count = count_fds();
@@ -157,7 +157,7 @@ STORY(cuts_off_a_peer_that_sends_a_descriptor)
 }
 
 /* It is gone, and what it leaves unread in the daemon's socket must not be closed there either. */
-STORY(closes_a_connection_whose_client_has_left_a_descriptor)
+OLD_KERNEL(closes_a_connection_whose_client_has_left_a_descriptor)
 {
     unsigned fd_count = count_fds();
     struct tcp_pair pair = make_slow_pair();
@@ -177,7 +177,7 @@ STORY(closes_a_connection_whose_client_has_left_a_descriptor)
     wait_for_fd_count(fd_count);
 }
 
-STORY(counts_a_connection_until_its_descriptors_are_closed)
+OLD_KERNEL(counts_a_connection_until_its_descriptors_are_closed)
 {
     struct tcp_pair pairs[PAIRS_MAX];
     unsigned fd_count = count_fds();
@@ -212,7 +212,7 @@ STORY(counts_a_connection_until_its_descriptors_are_closed)
     assert_true(answered);
 }
 
-STORY(receives_no_descriptor)
+OLD_KERNEL(receives_no_descriptor)
 {
     struct client *client = dial();
     int fds[2];
@@ -227,7 +227,7 @@ STORY(receives_no_descriptor)
     assert_int_equal(close(fds[0]), 0);
 }
 
-TEST_WITH(has_the_kernel_refuse_descriptors, harness_setup, harness_teardown)
+STORY(has_the_kernel_refuse_descriptors)
 {
     struct client *client = dial();
     int passes = 1;

@@ -7,11 +7,8 @@
 
 #define RUNS_ALREADY BAD_STATE("running", "the session runs already")
 
-#define STORY(name) TEST_WITH(name, harness_setup, harness_teardown)
-
-STORY(creates_a_session_of_the_config_and_the_peer)
+CLIENT(creates_a_session_of_the_config_and_the_peer)
 {
-    struct client *client = dial();
     ask(client,
         CALL_WITH("Create", "{\"config\":{\"frequency_hz\":1000,\"targets\":{\"pids\":[5,6]}},"
                             "\"detach\":false}"),
@@ -24,18 +21,16 @@ STORY(creates_a_session_of_the_config_and_the_peer)
     assert_false(fake.owner.detached);
 }
 
-STORY(remarks_on_what_it_creates)
+CLIENT(remarks_on_what_it_creates)
 {
-    struct client *client = dial();
     ask(client, CALL_WITH("Create", "{\"config\":{\"sample_period_ns\":1000000}}"),
         "{\"parameters\":{\"session\":\"7\",\"holds_s\":60,\"notes\":[\"sample_period_ns: is in step "
         "with kernel ticks of 1 ms: in 1 s no sample falls into 1.000 ms of them, so work that runs "
         "in step with them is miscounted; ask for a frequency_hz of 1000\"]}}");
 }
 
-STORY(refuses_what_it_cannot_create)
+CLIENT(refuses_what_it_cannot_create)
 {
-    struct client *client = dial();
     ask(client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":0}}"),
         ERROR("InvalidArgs", "{\"member\":\"frequency_hz\",\"text\":\"is out of range; an integer "
                              "from 1 to 100000 is allowed\"}"));
@@ -45,7 +40,7 @@ STORY(refuses_what_it_cannot_create)
     assert_int_equal(fake.new_count, 0);
 }
 
-STORY(says_why_a_session_could_not_be_made)
+CLIENT(says_why_a_session_could_not_be_made)
 {
     static const struct {
         int result;
@@ -63,7 +58,6 @@ STORY(says_why_a_session_could_not_be_made)
         {-ENOMEM, {0, "", ""}, ERROR("Failed", "{\"text\":\"Cannot allocate memory\"}")},
         {-EMFILE, {EMFILE, "", "too many files"}, ERROR("Failed", "{\"text\":\"too many files\"}")},
     };
-    struct client *client = dial();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         fake.new_result = cases[i].result;
         fake.fault = cases[i].fault;
@@ -225,9 +219,8 @@ static const cJSON *at(const cJSON *object, const char *path)
     return object;
 }
 
-STORY(reports_the_daemon_and_the_kernel_without_a_session)
+CLIENT(reports_the_daemon_and_the_kernel_without_a_session)
 {
-    struct client *client = dial();
     say(client, CALL("Status"));
     cJSON *status = hear_status(client, false);
     assert_string_equal(cJSON_GetStringValue(at(status, "daemon.version")), CPU_PROFILERD_VERSION);

@@ -15,6 +15,7 @@ static struct profile *load_example(void)
                      "symbol ab /bin/app 0 main; symbol ab /bin/app 16 work.part.0;"
                      "sample 1 7 1 0x1012 0x1005; sample 2 7 1 0x1030 0x1005");
     struct profile *profile = load_recording(recording);
+    assert_int_equal(profile->inlines.addresses.item_count, 0); /* before they are wanted */
     profile->inlines.is_wanted = true;
     assert_int_equal(profile_resolve(profile), 0);
     return profile;

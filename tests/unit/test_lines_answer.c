@@ -151,3 +151,15 @@ TEST(checks_what_a_file_is_said_to_be)
     memset(about.alternate, 'a', sizeof about.alternate);
     assert_false(lines_about_is_sound(&about));
 }
+
+TEST(refuses_more_frames_than_a_profile_has)
+{
+    struct example example;
+    struct intern texts = {0};
+    struct inlines table = {.frame_count = LINES_FRAME_COUNT_MAX - 1};
+    struct inline_chain chains[2];
+    make_example(&example);
+    assert_int_equal(take(&example, &texts, &table, chains), -EBADMSG);
+    intern_done(&texts);
+    free(example.header);
+}

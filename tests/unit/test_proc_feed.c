@@ -3,12 +3,9 @@
 /* What comes of /proc as it is, through the threads that read it. */
 #include "clock.h"
 #include "proc_feed.h"
-#include "unit_test.h"
+#include "waiting_child.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct world {
     struct process_table *processes;
@@ -71,17 +68,11 @@ TEST(a_walk_finds_everybody_and_ends_who_is_gone)
     struct world world = begin(NULL);
     pid_t children[CHILD_COUNT];
     for (size_t i = 0; i < CHILD_COUNT; i++) {
-        children[i] = fork();
-        assert_true(children[i] >= 0);
-        if (children[i] == 0) {
-            (void)pause();
-            _exit(0);
-        }
+        children[i] = start_child();
         assert_int_equal(ask(&world, children[i]), READING_CAME);
     }
     for (size_t i = 1; i < CHILD_COUNT; i++) {
-        assert_int_equal(kill(children[i], SIGKILL), 0);
-        assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
+        end_child(children[i]);
     }
     const uint64_t begin_ns = clock_ns(CLOCK_BOOTTIME);
     proc_feed_walk(world.readings);
@@ -106,8 +97,7 @@ TEST(a_walk_finds_everybody_and_ends_who_is_gone)
     walk(&world);
     assert_in_range(process_table_find(world.processes, INT32_MAX, begin_ns)->to_ns, begin_ns,
                     clock_ns(CLOCK_BOOTTIME));
-    assert_int_equal(kill(children[0], SIGKILL), 0);
-    assert_int_equal(waitpid(children[0], NULL, 0), children[0]);
+    end_child(children[0]);
     end(&world);
 }
 

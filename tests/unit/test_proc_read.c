@@ -3,16 +3,13 @@
 /* Readings of this very process and of its children. */
 #include "clock.h"
 #include "proc_read.h"
-#include "unit_test.h"
+#include "waiting_child.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static uint32_t account_charged;
 
@@ -173,8 +170,7 @@ TEST(charges_a_program_of_root_to_who_started_it)
     assert_int_equal(reading->uid, 0);
     assert_int_equal(account_charged, 4711);
     free(reading);
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
+    end_child(child);
     (void)close(ready[0]);
     (void)close(ready[1]);
 }
@@ -229,19 +225,13 @@ TEST(says_when_a_process_began)
 {
     const uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)pause();
-        _exit(0);
-    }
+    const pid_t child = start_child();
     const uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *reading = read_part(PROC_PART_IDENTITY, child, allow);
     assert_int_equal(reading->error, 0);
     assert_in_range(reading->scan.start_time_ns, before_ns / tick_ns * tick_ns, after_ns);
     free(reading);
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
+    end_child(child);
 }
 
 static void expect_error(int32_t pid, int error)
@@ -253,12 +243,7 @@ static void expect_error(int32_t pid, int error)
 
 TEST(says_that_a_process_is_gone_or_a_zombie)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)pause();
-        _exit(0);
-    }
+    const pid_t child = start_child();
     expect_error(child, 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t info;

@@ -162,6 +162,19 @@ JIT_TEST(a_map_that_is_written_anew_begins_anew)
                            "0x200000000000000", "a"));
 }
 
+JIT_TEST(a_map_that_has_changed_and_reads_as_before_begins_anew)
+{
+    define(world, 3, 0x1000);
+    name(world, 0x1004);
+    answer(world, &two);
+    name(world, 0x1004);
+    (void)read_all(world);
+    wait_for_question(world);
+    changed_before_ns = 0;
+    answer(world, &two);
+    expect_read(world, "[anon] 7:3 1000+10=1000 later\n");
+}
+
 /* What was sampled since the last reading is nobody's when there is no other. */
 JIT_TEST(what_is_not_proved_at_the_end_loses_its_name)
 {
