@@ -76,7 +76,6 @@ target_link_options(test_hot_path PRIVATE
     LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray)
 unit_test(waiting_samples ${recording})
 unit_test(fxt_golden fxt)
-unit_test(fxt_roundtrip fxt)
 unit_test(fxt_reader fxt)
 unit_test(fxt_writer fxt)
 unit_test(account process)
