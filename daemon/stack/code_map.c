@@ -6,9 +6,9 @@
  * tables stay. A request that the cache refused, because it had too much to do, is repeated once a
  * second.
  *
- * A file has two tables: that of its own call frames, and one with rows for the code that these do
- * not cover. To make the second one takes several times as long, and most stacks do without it. It
- * is asked for when a frame falls into such code.
+ * A file has two tables: that of its own call frames, with rows for small stretches that these do
+ * not cover, and one with rows for all such code. To make the second one takes several times as
+ * long, and most stacks do without it. It is asked for when a frame falls into a large stretch.
  *
  * The rules of addresses are copied into the address cache. A process can execute 64-bit and 32-bit
  * code: a cached rule is for one of them.
@@ -163,13 +163,12 @@ static enum unwind_code no_rule(const struct mapping *mapping)
  * other table of the file would not either. */
 static const struct cfi_rule *find_in_table(const struct code_table *table,
                                             const struct mapping *mapping, uint64_t pc,
-                                            bool is_32bit)
+                                            bool is_32bit, uint64_t *ret_vaddr)
 {
-    uint64_t vaddr = 0;
     bool is_there =
         !table->failed && table->cfi->is_32bit == is_32bit &&
-        cfi_table_vaddr(table->cfi, mapping->file_offset + (pc - mapping->start), &vaddr);
-    return is_there ? cfi_table_find(table->cfi, vaddr) : NULL;
+        cfi_table_vaddr(table->cfi, mapping->file_offset + (pc - mapping->start), ret_vaddr);
+    return is_there ? cfi_table_find(table->cfi, *ret_vaddr) : NULL;
 }
 
 /* Whether a table of a mapping's file is decided; if not, it is asked for when that is due. */
@@ -205,13 +204,15 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     if (!is_ready(map, file, &file->own, process, mapping, moment)) {
         return UNWIND_CODE_PENDING;
     }
-    const struct cfi_rule *rule = find_in_table(&file->own, mapping, pc, moment->is_32bit);
+    uint64_t vaddr = 0;
+    const struct cfi_rule *rule = find_in_table(&file->own, mapping, pc, moment->is_32bit, &vaddr);
     /* Rows from instructions are made for 64 bits only. */
-    if (rule != NULL && !cfi_rule_covers(rule) && !moment->is_32bit) {
+    if (rule != NULL && !cfi_rule_covers(rule) && !moment->is_32bit &&
+        !cfi_table_is_settled(file->own.cfi, vaddr)) {
         if (!is_ready(map, file, &file->all, process, mapping, moment)) {
             return UNWIND_CODE_PENDING;
         }
-        const struct cfi_rule *made = find_in_table(&file->all, mapping, pc, false);
+        const struct cfi_rule *made = find_in_table(&file->all, mapping, pc, false, &vaddr);
         rule = made != NULL ? made : rule;
     }
     if (rule == NULL || rule->kind == CFI_NONE || rule->kind == CFI_UNSUPPORTED) {

@@ -35,6 +35,9 @@
 #define SLOT_COUNT     ((size_t)1 << 18)
 #define SLOT_STEPS_MAX 256
 
+/* Most ranges have a rule that a range shortly before them had. */
+#define RECENT_COUNT 256
+
 /* A program has a handful of them, each once. */
 #define SWITCH_COUNT_MAX  32
 #define RESUMER_COUNT_MAX 32
@@ -67,6 +70,7 @@ struct cfi_builder {
     size_t rule_count;
     size_t rule_capacity;
     uint16_t *slots; /* SLOT_COUNT of them: rules by their hash, RULE_NONE where there is none */
+    uint16_t recent[RECENT_COUNT]; /* rules that were added last, by a sum of their offsets */
     struct piece *pieces;
     size_t piece_count;
     size_t piece_capacity;
@@ -151,6 +155,11 @@ void cfi_builder_32bit(struct cfi_builder *builder)
     builder->header.is_32bit = 1;
 }
 
+void cfi_builder_lacks_small(struct cfi_builder *builder)
+{
+    builder->header.lacks_small = 1;
+}
+
 static uint64_t hash_rule(const struct cfi_rule *rule)
 {
     uint64_t words[sizeof *rule / sizeof(uint64_t)];
@@ -163,8 +172,9 @@ static uint64_t hash_rule(const struct cfi_rule *rule)
     return hash;
 }
 
-/* The number of a rule, a new one if it must be; RULE_UNSUPPORTED when there is no room for it. */
-static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
+/* The number of a rule among all, a new one if it must be; RULE_UNSUPPORTED when there is no room
+ * for it. */
+static int intern_among_all(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
 {
     size_t hash = (size_t)hash_rule(rule);
     for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
@@ -191,6 +201,21 @@ static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule,
     }
     *ret = RULE_UNSUPPORTED;
     return 0;
+}
+
+/* The same, from the rules that were added last where that is possible. */
+static int intern_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
+{
+    uint32_t mixed = (uint32_t)rule->cfa_offset * 7 + (uint32_t)rule->bp_offset * 5 +
+                     (uint32_t)rule->bx_offset * 3 + rule->cfa_register + rule->bx_saved;
+    uint16_t *recent = &builder->recent[(mixed ^ mixed >> 3) % RECENT_COUNT];
+    if (*recent != RULE_NONE && memcmp(&builder->rules[*recent], rule, sizeof *rule) == 0) {
+        *ret = *recent;
+        return 0;
+    }
+    int r = intern_among_all(builder, rule, recent);
+    *ret = *recent;
+    return r;
 }
 
 static int find_rule(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
@@ -221,6 +246,10 @@ static int reserve(struct cfi_builder *builder)
 {
     if (builder->run_count == RUN_COUNT_MAX || builder->piece_count == PIECE_COUNT_MAX) {
         return -E2BIG;
+    }
+    if (builder->run_count < builder->run_capacity &&
+        builder->piece_count < builder->piece_capacity) {
+        return 0;
     }
     void *runs = builder->runs;
     int r = array_grow(&runs, &builder->run_capacity, builder->run_count + 1, sizeof(struct run));
@@ -394,14 +423,21 @@ static void pop_waiting(struct sweep *sweep)
     }
 }
 
-static int append_row(struct sweep *sweep, uint16_t low, uint16_t rule)
+/* Makes room for one more row. serialise() refuses what the last growth allows beyond the limit. */
+static int grow_rows(struct sweep *sweep)
 {
-    if (sweep->row_count == CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row)) {
+    if (sweep->row_count >= CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row)) {
         return -E2BIG;
     }
     void *rows = sweep->rows;
     int r = array_grow(&rows, &sweep->row_capacity, sweep->row_count + 1, sizeof(struct cfi_row));
     sweep->rows = rows;
+    return r;
+}
+
+static inline int append_row(struct sweep *sweep, uint16_t low, uint16_t rule)
+{
+    int r = sweep->row_count == sweep->row_capacity ? grow_rows(sweep) : 0;
     if (r == 0) {
         sweep->rows[sweep->row_count++] = (struct cfi_row){low, rule};
     }
@@ -424,7 +460,7 @@ static uint16_t current_rule(const struct sweep *sweep)
 }
 
 /* Carries the rule in force over to every page that begins before `address`. */
-static int carry_over(struct sweep *sweep, uint64_t address)
+static inline int carry_over(struct sweep *sweep, uint64_t address)
 {
     uint64_t wanted = (address - sweep->base + CFI_PAGE_BYTES - 1) >> CFI_PAGE_SHIFT;
     int r = 0;
@@ -435,7 +471,7 @@ static int carry_over(struct sweep *sweep, uint64_t address)
 }
 
 /* From `address` on, and up to the next call, this rule holds. */
-static int write_row(struct sweep *sweep, uint64_t address, uint16_t rule)
+static inline int write_row(struct sweep *sweep, uint64_t address, uint16_t rule)
 {
     uint16_t low = (uint16_t)(address - sweep->base);
     if (rule == current_rule(sweep)) {

@@ -37,7 +37,8 @@ struct cfi_header {
     uint32_t page_count; /* without the one that ends the last */
     uint32_t row_count;
     uint32_t build_id_bytes;
-    uint32_t is_32bit; /* 0 or 1 */
+    uint16_t is_32bit;    /* 0 or 1 */
+    uint16_t lacks_small; /* 0 or 1 */
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
 };
 

@@ -86,6 +86,7 @@ static bool is_header_valid(const struct cfi_header *header, size_t size_bytes)
            header->build_id_bytes <= SYMBOL_BUILD_ID_BYTES_MAX &&
            header->rule_count <= CFI_RULE_COUNT_MAX && header->page_count <= CFI_PAGE_COUNT_MAX &&
            header->base % CFI_PAGE_BYTES == 0 && header->is_32bit <= 1 &&
+           header->lacks_small <= 1 &&
            header->base <= UINT64_MAX - header->page_count * CFI_PAGE_BYTES &&
            cfi_format_bytes(header) == size_bytes;
 }
@@ -108,6 +109,7 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
         .build_id = header->build_id,
         .build_id_bytes = header->build_id_bytes,
         .is_32bit = header->is_32bit != 0,
+        .lacks_small = header->lacks_small != 0,
         .stats = {.row_count = header->row_count, .rule_count = header->rule_count},
     };
     table.rules = (const struct cfi_rule *)(table.segments + table.segment_count);
@@ -186,6 +188,27 @@ struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struc
     uint64_t page = (span->end - table->base) >> CFI_PAGE_SHIFT;
     return page < table->page_count ? row_span(table, page, span->row + 1)
                                     : span_behind_pages(table);
+}
+
+bool cfi_table_is_settled(const struct cfi_table *table, uint64_t vaddr)
+{
+    struct cfi_span span = cfi_table_span(table, vaddr);
+    uint64_t start = span.start;
+    if (table->lacks_small || span.rule->kind != CFI_NONE || span.end - start > CFI_SMALL_BYTES) {
+        return false;
+    }
+    /* A page that begins amid the stretch has a row of its own there. */
+    if (span.carried) {
+        start = cfi_table_span(table, start - 1).start;
+    }
+    struct cfi_span behind = cfi_table_span_behind(table, &span);
+    if (behind.carried) {
+        span = behind;
+        behind = cfi_table_span_behind(table, &span);
+    }
+    return span.end - start <= CFI_SMALL_BYTES && !cfi_is_padding(start, span.end) &&
+           cfi_rule_covers(behind.rule) && start > 0 &&
+           cfi_rule_covers(cfi_table_find(table, start - 1));
 }
 
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr)

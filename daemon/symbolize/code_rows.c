@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Corrects rows of the file's own where they do not tell all, and, if it is asked to, makes rows
- * for the stretches of executable sections that no row covers. Rows around a stretch are facts to
- * start from. Each instruction gets a rule from the forward look, from functions' starts, or from
- * the backward look, from returns. If both have one, they must agree; else there is no row. Code
- * whose analysis does not settle has no rows either.
+ * Corrects rows of the file's own where they do not tell all, and makes rows for the stretches of
+ * executable sections that no row covers. A file's own table gets those of small stretches, up to a
+ * bound: most programs have a few, which every process runs through as it starts. Rows around a
+ * stretch are facts to start from. Each instruction gets a rule from the forward look, from
+ * functions' starts, or from the backward look, from returns. If both have one, they must agree;
+ * else there is no row. Code whose analysis does not settle has no rows either.
  *
  * The code is foreign. The number of decoded instructions is bounded, and a wrong row affects only
  * stacks of its own module.
@@ -35,7 +36,13 @@
 
 #define REGION_BYTES 4096
 #define WINDOW_BYTES ((size_t)1 << 20)
+#define STEP_BYTES   ((size_t)16 << 10)
 #define PARTS_MAX    64
+
+/* Beyond so many small stretches of a file, or bytes in them, the others are left to the table of
+ * all rows. */
+#define SMALL_COUNT_MAX 1024
+#define SMALL_SUM_MAX   ((uint64_t)64 << 10)
 
 /* Of a file no more than this is looked through for calls. */
 #define CALLS_BYTES_MAX ((uint64_t)64 << 20)
@@ -53,9 +60,13 @@ struct code_rows {
     const struct cfi_table *table;
     struct code_starts *starts;
     struct kept_registers *kept;
-    uint64_t left_visits; /* as code_region_visit() counts them */
-    uint64_t left_bytes;  /* that may be looked through for calls */
-    uint8_t *window;      /* a part of the file's code, WINDOW_BYTES at most */
+    uint64_t left_visits;       /* as code_region_visit() counts them */
+    uint64_t left_bytes;        /* that may be looked through for calls */
+    struct code_stretch *small; /* SMALL_COUNT_MAX of them */
+    size_t small_count;
+    uint64_t small_bytes;
+    size_t step_bytes; /* so many are read at once, at least */
+    uint8_t *window;   /* a part of the file's code, WINDOW_BYTES at most */
     uint64_t window_start;
     size_t window_bytes;
     struct code_part parts[PARTS_MAX];
@@ -137,7 +148,8 @@ static const uint8_t *read_code(struct code_rows *rows, const struct code_part *
                     address - rows->window_start <= rows->window_bytes &&
                     *bytes <= rows->window_bytes - (address - rows->window_start);
     if (!is_there) {
-        size_t wanted = end - address < WINDOW_BYTES ? end - address : WINDOW_BYTES;
+        size_t step = *bytes < rows->step_bytes ? rows->step_bytes : *bytes;
+        size_t wanted = end - address < step ? end - address : step;
         rows->window_start = address;
         rows->window_bytes =
             elf_file_read(rows->file, part->offset + (address - part->start), rows->window, wanted);
@@ -382,31 +394,58 @@ static void want_callees(struct code_rows *rows, const struct code_part *part, u
     }
 }
 
-static void want_part_callees(struct code_rows *rows, const struct code_part *part)
+/* Notes a stretch of a part without rows if it is small. Between two rows padding is left out,
+ * except behind a signal's trampoline. */
+static void note_stretch(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                         uint64_t end)
+{
+    bool is_between = start > part->start && end < part->end;
+    bool is_left_out = is_between && cfi_is_padding(start, end) &&
+                       cfi_table_find(rows->table, start - 1)->signal_frame == 0;
+    if (is_left_out || end - start > CFI_SMALL_BYTES) {
+        return;
+    }
+    if (rows->small_count == SMALL_COUNT_MAX || rows->small_bytes > SMALL_SUM_MAX) {
+        cfi_builder_lacks_small(rows->builder);
+        return;
+    }
+    rows->small[rows->small_count++] = (struct code_stretch){start, end};
+    rows->small_bytes += end - start;
+}
+
+/* Goes once through the rows of a part. Notes what is called where a CFA rests on a register that
+ * the callee keeps, and small stretches without rows. A stretch beside rows that cannot be followed
+ * belongs to these, and is left to the table of all rows. */
+static void look_through(struct code_rows *rows, const struct code_part *part)
 {
     struct cfi_span span = cfi_table_span(rows->table, part->start);
+    uint64_t bare = part->start; /* no row covers code from there up to `at`, */
+    bool is_bare = true;         /* and there is no row either */
     for (uint64_t at = part->start; at < part->end;) {
         uint64_t end = span.end < part->end ? span.end : part->end;
         if (rests_on_kept(span.rule)) {
             want_callees(rows, part, at, end, span.rule->cfa_register);
         }
+        if (cfi_rule_covers(span.rule)) {
+            if (bare < at && is_bare) {
+                note_stretch(rows, part, bare, at);
+            }
+            bare = end;
+            is_bare = true;
+        }
+        is_bare = is_bare && (bare == end || span.rule->kind == CFI_NONE);
         at = end;
         span = cfi_table_span_behind(rows->table, &span);
+    }
+    if (bare < part->end && is_bare) {
+        note_stretch(rows, part, bare, part->end);
     }
 }
 
 /* Functions that keep a register on which their caller's CFA rests. */
 static int add_kept(struct code_rows *rows)
 {
-    bool is_wanted = false;
     uint64_t callee = 0;
-    for (size_t i = 0; i < rows->table->rule_count; i++) {
-        is_wanted = is_wanted || rests_on_kept(&rows->table->rules[i]);
-    }
-    for (size_t i = 0; is_wanted && i < rows->part_count; i++) {
-        rows->window_bytes = 0;
-        want_part_callees(rows, &rows->parts[i]);
-    }
     int r = kept_registers_sort_callees(rows->kept);
     for (size_t i = 0; r == 0 && kept_registers_find_callee(rows->kept, i, &callee); i++) {
         const struct code_part *part = find_part(rows, callee, callee + 1);
@@ -428,7 +467,8 @@ static int add_kept(struct code_rows *rows)
 /* Rows for the code that no row covers. */
 static int add_uncovered(struct code_rows *rows)
 {
-    int r = code_starts_read(rows->starts, rows->file, rows->table);
+    rows->step_bytes = WINDOW_BYTES;
+    int r = code_starts_read(rows->starts, rows->file, rows->table, NULL, 0);
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part_callees(rows, &rows->parts[i]);
@@ -443,16 +483,51 @@ static int add_uncovered(struct code_rows *rows)
     return r;
 }
 
+/* Rows for small stretches of code that no row covers. */
+static int add_small(struct code_rows *rows)
+{
+    int r = rows->small_count == 0 ? 0
+                                   : code_starts_read(rows->starts, rows->file, rows->table,
+                                                      rows->small, rows->small_count);
+    for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->small_count; i++) {
+        const struct code_stretch *stretch = &rows->small[i];
+        const struct code_part *part = find_part(rows, stretch->start, stretch->end);
+        if (part != NULL && stretch->end - stretch->start >= AROUND_BYTES) {
+            r = add_callees(rows, part, stretch->start, stretch->end);
+        }
+    }
+    if (r == 0 || r == -E2BIG) {
+        r = code_starts_sort(rows->starts);
+    }
+    for (size_t i = 0; r == 0 && i < rows->small_count; i++) {
+        struct code_stretch stretch = rows->small[i];
+        const struct code_part *part = find_part(rows, stretch.start, stretch.end);
+        r = add_behind_trampoline(rows, stretch.start);
+        while (r == 0 && part != NULL && stretch.start < stretch.end) {
+            r = add_stretch(rows, part, stretch.start, stretch.end, &stretch.start);
+        }
+    }
+    return r;
+}
+
 /* Rows of the extent: those that correct the file's own come first. */
 static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
 {
     find_parts(rows);
     cfi_builder_prefer(rows->builder);
+    for (size_t i = 0; i < rows->part_count; i++) {
+        rows->window_bytes = 0;
+        look_through(rows, &rows->parts[i]);
+    }
     int r = add_resumers(rows);
     if (r == 0) {
         r = add_kept(rows);
     }
-    return r == 0 && extent == CODE_ROWS_ALL ? add_uncovered(rows) : r;
+    if (r == 0) {
+        rows->window_bytes = 0;
+        r = extent == CODE_ROWS_ALL ? add_uncovered(rows) : add_small(rows);
+    }
+    return r;
 }
 
 int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
@@ -469,6 +544,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         return r;
     }
     cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
+    cleanup_(freep) struct code_stretch *small = calloc(SMALL_COUNT_MAX, sizeof *small);
     struct code_rows rows = {
         .file = file,
         .builder = builder,
@@ -477,9 +553,11 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .kept = kept_registers_new(),
         .left_visits = CODE_ROWS_VISITS_MAX,
         .left_bytes = CALLS_BYTES_MAX,
+        .small = small,
+        .step_bytes = STEP_BYTES,
         .window = window,
     };
-    bool has_memory = window != NULL && rows.starts != NULL && rows.kept != NULL;
+    bool has_memory = window != NULL && small != NULL && rows.starts != NULL && rows.kept != NULL;
     r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
     (void)kept_registers_free(rows.kept);

@@ -40,6 +40,8 @@ struct code_starts {
 struct reading {
     struct code_starts *starts;
     const struct cfi_table *table;
+    const struct code_stretch *stretches; /* NULL: all */
+    size_t stretch_count;
 };
 
 struct code_starts *code_starts_new(void)
@@ -72,10 +74,26 @@ int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes
     return r;
 }
 
+static bool is_wanted(const struct reading *reading, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = reading->stretch_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->stretches[middle].end <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return reading->stretches == NULL ||
+           (low < reading->stretch_count && reading->stretches[low].start <= address);
+}
+
 static int add_uncovered(const struct reading *reading, uint64_t address, uint64_t bytes,
                          enum code_start kind)
 {
-    if (cfi_rule_covers(cfi_table_find(reading->table, address)) ||
+    if (!is_wanted(reading, address) || cfi_rule_covers(cfi_table_find(reading->table, address)) ||
         segments_find(reading->table->segments, reading->table->segment_count, address) == NULL) {
         return 0;
     }
@@ -148,10 +166,11 @@ static int add_linkage(const struct reading *reading, const struct elf_file *fil
 }
 
 int code_starts_read(struct code_starts *starts, const struct elf_file *file,
-                     const struct cfi_table *table)
+                     const struct cfi_table *table, const struct code_stretch *stretches,
+                     size_t stretch_count)
 {
     static const char *const linkage[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
-    struct reading reading = {starts, table};
+    struct reading reading = {starts, table, stretches, stretch_count};
     int r = elf_file_symbols(file, on_symbol, &reading);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &reading);

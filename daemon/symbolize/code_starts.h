@@ -22,10 +22,17 @@ struct code_starts *code_starts_free(struct code_starts *starts);
 int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
                     enum code_start kind);
 
+/* Stretches of code, by rising addresses. */
+struct code_stretch {
+    uint64_t start, end;
+};
+
 /* Adds those that the file names, where `table` has no rows that can be followed: symbols, Go's
- * functions, entries of procedure linkage tables. Returns as code_starts_add(). */
+ * functions, entries of procedure linkage tables. Of what is not in one of the stretches (NULL: of
+ * all code) none is needed. Returns as code_starts_add(). */
 int code_starts_read(struct code_starts *starts, const struct elf_file *file,
-                     const struct cfi_table *table);
+                     const struct cfi_table *table, const struct code_stretch *stretches,
+                     size_t stretch_count);
 
 /* After the last was added, and before any is asked for. Returns 0 or -ENOMEM. */
 int code_starts_sort(struct code_starts *starts);

@@ -140,6 +140,43 @@ TEST(makes_switches_of_what_begins_in_them)
     assert_int_equal(table.stats.covered_bytes, 2 * known_count * UNIT);
 }
 
+/* In a table with rows around [start, end), where it has none. */
+static bool is_settled(uint64_t start, uint64_t end, uint64_t vaddr, enum cfi_kind behind,
+                       bool lacks_small)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    struct cfi_table table;
+    size_t size_bytes = 0;
+    assert_non_null(builder);
+    add(builder, start - UNIT, start, 8);
+    struct cfi_rule rule = rule_with(16);
+    rule.kind = (uint8_t)behind;
+    assert_int_equal(cfi_builder_add(builder, end, end + UNIT, &rule), 0);
+    if (lacks_small) {
+        cfi_builder_lacks_small(builder);
+    }
+    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    return cfi_table_is_settled(&table, vaddr);
+}
+
+TEST(settles_small_stretches_between_rows_that_cover)
+{
+    const uint64_t page = UINT64_C(0x70000);
+    const uint64_t most = CFI_SMALL_BYTES;
+    for (uint64_t start = page - most - UNIT; start <= page; start += UNIT) {
+        assert_true(is_settled(start, start + most, start, CFI_OFFSET, false));
+        assert_true(is_settled(start, start + most, start + most - 1, CFI_OFFSET, false));
+        assert_false(is_settled(start, start + most + 1, start, CFI_OFFSET, false));
+        assert_false(is_settled(start, start + most + 1, start + most, CFI_OFFSET, false));
+    }
+    assert_false(is_settled(page, page + UNIT, page - 1, CFI_OFFSET, false));
+    assert_false(is_settled(page, page + UNIT, page, CFI_UNSUPPORTED, false));
+    assert_false(is_settled(page, page + UNIT, page, CFI_OFFSET, true));
+    /* In front of all rows and behind them nothing tells how much code there is. */
+    assert_false(is_settled(page, page + UNIT, page - 2 * UNIT, CFI_OFFSET, false));
+    assert_false(is_settled(page, page + UNIT, page + 3 * UNIT, CFI_OFFSET, false));
+}
+
 TEST(finds_nothing_in_an_empty_table)
 {
     struct cfi_table table;

@@ -289,6 +289,16 @@ TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_
     assert_int_equal(world.cache.request_count, 2);
 }
 
+TEST_WITH(nothing_is_asked_for_where_a_small_stretch_has_no_rows, set_up, tear_down)
+{
+    world.cache.has_code = true;
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({START + 0x20, 20, NO_RULE}, {START + 0xff, 20, NO_RULE});
+    assert_int_equal(world.cache.request_count, 1);
+}
+
 TEST_WITH(a_file_without_rows_from_instructions_keeps_its_own, set_up, tear_down)
 {
     ask_for_all();

@@ -203,16 +203,24 @@ struct world {
     struct cfi_table table;
 };
 
-static int make_world(void **state)
+/* The table of this program. Returned: free() the bytes. */
+static void *read_table(enum code_rows_extent extent, struct cfi_table *ret)
 {
-    static struct world world;
+    void *bytes = NULL;
     size_t size_bytes = 0;
     cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     struct cfi_builder *builder = cfi_builder_new();
-    assert_int_equal(code_rows_read(fd, CODE_ROWS_ALL, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &world.bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(world.bytes, size_bytes, &world.table), 0);
+    assert_int_equal(code_rows_read(fd, extent, builder), 0);
+    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
+    assert_int_equal(cfi_table_open(bytes, size_bytes, ret), 0);
     cfi_builder_free(builder);
+    return bytes;
+}
+
+static int make_world(void **state)
+{
+    static struct world world;
+    world.bytes = read_table(CODE_ROWS_ALL, &world.table);
     *state = &world;
     return 0;
 }
@@ -300,4 +308,33 @@ TEST_WITH(knows_which_registers_callees_keep, make_world, free_world)
     assert_int_equal(kept_at(world, &changes_late), 0);
     assert_int_equal(kept_at(world, &calls), 0);
     assert_int_equal(kept_at(world, &goes_anywhere), 0);
+}
+
+/* A function without rows of the file, between two that have some. */
+__asm__(".pushsection .text\n.p2align 4\n.cfi_startproc\nret\n.cfi_endproc\n"
+        ".p2align 4\n.type small_stretch, @function\n.globl small_stretch\nsmall_stretch:\n"
+        "push %rbx\n pop %rbx\n ret\n.size small_stretch, . - small_stretch\n"
+        ".p2align 4\n.cfi_startproc\nret\n.cfi_endproc\n.popsection\n");
+extern const char small_stretch;
+
+TEST_WITH(has_the_rows_of_small_stretches_in_the_own_table_already, make_world, free_world)
+{
+    const struct world *world = *state;
+    const uint64_t small = (uint64_t)(&small_stretch - &__executable_start);
+    struct cfi_table own = {0};
+    cleanup_(freep) void *bytes = read_table(CODE_ROWS_OWN, &own);
+    assert_false(own.lacks_small);
+    assert_int_equal(cfi_table_find(&own, small)->cfa_offset, 8);
+    assert_int_equal(cfi_table_find(&own, small + 1)->cfa_offset, 16);
+    for (size_t i = 0; i < own.segment_count; i++) {
+        const struct symbol_segment *segment = &own.segments[i];
+        for (uint64_t at = segment->vaddr; at < segment->vaddr + segment->size_bytes; at++) {
+            const struct cfi_rule *rule = cfi_table_find(&own, at);
+            const struct cfi_rule *all = cfi_table_find(&world->table, at);
+            if (cfi_rule_covers(rule) ? memcmp(rule, all, sizeof *rule) != 0
+                                      : cfi_table_is_settled(&own, at) && cfi_rule_covers(all)) {
+                fail_msg("at %#lx: kind %u, not %u", (unsigned long)at, rule->kind, all->kind);
+            }
+        }
+    }
 }

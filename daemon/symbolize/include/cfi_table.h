@@ -14,6 +14,11 @@
 
 #define CFI_TABLE_BYTES_MAX ((size_t)64 << 20)
 
+/* A stretch of code without rows is small up to this. */
+#define CFI_SMALL_BYTES 1024
+/* Functions are aligned to so many bytes, mostly. */
+#define CFI_ALIGN_BYTES 16
+
 /* The registers that `kept` of a rule can have: all but rbx, rbp and rsp. */
 #define CFI_KEPT_REGISTERS UINT32_C(0xff37)
 
@@ -69,6 +74,13 @@ static inline bool cfi_rule_covers(const struct cfi_rule *rule)
     return rule->kind != CFI_NONE && rule->kind != CFI_UNSUPPORTED && !is_below_stack;
 }
 
+/* True for a stretch between rows that is taken for the padding between two functions, without a
+ * look at its bytes. */
+static inline bool cfi_is_padding(uint64_t start, uint64_t end)
+{
+    return end - start < CFI_ALIGN_BYTES && end % CFI_ALIGN_BYTES == 0;
+}
+
 struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
@@ -91,7 +103,8 @@ struct cfi_table {
     size_t segment_count;
     const uint8_t *build_id;
     size_t build_id_bytes;
-    bool is_32bit; /* the module's code has 32 bits, and so have words of its stacks */
+    bool is_32bit;    /* the module's code has 32 bits, and so have words of its stacks */
+    bool lacks_small; /* some small stretches have rows only in the table of all rows */
     struct cfi_stats stats;
 };
 
@@ -117,6 +130,10 @@ struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
  * last one there is none: it is given again. */
 struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struct cfi_span *span);
 
+/* True when an address without a row (CFI_NONE) has none in the table of all rows either: it lies
+ * in a small stretch between rows, and the instructions of those were followed. */
+bool cfi_table_is_settled(const struct cfi_table *table, uint64_t vaddr);
+
 /* The module's address of a file offset, if an executable segment has it. */
 bool cfi_table_vaddr(const struct cfi_table *table, uint64_t file_offset, uint64_t *ret_vaddr);
 
@@ -133,6 +150,8 @@ int cfi_builder_segment(struct cfi_builder *builder, const struct symbol_segment
 int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, size_t bytes);
 /* The module's code has 32 bits; without this call it has 64. */
 void cfi_builder_32bit(struct cfi_builder *builder);
+/* The instructions of some small stretches without rows were not followed. */
+void cfi_builder_lacks_small(struct cfi_builder *builder);
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);

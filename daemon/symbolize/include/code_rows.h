@@ -12,8 +12,9 @@ struct elf_file;
 /* Which code the instructions are followed of. */
 enum code_rows_extent {
     CODE_ROWS_OWN, /* code that the file's own rows cover, where these do not tell all: functions
-                      that continue in another frame, and registers that a callee keeps */
-    CODE_ROWS_ALL, /* also code that no row covers, which takes several times as long */
+                      that continue in another frame, and registers that a callee keeps. Also
+                      small stretches between such code (cfi_table_is_settled()) */
+    CODE_ROWS_ALL, /* also all other code that no row covers, which takes several times as long */
 };
 
 /*
