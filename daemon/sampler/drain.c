@@ -41,8 +41,8 @@
 
 /* The events that may end the wait of held samples. */
 struct news {
-    bool tables;   /* those whose stacks need one; they are known to be wanted */
-    bool readings; /* of /proc: all others */
+    uint64_t tables; /* the bits of their files: samples whose stacks need one of these */
+    bool readings;   /* of /proc: samples of which it is not known whether they are wanted */
 };
 
 struct drain {
@@ -57,8 +57,8 @@ struct drain {
     struct sinks sinks;
     struct resolver resolver;
     struct waiting_samples *held;
-    /* Tables come one by one, and each time all that is held may be tried again: a bit at a time,
-     * or many tables and many samples would keep the rings waiting. */
+    /* Tables come one by one, and each time the samples that wait for it are tried again: a part at
+     * a time, or many tables and many samples would keep the rings waiting. */
     const struct held_sample *next_retry; /* NULL: no pass is under way */
     struct news retried;                  /* by this pass */
     struct news came;                     /* since it began */
@@ -195,14 +195,15 @@ static void note_doubts(struct drain *drain, const struct resolved *resolved,
 }
 
 /* Resolves a sample and, unless it has to wait, counts it, and writes it where it is wanted.
- * `*wanted` are the sinks that are known to want it. */
+ * `*wait` is what it has waited for, and becomes what it waits for now. */
 static enum resolution take_sample(struct drain *drain, size_t cpu_index,
-                                   const struct perf_record *record, unsigned *wanted, bool settle)
+                                   const struct perf_record *record, struct sample_wait *wait,
+                                   bool settle)
 {
     struct resolved resolved;
     enum resolution resolution =
-        resolver_resolve(&drain->resolver, record, *wanted, settle, &resolved);
-    *wanted = resolved.wanted;
+        resolver_resolve(&drain->resolver, record, wait->wanted, settle, &resolved);
+    *wait = (struct sample_wait){resolved.wanted, resolved.awaited};
     if (resolution == RESOLVED_NOW) {
         struct sink_doubts doubts = put_sample(drain, cpu_index, record, &resolved);
         if (resolved.wanted != 0) {
@@ -214,10 +215,10 @@ static enum resolution take_sample(struct drain *drain, size_t cpu_index,
 
 static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
 {
-    unsigned wanted = 0;
-    if (take_sample(drain, cpu_index, record, &wanted, false) != RESOLVED_NOW &&
-        !waiting_samples_add(drain->held, cpu_index, record, wanted)) {
-        (void)take_sample(drain, cpu_index, record, &wanted, true);
+    struct sample_wait wait = {0};
+    if (take_sample(drain, cpu_index, record, &wait, false) != RESOLVED_NOW &&
+        !waiting_samples_add(drain->held, cpu_index, record, &wait)) {
+        (void)take_sample(drain, cpu_index, record, &wait, true);
     }
 }
 
@@ -238,8 +239,8 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
         if (drain->next_retry == held) {
             drain->next_retry = next;
         }
-        unsigned wanted = held->wanted;
-        (void)take_sample(drain, held->cpu_index, &held->record, &wanted, true);
+        struct sample_wait wait = held->wait;
+        (void)take_sample(drain, held->cpu_index, &held->record, &wait, true);
         waiting_samples_release(drain->held, held);
         held = next;
     }
@@ -254,7 +255,7 @@ static uint64_t frame_count(const struct drain *drain)
 static void retry_held(struct drain *drain)
 {
     size_t retry_count = 0;
-    if (drain->next_retry == NULL && (drain->came.tables || drain->came.readings)) {
+    if (drain->next_retry == NULL && (drain->came.tables != 0 || drain->came.readings)) {
         drain->next_retry = waiting_samples_first(drain->held);
         drain->retried = drain->came;
         drain->came = (struct news){0};
@@ -265,15 +266,17 @@ static void retry_held(struct drain *drain)
          i++) {
         const struct held_sample *held = drain->next_retry;
         drain->next_retry = waiting_samples_next(drain->held, held);
-        unsigned wanted = held->wanted;
-        if (wanted != 0 ? !drain->retried.tables : !drain->retried.readings) {
+        struct sample_wait wait = held->wait;
+        bool is_concerned =
+            wait.wanted != 0 ? (wait.files & drain->retried.tables) != 0 : drain->retried.readings;
+        if (!is_concerned) {
             continue;
         }
         retry_count++;
-        if (take_sample(drain, held->cpu_index, &held->record, &wanted, false) == RESOLVED_NOW) {
+        if (take_sample(drain, held->cpu_index, &held->record, &wait, false) == RESOLVED_NOW) {
             waiting_samples_release(drain->held, held);
         } else {
-            waiting_samples_mark_wanted(drain->held, held, wanted);
+            waiting_samples_mark(drain->held, held, &wait);
         }
     }
 }
@@ -282,7 +285,7 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
     struct code_map *code = drain->config.code;
     drain->came.readings = sideband_feed_take_news(drain->feed) || drain->came.readings;
-    drain->came.tables = (code != NULL && code_map_poll(code)) || drain->came.tables;
+    drain->came.tables |= code == NULL ? 0 : code_map_poll(code);
     settle_expired(drain, time_ns);
     retry_held(drain);
     return waiting_samples_count(drain->held);

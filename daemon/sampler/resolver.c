@@ -41,6 +41,7 @@ static enum resolution take_stack(const struct resolver *resolver, const struct 
     uint64_t unready_before = unready_count(resolver);
     if (!user_stack_take(resolver->stack, &record->sample, resolved->process, settle,
                          &resolved->sample, &resolved->is_unmapped)) {
+        resolved->awaited = code_map_awaited(resolver->stack->code);
         return RESOLVED_COLD;
     }
     resolved->is_cold = unready_count(resolver) > unready_before;

@@ -36,6 +36,7 @@ struct resolved {
     struct sample sample;
     struct process *process; /* NULL: unknown */
     unsigned wanted;         /* the sinks that want it; 0 while that is not known */
+    uint64_t awaited;        /* with RESOLVED_COLD: the file's bit, by code_map_awaited() */
     bool is_open;            /* its user stack comes later */
     bool is_cold;            /* it was unwound without a table that it needed */
     bool is_unmapped;        /* the stack led to an address in no known mapping */

@@ -94,7 +94,7 @@ static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)
 }
 
 bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
-                         const struct perf_record *record, unsigned wanted)
+                         const struct perf_record *record, const struct sample_wait *wait)
 {
     const struct perf_sample_view *view = &record->sample;
     size_t words = view->kernel_count + view->user_count + view->user_regs_count;
@@ -110,7 +110,7 @@ bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
     if (entry == NULL) {
         return false;
     }
-    *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, wanted, *record}};
+    *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, *wait, *record}};
     struct perf_sample_view *copied = &entry->sample.record.sample;
     uint8_t *to = (uint8_t *)(entry + 1);
     copied->kernel_chain = copy(&to, view->kernel_chain, view->kernel_count * sizeof(uint64_t));
@@ -179,12 +179,12 @@ static void advance_head(struct waiting_samples *held)
     (void)madvise(held->memory, held->capacity, MADV_DONTNEED);
 }
 
-void waiting_samples_mark_wanted(struct waiting_samples *held, const struct held_sample *sample,
-                                 unsigned wanted)
+void waiting_samples_mark(struct waiting_samples *held, const struct held_sample *sample,
+                          const struct sample_wait *wait)
 {
     size_t offset = (size_t)((const uint8_t *)entry_of(sample) - held->memory);
     struct entry *entry = (void *)(held->memory + offset);
-    entry->sample.wanted = wanted;
+    entry->sample.wait = *wait;
 }
 
 void waiting_samples_release(struct waiting_samples *held, const struct held_sample *sample)

@@ -11,9 +11,15 @@
 
 struct waiting_samples;
 
+/* What a sample waits for. */
+struct sample_wait {
+    unsigned wanted; /* the sinks that keep it; 0: not known yet, it waits for a reading */
+    uint64_t files;  /* that of the table, as a bit (code_map_awaited()) */
+};
+
 struct held_sample {
     size_t cpu_index;
-    unsigned wanted;           /* the sinks that keep it; 0: not known yet */
+    struct sample_wait wait;
     struct perf_record record; /* of PERF_KIND_SAMPLE; its views are valid until the release */
 };
 
@@ -23,15 +29,15 @@ struct waiting_samples *waiting_samples_free(struct waiting_samples *held);
 
 /* Copies a sample. False: there is no room, or its process has its share. */
 bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
-                         const struct perf_record *record, unsigned wanted);
+                         const struct perf_record *record, const struct sample_wait *wait);
 
 /* The oldest, and the one after another; NULL: none. `sample` must still be held. */
 const struct held_sample *waiting_samples_first(const struct waiting_samples *held);
 const struct held_sample *waiting_samples_next(const struct waiting_samples *held,
                                                const struct held_sample *sample);
-/* It has turned out which sinks keep it. */
-void waiting_samples_mark_wanted(struct waiting_samples *held, const struct held_sample *sample,
-                                 unsigned wanted);
+/* It waits for something else now. */
+void waiting_samples_mark(struct waiting_samples *held, const struct held_sample *sample,
+                          const struct sample_wait *wait);
 /* Wipes and lets go of it. */
 void waiting_samples_release(struct waiting_samples *held, const struct held_sample *sample);
 

@@ -28,17 +28,20 @@
 #define POLL_MAX     ((size_t)8192) /* files that one poll looks at */
 #define ASKS_MAX     256            /* from one poll to the next; some 10 us each */
 #define ASK_PARTS    2
+#define FILE_BITS    64 /* files beyond these share them */
 
 struct code_table {
     struct module_ticket *ticket; /* owned; NULL: not asked for, or refused */
     const struct cfi_table *cfi;  /* once ready; the ticket keeps it */
     uint64_t retry_ns;            /* refused, it is not asked for again before this */
     bool wanted;                  /* by a frame, not only ahead of time */
+    bool has_frames;              /* that wait for it */
     bool failed;                  /* there is none */
 };
 
 struct code_file {
     struct code_file *next_waiting;
+    uint64_t bit;          /* code_map_awaited() */
     struct code_table own; /* MODULE_CFI */
     struct code_table all; /* MODULE_CODE: asked for when the first is there, and does not do */
     bool waiting;          /* on the list */
@@ -50,6 +53,8 @@ struct code_map {
     struct code_file *waiting;
     struct counters counters;
     uint64_t unready_count;
+    uint64_t awaited;           /* the bit of the file that was pending last */
+    size_t file_count;          /* all that were made */
     struct code_file **goes_on; /* where the next poll does; NULL: at the first */
     struct quota asks;          /* of a round */
     struct address_cache *addresses;
@@ -97,12 +102,17 @@ static bool is_awaited(const struct code_table *table)
 }
 
 /* The code_file of a mapping's file, made if need be. NULL: no memory. */
-static struct code_file *meet_file(const struct mapping *mapping)
+static struct code_file *meet_file(struct code_map *map, const struct mapping *mapping)
 {
-    if (mapping->file->code_file == NULL) {
-        mapping->file->code_file = calloc(1, sizeof(struct code_file));
+    if (mapping->file->code_file != NULL) {
+        return mapping->file->code_file;
     }
-    return mapping->file->code_file;
+    struct code_file *file = calloc(1, sizeof *file);
+    if (file != NULL) {
+        file->bit = UINT64_C(1) << map->file_count++ % FILE_BITS;
+        mapping->file->code_file = file;
+    }
+    return file;
 }
 
 /* The account of a process; until it is known, the common one of all unknown processes. */
@@ -197,7 +207,7 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     if (!mapping_has_module(mapping)) {
         return UNWIND_CODE_NO_RULE;
     }
-    struct code_file *file = meet_file(mapping);
+    struct code_file *file = meet_file(map, mapping);
     if (file == NULL) {
         return UNWIND_CODE_PENDING;
     }
@@ -222,11 +232,22 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     return UNWIND_CODE_RULE;
 }
 
-/* Whether a pending table is on its way. */
-static bool is_asked_for(const struct mapping *mapping)
+/* The answer for a frame whose table is not there: it waits if the table is on its way. */
+static enum unwind_code wait_for_file(struct code_map *map, const struct mapping *mapping,
+                                      bool settle)
 {
-    const struct code_file *file = mapping->file->code_file;
-    return file != NULL && (is_awaited(&file->own) || is_awaited(&file->all));
+    struct code_file *file = mapping->file->code_file;
+    struct code_table *table = NULL;
+    if (file != NULL) {
+        table = is_decided(&file->own) ? &file->all : &file->own;
+    }
+    if (settle || table == NULL || !is_awaited(table)) {
+        map->unready_count++;
+        return UNWIND_CODE_LATE;
+    }
+    table->has_frames = true;
+    map->awaited = file->bit;
+    return UNWIND_CODE_PENDING;
 }
 
 enum unwind_code code_map_find(struct code_map *map, struct process *process, uint64_t pc,
@@ -248,9 +269,7 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
     *ret = &map->rule;
     enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &map->rule);
     if (code == UNWIND_CODE_PENDING) {
-        bool settled = moment->settle || !is_asked_for(mapping);
-        map->unready_count += settled;
-        return settled ? UNWIND_CODE_LATE : code;
+        return wait_for_file(map, mapping, moment->settle);
     }
     /* What has ended is not what the address stands for in this generation. */
     if (mapping->to_ns == TIME_OPEN_NS) {
@@ -327,35 +346,47 @@ void code_map_prefetch(struct code_map *map, struct process_table *processes)
         if (candidate->mapping->file->code_file != NULL) {
             continue;
         }
-        struct code_file *file = meet_file(candidate->mapping);
+        struct code_file *file = meet_file(map, candidate->mapping);
         if (file != NULL) {
             ask(map, file, &file->own, MODULE_PREFETCH, candidate->process, candidate->mapping);
         }
     }
 }
 
-bool code_map_poll(struct code_map *map)
+uint64_t code_map_awaited(const struct code_map *map)
 {
-    bool any = false;
+    return map->awaited;
+}
+
+/* Takes up the answer of a table, if it has come. Returns the file's bit if frames wait for it. */
+static uint64_t poll_table(const struct code_file *file, struct code_table *table)
+{
+    take_answer(table);
+    bool is_news = table->has_frames && !is_awaited(table);
+    table->has_frames = table->has_frames && !is_news;
+    return is_news ? file->bit : 0;
+}
+
+uint64_t code_map_poll(struct code_map *map)
+{
+    uint64_t answered = 0;
     struct code_file **link = map->goes_on != NULL ? map->goes_on : &map->waiting;
     quota_clear(&map->asks);
     for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
-        take_answer(&file->own);
-        take_answer(&file->all);
+        answered |= poll_table(file, &file->own) | poll_table(file, &file->all);
         if ((is_awaited(&file->own) || is_awaited(&file->all)) && !file->orphan) {
             link = &file->next_waiting;
             continue;
         }
         *link = file->next_waiting;
         file->waiting = false;
-        any = any || file->own.wanted || file->all.wanted;
         if (file->orphan) {
             free_file(file);
         }
     }
     map->goes_on = *link == NULL ? NULL : link;
-    return any;
+    return answered;
 }
 
 void code_map_file_gone(struct mapped_file *mapped)

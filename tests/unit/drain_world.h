@@ -128,13 +128,20 @@ static inline void put_comm(struct ring_world *world, uint32_t pid, uint32_t tid
 }
 
 /* An executable mapping [start, start + 0x1000) of "/x.." (5 letters and NULs). */
-static inline void put_mmap(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
-                            uint64_t start, const char *path)
+static inline void put_mmap_of(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
+                               uint64_t start, const char *path, uint64_t inode)
 {
     uint64_t name = 0;
     (void)snprintf((char *)&name, sizeof name, "%s", path);
-    PUT(world, cpu, SIDEBAND, MMAP2, 0, pair(pid, pid), start, 0x1000, 0, pair(8, 1), 77, 0,
+    PUT(world, cpu, SIDEBAND, MMAP2, 0, pair(pid, pid), start, 0x1000, 0, pair(8, 1), inode, 0,
         pair(PROT_READ | PROT_EXEC, 0), name, pair(pid, pid), time_ns, cpu, 2);
+}
+
+/* Of inode 77. */
+static inline void put_mmap(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,
+                            uint64_t start, const char *path)
+{
+    put_mmap_of(world, cpu, pid, time_ns, start, path, 77);
 }
 
 /* That `count` records of a ring were lost. */

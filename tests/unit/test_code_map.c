@@ -116,6 +116,21 @@ TEST_WITH(a_rule_comes_with_its_table_and_is_remembered, set_up, tear_down)
     assert_int_equal(world.cache.request_count, 1);
 }
 
+TEST_WITH(an_answer_names_the_file_that_is_waited_for, set_up, tear_down)
+{
+    map_file(PID, START, 1, 10);
+    map_file(PID, START + 0x2000, 2, 10);
+    FINDS({LEAF, 20, PENDING});
+    const uint64_t first = code_map_awaited(world.map);
+    FINDS({LEAF + 0x2000, 20, PENDING});
+    const uint64_t second = code_map_awaited(world.map);
+    assert_true(first != 0 && second != 0 && first != second);
+    fake_module_ready(&world.cache, 2, fake_module_table());
+    assert_int_equal(code_map_poll(world.map), second);
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    assert_int_equal(code_map_poll(world.map), first);
+}
+
 TEST_WITH(what_is_settled_early_is_counted_and_not_remembered, set_up, tear_down)
 {
     map_file(PID, START, 1, 10);
@@ -287,6 +302,17 @@ TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_
     assert_true(code_map_poll(world.map));
     FINDS({START + 0x500, 20, RULE}, {START + 0x600, 20, NO_RULE}, {LEAF + 1, 20, RULE});
     assert_int_equal(world.cache.request_count, 2);
+}
+
+TEST_WITH(frames_that_wait_for_the_own_rows_do_not_wait_for_the_others, set_up, tear_down)
+{
+    world.cache.has_code = true;
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    FINDS({START + 0x500, 20, PENDING});
+    assert_int_equal(code_map_poll(world.map), code_map_awaited(world.map));
+    assert_int_equal(code_map_poll(world.map), 0);
 }
 
 TEST_WITH(nothing_is_asked_for_where_a_small_stretch_has_no_rows, set_up, tear_down)

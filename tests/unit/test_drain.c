@@ -265,6 +265,25 @@ STACK_TEST(what_proc_says_is_no_news_to_those_who_wait_for_tables)
     assert_int_equal(counted(world).cold_stacks, 0);
 }
 
+STACK_TEST(a_table_is_news_only_to_samples_that_wait_for_it)
+{
+    put_program(world);
+    put_exec(world, 0, PID + 1, 100, "other");
+    put_mmap_of(world, 0, PID + 1, 200, 0x5000, "/other", 78);
+    put_stack(world, 0, PID, 300, 64);
+    put_stack(world, 0, PID + 1, 310, 64);
+    drain_all(world->drain, 1000);
+    assert_int_equal(drain_held(world->drain, 1000), 2);
+    uint64_t lookups_before = counted(world).code_lookups;
+    fake_module_ready(&world->cache, 78, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1010), 1);
+    assert_int_equal(counted(world).code_lookups, lookups_before + 2);
+    assert_non_null(strstr(read_all(world), "sample at 310, quality 1\n"));
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1020), 0);
+    assert_non_null(strstr(read_all(world), "sample at 300, quality 1\n"));
+}
+
 STACK_TEST(a_pass_goes_on_while_what_it_was_at_expires)
 {
     put_program(world);

@@ -19,6 +19,8 @@ struct example {
     struct perf_record record;
 };
 
+static const struct sample_wait wait = {1, 2};
+
 static void fill_example(struct example *example, uint64_t number)
 {
     size_t kernel_count = number % 5;
@@ -55,6 +57,7 @@ static void assert_is_example(const struct held_sample *held, uint64_t number)
     const struct perf_sample_view *got = &held->record.sample;
     assert_int_equal(held->cpu_index, number % 7);
     assert_int_equal(held->record.time_ns, number);
+    assert_memory_equal(&held->wait, &wait, sizeof wait);
     assert_int_equal(got->kernel_count, want->kernel_count);
     assert_int_equal(got->user_count, want->user_count);
     assert_int_equal(got->user_stack_bytes, want->user_stack_bytes);
@@ -82,7 +85,7 @@ TEST(holds_what_a_list_holds)
     for (int round = 0; round < ROUNDS; round++) {
         if (rand() % 2 == 0 && count < HELD_MAX) {
             fill_example(&example, next_number);
-            if (waiting_samples_add(held, next_number % 7, &example.record, false)) {
+            if (waiting_samples_add(held, next_number % 7, &example.record, &wait)) {
                 list[count++] = next_number;
             } else {
                 refused_count++;
@@ -118,7 +121,7 @@ TEST(wipes_what_it_lets_go)
     struct waiting_samples *held = waiting_samples_new(CAPACITY_BYTES);
     for (uint64_t number = 3; number < 6; number++) {
         fill_example(&example, number);
-        assert_true(waiting_samples_add(held, number % 7, &example.record, false));
+        assert_true(waiting_samples_add(held, number % 7, &example.record, &wait));
     }
     /* The oldest stays, so the memory does too. */
     const struct held_sample *second = waiting_samples_next(held, waiting_samples_first(held));
@@ -140,19 +143,19 @@ TEST(leaves_room_for_others)
     struct waiting_samples *held = waiting_samples_new(CAPACITY_BYTES);
     size_t greedy_bytes = 0;
     fill_example(&example, 1);
-    while (waiting_samples_add(held, 0, &example.record, false)) {
+    while (waiting_samples_add(held, 0, &example.record, &wait)) {
         greedy_bytes += example.record.sample.user_stack_bytes;
         assert_true(greedy_bytes <= CAPACITY_BYTES / 2);
     }
     assert_true(greedy_bytes > CAPACITY_BYTES / 4);
     example.record.pid = 2;
-    assert_true(waiting_samples_add(held, 0, &example.record, false));
-    assert_true(waiting_samples_add(held, 0, &example.record, false));
+    assert_true(waiting_samples_add(held, 0, &example.record, &wait));
+    assert_true(waiting_samples_add(held, 0, &example.record, &wait));
     example.record.pid = 1;
-    assert_false(waiting_samples_add(held, 0, &example.record, false));
+    assert_false(waiting_samples_add(held, 0, &example.record, &wait));
     while (waiting_samples_count(held) > 0) {
         waiting_samples_release(held, waiting_samples_first(held));
     }
-    assert_true(waiting_samples_add(held, 0, &example.record, false));
+    assert_true(waiting_samples_add(held, 0, &example.record, &wait));
     (void)waiting_samples_free(held);
 }

@@ -38,8 +38,12 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
 /* Asks for the tables of everything that is mapped now, what most processes share first. */
 void code_map_prefetch(struct code_map *map, struct process_table *processes);
 
-/* Takes up the answers that have come; whether there were any that a frame waits for. */
-bool code_map_poll(struct code_map *map);
+/* The bit that stands for the file for which the last UNWIND_CODE_PENDING waits. Other files may
+ * have the same. */
+uint64_t code_map_awaited(const struct code_map *map);
+
+/* Takes up the answers that have come. Returns the bits of files that frames wait for. */
+uint64_t code_map_poll(struct code_map *map);
 
 /* The process table lets go of a file. */
 void code_map_file_gone(struct mapped_file *file);
