@@ -6,9 +6,10 @@
  * compared for overlaps, not single rows. Pieces are numbered in the order in which they were
  * added. A run's first piece is its rank: where runs overlap, the lowest rank wins.
  *
- * cfi_builder_finish() sweeps the runs by address. Runs that reach the current address wait in a
- * heap, the best on top. A piece that was written, or that a better run covers, is removed from its
- * run, so the sweep visits each piece once.
+ * A sweep goes over the runs by address. Runs that reach the current address wait in a heap, the
+ * best on top. A piece that was written, or that a better run covers, is removed from its run, so
+ * the sweep visits each piece once, and uses the runs up. Where there is no run, the rows of the
+ * settled table are copied, if there is one.
  *
  * The input is foreign and may be made to be slow. So all arrays are bounded, the search for an
  * equal rule takes a bounded number of steps, and no order of ranges costs more than n log n.
@@ -63,13 +64,14 @@ struct cfi_builder {
     size_t switch_count;
     struct function resumers[RESUMER_COUNT_MAX];
     size_t resumer_count;
-    size_t preferred_piece; /* runs that begin with this one or a later are the best */
-    bool is_apart;          /* the next range begins a run, come what may */
+    void *settled_bytes; /* NULL: none */
+    struct cfi_table settled;
     struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
     struct cfi_rule *rules;
     size_t rule_count;
     size_t rule_capacity;
-    uint16_t *slots; /* SLOT_COUNT of them: rules by their hash, RULE_NONE where there is none */
+    uint16_t *slots;               /* rules by their hash, RULE_NONE where there is none */
+    size_t slot_count;             /* a power of 2 */
     uint16_t recent[RECENT_COUNT]; /* rules that were added last, by a sum of their offsets */
     struct piece *pieces;
     size_t piece_count;
@@ -82,9 +84,10 @@ struct cfi_builder {
 /* What a sweep over the sorted runs has written, and which runs reach where it is. */
 struct sweep {
     struct run *runs;
+    size_t run_count;
     struct piece *pieces;
-    size_t preferred_piece;
-    uint32_t *waiting; /* a heap of runs, the one that came first on top */
+    const struct cfi_table *settled; /* its rules have the same numbers */
+    uint32_t *waiting;               /* a heap of runs, the one that came first on top */
     size_t waiting_count;
     uint64_t base;
     struct cfi_page *pages; /* CFI_PAGE_COUNT_MAX and one more, which ends the last */
@@ -111,7 +114,6 @@ struct cfi_builder *cfi_builder_new(void)
     builder->rules[RULE_NONE] = (struct cfi_rule){.kind = CFI_NONE};
     builder->rules[RULE_UNSUPPORTED] = (struct cfi_rule){.kind = CFI_UNSUPPORTED};
     builder->rule_count = 2;
-    builder->preferred_piece = PIECE_COUNT_MAX;
     return builder;
 }
 
@@ -122,6 +124,7 @@ struct cfi_builder *cfi_builder_free(struct cfi_builder *builder)
         free(builder->slots);
         free(builder->pieces);
         free(builder->runs);
+        free(builder->settled_bytes);
         free(builder);
     }
     return NULL;
@@ -320,12 +323,6 @@ bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address)
     return false;
 }
 
-void cfi_builder_prefer(struct cfi_builder *builder)
-{
-    builder->preferred_piece = builder->piece_count;
-    builder->is_apart = true;
-}
-
 /* The same rule for a function that goes over to another stack. */
 static struct cfi_rule make_switch(const struct cfi_rule *rule)
 {
@@ -361,8 +358,7 @@ int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
     }
 
     uint32_t size_bytes = (uint32_t)(end - start);
-    struct run *run = builder->is_apart ? NULL : find_continued(builder, start, size_bytes);
-    builder->is_apart = false;
+    struct run *run = find_continued(builder, start, size_bytes);
     if (run != NULL && builder->pieces[builder->piece_count - 1].rule == number) {
         builder->pieces[builder->piece_count - 1].size_bytes += size_bytes;
     } else {
@@ -384,11 +380,7 @@ static bool is_before(const void *left, const void *right, const void *userdata)
 
 static bool is_better(const struct sweep *sweep, size_t a, size_t b)
 {
-    size_t left = sweep->runs[sweep->waiting[a]].first_piece;
-    size_t right = sweep->runs[sweep->waiting[b]].first_piece;
-    bool is_left_preferred = left >= sweep->preferred_piece;
-    return is_left_preferred == (right >= sweep->preferred_piece) ? left < right
-                                                                  : is_left_preferred;
+    return sweep->runs[sweep->waiting[a]].first_piece < sweep->runs[sweep->waiting[b]].first_piece;
 }
 
 static void swap_waiting(struct sweep *sweep, size_t a, size_t b)
@@ -423,21 +415,22 @@ static void pop_waiting(struct sweep *sweep)
     }
 }
 
-/* Makes room for one more row. serialise() refuses what the last growth allows beyond the limit. */
-static int grow_rows(struct sweep *sweep)
+/* Makes room for more rows. serialise() refuses what the last growth allows beyond the limit. */
+static int grow_rows(struct sweep *sweep, size_t count)
 {
-    if (sweep->row_count >= CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row)) {
+    if (sweep->row_count + count > CFI_TABLE_BYTES_MAX / sizeof(struct cfi_row)) {
         return -E2BIG;
     }
     void *rows = sweep->rows;
-    int r = array_grow(&rows, &sweep->row_capacity, sweep->row_count + 1, sizeof(struct cfi_row));
+    int r =
+        array_grow(&rows, &sweep->row_capacity, sweep->row_count + count, sizeof(struct cfi_row));
     sweep->rows = rows;
     return r;
 }
 
 static inline int append_row(struct sweep *sweep, uint16_t low, uint16_t rule)
 {
-    int r = sweep->row_count == sweep->row_capacity ? grow_rows(sweep) : 0;
+    int r = sweep->row_count == sweep->row_capacity ? grow_rows(sweep, 1) : 0;
     if (r == 0) {
         sweep->rows[sweep->row_count++] = (struct cfi_row){low, rule};
     }
@@ -517,23 +510,62 @@ static int write_best(struct sweep *sweep, uint64_t limit, uint64_t *at)
     return 0;
 }
 
-static int write_runs(struct sweep *sweep, size_t run_count)
+static int copy_rows(struct sweep *sweep, const struct cfi_row *rows, size_t count)
 {
-    uint64_t at = run_count == 0 ? 0 : sweep->runs[0].start;
+    int r = grow_rows(sweep, count);
+    if (r == 0) {
+        memcpy(&sweep->rows[sweep->row_count], rows, count * sizeof *rows);
+        sweep->row_count += count;
+    }
+    return r;
+}
+
+/* Copies what the settled table says of `*at` up to `limit`, page by page. */
+static int write_settled(struct sweep *sweep, uint64_t limit, uint64_t *at)
+{
+    const struct cfi_table *settled = sweep->settled;
+    int r = 0;
+    while (r == 0 && *at < limit) {
+        struct cfi_span first = cfi_table_span(settled, *at);
+        bool is_page = first.row != NULL;
+        uint64_t end = is_page ? (*at | (CFI_PAGE_BYTES - 1)) + 1 : first.end;
+        end = min_u64(end, limit);
+        r = write_row(sweep, *at, (uint16_t)(first.rule - settled->rules));
+        if (r == 0 && is_page) {
+            r = carry_over(sweep, *at + 1);
+        }
+        if (r == 0 && is_page) {
+            struct cfi_span last = cfi_table_span(settled, end - 1);
+            r = copy_rows(sweep, first.row + 1, (size_t)(last.row - first.row));
+        }
+        *at = end;
+    }
+    return r;
+}
+
+static int write_runs(struct sweep *sweep)
+{
+    const struct cfi_table *settled = sweep->settled;
+    uint64_t settled_end = settled->base + settled->page_count * CFI_PAGE_BYTES;
+    uint64_t at = sweep->run_count == 0 ? settled->base : sweep->runs[0].start;
+    at = settled->page_count == 0 ? at : min_u64(at, settled->base);
+    sweep->base = at & ~(CFI_PAGE_BYTES - 1);
     size_t next = 0;
     int r = 0;
-    sweep->base = at & ~(CFI_PAGE_BYTES - 1);
-    while (r == 0 && (next < run_count || sweep->waiting_count > 0)) {
-        if (sweep->waiting_count == 0 && sweep->runs[next].start > at) {
-            r = write_row(sweep, at, RULE_NONE);
-            at = sweep->runs[next].start;
+    while (r == 0 && (next < sweep->run_count || sweep->waiting_count > 0)) {
+        if (sweep->waiting_count == 0) {
+            r = write_settled(sweep, sweep->runs[next].start, &at);
         }
-        while (next < run_count && sweep->runs[next].start <= at) {
+        while (next < sweep->run_count && sweep->runs[next].start <= at) {
             push_waiting(sweep, next++);
         }
         if (r == 0) {
-            r = write_best(sweep, next < run_count ? sweep->runs[next].start : UINT64_MAX, &at);
+            uint64_t limit = next < sweep->run_count ? sweep->runs[next].start : UINT64_MAX;
+            r = write_best(sweep, limit, &at);
         }
+    }
+    if (r == 0) {
+        r = write_settled(sweep, settled_end, &at);
     }
     if (r == 0) {
         r = carry_over(sweep, at);
@@ -580,38 +612,47 @@ static int serialise(struct cfi_builder *builder, const struct sweep *sweep, voi
     return 0;
 }
 
-/* The sweep consumes its runs; the builder keeps its own. */
-static void *copy_array(const void *from, size_t count, size_t element_bytes)
-{
-    void *copy = calloc(count + 1, element_bytes);
-    return copy == NULL || count == 0 ? copy : memcpy(copy, from, count * element_bytes);
-}
-
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes)
 {
-    size_t run_count = builder->run_count;
-    cleanup_(freep) struct run *runs = copy_array(builder->runs, run_count, sizeof *runs);
-    cleanup_(freep) struct piece *pieces =
-        copy_array(builder->pieces, builder->piece_count, sizeof *pieces);
-    cleanup_(freep) uint32_t *waiting = calloc(run_count + 1, sizeof *waiting);
+    const struct cfi_table nothing = {.rules = builder->rules};
+    cleanup_(freep) uint32_t *waiting = calloc(builder->run_count + 1, sizeof *waiting);
     cleanup_(freep) struct cfi_page *pages = calloc(CFI_PAGE_COUNT_MAX + 1, sizeof *pages);
-    if (runs == NULL || pieces == NULL || waiting == NULL || pages == NULL) {
+    if (waiting == NULL || pages == NULL) {
         return -ENOMEM;
     }
     struct sweep sweep = {
-        .runs = runs,
-        .pieces = pieces,
-        .preferred_piece = builder->preferred_piece,
+        .runs = builder->runs,
+        .run_count = builder->run_count,
+        .pieces = builder->pieces,
+        .settled = builder->settled_bytes == NULL ? &nothing : &builder->settled,
         .waiting = waiting,
         .pages = pages,
     };
-    int r = array_sort(runs, run_count, sizeof *runs, is_before, NULL);
+    int r = array_sort(sweep.runs, sweep.run_count, sizeof *sweep.runs, is_before, NULL);
     if (r == 0) {
-        r = write_runs(&sweep, run_count);
+        r = write_runs(&sweep);
     }
     if (r == 0) {
         r = serialise(builder, &sweep, ret_bytes, ret_size_bytes);
     }
     free(sweep.rows);
+    builder->run_count = 0;
+    builder->piece_count = 0;
+    return r;
+}
+
+int cfi_builder_settle(struct cfi_builder *builder, const struct cfi_table **ret)
+{
+    void *bytes = NULL;
+    size_t size_bytes = 0;
+    int r = cfi_builder_finish(builder, &bytes, &size_bytes);
+    if (r == 0) {
+        free(builder->settled_bytes);
+        builder->settled_bytes = bytes;
+        r = cfi_table_open(bytes, size_bytes, &builder->settled);
+    }
+    if (r == 0) {
+        *ret = &builder->settled;
+    }
     return r;
 }

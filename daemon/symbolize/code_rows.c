@@ -514,7 +514,6 @@ static int add_small(struct code_rows *rows)
 static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
 {
     find_parts(rows);
-    cfi_builder_prefer(rows->builder);
     for (size_t i = 0; i < rows->part_count; i++) {
         rows->window_bytes = 0;
         look_through(rows, &rows->parts[i]);
@@ -533,13 +532,8 @@ static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
 int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
                   struct cfi_builder *builder)
 {
-    cleanup_(freep) void *bytes = NULL;
-    size_t size_bytes = 0;
-    struct cfi_table table = {0};
-    int r = cfi_builder_finish(builder, &bytes, &size_bytes);
-    if (r == 0) {
-        r = cfi_table_open(bytes, size_bytes, &table);
-    }
+    const struct cfi_table *table = NULL;
+    int r = cfi_builder_settle(builder, &table);
     if (r < 0) {
         return r;
     }
@@ -548,7 +542,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
     struct code_rows rows = {
         .file = file,
         .builder = builder,
-        .table = &table,
+        .table = table,
         .starts = code_starts_new(),
         .kept = kept_registers_new(),
         .left_visits = CODE_ROWS_VISITS_MAX,

@@ -2,8 +2,8 @@
 
 /*
  * Tables through their whole way: collected, serialised, checked, asked. The model keeps a rule for
- * every sixteen bytes and knows one law: what came first stays. Damage is done to the bytes that
- * cfi_format.h describes, which is why this test includes it.
+ * every sixteen bytes and knows one law: what came first stays, until it is settled. Damage is done
+ * to the bytes that cfi_format.h describes, which is why this test includes it.
  */
 #include "arch_x86_64.h"
 #include "built_tables.h"
@@ -69,21 +69,36 @@ static void walk_spans(const struct cfi_table *table)
 }
 
 /* Many overlapping ranges, in runs without gaps too, as one function's rows come. */
-static void run_property(uint32_t seed, uint8_t *model)
+static void add_ranges(struct cfi_builder *builder, uint8_t *model, uint32_t *state)
 {
-    struct cfi_builder *builder = cfi_builder_new();
-    uint32_t state = seed;
     size_t start = 0;
-    assert_non_null(builder);
     memset(model, 0, UNITS);
-    for (size_t i = draw(&state, RANGES_MAX); i > 0; i--) {
-        start = draw(&state, 3) == 0 ? start : draw(&state, UNITS);
-        size_t size = draw(&state, draw(&state, 2) == 0 ? 8 : UNITS / 4);
+    for (size_t i = draw(state, RANGES_MAX); i > 0; i--) {
+        start = draw(state, 3) == 0 ? start : draw(state, UNITS);
+        size_t size = draw(state, draw(state, 2) == 0 ? 8 : UNITS / 4);
         size_t end = size < UNITS - start ? start + size : UNITS;
-        uint8_t offset = (uint8_t)(1 + draw(&state, 5));
+        uint8_t offset = (uint8_t)(1 + draw(state, 5));
         add(builder, BASE + start * UNIT, BASE + end * UNIT, offset);
         add_to_model(model, start, end, offset);
         start = end % UNITS;
+    }
+}
+
+static void run_property(uint32_t seed, size_t settle_count, uint8_t *model, uint8_t *settled)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    uint32_t state = seed;
+    assert_non_null(builder);
+    add_ranges(builder, model, &state);
+    for (size_t i = 0; i < settle_count; i++) {
+        const struct cfi_table *made = NULL;
+        assert_int_equal(cfi_builder_settle(builder, &made), 0);
+        memcpy(settled, model, UNITS);
+        add_ranges(builder, model, &state);
+        for (size_t unit = 0; unit < UNITS; unit++) {
+            assert_int_equal(offset_at(made, BASE + unit * UNIT), settled[unit]);
+            model[unit] = model[unit] != 0 ? model[unit] : settled[unit];
+        }
     }
 
     struct cfi_table table;
@@ -103,13 +118,25 @@ static void run_property(uint32_t seed, uint8_t *model)
     walk_spans(&table);
 }
 
-TEST(finds_the_rule_that_came_first)
+static void run_properties(size_t settle_count)
 {
     cleanup_(freep) uint8_t *model = malloc(UNITS);
-    assert_non_null(model);
+    cleanup_(freep) uint8_t *settled = malloc(UNITS);
+    assert_true(model != NULL && settled != NULL);
     for (uint32_t seed = 1; seed <= PROPERTY_RUNS; seed++) {
-        run_property(seed * 2654435761U, model);
+        run_property(seed * 2654435761U, settle_count, model, settled);
     }
+}
+
+TEST(finds_the_rule_that_came_first)
+{
+    run_properties(0);
+}
+
+TEST(finds_later_rules_above_those_that_were_settled)
+{
+    run_properties(1);
+    run_properties(3);
 }
 
 /* As many as are known, and no more; what does not begin in one, or came before, is as it was. */

@@ -170,7 +170,10 @@ void cfi_builder_resumer(struct cfi_builder *builder, uint64_t start, uint64_t e
 /* These functions, by a number from 0 on; false: there are no more. */
 bool cfi_builder_find_resumer(const struct cfi_builder *builder, size_t number, uint64_t *ret_start,
                               uint64_t *ret_end);
-/* Ranges that are added later win over all that were added so far. To be called once at most. */
-void cfi_builder_prefer(struct cfi_builder *builder);
-/* Returned: free(). More ranges may be added afterwards, and the table finished again. */
+/*
+ * Makes a table (borrowed from the builder, until the next call) of all ranges so far. Those that
+ * are added later win over it.
+ */
+int cfi_builder_settle(struct cfi_builder *builder, const struct cfi_table **ret);
+/* Makes the table (returned: free()) of all ranges, and uses them up. */
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);
