@@ -33,7 +33,8 @@
 #define RUN_COUNT_MAX   (PIECE_COUNT_MAX / 4)
 
 /* Four slots for a rule, so that honest ones meet within a few steps. */
-#define SLOT_COUNT     ((size_t)1 << 18)
+#define SLOT_COUNT_MIN ((size_t)1 << 10)
+#define SLOTS_A_RULE   4
 #define SLOT_STEPS_MAX 256
 
 /* Most ranges have a rule that a range shortly before them had. */
@@ -104,7 +105,8 @@ struct cfi_builder *cfi_builder_new(void)
         return NULL;
     }
     builder->header.magic = CFI_FORMAT_MAGIC;
-    builder->slots = calloc(SLOT_COUNT, sizeof *builder->slots);
+    builder->slots = calloc(SLOT_COUNT_MIN, sizeof *builder->slots);
+    builder->slot_count = SLOT_COUNT_MIN;
     void *rules = NULL;
     int r = array_grow(&rules, &builder->rule_capacity, 2, sizeof *builder->rules);
     builder->rules = rules;
@@ -175,34 +177,63 @@ static uint64_t hash_rule(const struct cfi_rule *rule)
     return hash;
 }
 
+/* The slot of a rule, or the free one that it would have. NULL: there are too many others. */
+static uint16_t *find_slot(struct cfi_builder *builder, const struct cfi_rule *rule)
+{
+    size_t hash = (size_t)hash_rule(rule);
+    for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
+        uint16_t *slot = &builder->slots[(hash + step) & (builder->slot_count - 1)];
+        if (*slot == RULE_NONE || memcmp(&builder->rules[*slot], rule, sizeof *rule) == 0) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static int grow_slots(struct cfi_builder *builder)
+{
+    size_t count = SLOTS_A_RULE * builder->slot_count;
+    uint16_t *slots = calloc(count, sizeof *slots);
+    if (slots == NULL) {
+        return -ENOMEM;
+    }
+    free(builder->slots);
+    builder->slots = slots;
+    builder->slot_count = count;
+    for (size_t i = RULE_UNSUPPORTED + 1; i < builder->rule_count; i++) {
+        uint16_t *slot = find_slot(builder, &builder->rules[i]);
+        if (slot != NULL) {
+            *slot = (uint16_t)i;
+        }
+    }
+    return 0;
+}
+
 /* The number of a rule among all, a new one if it must be; RULE_UNSUPPORTED when there is no room
  * for it. */
 static int intern_among_all(struct cfi_builder *builder, const struct cfi_rule *rule, uint16_t *ret)
 {
-    size_t hash = (size_t)hash_rule(rule);
-    for (size_t step = 0; step < SLOT_STEPS_MAX; step++) {
-        uint16_t *slot = &builder->slots[(hash + step) % SLOT_COUNT];
-        if (*slot == RULE_NONE && builder->rule_count == CFI_RULE_COUNT_MAX) {
-            break;
-        }
-        if (*slot != RULE_NONE && memcmp(&builder->rules[*slot], rule, sizeof *rule) == 0) {
-            *ret = *slot;
-            return 0;
-        }
-        if (*slot == RULE_NONE) {
-            void *rules = builder->rules;
-            int r =
-                array_grow(&rules, &builder->rule_capacity, builder->rule_count + 1, sizeof *rule);
-            if (r < 0) {
-                return r;
-            }
-            builder->rules = rules;
-            builder->rules[builder->rule_count] = *rule;
-            *slot = *ret = (uint16_t)builder->rule_count++;
-            return 0;
-        }
+    int r = SLOTS_A_RULE * builder->rule_count > builder->slot_count ? grow_slots(builder) : 0;
+    if (r < 0) {
+        return r;
     }
-    *ret = RULE_UNSUPPORTED;
+    uint16_t *slot = find_slot(builder, rule);
+    bool is_new = slot != NULL && *slot == RULE_NONE;
+    if (slot == NULL || (is_new && builder->rule_count == CFI_RULE_COUNT_MAX)) {
+        *ret = RULE_UNSUPPORTED;
+        return 0;
+    }
+    if (is_new) {
+        void *rules = builder->rules;
+        r = array_grow(&rules, &builder->rule_capacity, builder->rule_count + 1, sizeof *rule);
+        if (r < 0) {
+            return r;
+        }
+        builder->rules = rules;
+        builder->rules[builder->rule_count] = *rule;
+        *slot = (uint16_t)builder->rule_count++;
+    }
+    *ret = *slot;
     return 0;
 }
 
