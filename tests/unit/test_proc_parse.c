@@ -48,6 +48,13 @@ TEST(reads_the_executable_lines_of_maps)
     }
 }
 
+TEST(a_path_may_be_what_marks_deleted_ones)
+{
+    char path[] = " (deleted)";
+    proc_parse_undo_deleted(path);
+    assert_string_equal(path, "");
+}
+
 TEST(reads_addresses_of_the_whole_range)
 {
     char copy[LINE_BYTES];

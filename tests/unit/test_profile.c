@@ -84,7 +84,10 @@ TEST(lets_the_newest_mapping_not_later_than_the_sample_win)
           /* To the top of the address space, and no further. */
           {"name 7 0 0 p; module 7 1 top; mmap 0 7 1 0xfffffffffffffff0 0xffffffffffffffff 0;"
            "sample 1 7 1 0xffffffffffffffff; sample 1 7 1 5",
-           "p;[unknown] 1\np;top+0xf 1\n"});
+           "p;[unknown] 1\np;top+0xf 1\n"},
+          {"name 7 0 0 p; module 7 1 top; mmap 0 7 1 0xfffffffffffffff0 0x11 0;"
+           "sample 1 7 1 0xffffffffffffffff",
+           "p;top+0xf 1\n"});
 }
 
 #define PLUGIN        "module 7 2 plugin; mmap 50 7 2 0x10020 0x10 0;"
@@ -219,10 +222,14 @@ TEST(counts_symbols_that_cannot_be_read)
              "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":\"0x1z\",\"size\":1,"
              "\"name\":\"text\"}\n"
              "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":1,\"size\":1}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":true,\"size\":1,"
+             "\"name\":\"true\"}\n"
+             "{\"build_id\":\"ab\",\"module\":\"/bin/app\",\"start\":\"-1\",\"size\":1,"
+             "\"name\":\"minus\"}\n"
              "[]\nnonsense\n");
     add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
     struct profile *profile = load_recording(recording);
-    assert_int_equal(profile->tables->symbols.malformed_count, 6);
+    assert_int_equal(profile->tables->symbols.malformed_count, 8);
     assert_int_equal(profile->tables->symbols.count, 3);
     (void)profile_free(profile);
 }

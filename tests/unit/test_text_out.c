@@ -29,3 +29,20 @@ TEST(quotes_what_a_shell_would_take_apart)
         free(text);
     }
 }
+
+TEST(aligns_what_belongs_to_labels)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    text_print_member(file, "a", "one");
+    text_print_member(file, "longer", "two");
+    assert_int_equal(fclose(file), 0);
+    const char *one = strstr(text, " one\n");
+    const char *line = strstr(text, "  longer");
+    assert_true(one != NULL && line != NULL);
+    assert_int_equal(strstr(line, " two\n") - line, one - text);
+    assert_memory_equal(text, "  a ", 4);
+    free(text);
+}
