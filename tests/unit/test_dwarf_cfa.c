@@ -298,3 +298,10 @@ TEST(notes_what_saves_the_registers_of_results)
     cie.initial.signal_frame = 1;
     assert_false(is_resumer(&cie, both, sizeof both));
 }
+
+TEST(takes_no_segment_of_nothing)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(cfi_builder_segment(builder, &(struct symbol_segment){.size_bytes = 0}), 0);
+    (void)cfi_builder_free(builder);
+}
