@@ -46,7 +46,7 @@ class Timeline:
             elif kind == "mmap":
                 start = int(record["start"], 16)
                 self.maps[record["pid"]].add(record["time_ns"], (
-                    start, start + int(record["size"], 16), modules[record["pid"], record["module_id"]]))
+                    start, start + int(record["size"], 16), modules[record["pid"], record["module_id"]], record["time_ns"]))
             elif kind == "sample":
                 samples.append(record)
             elif kind == "data" and record["name"] == "cpu-profilerd.books":
@@ -66,10 +66,16 @@ class Timeline:
         names = []
         for index, address in enumerate(sample["stack"][:depth]):
             address -= index > 0
-            found = (name for start, end, name in self.maps[sample["pid"]].at(sample["time_ns"])
+            found = (name for start, end, name, _ in self.maps[sample["pid"]].at(sample["time_ns"])
                      if start <= address < end)
             names.append(next(found, UNKNOWN).rsplit("/", 1)[-1])
         return names
+
+    def leaf_since(self, sample):
+        """The time of the record by which the leaf has its file."""
+        found = (since for start, end, _, since in self.maps[sample["pid"]].at(sample["time_ns"])
+                 if start <= sample["stack"][0] < end)
+        return next(found, None)
 
 
 class Turns:
@@ -137,13 +143,22 @@ def files(timeline, log):
     turns, counts = Turns(log, 3), collections.Counter()
     names = {turn[2] for list in turns.turns.values() for turn in list}
     counts["turns"] = turns.count
+    doubted = set()  # turns in which a sample says by a record of its own that its file is unknown
     for sample in timeline.samples:
         turn = turns.at(sample["time_ns"], str(sample["tid"]))
         module = timeline.modules(sample, 1)
         if module and module[0] in names:
             counts["right" if turn and module[0] == turn[2] else "wrong"] += 1
+        elif turn and module and module[0] != UNKNOWN:
+            counts["other code"] += 1
         elif turn and module:
-            counts["unknown" if module[0] == UNKNOWN else "other code"] += 1
+            # A sample that waited may be written when its turn is forgotten. It hides what the same turn's next one,
+            # which did not wait, has said before: that one is not counted.
+            key = sample["tid"], turn[0]
+            is_own = timeline.leaf_since(sample) == sample["time_ns"]
+            counts["hidden" if not is_own and key in doubted else "unknown"] += 1
+            if is_own:
+                doubted.add(key)
     counts["uncertain"] = timeline.books["mapping_uncertain"]
     # The storm drives out what is known of older turns, so how many are unknown depends on how far behind the
     # reader of the tables is. They must be said to be unknown, counted, and not be all.
