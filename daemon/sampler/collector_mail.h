@@ -17,6 +17,10 @@
  * 0, -ENOMEM, or -EMFILE for whatever the system refused.
  */
 int collector_new(size_t cpu_count, size_t sideband_count, struct collector **ret);
+/* Frees one whose thread has ended, or that has none. */
+struct collector *collector_discard(struct collector *collector);
+/* Asks the thread to end. */
+void collector_quit(struct collector *collector);
 
 enum collector_request {
     COLLECTOR_RESUME = 1,
