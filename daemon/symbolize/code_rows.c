@@ -405,7 +405,7 @@ static void note_stretch(struct code_rows *rows, const struct code_part *part, u
     if (is_left_out || end - start > CFI_SMALL_BYTES) {
         return;
     }
-    if (rows->small_count == SMALL_COUNT_MAX || rows->small_bytes > SMALL_SUM_MAX) {
+    if (rows->small_count == SMALL_COUNT_MAX || rows->small_bytes + (end - start) > SMALL_SUM_MAX) {
         cfi_builder_lacks_small(rows->builder);
         return;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any bytes are refused, or make a table in which every row is found, and none beside the pages. */
+/* Any bytes are refused, or make a table in which every row is found, and none beside the pages.
+ * Only what has no row is settled. */
 #include "cfi_format.h"
 #include "fuzz_target.h"
 
@@ -15,9 +16,11 @@ static void check_page(const struct cfi_table *table, size_t page)
         bool is_last = i + 1 == table->pages[page + 1].first_row;
         uint64_t end = is_last ? CFI_PAGE_BYTES : table->rows[i + 1].low;
         if (cfi_table_find(table, start + table->rows[i].low) != rule ||
-            cfi_table_find(table, start + end - 1) != rule) {
+            cfi_table_find(table, start + end - 1) != rule ||
+            (rule->kind != CFI_NONE && cfi_table_is_settled(table, start + end - 1))) {
             abort();
         }
+        (void)cfi_table_is_settled(table, start + table->rows[i].low);
     }
 }
 
@@ -40,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             }
         }
         if (cfi_table_find(&table, table.base - 1)->kind != CFI_NONE ||
-            cfi_table_find(&table, UINT64_MAX)->kind != CFI_NONE) {
+            cfi_table_find(&table, UINT64_MAX)->kind != CFI_NONE ||
+            cfi_table_is_settled(&table, 0) || cfi_table_is_settled(&table, UINT64_MAX)) {
             abort();
         }
     }
