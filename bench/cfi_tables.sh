@@ -9,7 +9,7 @@
 
 rounds=${ROUNDS:-5}
 probe=$BIN/bench/cfi_tables
-metrics="rows rules bytes bytes_per_row own_build_ms build_ms open_ms peak_kib find_cold_ns find_hot_ns unsupported_bytes"
+metrics="rows rules bytes bytes_per_row own_differs_bytes own_build_ms build_ms open_ms peak_kib find_cold_ns find_hot_ns unsupported_bytes"
 
 # existing PATTERN...: the first file that each pattern finds.
 existing() {
@@ -58,6 +58,7 @@ goal() {
 }
 for contender in "${contenders[@]}"; do
     goal "$contender: at most 8 bytes a row" "$contender" bytes_per_row 8
+    goal "$contender: its own table says what the table of all rows says" "$contender" own_differs_bytes 0
     goal "$contender: at most 8 MiB" "$contender" bytes $((8 << 20))
     goal "$contender: built within 1.5 s" "$contender" build_ms 1500
 done
