@@ -10,7 +10,8 @@
 # which may be half done: of a handler of 2.6 % a sweep of m samples finds 0.026 m, and n is at least three
 # sweeps, since 0.1 % of a rate is a sweep of 1 ms each second. So an error is at most 0.026 n / 6, below 5
 # standard deviations at up to 33,000 samples. 5 of them are exceeded once in 1.7 million cases. A handler that
-# is never found is more than 5 of them away from 1,000 samples on, and the fewest are 3,000.
+# is never found is more than 5 of them away from 1,000 samples on, and the fewest are 3,000. Where the kernel's ticks
+# take a part of its time it has less: of 1 % it is from 2,500 on.
 . "${0%/*}/lib.sh"
 require_perf
 use_build release

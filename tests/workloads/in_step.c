@@ -9,11 +9,14 @@
  *
  * A profiler must find each handler with the share that it had, whatever its rate: one that samples
  * in step finds it never, or too often. At the end the program prints the CPU time of each
- * work_N(), measured where they take turns. They wait for a time by the time stamp counter, which
- * takes no call, so that all samples of a turn are in its function.
+ * work_N(). They wait for a time by the time stamp counter, which takes no call, so that all
+ * samples of a turn are in its function, and measure themselves by it: a tick interrupts what runs
+ * between two turns, too, and takes some 10 us on a slow machine, a tenth of a handler. Only a turn
+ * in which something else ran is measured from outside.
  */
 #include "workload.h"
 
+#include <sys/resource.h>
 #include <x86intrin.h>
 
 #define HANDLER_PERMILLE  26
@@ -31,11 +34,15 @@ struct counter {
 
 /* The functions differ in what they spin, so that no compiler makes one of them. */
 #define WORK(number)                                                                               \
-    static WORKLOAD_NOINLINE void work_##number(uint64_t until_tsc)                                \
+    static WORKLOAD_NOINLINE uint64_t work_##number(uint64_t until_tsc)                            \
     {                                                                                              \
-        while (__rdtsc() < until_tsc) {                                                            \
+        const uint64_t begin_tsc = __rdtsc();                                                      \
+        uint64_t now_tsc = begin_tsc;                                                              \
+        while (now_tsc < until_tsc) {                                                              \
             (void)workload_spin(SPIN_TURNS + (number));                                            \
+            now_tsc = __rdtsc();                                                                   \
         }                                                                                          \
+        return now_tsc - begin_tsc;                                                                \
     }
 WORK(0)
 WORK(1)
@@ -48,7 +55,7 @@ WORK(7)
 
 static const struct {
     const char *name;
-    void (*work)(uint64_t until_tsc);
+    uint64_t (*work)(uint64_t until_tsc); /* returns what it took */
 } turns[1 << TICKS_MAX] = {
     {"work_0", work_0}, {"work_1", work_1}, {"work_2", work_2}, {"work_3", work_3},
     {"work_4", work_4}, {"work_5", work_5}, {"work_6", work_6}, {"work_7", work_7},
@@ -75,12 +82,28 @@ static uint64_t tsc_at(struct counter *counter, uint64_t time_ns)
     return counter->base_tsc + (uint64_t)((double)left_ns * counter->tsc_per_ns);
 }
 
-/* The CPU time of one call, without that of the clocks that are read in between. */
-static uint64_t spend(void (*work)(uint64_t), uint64_t until_tsc)
+/* What the kernel says of this thread at a moment. */
+struct account {
+    long switches; /* how often it had to make way for another */
+    uint64_t cpu_ns;
+};
+
+static struct account take_account(void)
 {
-    uint64_t before_ns = workload_cpu_ns();
-    work(until_tsc);
-    return workload_cpu_ns() - before_ns;
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    return (struct account){usage.ru_nivcsw, workload_cpu_ns()};
+}
+
+/* The CPU time of one call; `last` is what was said after the one before. */
+static uint64_t spend(const struct counter *counter, struct account *last,
+                      uint64_t (*work)(uint64_t), uint64_t until_tsc)
+{
+    const struct account before = *last;
+    const uint64_t taken_tsc = work(until_tsc);
+    *last = take_account();
+    return last->switches == before.switches ? (uint64_t)((double)taken_tsc / counter->tsc_per_ns)
+                                             : last->cpu_ns - before.cpu_ns;
 }
 
 /* Of "1000,4000,10000"; returns how many there are, 0 for what is no such list. */
@@ -134,11 +157,12 @@ int main(int argc, char **argv)
     struct counter counter = calibrate();
     uint64_t deadline_ns = workload_deadline_ns(options.seconds);
     uint64_t spent_ns[1 << TICKS_MAX] = {0};
+    struct account last = take_account();
     uint64_t now_ns = workload_clock_ns(CLOCK_MONOTONIC);
     while (now_ns < deadline_ns) {
         uint64_t until_ns = 0;
         unsigned number = find_turn(ticks_ns, count, now_ns, &until_ns);
-        spent_ns[number] += spend(turns[number].work, tsc_at(&counter, until_ns));
+        spent_ns[number] += spend(&counter, &last, turns[number].work, tsc_at(&counter, until_ns));
         /* A turn that passed while something else ran is left out. */
         now_ns = workload_clock_ns(CLOCK_MONOTONIC);
     }
