@@ -30,7 +30,8 @@ remove_map() {
 }
 at_end remove_map
 
-# attack NAME FRAMES SECONDS: the victims run in the first 5 s. Its recording is in $WORK/NAME.fxt, what the victims measured in $WORK/NAME.victim.CPU.
+# attack NAME FRAMES SECONDS: the victims run in the first 5 s. Its recording is in $WORK/NAME.fxt, what the victims
+# measured in $WORK/NAME.victim.CPU.
 attack() {
     local name=$1 frames=$2 seconds=$3 cpu record_pid victim_pids=()
     start_daemon

@@ -102,6 +102,19 @@ use_build() {
     fi
 }
 
+# kernel_runs PROGRAM: whether the kernel executes programs of that kind, such as those of 32 bits.
+kernel_runs() {
+    python3 - "$1" <<'PYTHON'
+import errno, subprocess, sys
+try:
+    subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL).kill()
+except OSError as error:
+    if error.errno != errno.ENOEXEC:
+        raise
+    sys.exit(1)
+PYTHON
+}
+
 # start_daemon [ARGUMENT...]: on a socket in WORK. With CPU_PROFILERD_SERVICE=UNIT it is the installed service that is
 # started and stopped, whatever use_build says; arguments it cannot have.
 start_daemon() {

@@ -21,8 +21,7 @@ if [ $# -gt 0 ]; then
 else
     cp "$TRUTH/programs" "$WORK/programs"
 fi
-timeout 0.1 "$TRUTH/i386.truth" >/dev/null 2>&1
-if [ $? -ne 124 ]; then
+if ! kernel_runs "$TRUTH/i386.truth"; then
     echo "this kernel runs no 32-bit programs: they are left out"
     sed -i '/^\(i386\|x_\)/d' "$WORK/programs"
 fi
