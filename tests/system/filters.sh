@@ -26,13 +26,19 @@ remove_cgroups() {
 }
 trap 'remove_cgroups; finish' EXIT
 
+# has_names LABEL: the program that was started last has begun, and its threads, if it has any, have their names.
+has_names() {
+    [ "$(cat "/proc/$BACKGROUND_PID/comm")" = "filter_$1" ] || return 1
+    [ "$1" != threads ] || [ "$(cat "/proc/$BACKGROUND_PID/task"/*/comm | grep -cx 'alpha\|bravo\|charlie')" -eq 3 ]
+}
+
 # spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
 # of them together must leave the CPUs to the recorder.
 spin() {
     local label=$1 tid name
     shift
     run_in_background nice -n 10 "$@" --seconds 250 >/dev/null
-    sleep 0.3
+    wait_until 10 has_names "$label" || fail "filter_$label does not begin: $(cat "/proc/$BACKGROUND_PID/task"/*/comm)"
     for tid in "/proc/$BACKGROUND_PID/task"/*; do
         name=$(cat "$tid/comm")
         echo "$label${name#"filter_$label"} $BACKGROUND_PID ${tid##*/}"

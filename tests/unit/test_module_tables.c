@@ -279,9 +279,10 @@ static void moves_up_what_becomes_wanted(void **state)
     assert_int_equal(wait_for(fixture->cache, wanted), MODULE_READY);
     assert_int_equal(module_ticket_state(second), MODULE_READY);
     assert_int_equal(module_ticket_state(first), MODULE_PENDING);
-    assert_int_equal(kill(pid, SIGCONT), 0);
+    /* On a machine that stood still for 10 s the first worker is gone, and its file with it. */
+    bool is_there = kill(pid, SIGCONT) == 0;
     assert_int_equal(wait_for(fixture->cache, first), MODULE_READY);
-    assert_int_equal(wait_for(fixture->cache, busy), MODULE_READY);
+    assert_int_equal(wait_for(fixture->cache, busy), is_there ? MODULE_READY : MODULE_FAILED);
     module_ticket_release(busy);
     module_ticket_release(first);
     module_ticket_release(second);
