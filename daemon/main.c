@@ -254,8 +254,8 @@ static int run(const struct arguments *arguments)
     /* A session's tables go back to the machine when it ends. Left to itself, glibc takes them from
      * where they stay with it as soon as the first ones have been freed. */
     (void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
-    /* malloc_trim() gives back what is free in a thread's arena, but for its end; free() does that.
-     * A small block that waits there in a list of its own, not yet free, would keep all below it. */
+    /* malloc_trim() gives back what is free in a thread's arena, but for its end; that is free()'s.
+     * A small block there that waits in a list of its own, not yet free, would keep all below. */
     (void)mallopt(M_MXFAST, 0);
     raise_descriptor_limit();
 

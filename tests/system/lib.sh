@@ -163,6 +163,13 @@ run_in_background() {
     background_pids+=("$BACKGROUND_PID")
 }
 
+# watch_cpus: notes from now on when a CPU keeps its highest priority waiting for 150 ms (cpu_gaps.c), in $WORK/gaps. A
+# sample ring has room for 200 ms at least, and its reader is called when a quarter of that is full; so no reader, of
+# whatever priority, may lose a sample before that.
+watch_cpus() {
+    run_in_background "$BUILD_DIR/bin/cpu_gaps" 150 >>"$WORK/gaps"
+}
+
 # stop_background: ends what run_in_background() started. For a test that has recorded, and needs the CPUs to judge.
 stop_background() {
     {

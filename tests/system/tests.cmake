@@ -18,6 +18,8 @@ target_link_libraries(ring_recorder PRIVATE house perf)
 target_include_directories(ring_recorder PRIVATE unit) # ring_recording.h
 add_executable(small_buffer_probe system/small_buffer_probe.c)
 target_link_libraries(small_buffer_probe PRIVATE house profctl_lib)
+add_executable(cpu_gaps system/cpu_gaps.c)
+target_link_libraries(cpu_gaps PRIVATE house common Threads::Threads)
 add_executable(under_filter system/under_filter.c)
 target_link_libraries(under_filter PRIVATE house pkg::seccomp)
 # Preloaded into programs with and without sanitizers, so they have none themselves.
