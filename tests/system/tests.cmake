@@ -96,7 +96,6 @@ lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
 lone_test(lost_exec) # has every daemon lose records
 lone_test(storms) # takes the machine's pids, and many short programs must be named
-lone_test(hostile_map) # takes a CPU, and no tick of the machine may be lost
 lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples
 lone_test(jitdump) # runs four programs that spin, and nearly all must be named
 lone_test(jitreuse) # runs six programs that spin, and some must be named
@@ -113,6 +112,7 @@ lone_test(forged_library) # needs a quarter of a CPU
 counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
 counting_test(books) # counts idle ticks, and lowers a sysctl
+counting_test(hostile_map) # takes both CPUs, and no tick of the machine may be lost
 counting_test(hotplug) # takes a CPU offline
 
 # One writes to /etc/subuid, the other mounts a file there.
