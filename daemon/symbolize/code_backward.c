@@ -12,14 +12,13 @@
 #include <string.h>
 
 #define ROUNDS_MAX 12
-#define OFFSET_MAX (1 << 30)
 
 static const struct code_place lost = {.kind = CODE_PLACE_LOST};
 
 static bool add_offset(int32_t *offset, int32_t more)
 {
     int64_t sum = (int64_t)*offset + more;
-    if (sum > OFFSET_MAX || sum < -OFFSET_MAX) {
+    if (!code_is_near(sum)) {
         return false;
     }
     *offset = (int32_t)sum;
@@ -241,8 +240,7 @@ static struct code_backward row_state(const struct cfi_rule *row)
 {
     struct code_backward state = {.expression = CODE_OPEN};
     bool is_call = row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA &&
-                   row->ra_offset == -CODE_WORD_BYTES && row->cfa_offset < OFFSET_MAX &&
-                   row->cfa_offset > -OFFSET_MAX;
+                   row->ra_offset == -CODE_WORD_BYTES && code_row_is_near(row);
     if (is_call && (row->kind == CFI_OFFSET || row->kind == CFI_DEREF)) {
         state = (struct code_backward){
             .expression = row->kind == CFI_OFFSET ? CODE_OFFSET : CODE_DEREF,

@@ -39,14 +39,13 @@ static bool is_word_register(const ZydisDecodedOperand *operand)
            ZydisRegisterGetClass(operand->reg.value) == ZYDIS_REGCLASS_GPR64;
 }
 
-/* Whether it is *(register + constant) of the program's own memory. */
+/* Whether it is *(register + constant) of the program's own memory, and near. */
 static bool is_based(const ZydisDecodedOperand *operand)
 {
     return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            ZydisRegisterGetClass(operand->mem.base) == ZYDIS_REGCLASS_GPR64 &&
            operand->mem.index == ZYDIS_REGISTER_NONE && operand->mem.segment != ZYDIS_REGISTER_FS &&
-           operand->mem.segment != ZYDIS_REGISTER_GS && operand->mem.disp.value >= INT32_MIN &&
-           operand->mem.disp.value <= INT32_MAX;
+           operand->mem.segment != ZYDIS_REGISTER_GS && code_is_near(operand->mem.disp.value);
 }
 
 static bool is_written(const ZydisDecodedOperand *operand)
@@ -117,7 +116,7 @@ static bool note_address(struct code_effect *effect, const ZydisDecodedOperand *
 static bool note_sum(struct code_effect *effect, const ZydisDecodedOperand *operands, int sign)
 {
     if (!is_word_register(&operands[0]) || operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
-        operands[1].imm.value.s <= INT32_MIN || operands[1].imm.value.s > INT32_MAX) {
+        !code_is_near(operands[1].imm.value.s)) {
         return false;
     }
     uint8_t number = register_number(operands[0].reg.value);

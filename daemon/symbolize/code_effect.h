@@ -60,6 +60,15 @@ struct code_effect {
 /* The registers that a callee may change (psABI, figure 3.4): all but rbx, rbp, rsp, r12 to r15. */
 #define CODE_CALLER_SAVED UINT16_C(0x0f37)
 
+/* No frame is as large: an instruction or a row with an offset beyond it is not followed, so sums
+ * of what is followed stay within 32 bits. */
+#define CODE_OFFSET_MAX (1 << 29)
+
+static inline bool code_is_near(int64_t offset)
+{
+    return offset >= -CODE_OFFSET_MAX && offset <= CODE_OFFSET_MAX;
+}
+
 /* Whether two stretches of memory, by offsets from one address, have a byte in common. */
 static inline bool code_overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t b_bytes)
 {

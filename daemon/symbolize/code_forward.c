@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define ROUNDS_MAX 12
-#define VALUE_MAX  (1 << 30) /* no frame is as large */
 
 static int32_t add_value(int32_t value, int32_t offset)
 {
@@ -21,7 +20,7 @@ static int32_t add_value(int32_t value, int32_t offset)
         return CODE_UNKNOWN;
     }
     int64_t sum = (int64_t)value + offset;
-    return sum > VALUE_MAX || sum < -VALUE_MAX ? CODE_UNKNOWN : (int32_t)sum;
+    return code_is_near(sum) ? (int32_t)sum : CODE_UNKNOWN;
 }
 
 static void forget_slot(struct code_forward *state)
@@ -76,7 +75,7 @@ static void copy(struct code_forward *state, unsigned int to, unsigned int from,
     int32_t slot = state->slot_offset;
     set_register(state, to, add_value(state->values[from], offset));
     if (to == ARCH_DWARF_SP && from == ARCH_DWARF_SP) {
-        state->slot_offset = add_value(slot, offset == INT32_MIN ? INT32_MAX : -offset);
+        state->slot_offset = add_value(slot, -offset);
     }
 }
 
@@ -242,7 +241,7 @@ static void take_row(struct code_forward *state, const struct cfi_rule *row)
 {
     bool is_call =
         row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA && row->ra_offset == -CODE_WORD_BYTES;
-    if (!is_call || (row->kind != CFI_OFFSET && row->kind != CFI_DEREF)) {
+    if (!is_call || !code_row_is_near(row) || (row->kind != CFI_OFFSET && row->kind != CFI_DEREF)) {
         return;
     }
     if (!state->reached) {
@@ -250,8 +249,7 @@ static void take_row(struct code_forward *state, const struct cfi_rule *row)
         forget_all(state);
     }
     if (row->kind == CFI_OFFSET && state->values[row->cfa_register] == CODE_UNKNOWN) {
-        state->values[row->cfa_register] =
-            add_value(0, row->cfa_offset == CODE_UNKNOWN ? CODE_UNKNOWN : -row->cfa_offset);
+        state->values[row->cfa_register] = add_value(0, -row->cfa_offset);
     }
     bool has_slot = state->slot_offset != CODE_UNKNOWN && state->slot_offset >= 0;
     if (row->kind == CFI_DEREF && row->cfa_register == ARCH_DWARF_SP && !has_slot) {

@@ -20,6 +20,13 @@ struct code_site {
 /* To decode an instruction costs as much as to look at it so often. */
 #define CODE_DECODE_VISITS 8
 
+/* Whether all offsets of a row can be followed. */
+static inline bool code_row_is_near(const struct cfi_rule *row)
+{
+    return code_is_near(row->cfa_offset) && code_is_near(row->cfa_addend) &&
+           code_is_near(row->bp_offset) && code_is_near(row->bx_offset);
+}
+
 /* A stretch of code as a row of instructions. */
 struct code_region {
     uint64_t *left_visits; /* how many instructions may still be looked at; borrowed */
