@@ -90,10 +90,12 @@ static bool has_parent_component(const char *path)
     return strstr(path, "/../") != NULL || has_suffix(path, "/..");
 }
 
+/* EBUSY: the guard said no, for as long as a thread hangs there. */
 static enum module_failure failure_of(int error)
 {
-    return error == EMFILE || error == ENFILE || error == ENOMEM ? MODULE_FAILURE_LIMIT
-                                                                 : MODULE_FAILURE_NOT_FOUND;
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EBUSY
+               ? MODULE_FAILURE_LIMIT
+               : MODULE_FAILURE_NOT_FOUND;
 }
 
 /* The worse news of two ways: the one that says most about what is there. */
@@ -248,21 +250,34 @@ static uid_t author_of(const struct stat *status, const struct statfs *filesyste
     return shared || foreign ? MODULE_AUTHOR_UNKNOWN : status->st_uid;
 }
 
+/* By what the kernel knows without asking a filesystem: any of the two may hang. */
 static bool is_same_inode(int a_fd, int b_fd)
 {
-    struct stat a;
-    struct stat b;
-    return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    struct module_place a;
+    struct module_place b;
+    mode_t mode = 0;
+    return module_path_place(a_fd, &a, &mode) == 0 && module_path_place(b_fd, &b, &mode) == 0 &&
+           a.device == b.device && a.inode == b.inode && a.inode != 0;
+}
+
+/* A way through other filesystems is at its end: what follows is a step on that of `fd` (borrowed)
+ * again, and what hangs then hangs there. */
+static void return_to(struct module_search *search, int fd)
+{
+    struct module_place place;
+    mode_t mode = 0;
+    if (module_path_place(fd, &place, &mode) == 0) {
+        (void)module_search_may_touch(&place, search);
+    }
 }
 
 /*
- * Finds the author of the file that `fd` (borrowed) stands for, and that a process with the root of
+ * The author of the file that `fd` (borrowed) stands for, and that a process with the root of
  * `search->process_fd` calls `path`. The flags of mounts are those in the machine's root: a service
  * has mounts of its own. The two roots are compared too, since a container can make a path of its
  * own that equals one of the machine's.
  */
-uid_t module_search_author(const struct module_search *search, int fd, const char *path)
+static uid_t find_author(const struct module_search *search, int fd, const char *path)
 {
     struct statfs filesystem;
     struct stat status;
@@ -282,6 +297,44 @@ uid_t module_search_author(const struct module_search *search, int fd, const cha
                : MODULE_AUTHOR_UNKNOWN;
 }
 
+uid_t module_search_author(struct module_search *search, int fd, const char *path)
+{
+    uid_t author = find_author(search, fd, path);
+    return_to(search, fd);
+    return author;
+}
+
+/* The kernel's number for the disk that a filesystem is on. A loop device has another one for each
+ * image, and a port for each stick, though their device numbers are the same. */
+static uint64_t disk_sequence(uint64_t device)
+{
+    static const char *const folders[] = {"", "/.."}; /* a disk's, and that above a partition's */
+    uint64_t sequence = 0;
+    for (size_t i = 0; sequence == 0 && major(device) != 0 && i < 2; i++) {
+        char path[64];
+        char text[24];
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u%s/diskseq", major(device),
+                       minor(device), folders[i]);
+        cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        text[bytes > 0 ? bytes : 0] = '\0';
+        sequence = strtoull(text, NULL, 10);
+    }
+    return sequence;
+}
+
+/* Whether a user may choose all that a file is known by: as the server of FUSE, which an overlay
+ * may hide, or as the author of an image, which is mounted without set-user-id for that. In memory,
+ * a file's time of change is the kernel's. */
+static bool is_forgeable(const struct module_file *file, const struct statfs *filesystem)
+{
+    bool is_image = (filesystem->f_flags & ST_NOSUID) != 0 &&
+                    (major(file->identity.device) != 0 || filesystem->f_type == BTRFS_SUPER_MAGIC);
+    bool is_served = !file->is_local && (filesystem->f_type == FUSE_SUPER_MAGIC ||
+                                         filesystem->f_type == OVERLAYFS_SUPER_MAGIC);
+    return is_image || is_served;
+}
+
 /* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
 enum module_failure module_search_open_regular(struct module_search *search, int path_fd,
                                                struct module_file *ret,
@@ -297,7 +350,7 @@ enum module_failure module_search_open_regular(struct module_search *search, int
         return MODULE_FAILURE_NOT_FILE;
     }
     if (!module_search_may_touch(&place, search)) {
-        return MODULE_FAILURE_NOT_FOUND;
+        return MODULE_FAILURE_LIMIT;
     }
 
     char path[64];
@@ -316,13 +369,16 @@ enum module_failure module_search_open_regular(struct module_search *search, int
                      .size_bytes = (uint64_t)status.st_size,
                      .changed_s = status.st_ctim.tv_sec,
                      .changed_ns = status.st_ctim.tv_nsec,
+                     .disk_sequence = disk_sequence(status.st_dev),
                      .generation = (uint32_t)generation},
         .owner = status.st_uid,
+        .group = status.st_gid,
+        .mode = status.st_mode,
+        .link_count = status.st_nlink,
         .is_local = mount_table_is_local_type((uint64_t)ret_filesystem->f_type, status.st_dev),
         .author = author_of(&status, ret_filesystem),
     };
-    ret->is_forgeable = !ret->is_local && (ret_filesystem->f_type == FUSE_SUPER_MAGIC ||
-                                           ret_filesystem->f_type == OVERLAYFS_SUPER_MAGIC);
+    ret->is_forgeable = is_forgeable(ret, ret_filesystem);
     return MODULE_FAILURE_NONE;
 }
 

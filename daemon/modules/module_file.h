@@ -47,10 +47,15 @@ struct module_guard {
 struct module_file {
     int fd; /* returned: close, where closing may hang */
     struct file_identity identity;
+    /* As it was when it was opened: to ask again could hang. */
     uid_t owner;
+    gid_t group;
+    mode_t mode;
+    nlink_t link_count;
     bool is_local;     /* on a filesystem that never hangs */
-    bool is_forgeable; /* a user may answer for the filesystem, and so choose the identity: its
-                          device's number is another filesystem's when it is gone */
+    bool is_forgeable; /* a user may answer for the filesystem, or have made its image, and so
+                          choose the identity: its device's number is another filesystem's when it
+                          is gone */
     uid_t author; /* the only user, but for root, that can have written it; where the machine's own
                      root does not show the file: unknown */
 };
@@ -75,9 +80,10 @@ enum module_failure module_file_open_vdso_32bit(struct module_file *ret);
 
 /*
  * Opens /tmp/perf-PID.map as the process itself sees it: in its root, by its pid in its own
- * namespace. Only a regular file of its uid that has no second name; once the process is gone, only
- * the file that the query names, in the machine's root. The identity is not that of a module made
- * of the same file. Returns MODULE_FAILURE_NONE, _NOT_FOUND, _NOT_FILE, _IDENTITY or _LIMIT.
+ * namespace. Only a regular file of its uid that no other user may write, and that has no second
+ * name; once the process is gone, only the file that the query names, in the machine's root. The
+ * identity is not that of a module made of the same file. Returns MODULE_FAILURE_NONE, _NOT_FOUND,
+ * _NOT_FILE, _IDENTITY or _LIMIT.
  */
 enum module_failure module_file_open_perf_map(const struct module_query *query,
                                               const struct module_guard *guard,
@@ -85,8 +91,8 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
 
 /*
  * Opens the jitdump that the query's mapping shows, if it is named jit-PID.dump by the pid that the
- * process has in its own namespace, and is a regular file of its uid that has no second name; once
- * the process is gone, only if it was read before. The identity and the answer are as above.
+ * process has in its own namespace, and is a file such as above; once the process is gone, only if
+ * it was read before. The identity and the answer are as above.
  */
 enum module_failure module_file_open_jitdump(const struct module_query *query,
                                              const struct module_guard *guard,

@@ -80,13 +80,14 @@ static int move_up(struct walk *walk)
 int module_path_place(int fd, struct module_place *ret, mode_t *ret_mode)
 {
     struct statx known;
-    unsigned wanted = STATX_TYPE | STATX_MNT_ID;
+    unsigned wanted = STATX_TYPE | STATX_INO | STATX_MNT_ID;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &known) < 0) {
         return -errno;
     }
     *ret_mode = known.stx_mode;
     *ret = (struct module_place){
         .device = makedev(known.stx_dev_major, known.stx_dev_minor),
+        .inode = (known.stx_mask & STATX_INO) != 0 ? known.stx_ino : 0,
         .mount_id = (known.stx_mask & STATX_MNT_ID) != 0 ? known.stx_mnt_id : 0,
     };
     return 0;

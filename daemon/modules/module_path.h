@@ -13,6 +13,7 @@
 /* Where a step leads, as the kernel knows it without asking the filesystem. */
 struct module_place {
     uint64_t device;
+    uint64_t inode;    /* 0: not known */
     uint64_t mount_id; /* 0: not known */
 };
 

@@ -8,8 +8,9 @@
  *
  * A perf map is found by its name alone, in a folder in which any user may take that name first. So
  * it must belong to the process: a regular file, not a link, of the uid with which the process
- * makes files. After a process has exited its map is read once more, for the functions that were
- * added since, if it is still the file whose owner was proved.
+ * makes files, and that no other user may write, who could give it that name. After a process has
+ * exited its map is read once more, for the functions that were added since, if it is still the
+ * file whose owner was proved.
  */
 #include "module_search.h"
 
@@ -29,34 +30,55 @@
 #define JITDUMP_MARK  (UINT64_C(1) << 62)
 #define YOUNG_SHIFT   20 /* no other times come near */
 
-/* What the process calls itself, and whose files it makes: the innermost pid, and the effective
- * uid. */
-static bool read_status(int process_fd, int32_t *ret_pid, uid_t *ret_uid)
+/* What a process calls itself, and whose files it makes. */
+struct self {
+    int32_t pid; /* the innermost */
+    uid_t uid;   /* effective, as the next */
+    gid_t gid;
+};
+
+/* Reads the second number of a line of ids, if `name` begins the line. */
+static bool take_effective(const char *line, const char *name, uint32_t *ret)
 {
-    static const char uids[] = "Uid:\t";
+    if (strncmp(line, name, strlen(name)) != 0) {
+        return false;
+    }
+    char *effective = NULL;
+    (void)strtoul(line + strlen(name), &effective, 10);
+    *ret = (uint32_t)strtoul(effective, NULL, 10);
+    return true;
+}
+
+static bool read_status(int process_fd, struct self *ret)
+{
     static const char pids[] = "NSpid:\t";
     int fd = openat(process_fd, "status", O_RDONLY | O_CLOEXEC);
     cleanup_(fclosep) FILE *status = fd < 0 ? NULL : fdopen(fd, "re");
     cleanup_(freep) char *line = NULL; /* the one of groups has up to 720 KB */
     size_t capacity = 0;
     bool has_uid = false;
+    bool has_gid = false;
     unsigned long pid = 0;
     if (status == NULL) {
         close_fd(fd);
         return false;
     }
     while (pid == 0 && getline(&line, &capacity, status) > 0) {
-        if (strncmp(line, uids, strlen(uids)) == 0) {
-            char *effective = NULL;
-            (void)strtoul(line + strlen(uids), &effective, 10);
-            *ret_uid = (uid_t)strtoul(effective, NULL, 10);
-            has_uid = true;
-        } else if (strncmp(line, pids, strlen(pids)) == 0) {
+        has_uid = has_uid || take_effective(line, "Uid:\t", &ret->uid);
+        has_gid = has_gid || take_effective(line, "Gid:\t", &ret->gid);
+        if (strncmp(line, pids, strlen(pids)) == 0) {
             pid = strtoul(strrchr(line, '\t'), NULL, 10);
         }
     }
-    *ret_pid = (int32_t)pid;
-    return has_uid && pid > 0 && pid <= INT32_MAX;
+    ret->pid = (int32_t)pid;
+    return has_uid && has_gid && pid > 0 && pid <= INT32_MAX;
+}
+
+/* Whether no other user can have written the file. */
+static bool is_word_of(const struct self *self, const struct module_file *file)
+{
+    return file->owner == self->uid && (file->mode & S_IWOTH) == 0 &&
+           ((file->mode & S_IWGRP) == 0 || file->group == self->gid);
 }
 
 /* The folder in which runtimes leave their maps, inside that root (borrowed). */
@@ -124,14 +146,14 @@ static enum module_failure open_own_map(const struct module_query *query,
                                         struct module_file *ret)
 {
     struct module_search search = {.query = query, .guard = guard, .process_fd = process_fd};
-    int32_t pid = 0;
-    uid_t uid = 0;
+    struct self self = {0};
     cleanup_(closep) int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0 || !read_status(process_fd, &pid, &uid)) {
+    if (root_fd < 0 || !read_status(process_fd, &self)) {
         return open_left_map(query, guard, ret);
     }
-    enum module_failure failure = open_map(&search, root_fd, pid, ret);
-    return failure == MODULE_FAILURE_NONE && ret->owner != uid ? MODULE_FAILURE_IDENTITY : failure;
+    enum module_failure failure = open_map(&search, root_fd, self.pid, ret);
+    return failure == MODULE_FAILURE_NONE && !is_word_of(&self, ret) ? MODULE_FAILURE_IDENTITY
+                                                                     : failure;
 }
 
 enum module_failure module_file_open_perf_map(const struct module_query *query,
@@ -143,12 +165,11 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
     enum module_failure failure = process_fd < 0 ? open_left_map(query, guard, &file)
                                                  : open_own_map(query, guard, process_fd, &file);
     cleanup_(closep) int fd = file.fd;
-    struct stat status;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
     }
     /* Another user, who cannot read the file, may have made a second name of it. */
-    if (fstat(fd, &status) < 0 || status.st_nlink > 1) {
+    if (file.link_count > 1) {
         return MODULE_FAILURE_IDENTITY;
     }
     if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
@@ -160,18 +181,18 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
 }
 
 /* Whether the process (its folder is borrowed) calls itself by the pid that is in the file's name,
- * and makes files as its owner. */
-static bool is_own_jitdump(const struct module_query *query, int process_fd, uid_t owner)
+ * and no other user can have written the file. */
+static bool is_own_jitdump(const struct module_query *query, int process_fd,
+                           const struct module_file *file)
 {
     char name[32];
-    int32_t pid = 0;
-    uid_t uid = 0;
+    struct self self = {0};
     const char *last = strrchr(query->path, '/');
-    if (last == NULL || !read_status(process_fd, &pid, &uid)) {
+    if (last == NULL || !read_status(process_fd, &self)) {
         return false;
     }
-    (void)snprintf(name, sizeof name, "/jit-%" PRId32 ".dump", pid);
-    return strcmp(last, name) == 0 && uid == owner;
+    (void)snprintf(name, sizeof name, "/jit-%" PRId32 ".dump", self.pid);
+    return strcmp(last, name) == 0 && is_word_of(&self, file);
 }
 
 enum module_failure module_file_open_jitdump(const struct module_query *query,
@@ -185,12 +206,11 @@ enum module_failure module_file_open_jitdump(const struct module_query *query,
     }
     enum module_failure failure = module_file_open(query, guard, &file);
     cleanup_(closep) int fd = file.fd;
-    struct stat status;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
     }
-    if (fstat(fd, &status) < 0 || status.st_nlink > 1 ||
-        (query->map_device == 0 && !is_own_jitdump(query, process_fd, file.owner))) {
+    if (file.link_count > 1 ||
+        (query->map_device == 0 && !is_own_jitdump(query, process_fd, &file))) {
         return MODULE_FAILURE_IDENTITY;
     }
     if (file.identity.size_bytes > JITDUMP_BYTES_MAX) {

@@ -39,4 +39,4 @@ enum module_failure module_search_open_regular(struct module_search *search, int
 
 /* The author of the file that `fd` (borrowed) stands for, and that a process with the root of
  * `search->process_fd` calls `path`; or MODULE_AUTHOR_UNKNOWN. */
-uid_t module_search_author(const struct module_search *search, int fd, const char *path);
+uid_t module_search_author(struct module_search *search, int fd, const char *path);

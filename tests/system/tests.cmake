@@ -50,6 +50,7 @@ lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
 system_test(forged_identity)
+system_test(forged_image)
 system_test(other_rights)
 system_test(subvolumes)
 system_test(long_mounts)
@@ -84,6 +85,7 @@ lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library aga
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
+hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
 lone_test(capabilities) # gives its programs a low priority
 lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon

@@ -102,6 +102,26 @@ static void opens_no_file_of_another_user(void **state)
     stop_mapped(&mapped);
 }
 
+/* Any user can write into such a file, and, from a folder of its own, give it that name. */
+static void opens_no_file_that_others_may_write(void **state)
+{
+    (void)state;
+    struct mapped mapped = start_mapped();
+    append(&mapped, "1000 10 f\n");
+    assert_int_equal(chmod(mapped.path, 0664), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+    assert_int_equal(chmod(mapped.path, 0646), 0);
+    assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_IDENTITY);
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(mapped.path, 0664), 0);
+        assert_int_equal(chown(mapped.path, (uid_t)-1, 4711), 0);
+        assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_IDENTITY);
+        assert_int_equal(chmod(mapped.path, 0644), 0);
+        assert_int_equal(open_map(&mapped, 0), MODULE_FAILURE_NONE);
+    }
+    stop_mapped(&mapped);
+}
+
 /* They stand before the process's own pid in its status. */
 static void finds_the_map_of_a_process_with_many_groups(void **state)
 {
@@ -307,6 +327,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_a_regular_file_of_the_process_itself_only),
         cmocka_unit_test(opens_no_file_of_another_user),
+        cmocka_unit_test(opens_no_file_that_others_may_write),
         cmocka_unit_test(finds_the_map_of_a_process_with_many_groups),
         cmocka_unit_test(opens_no_file_with_a_second_name),
         cmocka_unit_test(opens_a_jitdump_of_the_process_itself_only),

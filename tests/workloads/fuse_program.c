@@ -16,6 +16,13 @@
  * the program has ended and the overlay is unmounted, so that its device number is free. FUSE stays
  * mounted until the process is killed.
  *
+ * fuse_program --silent FOLDER PROGRAM [ARGUMENT...]: as the first, but the file can be closed.
+ * Of others, each thread is answered one question for the file's attributes; its next one, and each
+ * for those of the filesystem's root, is not, and a line "stat TID" says so.
+ *
+ * fuse_program --root FOLDER PROGRAM [ARGUMENT...]: the same filesystem is the root of a program
+ * that is PROGRAM itself, which needs no other file.
+ *
  * Status 77: it cannot be done here.
  */
 #include "fuse_program.h"
@@ -41,10 +48,14 @@
 #define FILE_NODE      2
 #define READ_BYTES_MAX 65536
 #define PATH_BYTES     4096
+#define THREADS_MAX    64
 
 static int program_fd;
 static uint64_t program_bytes;
 static struct stat shown; /* of the file that the copy is to be taken for; all 0: of none */
+static bool is_silent;
+static uint32_t program_pid;
+static uint32_t asked[THREADS_MAX]; /* the threads that have had their answer */
 
 static _Noreturn void give_up(const char *what)
 {
@@ -66,11 +77,31 @@ static struct fuse_attr attributes_of(uint64_t node)
                               .mode = root ? S_IFDIR | 0755 : S_IFREG | 0755};
 }
 
+/* Whether that question for attributes has no answer. */
+static bool is_withheld(const struct fuse_in_header *request)
+{
+    if (!is_silent || request->pid == program_pid) {
+        return false;
+    }
+    for (size_t i = 0; request->nodeid == FILE_NODE && i < THREADS_MAX; i++) {
+        if (asked[i] == 0) {
+            asked[i] = request->pid;
+            return false;
+        }
+        if (asked[i] == request->pid) {
+            break;
+        }
+    }
+    (void)printf("stat %u\n", request->pid);
+    return true;
+}
+
 /* Fills the answer to a request. Returns its size, or -1 for what is not answered. */
 static int answer(const struct fuse_in_header *request, const void *arguments, void *body,
                   int *ret_error)
 {
     const struct fuse_read_in *reading = arguments;
+    const uint64_t valid_s = is_silent ? 0 : 1000;
     switch (request->opcode) {
     case FUSE_INIT:
         *(struct fuse_init_out *)body = (struct fuse_init_out){
@@ -79,12 +110,15 @@ static int answer(const struct fuse_in_header *request, const void *arguments, v
     case FUSE_LOOKUP:
         *(struct fuse_entry_out *)body = (struct fuse_entry_out){.nodeid = FILE_NODE,
                                                                  .entry_valid = 1000,
-                                                                 .attr_valid = 1000,
+                                                                 .attr_valid = valid_s,
                                                                  .attr = attributes_of(FILE_NODE)};
         return sizeof(struct fuse_entry_out);
     case FUSE_GETATTR:
+        if (is_withheld(request)) {
+            return -1;
+        }
         *(struct fuse_attr_out *)body =
-            (struct fuse_attr_out){.attr_valid = 1000, .attr = attributes_of(request->nodeid)};
+            (struct fuse_attr_out){.attr_valid = valid_s, .attr = attributes_of(request->nodeid)};
         return sizeof(struct fuse_attr_out);
     case FUSE_OPEN:
     case FUSE_OPENDIR:
@@ -100,7 +134,7 @@ static int answer(const struct fuse_in_header *request, const void *arguments, v
         return got < 0 ? 0 : (int)got;
     }
     case FUSE_FLUSH:
-        if (shown.st_ino != 0) {
+        if (shown.st_ino != 0 || is_silent) {
             return 0;
         }
         (void)printf("flush %u\n", request->pid);
@@ -193,7 +227,9 @@ static void mount_all(const char *folder, char *merged)
     if (mount("fuse_program", lower, "fuse", 0, options) < 0) {
         give_up("fuse");
     }
-    if (fork() != 0) {
+    pid_t pid = fork();
+    if (pid != 0) {
+        program_pid = (uint32_t)pid;
         serve(fd);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -238,8 +274,12 @@ int main(int argc, char **argv)
     static char merged[PATH_BYTES];
     struct stat status;
     bool is_as = argc >= 2 && strcmp(argv[1], "--as") == 0;
-    if (argc < (is_as ? 5 : 3)) {
-        (void)fprintf(stderr, "usage: fuse_program [--as FILE] FOLDER PROGRAM [ARGUMENT...]\n");
+    bool is_root = argc >= 2 && strcmp(argv[1], "--root") == 0;
+    is_silent = is_root || (argc >= 2 && strcmp(argv[1], "--silent") == 0);
+    int option_count = is_as ? 2 : is_silent ? 1 : 0;
+    if (argc < option_count + 3) {
+        (void)fprintf(stderr, "usage: fuse_program [--as FILE | --silent | --root] FOLDER "
+                              "PROGRAM [ARGUMENT...]\n");
         return 2;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
@@ -247,7 +287,7 @@ int main(int argc, char **argv)
     if (is_as && stat(argv[2], &shown) < 0) {
         give_up(argv[2]);
     }
-    argv += is_as ? 2 : 0;
+    argv += option_count;
     program_fd = open(argv[2], O_RDONLY | O_CLOEXEC);
     if (program_fd < 0 || fstat(program_fd, &status) < 0) {
         give_up(argv[2]);
@@ -259,6 +299,13 @@ int main(int argc, char **argv)
     if (is_as) {
         run_and_unmount(merged, path, argv + 2);
     }
-    (void)execv(path, argv + 2);
+    if (is_root) {
+        if (chroot(merged) < 0 || chdir("/") < 0) {
+            give_up("chroot");
+        }
+        (void)fexecve(program_fd, argv + 2, environ);
+    } else {
+        (void)execv(path, argv + 2);
+    }
     give_up(path);
 }

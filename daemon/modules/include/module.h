@@ -26,7 +26,7 @@ enum module_failure {
     MODULE_FAILURE_IDENTITY,   /* what is at the path now is not what was mapped */
     MODULE_FAILURE_UNREADABLE, /* not ELF, or too broken or too large for the worker */
     MODULE_FAILURE_WORKER,     /* the worker died over it */
-    MODULE_FAILURE_LIMIT,      /* a queue or table of ours was full */
+    MODULE_FAILURE_LIMIT, /* for now: a queue or table of ours was full, or a filesystem hangs */
 };
 
 /* What is made of a file; each by itself. */
@@ -51,6 +51,9 @@ struct file_identity {
     uint64_t size_bytes;
     int64_t changed_s; /* st_ctim */
     int64_t changed_ns;
+    /* Of the disk: another one for each that the kernel has met under that device number. 0: it is
+     * on no disk, or before Linux 5.15. */
+    uint64_t disk_sequence;
     uint32_t generation; /* of the inode; 0 where the filesystem tells none */
     uint32_t account; /* for which alone it was opened, where a user says all of the above; or 0 */
 };
@@ -59,7 +62,8 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
 {
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
            a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
-           a->generation == b->generation && a->account == b->account;
+           a->disk_sequence == b->disk_sequence && a->generation == b->generation &&
+           a->account == b->account;
 }
 
 /* One table of one file: shared by all tickets that turned out to name it. Alive while a ticket

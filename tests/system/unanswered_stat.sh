@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A user's filesystem does not answer a question for attributes that the daemon asks late, when it has looked at the
+# machine's own filesystem meanwhile: once of the root of a program that runs from there, and once of the file of one
+# that a path of the machine's leads to as well. The machine's own filesystem does not count as hanging for that: a new
+# program of another user's has its names and whole stacks.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "only root can be two users"
+chmod 711 "$WORK"
+mkdir -p "$WORK/mnt/merged"
+# A machine without udev has none that users may open.
+mknod -m 666 "$WORK/fuse" c 10 229 2>/dev/null || skip "no device can be made"
+echo 'int main(void) { for (volatile long i = 0;; i++) { } }' >"$WORK/hog.c"
+gcc -O1 -static -o "$WORK/hog" "$WORK/hog.c" || fail "no program"
+cp "$WORK/hog" "$WORK/mnt/merged/file"
+cp "$WORKLOADS/fuse_program" "$WORK/"
+cat >"$WORK/attacker.sh" <<'SCRIPT'
+mount --bind "$1/fuse" /dev/fuse && exec nice -n 19 setpriv --reuid=4711 --regid=4711 --clear-groups \
+    "$1/fuse_program" "$2" "$1/mnt" "$1/hog"
+SCRIPT
+
+# expect_names STORY: while the attack lasts.
+expect_names() {
+    local story=$1 program=$WORK/victim_$1 recorder
+    install -m 755 "$WORKLOADS/busy" "$program"
+    start_daemon
+    run_in_background profctl record -F 1000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
+    run_in_background unshare --mount bash "$WORK/attacker.sh" "$WORK" "--$story" >"$WORK/$story.attacker" 2>&1
+    # Longer than a thread is waited for.
+    sleep 4
+    ! process_ended "$BACKGROUND_PID" || skip "no program can run from FUSE here: $(cat "$WORK/$story.attacker")"
+    nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 5 >/dev/null || fail "$story: the victim"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"
+    stop_background
+    profctl export --format folded "$WORK/$story.fxt" >"$WORK/$story.folded" || fail "$story: export"
+    grep -c '^hog;\|^file;' "$WORK/$story.folded" >/dev/null || fail "$story: the attacker has no samples, so this shows nothing"
+    awk -v comm="victim_$story;" 'index($0, comm) == 1 {
+        all += $NF
+        if ($0 ~ /;main;.*(_spin|_fifths)/ && $0 !~ /[+]0x|unknown/) whole += $NF
+    } END {
+        printf "%d of %d samples have whole stacks with names\n", whole, all
+        exit !(all > 300 && whole * 10 > all * 9)
+    }' "$WORK/$story.folded" >"$WORK/verdict" ||
+        fail "$story: $(cat "$WORK/verdict"): $(grep -F "victim_$story;" "$WORK/$story.folded" | head -3)"
+    echo "$story: $(cat "$WORK/verdict"), $(sort -u "$WORK/$story.attacker" | grep -c stat) threads held"
+    stop_daemon || fail "$story: the daemon"
+}
+
+expect_names root
+expect_names silent
