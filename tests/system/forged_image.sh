@@ -17,23 +17,27 @@ int main(void) { while (clock() < 1.5 * CLOCKS_PER_SEC) { true_name(); } }
 PROGRAM
 gcc -O1 -o "$WORK/program" "$WORK/program.c" || fail "no program"
 
-loop=
+# The one that is free now; every image is on it. Profilers have its files open for as long as they read them, and the
+# kernel frees it later.
+loop=$(losetup -f) || skip "there are no loop devices"
 free_loop() {
     umount "$WORK/mnt" 2>/dev/null
-    [ -z "$loop" ] || losetup -d "$loop" 2>/dev/null
+    losetup -d "$loop" 2>/dev/null
 }
 at_end free_loop
 
-# attach IMAGE OPTIONS: the image at $WORK/mnt, on the loop device that was free.
-attach() {
-    loop=$(losetup -f --show "$WORK/$1") && mount -o "$2" "$loop" "$WORK/mnt"
+set_up() {
+    losetup "$loop" "$WORK/$1" 2>/dev/null
 }
 
-# A profiler has the program's file open for as long as it reads that.
+# attach IMAGE OPTIONS: the image at $WORK/mnt.
+attach() {
+    wait_until 20 set_up "$1" && mount -o "$2" "$loop" "$WORK/mnt"
+}
+
 detach() {
-    wait_until 10 umount "$WORK/mnt" 2>/dev/null || fail "the image stays mounted"
+    wait_until 20 umount "$WORK/mnt" 2>/dev/null || fail "the image stays mounted"
     losetup -d "$loop" || fail "the loop device stays in use"
-    loop=
 }
 
 truncate -s 8M "$WORK/second"
