@@ -8,9 +8,9 @@
  *
  * A perf map is found by its name alone, in a folder in which any user may take that name first. So
  * it must belong to the process: a regular file, not a link, of the uid with which the process
- * makes files, and that no other user may write, who could give it that name. After a process has
- * exited its map is read once more, for the functions that were added since, if it is still the
- * file whose owner was proved.
+ * makes files, and that no other user may write: with a rename, such a user could make it the
+ * process's map. After a process has exited its map is read once more, for the functions that were
+ * added since, if it is still the file whose owner was proved.
  */
 #include "module_search.h"
 
@@ -30,7 +30,7 @@
 #define JITDUMP_MARK  (UINT64_C(1) << 62)
 #define YOUNG_SHIFT   20 /* no other times come near */
 
-/* What a process calls itself, and whose files it makes. */
+/* The pid of a process in its own namespace, and the owner of the files that it makes. */
 struct self {
     int32_t pid; /* the innermost */
     uid_t uid;   /* effective, as the next */

@@ -164,8 +164,8 @@ run_in_background() {
 }
 
 # watch_cpus: notes from now on when a CPU keeps its highest priority waiting for 150 ms (cpu_gaps.c), in $WORK/gaps. A
-# sample ring has room for 200 ms at least, and its reader is called when a quarter of that is full; so no reader, of
-# whatever priority, may lose a sample before that.
+# sample ring has room for 200 ms at least, and its reader is called when a quarter of that is full; without
+# such a gap, a reader of any priority that loses a sample was too slow itself.
 watch_cpus() {
     run_in_background "$BUILD_DIR/bin/cpu_gaps" 150 >>"$WORK/gaps"
 }

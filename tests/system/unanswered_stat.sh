@@ -39,7 +39,7 @@ expect_names() {
     wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"
     stop_background
     profctl export --format folded "$WORK/$story.fxt" >"$WORK/$story.folded" || fail "$story: export"
-    grep -c '^hog;\|^file;' "$WORK/$story.folded" >/dev/null || fail "$story: the attacker has no samples, so this shows nothing"
+    grep -q '^hog;\|^file;' "$WORK/$story.folded" || fail "$story: the attacker has no samples, so this shows nothing"
     awk -v comm="victim_$story;" 'index($0, comm) == 1 {
         all += $NF
         if ($0 ~ /;main;.*(_spin|_fifths)/ && $0 !~ /[+]0x|unknown/) whole += $NF

@@ -148,7 +148,7 @@ __asm__(
     END_NAMELESS);
 
 __asm__(
-    NAMELESS /* behind a call of nobody knows what, nothing is known of what stands before it */
+    NAMELESS /* an indirect call may not return, so it proves nothing of the code before it */
                                          "push %rbx\n"
     MARK(NONE, SAME, SAME)               "call *%rax\n"
     MARK(SP(16), SAME, BELOW(16))        "pop %rbx\n"
@@ -175,7 +175,7 @@ __asm__(
     END_NAMELESS);
 
 __asm__(
-    NAMELESS /* it ends in another function, of whose code nothing is known */
+    NAMELESS /* it ends with a jump to another function, which has no rows */
                                          "push %rbx\n"
     MARK(SP(16), SAME, BELOW(16))        "xor %ebx, %ebx\n"
                                          "pop %rbx\n"
