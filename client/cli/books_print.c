@@ -56,8 +56,9 @@ static const struct {
     {"addresses_refused", "address has no name, since its user had too many that waited for one",
      "addresses have no names, since their user had too many that waited for one"},
     {"tasks_refused",
-     "process or thread found no room in its user's share; its samples are dropped",
-     "processes and threads found no room in their user's share; their samples are dropped"},
+     "process, thread or address found no room in its user's share; its samples are dropped",
+     "processes, threads or addresses found no room in their user's share; their samples are "
+     "dropped"},
     {"orphan_partials", "sample has no stack, since it never came",
      "samples have no stack, since it never came"},
     {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},

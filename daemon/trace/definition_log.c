@@ -105,6 +105,11 @@ bool definition_log_put_paid(struct definition_log *log, const void *group, size
     return trace_buffer_put(log->buffer, TRACE_LANE_DEFINITIONS, group, group_bytes);
 }
 
+void definition_log_refuse(struct definition_log *log, enum definition_log_kind kind)
+{
+    log->refused_counts[kind]++;
+}
+
 bool definition_log_is_short(const struct definition_log *log)
 {
     return log->is_short;

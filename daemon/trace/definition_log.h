@@ -45,6 +45,9 @@ bool definition_log_pay(struct definition_log *log, uint32_t owner, enum definit
  * reserved for these. False: there is no room all the same. */
 bool definition_log_put_paid(struct definition_log *log, const void *group, size_t group_bytes);
 
+/* Counts one as refused that was not even kept in mind, for want of room. */
+void definition_log_refuse(struct definition_log *log, enum definition_log_kind kind);
+
 /* True when an owner has little left of its share of this log, so that a new log is due. */
 bool definition_log_is_short(const struct definition_log *log);
 /* The numbers of refused definitions of all logs. */

@@ -292,7 +292,7 @@ static bool show_span(struct made_shared *shared, struct dumped_code *code,
     return true;
 }
 
-/* False: there is no room. */
+/* False: there is no room. To hide the address instead would take the room of names in the log. */
 static bool note_sample(struct made_shared *shared, struct dumped_code *code,
                         const struct shown_mapping *region, uint64_t address, uint64_t time_ns)
 {
@@ -306,9 +306,10 @@ static bool note_sample(struct made_shared *shared, struct dumped_code *code,
         note->last_ns = time_ns > note->last_ns ? time_ns : note->last_ns;
         return true;
     }
-    if (!may_note(shared, code) ||
+    if (!may_note(shared, code) || !made_may_wait(shared, code->note_count) ||
         !trace_notes_grow((void **)&code->notes, &code->note_capacity, code->note_count,
                           MADE_NOTES_MAX, sizeof *code->notes)) {
+        definition_log_refuse(shared->log, DEFINITION_TASK);
         return false;
     }
     *recent = (uint32_t)code->note_count;
@@ -332,8 +333,8 @@ bool dumped_name(struct made_shared *shared, struct dumped_code *code,
     if (span != NULL && time_ns < code->confirmed_ns) {
         return true;
     }
-    return (!code->is_over && note_sample(shared, code, region, address, time_ns)) ||
-           hide(shared, code, region, address, address + 1, time_ns);
+    return code->is_over ? hide(shared, code, region, address, address + 1, time_ns)
+                         : note_sample(shared, code, region, address, time_ns);
 }
 
 /* Whether the file begins as it did. */

@@ -28,8 +28,10 @@
 #define JITS_MAX    2048
 #define SHARE_PARTS 2
 #define BUCKETS     1024
-/* What one call of trace_jits_poll() may do, whatever waits: a name takes some 2 us. */
-#define SETTLE_STEPS_MAX 1024 /* of what readings bring */
+/* What one call of trace_jits_poll() may do, whatever waits, and the samples before it: a name
+ * takes 2 to 6 us. */
+#define SETTLE_STEPS_MAX 1024 /* and what the samples leave of the names */
+#define NAMES_MAX        4096 /* that samples look up at once; the others are late */
 #define SETTLE_SLICE     64   /* of these, of one process before it is the next one's turn */
 #define ASKS_MAX         32 /* maps that are asked for; with those of the samples since the last */
 #define INTERVAL_MIN_NS  (500 * NS_PER_MS)
@@ -66,6 +68,7 @@ struct trace_jits {
     struct trace_jit *of_image[BUCKETS]; /* by pid and image_ns */
     struct trace_jit *of_pid[BUCKETS];   /* of one pid the newest comes first */
     struct quota processes;              /* by owner */
+    struct quota names;                  /* by owner: looked up for samples since the last poll */
     uint32_t epoch;                      /* from 1, of what has been said of any frame */
     uint64_t epoch_from_ns;
     size_t asks_left;  /* until the next poll */
@@ -103,6 +106,8 @@ struct trace_jits *trace_jits_new(struct definition_log *log, struct module_cach
         jits->cache = cache;
         jits->processes.max = JITS_MAX;
         jits->processes.parts = SHARE_PARTS;
+        jits->names.max = NAMES_MAX;
+        jits->names.parts = SHARE_PARTS;
         jits->epoch = 1;
         jits->asks_left = ASKS_MAX;
         jit_clock_look(&jits->shared.clock);
@@ -260,7 +265,15 @@ bool trace_jit_name(struct trace_jits *jits, struct trace_jit *jit,
         *ret_from_ns = TIME_OPEN_NS;
         return dumped_name(&jits->shared, jit->dump, shown, address, time_ns);
     }
-    return made_name(&jits->shared, &jit->code, shown, address, time_ns, ret_from_ns);
+    return quota_take(&jits->names, jit->code.owner, 1)
+               ? made_name(&jits->shared, &jit->code, shown, address, time_ns, ret_from_ns)
+               : made_postpone(&jits->shared, &jit->code, shown, address, time_ns, ret_from_ns);
+}
+
+/* Whether addresses wait to be looked up in the map as it was read last. */
+static bool is_late(const struct trace_jit *jit)
+{
+    return jit->dump == NULL && jit->code.late_count > 0;
 }
 
 /* How long until the map is read again: sooner when the last reading brought something. */
@@ -297,7 +310,7 @@ static bool settle_slice(struct trace_jits *jits, struct trace_jit *jit)
         room = jit->dump != NULL ? dumped_settle(&jits->shared, jit->dump)
                                  : made_settle(&jits->shared, &jit->code);
     }
-    if (is_settled(jit)) {
+    if (jit->is_unsettled && is_settled(jit)) {
         jit->is_unsettled = false;
         pace(jit, (jit->dump != NULL ? jit->dump->news_count : jit->code.news_count) > 0);
     }
@@ -353,7 +366,8 @@ static void take_map(struct trace_jits *jits, struct trace_jit *jit)
 static bool is_due(const struct trace_jit *jit, uint64_t time_ns)
 {
     bool again = wants(jit) && (jit->is_asked_again || time_ns - jit->asked_ns >= jit->interval_ns);
-    return jit->pending == NULL && !jit->is_unsettled && (jit->is_unasked || again);
+    return jit->pending == NULL && !jit->is_unsettled && !is_late(jit) &&
+           (jit->is_unasked || again);
 }
 
 /* Gives each process a slice, until all is settled, there is no room, or it is enough for now: the
@@ -362,13 +376,14 @@ static void settle(struct trace_jits *jits)
 {
     bool room = true;
     bool any = true;
-    jits->steps_left = SETTLE_STEPS_MAX;
+    jits->steps_left = SETTLE_STEPS_MAX + jits->names.max - jits->names.taken;
+    quota_clear(&jits->names);
     while (room && any && jits->steps_left > 0) {
         any = false;
         struct trace_jit *jit = jits->turn != NULL ? jits->turn : jits->first;
         for (size_t i = 0; i < jits->processes.taken && jit != NULL && room && jits->steps_left > 0;
              i++) {
-            if (jit->is_unsettled) {
+            if (jit->is_unsettled || is_late(jit)) {
                 room = settle_slice(jits, jit);
                 any = true;
             }
@@ -388,7 +403,9 @@ bool trace_jits_poll(struct trace_jits *jits)
     dump_clock_look(&jits->shared.dump_clock);
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         if (jit->pending != NULL) {
-            take_map(jits, jit);
+            if (!is_late(jit)) {
+                take_map(jits, jit);
+            }
             is_first_read = is_first_read || (jit->pending != NULL && jit->code.map.epoch == 0);
         }
     }
@@ -402,7 +419,7 @@ bool trace_jits_poll(struct trace_jits *jits)
             ask(jits, jit);
             jits->ask_turn = jit;
         }
-        settled = settled && !jit->is_unsettled;
+        settled = settled && !jit->is_unsettled && !is_late(jit);
         jit = jit->next != NULL ? jit->next : jits->first;
     }
     return settled;
@@ -411,7 +428,7 @@ bool trace_jits_poll(struct trace_jits *jits)
 /* A reading that was under way may have named all that another one was to be asked for. */
 static bool is_pending(const struct trace_jit *jit)
 {
-    return jit->pending != NULL || jit->is_unasked || jit->is_unsettled ||
+    return jit->pending != NULL || jit->is_unasked || jit->is_unsettled || is_late(jit) ||
            (jit->is_asked_again && wants(jit));
 }
 

@@ -52,21 +52,34 @@ struct made_piece {
     struct shown_mapping region;
 };
 
+struct made_late {
+    uint64_t address;
+    uint64_t time_ns; /* of the sample */
+    struct shown_mapping region;
+};
+
 struct made_line {
     uint64_t hash;    /* 0: free */
     uint64_t sampled; /* of a function: the window and region whose pieces have it;
                          of an address: the time of its last sample */
 };
 
+/* What is taken of the notes of all processes. */
+static size_t taken_notes(const struct made_code *code)
+{
+    return code->note_count + code->line_count + code->piece_count + code->doubt_count;
+}
+
 void made_done(struct made_shared *shared, struct made_code *code)
 {
-    shared->note_count -=
-        code->note_count + code->line_count + code->piece_count + code->doubt_count;
+    shared->note_count -= taken_notes(code);
+    shared->late_count -= code->late_count;
     jit_map_done(&code->map);
     free(code->notes);
     free(code->lines);
     free(code->pieces);
     free(code->doubts);
+    free(code->late);
     *code = (struct made_code){0};
 }
 
@@ -75,10 +88,15 @@ bool made_may_note(const struct made_shared *shared, size_t own_count)
     return quota_rule_allows(MADE_NOTES_MAX, NOTES_PARTS, shared->note_count, own_count, 1);
 }
 
+bool made_may_wait(const struct made_shared *shared, size_t own_count)
+{
+    return quota_rule_allows(MADE_NOTES_MAX, (uint64_t)2 * NOTES_PARTS, shared->note_count,
+                             own_count, 1);
+}
+
 static bool may_note(const struct made_shared *shared, const struct made_code *code)
 {
-    return made_may_note(shared, code->note_count + code->line_count + code->piece_count +
-                                     code->doubt_count);
+    return made_may_note(shared, taken_notes(code));
 }
 
 /* What is said of something in a region, in this epoch. */
@@ -370,6 +388,28 @@ static bool name_function(struct made_shared *shared, struct made_code *code, si
            hide_address(shared, code, region, address, time_ns);
 }
 
+bool made_postpone(struct made_shared *shared, struct made_code *code,
+                   const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
+                   uint64_t *ret_from_ns)
+{
+    const struct jit_map *map = &code->map;
+    uint64_t known_ns = max_u64(map->confirmed_ns, jit_map_latest(map));
+    *ret_from_ns = time_ns < known_ns ? TIME_OPEN_NS : max_u64(region->from_ns, known_ns);
+    if (!quota_rule_allows(MADE_LATE_MAX, NOTES_PARTS, shared->late_count, code->late_count, 1) ||
+        !trace_notes_grow((void **)&code->late, &code->late_capacity, code->late_count,
+                          MADE_LATE_MAX, sizeof *code->late)) {
+        if (map->epoch == 0) {
+            return true; /* it has no name that could be another's */
+        }
+        definition_log_refuse(shared->log, DEFINITION_TASK);
+        return false;
+    }
+    code->late[code->late_count++] =
+        (struct made_late){.address = address, .time_ns = time_ns, .region = *region};
+    shared->late_count++;
+    return true;
+}
+
 bool made_name(struct made_shared *shared, struct made_code *code,
                const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
                uint64_t *ret_from_ns)
@@ -508,22 +548,37 @@ static bool settle_note(struct made_shared *shared, struct made_code *code)
     return true;
 }
 
+static bool settle_late(struct made_shared *shared, struct made_code *code)
+{
+    const struct made_late *late = &code->late[code->late_count - 1];
+    uint64_t from_ns = 0;
+    if (!made_name(shared, code, &late->region, late->address, late->time_ns, &from_ns)) {
+        return false;
+    }
+    code->late_count--;
+    shared->late_count--;
+    return true;
+}
+
 bool made_settle(struct made_shared *shared, struct made_code *code)
 {
     if (code->doubt_count > 0) {
         return settle_doubt(shared, code);
     }
-    return code->unsettled_count == 0 || settle_note(shared, code);
+    if (code->unsettled_count > 0) {
+        return settle_note(shared, code);
+    }
+    return code->late_count == 0 || settle_late(shared, code);
 }
 
 bool made_is_settled(const struct made_code *code)
 {
-    return code->doubt_count == 0 && code->unsettled_count == 0;
+    return code->doubt_count == 0 && code->unsettled_count == 0 && code->late_count == 0;
 }
 
 bool made_wants(const struct made_code *code)
 {
-    return code->note_count > 0 || code->piece_count > 0;
+    return code->note_count > 0 || code->piece_count > 0 || code->late_count > 0;
 }
 
 bool made_is_proved(const struct made_code *code, uint64_t time_ns)
@@ -552,17 +607,38 @@ static void close_region(struct made_shared *shared, struct made_code *code,
     }
 }
 
+/* The same from `from_ns` on, whatever was shown of it from a later time on. */
+static void close_since(struct made_shared *shared, struct made_code *code,
+                        const struct shown_mapping *region, uint64_t from_ns)
+{
+    uint64_t latest_ns = jit_map_latest(&code->map);
+    close_region(shared, code, region, from_ns);
+    if (latest_ns > from_ns) {
+        close_region(shared, code, region, latest_ns);
+    }
+}
+
 static void close_pieces(struct made_shared *shared, struct made_code *code,
                          const struct made_piece *pieces, size_t count, uint64_t from_ns)
 {
-    uint64_t latest_ns = jit_map_latest(&code->map);
     for (size_t i = 0; i < count; i++) {
-        close_region(shared, code, &pieces[i].region, from_ns);
-        if (latest_ns > from_ns) {
-            /* Something may be there since later. */
-            close_region(shared, code, &pieces[i].region, latest_ns);
-        }
+        close_since(shared, code, &pieces[i].region, from_ns);
     }
+}
+
+/* What was not looked up has no name, nor what was sampled after the first of it. Without a map
+ * nothing has a name. */
+static void close_late(struct made_shared *shared, struct made_code *code)
+{
+    uint64_t from_ns = code->map.confirmed_ns;
+    for (size_t i = 0; i < code->late_count; i++) {
+        from_ns = min_u64(from_ns, code->late[i].time_ns);
+    }
+    for (size_t i = 0; i < code->late_count && code->map.epoch != 0; i++) {
+        close_since(shared, code, &code->late[i].region, from_ns);
+    }
+    shared->late_count -= code->late_count;
+    code->late_count = 0;
 }
 
 void made_close(struct made_shared *shared, struct made_code *code)
@@ -571,5 +647,6 @@ void made_close(struct made_shared *shared, struct made_code *code)
     close_pieces(shared, code, code->pieces, code->piece_count, code->map.confirmed_ns);
     shared->note_count -= code->doubt_count + code->piece_count;
     code->doubt_count = code->piece_count = 0;
+    close_late(shared, code);
     code->window++;
 }

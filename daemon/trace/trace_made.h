@@ -16,6 +16,7 @@
 #include "trace_definition.h"
 
 #define MADE_NOTES_MAX ((size_t)524288)    /* of all processes: addresses, lines and pieces */
+#define MADE_LATE_MAX  ((size_t)262144)    /* the same: addresses that are still to be looked up */
 #define MADE_VADDR     (UINT64_C(1) << 57) /* above what a process can map */
 
 /* What all of them share. */
@@ -25,11 +26,13 @@ struct made_shared {
     struct jit_clock clock;
     struct dump_clock dump_clock;
     size_t note_count; /* of all, as bounded as each is */
+    size_t late_count;
 };
 
 struct made_note;
 struct made_piece;
 struct made_line;
+struct made_late;
 
 struct made_code {
     uint32_t owner;
@@ -50,6 +53,9 @@ struct made_code {
     struct made_piece *doubts; /* owned: the same, of the one before, not compared with it yet */
     size_t doubt_count;
     size_t doubt_capacity;
+    struct made_late *late; /* owned: sampled addresses that are still to be looked up */
+    size_t late_count;
+    size_t late_capacity;
     uint64_t doubt_ns;   /* until when these are proved */
     bool doubts_are_all; /* the last reading says nothing of what was before it */
     bool is_last;        /* nothing has been sampled since it began */
@@ -58,6 +64,9 @@ struct made_code {
 
 /* Whether a process that has so many notes may have one more. */
 bool made_may_note(const struct made_shared *shared, size_t own_count);
+/* Whether one in which so many notes wait for a reading may have one more: half of its part, since
+ * what the reading tells of them takes notes, too. */
+bool made_may_wait(const struct made_shared *shared, size_t own_count);
 
 /* Gives back what it holds. */
 void made_done(struct made_shared *shared, struct made_code *code);
@@ -75,12 +84,21 @@ bool made_name(struct made_shared *shared, struct made_code *code,
                const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
                uint64_t *ret_from_ns);
 
+/*
+ * The same, but the address is looked up in a later made_settle(). False: no room, and the file may
+ * have another name there.
+ */
+bool made_postpone(struct made_shared *shared, struct made_code *code,
+                   const struct shown_mapping *region, uint64_t address, uint64_t time_ns,
+                   uint64_t *ret_from_ns);
+
 /* Takes the ticket of a reading that began and ended at these times. `is_last`: nothing was sampled
- * after it began. False: it brings nothing new. */
+ * after it began. No address may be late: it is looked up in the reading before this one. False: it
+ * brings nothing new. */
 bool made_take(struct made_shared *shared, struct made_code *code, struct module_ticket *ticket,
                uint64_t begin_ns, uint64_t end_ns, bool is_last);
 
-/* One step of what a reading brings. False: no room in the log now. */
+/* One step of what a reading brings, or of what is late. False: no room in the log now. */
 bool made_settle(struct made_shared *shared, struct made_code *code);
 bool made_is_settled(const struct made_code *code);
 

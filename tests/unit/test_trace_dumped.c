@@ -122,3 +122,21 @@ JIT_TEST(nothing_has_a_name_after_the_end)
     assert_false(dumped_wants(code));
     end(code);
 }
+
+/* One process's addresses that wait for a reading. What cannot wait is not written, nor is anything
+ * of it; what waited has its name. */
+JIT_TEST(few_enough_wait_to_be_named)
+{
+    struct dumped_code *code = begin(world);
+    const struct shown_mapping region = region_at(world, 3, 0x1000);
+    size_t count = 0;
+    while (dumped_name(&shared, code, &region, 0x1000 + count, world->mapped_ns + 5)) {
+        count++;
+    }
+    assert_int_equal(count, MADE_NOTES_MAX / 8);
+    assert_int_equal(definition_log_refused_count(world->log, DEFINITION_TASK), 1);
+    take(world, code, 0, 100);
+    expect_read(world, SHOWN_A);
+    sample(world, code, 110);
+    end(code);
+}
