@@ -237,3 +237,15 @@ expect_json() {
 truth() {
     awk -v name="$2" '$1 == name { sum += $2 } END { print sum + 0 }' "$1"
 }
+
+# expect_busy_whole COMM FOLDED: nine of ten samples of the workload `busy` under that name, and more than 300, have
+# stacks from main on in which every function has its name. The counts are in $WORK/verdict.
+expect_busy_whole() {
+    awk -v comm="$1;" 'index($0, comm) == 1 {
+        all += $NF
+        if ($0 ~ /;main;.*(_spin|_fifths)/ && $0 !~ /[+]0x|unknown/) whole += $NF
+    } END {
+        printf "%d of %d samples have whole stacks with names\n", whole, all
+        exit !(all > 300 && whole * 10 > all * 9)
+    }' "$2" >"$WORK/verdict" || fail "$1: $(cat "$WORK/verdict"): $(grep -F "$1;" "$2" | head -3)"
+}

@@ -67,15 +67,7 @@ expect_names() {
     kill -TERM "$recorder"
     wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"
     profctl export --format folded "$WORK/$story.fxt" >"$WORK/$story.folded" || fail "$story: export"
-    # Whole is a stack from main on in which every function has its name.
-    awk -v comm="victim.$story;" 'index($0, comm) == 1 {
-        all += $NF
-        if ($0 ~ /;main;.*(_spin|_fifths)/ && $0 !~ /[+]0x|unknown/) whole += $NF
-    } END {
-        printf "%d of %d samples have whole stacks with names\n", whole, all
-        exit !(all > 300 && whole * 10 > all * 9)
-    }' "$WORK/$story.folded" >"$WORK/verdict" ||
-        fail "$story: $(cat "$WORK/verdict"): $(grep -F "victim.$story;" "$WORK/$story.folded" | head -3)"
+    expect_busy_whole "victim.$story" "$WORK/$story.folded"
     echo "$story: $(cat "$WORK/verdict"), with $held threads held"
 }
 
