@@ -23,7 +23,6 @@
 
 #define UNKNOWN_NAME "[anon]"
 #define BUCKET_SHIFT 24 /* samples of one address and 17 ms are one note */
-#define LINES_MIN    64
 
 enum line_kind {
     LINE_SPAN,
@@ -64,10 +63,10 @@ struct dumped_code *dumped_new(const struct module_query *query, uint32_t owner,
 struct dumped_code *dumped_free(struct made_shared *shared, struct dumped_code *code)
 {
     if (code != NULL) {
-        shared->note_count -= code->note_count + code->line_count + code->piece_count;
+        shared->note_count -= code->note_count + code->lines.count + code->piece_count;
         module_ticket_release(code->ready);
         free((void *)(uintptr_t)code->query.path);
-        free(code->lines);
+        made_lines_done(&code->lines);
         free(code->notes);
         free(code->pieces);
         free(code);
@@ -77,67 +76,36 @@ struct dumped_code *dumped_free(struct made_shared *shared, struct dumped_code *
 
 static bool may_note(const struct made_shared *shared, const struct dumped_code *code)
 {
-    return made_may_note(shared, code->note_count + code->line_count + code->piece_count);
+    return made_may_note(shared, code->note_count + code->lines.count + code->piece_count);
 }
 
 static uint64_t hash_line(enum line_kind kind, uint64_t a, uint64_t b, uint64_t c,
                           const struct shown_mapping *region)
 {
-    const uint64_t words[] = {(uint64_t)kind,
-                              a,
-                              b,
-                              c,
-                              region == NULL ? 0 : region->start,
-                              region == NULL ? 0 : region->from_ns};
-    uint64_t hash = seeded_hash(words, sizeof words);
-    return hash == 0 ? 1 : hash;
-}
-
-static uint64_t *find_line(uint64_t *lines, size_t capacity, uint64_t hash)
-{
-    size_t at = hash & (capacity - 1);
-    while (lines[at] != 0 && lines[at] != hash) {
-        at = (at + 1) & (capacity - 1);
-    }
-    return &lines[at];
+    const uint64_t about[] = {a, b, c};
+    return made_lines_hash((uint64_t)kind, about, region);
 }
 
 static bool is_written(const struct dumped_code *code, uint64_t hash)
 {
-    return code->line_capacity > 0 && *find_line(code->lines, code->line_capacity, hash) == hash;
+    return made_lines_find(&code->lines, hash) != NULL;
 }
 
-/* Makes room for one more line; false: there is none. */
-static bool grow_lines(const struct made_shared *shared, struct dumped_code *code)
+/* The place of a line that is not written; NULL: there is no room. */
+static struct made_line *place_line(const struct made_shared *shared, struct dumped_code *code,
+                                    uint64_t hash)
 {
-    if (!may_note(shared, code)) {
-        return false;
-    }
-    if (code->line_count * 2 < code->line_capacity) {
-        return true;
-    }
-    size_t capacity = code->line_capacity == 0 ? LINES_MIN : code->line_capacity * 2;
-    uint64_t *lines = calloc(capacity, sizeof *lines);
-    if (lines == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < code->line_capacity; i++) {
-        if (code->lines[i] != 0) {
-            *find_line(lines, capacity, code->lines[i]) = code->lines[i];
-        }
-    }
-    free(code->lines);
-    code->lines = lines;
-    code->line_capacity = capacity;
-    return true;
+    return made_lines_place(&code->lines, hash, may_note(shared, code));
 }
 
-/* After grow_lines(). */
+/* Where there is no room for it, it is written again. */
 static void add_line(struct made_shared *shared, struct dumped_code *code, uint64_t hash)
 {
-    *find_line(code->lines, code->line_capacity, hash) = hash;
-    code->line_count++;
-    shared->note_count++;
+    struct made_line *place = place_line(shared, code, hash);
+    if (place != NULL) {
+        made_lines_add(&code->lines, place, hash);
+        shared->note_count++;
+    }
 }
 
 /* Says that from a time on [start, end) of a region is what `name` has at `vaddr`. False: refused.
@@ -177,9 +145,7 @@ static bool close_region(struct made_shared *shared, struct dumped_code *code,
               code->confirmed_ns)) {
         return false;
     }
-    if (grow_lines(shared, code)) {
-        add_line(shared, code, hash);
-    }
+    add_line(shared, code, hash);
     return true;
 }
 
@@ -240,9 +206,7 @@ static bool write_function(struct made_shared *shared, struct dumped_code *code,
                                   symbol_table_name(table, (size_t)found))) {
         return false;
     }
-    if (grow_lines(shared, code)) {
-        add_line(shared, code, hash);
-    }
+    add_line(shared, code, hash);
     return true;
 }
 
@@ -270,7 +234,7 @@ static bool show_span(struct made_shared *shared, struct dumped_code *code,
     if (is_written(code, hash)) {
         return true;
     }
-    bool is_kept = grow_lines(shared, code) &&
+    bool is_kept = place_line(shared, code, hash) != NULL &&
                    (span->to_ns != CODE_SPAN_OPEN || add_piece(shared, code, &piece));
     if (!is_kept) {
         return hide(shared, code, &sampled->region, sampled->address, sampled->address + 1,
@@ -285,9 +249,7 @@ static bool show_span(struct made_shared *shared, struct dumped_code *code,
         }
         return false;
     }
-    if (grow_lines(shared, code)) {
-        add_line(shared, code, hash);
-    }
+    add_line(shared, code, hash);
     code->news_count++;
     return true;
 }

@@ -26,10 +26,8 @@ struct dumped_code {
     struct perf_map_state state; /* of it */
     uint64_t confirmed_ns;       /* when it began */
     bool is_over;                /* it is not what it was, or too much: it is read no more */
-    uint64_t *lines;             /* owned: hashes of what was written; 0: free */
-    size_t line_count;
-    size_t line_capacity;
-    struct dumped_note *notes; /* owned: what was sampled that the next reading may tell of */
+    struct made_lines lines;     /* what was written */
+    struct dumped_note *notes;   /* owned: what was sampled that the next reading may tell of */
     size_t note_count;
     size_t note_capacity;
     size_t unsettled_count;               /* of them, the first: the reading was not asked yet */

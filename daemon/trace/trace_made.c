@@ -6,7 +6,7 @@
  * meanwhile is hidden from the earlier reading on, until the time since which the later one
  * knows the function that is there.
  *
- * A line is a key of what has been written: a function in its region, a region, a noted address. A
+ * A line is of what has been written: a function in its region, a region, a noted address. A
  * process may note many addresses and choose their names, so what a reading brings is gone through
  * in steps. Notes, lines and pieces of all processes are bounded together; what finds no room has
  * no name.
@@ -20,7 +20,6 @@
 #include "perf_map.h"
 #include "process_table.h"
 #include "quota.h"
-#include "seeded_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +57,10 @@ struct made_late {
     struct shown_mapping region;
 };
 
-struct made_line {
-    uint64_t hash;    /* 0: free */
-    uint64_t sampled; /* of a function: the window and region whose pieces have it;
-                         of an address: the time of its last sample */
-};
-
 /* What is taken of the notes of all processes. */
 static size_t taken_notes(const struct made_code *code)
 {
-    return code->note_count + code->line_count + code->piece_count + code->doubt_count;
+    return code->note_count + code->lines.count + code->piece_count + code->doubt_count;
 }
 
 void made_done(struct made_shared *shared, struct made_code *code)
@@ -76,7 +69,7 @@ void made_done(struct made_shared *shared, struct made_code *code)
     shared->late_count -= code->late_count;
     jit_map_done(&code->map);
     free(code->notes);
-    free(code->lines);
+    made_lines_done(&code->lines);
     free(code->pieces);
     free(code->doubts);
     free(code->late);
@@ -103,65 +96,21 @@ static bool may_note(const struct made_shared *shared, const struct made_code *c
 static uint64_t hash_line(const struct made_code *code, enum line_kind kind, uint64_t a, uint64_t b,
                           const struct shown_mapping *region)
 {
-    const uint64_t words[] = {(uint64_t)kind,
-                              a,
-                              b,
-                              code->map.epoch,
-                              region == NULL ? 0 : region->start,
-                              region == NULL ? 0 : region->from_ns};
-    uint64_t hash = seeded_hash(words, sizeof words);
-    return hash == 0 ? 1 : hash;
-}
-
-/* The place of a line, or the free one where it belongs. */
-static struct made_line *find_line(struct made_line *lines, size_t capacity, uint64_t hash)
-{
-    size_t at = hash & (capacity - 1);
-    while (lines[at].hash != 0 && lines[at].hash != hash) {
-        at = (at + 1) & (capacity - 1);
-    }
-    return &lines[at];
-}
-
-/* Keeps the table of lines at most half full. False: there is no room for one more. */
-static bool grow_lines(const struct made_shared *shared, struct made_code *code)
-{
-    if (code->line_count * 2 < code->line_capacity) {
-        return may_note(shared, code);
-    }
-    size_t capacity = code->line_capacity == 0 ? 64 : code->line_capacity * 2;
-    struct made_line *lines = may_note(shared, code) ? calloc(capacity, sizeof *lines) : NULL;
-    if (lines == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < code->line_capacity; i++) {
-        if (code->lines[i].hash != 0) {
-            *find_line(lines, capacity, code->lines[i].hash) = code->lines[i];
-        }
-    }
-    free(code->lines);
-    code->lines = lines;
-    code->line_capacity = capacity;
-    return true;
+    const uint64_t about[] = {a, b, code->map.epoch};
+    return made_lines_hash((uint64_t)kind, about, region);
 }
 
 /* The place of a line; NULL: it is not there, and there is no room for it. */
 static struct made_line *place_line(const struct made_shared *shared, struct made_code *code,
                                     uint64_t hash)
 {
-    struct made_line *line =
-        code->line_capacity == 0 ? NULL : find_line(code->lines, code->line_capacity, hash);
-    if (line != NULL && line->hash == hash) {
-        return line;
-    }
-    return grow_lines(shared, code) ? find_line(code->lines, code->line_capacity, hash) : NULL;
+    return made_lines_place(&code->lines, hash, may_note(shared, code));
 }
 
 static void add_line(struct made_shared *shared, struct made_code *code, struct made_line *line,
                      uint64_t hash)
 {
-    line->hash = hash;
-    code->line_count++;
+    made_lines_add(&code->lines, line, hash);
     shared->note_count++;
 }
 
@@ -528,7 +477,7 @@ static bool settle_note(struct made_shared *shared, struct made_code *code)
     struct made_note note = code->notes[code->unsettled_count - 1];
     const struct symbol_table *table = jit_map_table(&code->map);
     ptrdiff_t found = symbol_table_find(table, note.address);
-    uint64_t time_ns = find_line(code->lines, code->line_capacity, note.line)->sampled;
+    uint64_t time_ns = made_lines_find(&code->lines, note.line)->sampled;
     if (!define_region(shared, code, &note.region, time_ns)) {
         return false;
     }

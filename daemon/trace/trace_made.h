@@ -13,6 +13,7 @@
 
 #include "dump_clock.h"
 #include "jit_map.h"
+#include "made_lines.h"
 #include "trace_definition.h"
 
 #define MADE_NOTES_MAX ((size_t)524288)    /* of all processes: addresses, lines and pieces */
@@ -31,7 +32,6 @@ struct made_shared {
 
 struct made_note;
 struct made_piece;
-struct made_line;
 struct made_late;
 
 struct made_code {
@@ -43,10 +43,10 @@ struct made_code {
     struct made_note *notes; /* owned: addresses that have no name */
     size_t note_count;
     size_t note_capacity;
-    size_t unsettled_count;  /* of them, the first ones: not looked for in the last reading yet */
-    struct made_line *lines; /* owned: what has been written, a hash table of a power of two */
-    size_t line_count;
-    size_t line_capacity;
+    size_t unsettled_count; /* of them, the first ones: not looked for in the last reading yet */
+    struct made_lines
+        lines;                 /* what has been written; of a function, `sampled` is the window and
+                                  region whose pieces have it, of an address, its last sample's time */
     struct made_piece *pieces; /* owned: functions that were sampled since the last reading */
     size_t piece_count;
     size_t piece_capacity;

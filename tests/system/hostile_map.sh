@@ -61,7 +61,7 @@ import json, math, sys
 work, name, frames, cpus = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 report = json.load(open(f"{work}/{name}.json", encoding="utf-8"))
 total, bad = report["books"]["total"], False
-print({k: v for k, v in total.items() if isinstance(v, int)})
+print({k: v for k, v in total.items() if isinstance(v, int)}, report["books"]["late_rounds"], "late rounds")
 if total["lost"] != 0:
     gaps = open(f"{work}/gaps", encoding="utf-8").read().splitlines()
     print(f"{total['lost']} ticks are lost;", "; ".join(gaps))
