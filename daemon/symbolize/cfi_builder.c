@@ -91,8 +91,9 @@ struct sweep {
     uint32_t *waiting;               /* a heap of runs, the one that came first on top */
     size_t waiting_count;
     uint64_t base;
-    struct cfi_page *pages; /* CFI_PAGE_COUNT_MAX and one more, which ends the last */
+    struct cfi_page *pages; /* and one more, which ends the last */
     size_t page_count;
+    size_t page_capacity;
     struct cfi_row *rows;
     size_t row_count;
     size_t row_capacity;
@@ -468,14 +469,30 @@ static inline int append_row(struct sweep *sweep, uint16_t low, uint16_t rule)
     return r;
 }
 
+/* Says where the next page begins, and the last one ends. */
+static int note_page(struct sweep *sweep)
+{
+    void *pages = sweep->pages;
+    int r = array_grow(&pages, &sweep->page_capacity, sweep->page_count + 1, sizeof *sweep->pages);
+    sweep->pages = pages;
+    if (r == 0) {
+        sweep->pages[sweep->page_count].first_row = (uint32_t)sweep->row_count;
+    }
+    return r;
+}
+
 /* Begins the next page with a row of this rule. */
 static int append_page(struct sweep *sweep, uint16_t rule)
 {
     if (sweep->page_count == CFI_PAGE_COUNT_MAX) {
         return -E2BIG;
     }
-    sweep->pages[sweep->page_count++].first_row = (uint32_t)sweep->row_count;
-    return append_row(sweep, 0, rule);
+    int r = note_page(sweep);
+    if (r == 0) {
+        sweep->page_count++;
+        r = append_row(sweep, 0, rule);
+    }
+    return r;
 }
 
 static uint16_t current_rule(const struct sweep *sweep)
@@ -605,8 +622,7 @@ static int write_runs(struct sweep *sweep)
     if (r == 0 && at % CFI_PAGE_BYTES != 0) {
         r = write_row(sweep, at, RULE_NONE);
     }
-    sweep->pages[sweep->page_count].first_row = (uint32_t)sweep->row_count;
-    return r;
+    return r < 0 ? r : note_page(sweep);
 }
 
 static void *append(void *to, const void *from, size_t bytes)
@@ -647,8 +663,7 @@ int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *re
 {
     const struct cfi_table nothing = {.rules = builder->rules};
     cleanup_(freep) uint32_t *waiting = calloc(builder->run_count + 1, sizeof *waiting);
-    cleanup_(freep) struct cfi_page *pages = calloc(CFI_PAGE_COUNT_MAX + 1, sizeof *pages);
-    if (waiting == NULL || pages == NULL) {
+    if (waiting == NULL) {
         return -ENOMEM;
     }
     struct sweep sweep = {
@@ -657,7 +672,6 @@ int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *re
         .pieces = builder->pieces,
         .settled = builder->settled_bytes == NULL ? &nothing : &builder->settled,
         .waiting = waiting,
-        .pages = pages,
     };
     int r = array_sort(sweep.runs, sweep.run_count, sizeof *sweep.runs, is_before, NULL);
     if (r == 0) {
@@ -667,6 +681,7 @@ int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *re
         r = serialise(builder, &sweep, ret_bytes, ret_size_bytes);
     }
     free(sweep.rows);
+    free(sweep.pages);
     builder->run_count = 0;
     builder->piece_count = 0;
     return r;
