@@ -10,12 +10,14 @@
 #include "waiting_samples.h"
 
 #include "cleanup.h"
+#include "extremes.h"
 #include "quota.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
 #define SHARE_PARTS 2
+#define KEPT_BYTES  ((size_t)1 << 20) /* while nothing waits; more goes back */
 
 struct entry {
     size_t bytes; /* with all that belongs to it; a multiple of 8 */
@@ -26,9 +28,10 @@ struct entry {
 struct waiting_samples {
     uint8_t *memory; /* mapped */
     size_t capacity;
-    size_t head; /* offset of the oldest entry */
-    size_t tail; /* offset behind the newest */
-    size_t wrap; /* once wrapped: offset behind the last entry before the memory's end */
+    size_t head;       /* offset of the oldest entry */
+    size_t tail;       /* offset behind the newest */
+    size_t wrap;       /* once wrapped: offset behind the last entry before the memory's end */
+    size_t used_bytes; /* of the memory, since it last went back */
     bool wrapped;
     size_t entry_count; /* with those released that wait for an older one */
     size_t held_count;
@@ -78,6 +81,7 @@ static struct entry *take_room(struct waiting_samples *held, size_t bytes)
     }
     struct entry *entry = (struct entry *)(void *)(held->memory + held->tail);
     held->tail += bytes;
+    held->used_bytes = max_u64(held->used_bytes, held->tail);
     held->entry_count++;
     held->held_count++;
     return entry;
@@ -173,10 +177,13 @@ static void advance_head(struct waiting_samples *held)
             held->wrapped = false;
         }
     }
-    /* Nothing is left: the memory goes back, until it is needed again. */
+    /* Nothing is left: the memory goes back, if it is more than what a few samples take. */
     held->head = held->tail = 0;
     held->wrapped = false;
-    (void)madvise(held->memory, held->capacity, MADV_DONTNEED);
+    if (held->used_bytes > KEPT_BYTES) {
+        (void)madvise(held->memory, held->capacity, MADV_DONTNEED);
+        held->used_bytes = 0;
+    }
 }
 
 void waiting_samples_mark(struct waiting_samples *held, const struct held_sample *sample,
