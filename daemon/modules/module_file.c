@@ -62,7 +62,7 @@ bool module_search_may_touch(const struct module_place *place, void *userdata)
         }
         search->local_device = place->device;
     }
-    return guard->device(place->device, guard->userdata);
+    return guard->place(place, guard->userdata);
 }
 
 static bool has_suffix(const char *text, const char *suffix)

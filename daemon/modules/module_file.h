@@ -34,8 +34,9 @@ struct module_request {
 
 /* The questions of a thread on its way to a file, before steps that may hang. */
 struct module_guard {
-    /* Before each step that may wait for the filesystem `device`; false: do not touch it. */
-    bool (*device)(uint64_t device, void *userdata);
+    /* Before each step that may wait for the filesystem of that place, or for who holds the place
+     * itself; false: do not touch it. */
+    module_path_guard_fn place;
     /* Before the memory of a process is looked at, which it can keep locked; false: do not. */
     bool (*process)(int32_t pid, uint64_t start_time_ns, void *userdata);
     void *userdata;

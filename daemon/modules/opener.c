@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "hung_processes.h"
 #include "limit_clock.h"
+#include "mount_table.h"
 #include "opener_queue.h"
 #include "thread_pool.h"
 
@@ -50,20 +51,27 @@ static void unlock(struct opener *opener)
     (void)pthread_mutex_unlock(&opener->pool.lock);
 }
 
-/* Refuses a filesystem while a thread hangs on it. */
-static bool on_device(uint64_t device, void *userdata)
+/* Refuses a filesystem while a thread hangs on it. Of a local one only the folder or file where it
+ * hangs is refused: nobody but a user who holds that one's lock keeps a step there waiting. */
+static bool on_place(const struct module_place *place, void *userdata)
 {
     const struct opening *opening = userdata;
     struct opener *opener = opening->opener;
-    bool hangs = false;
+    bool hangs_here = false;
+    bool hangs_beside = false;
     lock(opener);
     for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
-        hangs = hangs || (opener->pool.slots[i].is_given_up && opener->jobs[i]->device == device);
+        if (opener->pool.slots[i].is_given_up && opener->jobs[i]->place.device == place->device) {
+            bool is_here = opener->jobs[i]->place.inode == place->inode || place->inode == 0;
+            hangs_here = hangs_here || is_here;
+            hangs_beside = hangs_beside || !is_here;
+        }
     }
-    opening->job->device = device;
+    opening->job->place = *place;
     opening->job->asks_process = false;
     unlock(opener);
-    return !hangs;
+    return !hangs_here &&
+           (!hangs_beside || mount_table_is_local(MOUNTS_OF_INIT, place->mount_id, place->device));
 }
 
 /* Refuses a process that hung, until a thread returns from it. */
@@ -108,7 +116,7 @@ static void work(void *owner, size_t slot)
     struct opener *opener = owner;
     struct job *job = opener->jobs[slot];
     struct opening opening = {opener, job};
-    const struct module_guard guard = {on_device, on_process, &opening, job->is_careful};
+    const struct module_guard guard = {on_place, on_process, &opening, job->is_careful};
     struct opener_answer *answer = &job->answer;
     if (job->kind == JOB_CLOSE) {
         answer->file.fd = close_fd(answer->file.fd);

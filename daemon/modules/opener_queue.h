@@ -29,7 +29,7 @@ struct job {
     struct module_query query; /* its path is owned */
     bool is_discarded;         /* nothing that was opened here */
     bool is_careful;           /* to be done without anything that may hang */
-    uint64_t device;           /* that may be hanging, 0: not known yet */
+    struct module_place place; /* that may be hanging; its device is 0: not known yet */
     bool asks_process;         /* the query's process is what may be hanging, */
     uint64_t process_start_ns; /* which began then, */
     bool is_remembered;        /* and is in hung_processes.h */

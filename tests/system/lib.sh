@@ -238,6 +238,12 @@ truth() {
     awk -v name="$2" '$1 == name { sum += $2 } END { print sum + 0 }' "$1"
 }
 
+# count_held: the threads of the daemon that wait for something without an end.
+count_held() {
+    # One that ends meanwhile has no file: awk would stop there.
+    cat "/proc/$daemon_pid"/task/*/status 2>/dev/null | awk '/^State:/ && $2 == "D" { count++ } END { print count + 0 }'
+}
+
 # expect_busy_whole COMM FOLDED: nine of ten samples of the workload `busy` under that name, and more than 300, have
 # stacks from main on in which every function has its name. The counts are in $WORK/verdict.
 expect_busy_whole() {

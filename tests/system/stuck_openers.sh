@@ -35,12 +35,6 @@ stick() {
     done
 }
 
-# count_held: the threads of the daemon that wait for something without an end.
-count_held() {
-    # One that ends meanwhile has no file: awk would stop there.
-    cat "/proc/$daemon_pid"/task/*/status 2>/dev/null | awk '/^State:/ && $2 == "D" { count++ } END { print count + 0 }'
-}
-
 # holds_still BEFORE: more than BEFORE threads are held, and no more than a second ago.
 held=0
 holds_still() {

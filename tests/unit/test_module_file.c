@@ -25,15 +25,10 @@
 
 #include <cmocka.h>
 
-static bool guard(uint64_t device, void *userdata)
-{
-    const uint64_t *refused = userdata;
-    return refused == NULL || *refused != device;
-}
-
 static bool place_guard(const struct module_place *place, void *userdata)
 {
-    return guard(place->device, userdata);
+    const uint64_t *refused = userdata;
+    return refused == NULL || *refused != place->device;
 }
 
 static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
@@ -44,7 +39,7 @@ static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
     return true;
 }
 
-static const struct module_guard lets_all = {.device = guard, .process = process_guard};
+static const struct module_guard lets_all = {.place = place_guard, .process = process_guard};
 
 /* A page of the C library as this process has it mapped. */
 static struct module_query mapped_query(char path[4096])
@@ -94,7 +89,7 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
         .inode = status.st_ino,
     };
     const struct module_guard refusing = {
-        .device = guard, .process = process_guard, .userdata = refused_device};
+        .place = place_guard, .process = process_guard, .userdata = refused_device};
     enum module_failure failure = module_file_open(&query, &refusing, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     if (failure == MODULE_FAILURE_NONE) {

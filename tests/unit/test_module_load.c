@@ -57,16 +57,16 @@ static void looks_for_symbols_of_files_only_and_once(void **state)
     assert_false(module_load_debug_path(&again, &table, path));
 }
 
-static bool guard(uint64_t device, void *userdata)
+static bool guard(const struct module_place *place, void *userdata)
 {
-    (void)device;
+    (void)place;
     return userdata == NULL;
 }
 
 static enum module_failure open_own(const char *path, void *refuse)
 {
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.device = guard, .userdata = refuse};
+    const struct module_guard guards = {.place = guard, .userdata = refuse};
     enum module_failure failure = module_file_open_own(path, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);

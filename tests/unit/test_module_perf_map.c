@@ -14,9 +14,9 @@ struct mapped {
     char path[PATH_BYTES];
 };
 
-static bool guard(uint64_t device, void *userdata)
+static bool guard(const struct module_place *place, void *userdata)
 {
-    (void)device;
+    (void)place;
     (void)userdata;
     return true;
 }
@@ -47,7 +47,7 @@ static enum module_failure open_map(const struct mapped *mapped, uint64_t start_
     const struct module_query query = {
         .pid = mapped->pid, .start_time_ns = start_time_ns, .path = ""};
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.device = guard};
+    const struct module_guard guards = {.place = guard};
     enum module_failure failure = module_file_open_perf_map(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
@@ -170,7 +170,7 @@ static enum module_failure open_dump(int32_t pid, const char *path, uint64_t map
                                        .inode = status.st_ino,
                                        .map_device = map_device};
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.device = guard, .is_careful = true};
+    const struct module_guard guards = {.place = guard, .is_careful = true};
     enum module_failure failure = module_file_open_jitdump(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
@@ -218,7 +218,7 @@ static void opens_what_is_left_of_a_process_that_is_gone(void **state)
 {
     (void)state;
     struct mapped mapped = start_mapped();
-    const struct module_guard guards = {.device = guard};
+    const struct module_guard guards = {.place = guard};
     struct module_query query = {.pid = mapped.pid, .path = ""};
     struct module_file file = {.fd = -1};
     append(&mapped, "1000 10 f\n");

@@ -23,6 +23,11 @@
  * fuse_program --root FOLDER PROGRAM [ARGUMENT...]: the same filesystem is the root of a program
  * that is PROGRAM itself, which needs no other file.
  *
+ * fuse_program --hold FOLDER PROGRAM HELD: nothing runs. HELD, a folder of any filesystem, is being
+ * listed into a page of the file that is never read, and a file is being made there, which waits
+ * for that: so does whoever looks up a name in HELD that the kernel does not remember. A line
+ * "held" says so.
+ *
  * Status 77: it cannot be done here.
  */
 #include "fuse_program.h"
@@ -37,9 +42,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,12 +55,14 @@
 #define FILE_NODE      2
 #define READ_BYTES_MAX 65536
 #define PATH_BYTES     4096
+#define PAGE_BYTES     ((size_t)4096)
 #define THREADS_MAX    64
 
 static int program_fd;
 static uint64_t program_bytes;
 static struct stat shown; /* of the file that the copy is to be taken for; all 0: of none */
 static bool is_silent;
+static bool is_holding;
 static uint32_t program_pid;
 static uint32_t asked[THREADS_MAX]; /* the threads that have had their answer */
 
@@ -128,6 +137,9 @@ static int answer(const struct fuse_in_header *request, const void *arguments, v
         *(struct fuse_statfs_out *)body = (struct fuse_statfs_out){.st = {.namelen = 255}};
         return sizeof(struct fuse_statfs_out);
     case FUSE_READ: {
+        if (is_holding) {
+            return -1;
+        }
         ssize_t got =
             pread(program_fd, body, reading->size < READ_BYTES_MAX ? reading->size : READ_BYTES_MAX,
                   (off_t)reading->offset);
@@ -240,6 +252,29 @@ static void mount_all(const char *folder, char *merged)
     }
 }
 
+/* Never returns: the list of what is in `held` is written to a page of `path`. */
+static _Noreturn void hold(const char *path, const char *held)
+{
+    char made[PATH_BYTES];
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int held_fd = open(held, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || held_fd < 0 || page == MAP_FAILED) {
+        give_up("hold");
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)syscall(SYS_getdents64, held_fd, page, PAGE_BYTES);
+        give_up("getdents64");
+    }
+    (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    (void)printf("held\n");
+    (void)snprintf(made, sizeof made, "%s/made", held);
+    (void)open(made, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    give_up(made);
+}
+
 /* Runs the program to its end, and gives the overlay's device number back. */
 static _Noreturn void run_and_unmount(const char *merged, const char *path, char **arguments)
 {
@@ -275,10 +310,11 @@ int main(int argc, char **argv)
     struct stat status;
     bool is_as = argc >= 2 && strcmp(argv[1], "--as") == 0;
     bool is_root = argc >= 2 && strcmp(argv[1], "--root") == 0;
+    is_holding = argc >= 5 && strcmp(argv[1], "--hold") == 0;
     is_silent = is_root || (argc >= 2 && strcmp(argv[1], "--silent") == 0);
-    int option_count = is_as ? 2 : is_silent ? 1 : 0;
+    int option_count = is_as ? 2 : is_silent || is_holding ? 1 : 0;
     if (argc < option_count + 3) {
-        (void)fprintf(stderr, "usage: fuse_program [--as FILE | --silent | --root] FOLDER "
+        (void)fprintf(stderr, "usage: fuse_program [--as FILE | --silent | --root | --hold] FOLDER "
                               "PROGRAM [ARGUMENT...]\n");
         return 2;
     }
@@ -296,6 +332,10 @@ int main(int argc, char **argv)
     become_root_of_nothing();
     mount_all(argv[1], merged);
     (void)snprintf(path, sizeof path, "%s/file", merged);
+    if (is_holding) {
+        (void)snprintf(path, sizeof path, "%s/lower/file", argv[1]);
+        hold(path, argv[3]);
+    }
     if (is_as) {
         run_and_unmount(merged, path, argv + 2);
     }
