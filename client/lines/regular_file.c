@@ -13,35 +13,13 @@
 #include "regular_file.h"
 
 #include "cleanup.h"
+#include "kernel_filesystem.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-
-/* Not in <linux/magic.h> of older headers. */
-#define CONFIGFS_MAGIC 0x62656570
-#define FUSECTL_MAGIC  0x65735543
-#define MQUEUE_MAGIC   0x19800202
-
-static bool is_of_kernel(const struct statfs *filesystem)
-{
-    static const uint32_t kernel[] = {
-        PROC_SUPER_MAGIC, SYSFS_MAGIC,    DEBUGFS_MAGIC,      TRACEFS_MAGIC,   SECURITYFS_MAGIC,
-        SELINUX_MAGIC,    SMACK_MAGIC,    CGROUP_SUPER_MAGIC, BPF_FS_MAGIC,    CGROUP2_SUPER_MAGIC,
-        PSTOREFS_MAGIC,   EFIVARFS_MAGIC, NSFS_MAGIC,         BINFMTFS_MAGIC,  DEVPTS_SUPER_MAGIC,
-        CONFIGFS_MAGIC,   FUSECTL_MAGIC,  MQUEUE_MAGIC,       HUGETLBFS_MAGIC,
-    };
-    for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
-        if ((uint32_t)filesystem->f_type == kernel[i]) {
-            return true;
-        }
-    }
-    return false;
-}
 
 int regular_file_open(const char *path)
 {
@@ -52,7 +30,7 @@ int regular_file_open(const char *path)
     if (held < 0 || fstat(held, &status) < 0 || fstatfs(held, &filesystem) < 0) {
         return -errno;
     }
-    if (!S_ISREG(status.st_mode) || is_of_kernel(&filesystem)) {
+    if (!S_ISREG(status.st_mode) || kernel_filesystem_is((uint64_t)filesystem.f_type)) {
         return -EBADF;
     }
     (void)snprintf(again, sizeof again, "/proc/self/fd/%d", held);

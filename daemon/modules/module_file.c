@@ -21,6 +21,7 @@
 #include "module_search.h"
 
 #include "cleanup.h"
+#include "kernel_filesystem.h"
 #include "limit_clock.h"
 #include "mount_table.h"
 #include "proc_map.h"
@@ -335,8 +336,17 @@ static bool is_forgeable(const struct module_file *file, const struct statfs *fi
     return is_image || is_served;
 }
 
-/* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file. */
+/* Whether a place can be that of the mapping; is_mapped_inode() says whether it is. */
+static bool may_be_mapped(const struct module_query *query, const struct module_place *place,
+                          const struct statfs *filesystem)
+{
+    return (place->inode == query->inode || place->inode == 0) &&
+           (place->device == makedev(query->device_major, query->device_minor) ||
+            filesystem->f_type == OVERLAYFS_SUPER_MAGIC || filesystem->f_type == BTRFS_SUPER_MAGIC);
+}
+
 enum module_failure module_search_open_regular(struct module_search *search, int path_fd,
+                                               const struct module_query *mapped,
                                                struct module_file *ret,
                                                struct statfs *ret_filesystem)
 {
@@ -352,13 +362,22 @@ enum module_failure module_search_open_regular(struct module_search *search, int
     if (!module_search_may_touch(&place, search)) {
         return MODULE_FAILURE_LIMIT;
     }
+    if (fstatfs(path_fd, ret_filesystem) < 0) {
+        return failure_of(errno);
+    }
+    if (kernel_filesystem_is((uint64_t)ret_filesystem->f_type)) {
+        return MODULE_FAILURE_NOT_FILE;
+    }
+    if (mapped != NULL && !may_be_mapped(mapped, &place, ret_filesystem)) {
+        return MODULE_FAILURE_IDENTITY;
+    }
 
     char path[64];
     struct stat status;
     int generation = 0;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", path_fd);
     cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &status) < 0 || fstatfs(fd, ret_filesystem) < 0) {
+    if (fd < 0 || fstat(fd, &status) < 0) {
         return failure_of(errno);
     }
     (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
@@ -388,7 +407,8 @@ static enum module_failure open_for_reading(struct module_search *search, int pa
 {
     struct statfs filesystem = {0};
     struct module_file file = {.fd = -1};
-    enum module_failure failure = module_search_open_regular(search, path_fd, &file, &filesystem);
+    enum module_failure failure =
+        module_search_open_regular(search, path_fd, search->query, &file, &filesystem);
     cleanup_(closep) int fd = file.fd;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
@@ -557,7 +577,8 @@ enum module_failure module_file_open_own(const char *path, const struct module_g
     if (path_fd < 0) {
         return MODULE_FAILURE_NOT_FOUND;
     }
-    enum module_failure failure = module_search_open_regular(&search, path_fd, &file, &filesystem);
+    enum module_failure failure =
+        module_search_open_regular(&search, path_fd, NULL, &file, &filesystem);
     cleanup_(closep) int fd = file.fd;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;

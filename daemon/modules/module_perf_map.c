@@ -112,7 +112,8 @@ static enum module_failure open_map(struct module_search *search, int root_fd, i
     if (path_fd < 0) {
         return MODULE_FAILURE_NOT_FOUND;
     }
-    enum module_failure failure = module_search_open_regular(search, path_fd, ret, &filesystem);
+    enum module_failure failure =
+        module_search_open_regular(search, path_fd, NULL, ret, &filesystem);
     if (failure == MODULE_FAILURE_NONE) {
         ret->author = module_search_author(search, ret->fd, path);
         ret->identity.device ^= PERF_MAP_MARK;

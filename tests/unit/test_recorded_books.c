@@ -84,3 +84,23 @@ TEST(bounds_the_cpus_of_a_sum)
     (void)profile_free(profile);
     free(books);
 }
+
+/* What stands for a CPU may be a tree, of which a comparison takes twice as long with each level.
+ */
+TEST(compares_no_trees)
+{
+    char tree[512] = "0";
+    char books[sizeof tree + 64];
+    char expected[2 * sizeof books];
+    for (size_t level = 0; level < 12; level++) {
+        char inner[sizeof tree];
+        memcpy(inner, tree, sizeof tree);
+        (void)snprintf(tree, sizeof tree, "{\"a\":%.500s}", inner);
+    }
+    struct recording *recording = recording_new();
+    (void)snprintf(books, sizeof books, "{\"cpus\":[{\"cpu\":%s}]}\n", tree);
+    add_segment(recording, 1, books);
+    add_segment(recording, 2, books);
+    (void)snprintf(expected, sizeof expected, "{\"cpus\":[{\"cpu\":%s},{\"cpu\":%s}]}", tree, tree);
+    assert_books(recording, expected, 0);
+}
