@@ -51,62 +51,6 @@ static uint64_t find_leaf(struct deferred_match *deferred, int32_t tid, uint64_t
     TEST_MADE(struct deferred_match *deferred, name, deferred_match_new(CPU_COUNT),                \
               deferred_match_free)
 
-STORY(a_chain_that_came_first_makes_its_samples_whole)
-{
-    add_chain(deferred, 70, COOKIE, 0, 0x1000);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE, 10), 0x1000);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE, 20), 0x1000);
-    assert_int_equal(find_leaf(deferred, 71, COOKIE, 10), 0);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE + 1, 10), 0);
-}
-
-STORY(a_chain_that_comes_later_completes_an_id_on_each_cpu)
-{
-    struct deferred_match_open open;
-    struct deferred_match_chain chain;
-    bool exec = true;
-    bool taken[CPU_COUNT] = {false};
-    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
-    wait_for(deferred, 1, 70, COOKIE, 20, 2000);
-    wait_for(deferred, 1, 71, COOKIE, 20, 2001);
-    assert_false(deferred_match_take_done(deferred, &open, &chain, &exec));
-    deferred_match_end_round(deferred);
-
-    add_chain(deferred, 70, COOKIE, 0, 0x1000);
-    for (size_t i = 0; i < CPU_COUNT; i++) {
-        wait_for(deferred, i, 70, COOKIE, 30, deferred_match_open_id(deferred, i, 70, COOKIE));
-    }
-    for (size_t i = 0; i < CPU_COUNT; i++) {
-        assert_true(deferred_match_take_done(deferred, &open, &chain, &exec));
-        assert_false(exec);
-        assert_int_equal(open.tid, 70);
-        assert_int_equal(open.id, open.cpu_index == 0 ? 1000 : 2000);
-        assert_int_equal(open.sample_count, 2);
-        assert_int_equal(open.first_ns, open.cpu_index == 0 ? 10 : 20);
-        assert_int_equal(chain.count, 2);
-        assert_int_equal(chain.frames[0], 0x1000);
-        taken[open.cpu_index] = true;
-    }
-    assert_true(taken[0] && taken[1]);
-    assert_false(deferred_match_take_done(deferred, &open, &chain, &exec));
-    assert_int_equal(deferred_match_open_id(deferred, 0, 70, COOKIE), 0);
-    assert_int_equal(deferred_match_open_count(deferred), 1);
-}
-
-STORY(a_chain_of_the_next_program_is_empty)
-{
-    struct deferred_match_open open;
-    struct deferred_match_chain chain;
-    bool exec = false;
-    wait_for(deferred, 0, 70, COOKIE, 10, 1000);
-    add_chain(deferred, 70, COOKIE, 15, 0x1000);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE, 14), 0);
-    assert_int_equal(find_leaf(deferred, 70, COOKIE, 15), 0x1000);
-    assert_true(deferred_match_take_done(deferred, &open, &chain, &exec));
-    assert_true(exec);
-    assert_int_equal(chain.count, 0);
-}
-
 STORY(a_chain_stays_for_a_sample_that_is_a_round_late)
 {
     add_chain(deferred, 70, COOKIE, 0, 0x1000);
@@ -308,15 +252,25 @@ static void tell_story(struct story *story, uint32_t seed)
     }
 }
 
-static void settle_id(struct story *story, uint64_t id, uint64_t stack)
+/* What waited says what its samples are. */
+static void settle_id(struct story *story, const struct deferred_match_open *open, uint64_t stack)
 {
+    uint64_t count = 0;
+    uint64_t first_ns = UINT64_MAX;
     for (size_t i = 0; i < SAMPLES; i++) {
-        if (story->samples[i].id == id) {
-            assert_false(story->samples[i].settled);
-            story->samples[i].settled = true;
-            story->samples[i].stack = stack;
+        struct sample_story *sample = &story->samples[i];
+        if (sample->id == open->id) {
+            assert_false(sample->settled);
+            assert_int_equal(open->tid, story->entries[sample->entry].tid);
+            assert_int_equal(open->cpu_index, sample->cpu_index);
+            sample->settled = true;
+            sample->stack = stack;
+            first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
+            count++;
         }
     }
+    assert_int_equal(open->sample_count, count);
+    assert_int_equal(open->first_ns, first_ns);
 }
 
 static void handle_sample(struct deferred_match *deferred, struct story *story,
@@ -343,7 +297,8 @@ static void end_round(struct deferred_match *deferred, struct story *story)
     struct deferred_match_chain chain;
     bool exec = false;
     while (deferred_match_take_done(deferred, &open, &chain, &exec)) {
-        settle_id(story, open.id, exec ? EMPTY_STACK : chain.frames[0]);
+        assert_int_equal(chain.count, exec ? 0 : 2);
+        settle_id(story, &open, exec ? EMPTY_STACK : chain.frames[0]);
     }
     deferred_match_end_round(deferred);
 }
@@ -390,8 +345,9 @@ TEST(any_arrangement_gives_the_stacks_of_the_ordered_stream)
             play_round(deferred, &story, round);
         }
         while (deferred_match_take_expired(deferred, UINT64_MAX, &open)) {
-            settle_id(&story, open.id, EMPTY_STACK);
+            settle_id(&story, &open, EMPTY_STACK);
         }
+        assert_int_equal(deferred_match_open_count(deferred), 0);
         for (size_t i = 0; i < SAMPLES; i++) {
             assert_true(story.samples[i].settled);
             assert_int_equal(story.samples[i].stack, expected_stack(&story, &story.samples[i]));
