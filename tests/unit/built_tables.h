@@ -15,26 +15,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Finishes and frees `builder`. The table is a view of the returned bytes: free() them. */
-static inline void *finish_symbols(struct symbol_builder *builder, struct symbol_table *ret)
+/* A table, which is a view of the bytes: cleanup_(free_symbols). */
+struct made_symbols {
+    struct symbol_table table;
+    void *bytes;
+};
+
+static inline void free_symbols(struct made_symbols *made)
 {
-    void *bytes = NULL;
-    size_t size_bytes = 0;
-    assert_int_equal(symbol_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(symbol_table_open(bytes, size_bytes, ret), 0);
-    symbol_builder_free(builder);
-    return bytes;
+    free(made->bytes);
 }
 
-/* The same with call frames. `ret_bytes` is the size of the returned bytes. */
-static inline void *finish_cfi(struct cfi_builder *builder, struct cfi_table *ret,
-                               size_t *ret_bytes)
+/* Finishes and frees `builder`. */
+static inline struct made_symbols finish_symbols(struct symbol_builder *builder)
 {
-    void *bytes = NULL;
-    assert_int_equal(cfi_builder_finish(builder, &bytes, ret_bytes), 0);
+    struct made_symbols made;
+    size_t size_bytes = 0;
+    assert_int_equal(symbol_builder_finish(builder, &made.bytes, &size_bytes), 0);
+    assert_int_equal(symbol_table_open(made.bytes, size_bytes, &made.table), 0);
+    symbol_builder_free(builder);
+    return made;
+}
+
+/* The same with call frames: cleanup_(free_cfi). */
+struct made_cfi {
+    struct cfi_table table;
+    void *bytes;
+    size_t size_bytes;
+};
+
+static inline void free_cfi(struct made_cfi *made)
+{
+    free(made->bytes);
+}
+
+static inline struct made_cfi finish_cfi(struct cfi_builder *builder)
+{
+    struct made_cfi made;
+    assert_int_equal(cfi_builder_finish(builder, &made.bytes, &made.size_bytes), 0);
     cfi_builder_free(builder);
-    assert_int_equal(cfi_table_open(bytes, *ret_bytes, ret), 0);
-    return bytes;
+    assert_int_equal(cfi_table_open(made.bytes, made.size_bytes, &made.table), 0);
+    return made;
 }
 
 /* The name of an address; "" if it has none. */

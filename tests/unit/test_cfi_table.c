@@ -91,31 +91,29 @@ static void run_property(uint32_t seed, size_t settle_count, uint8_t *model, uin
     assert_non_null(builder);
     add_ranges(builder, model, &state);
     for (size_t i = 0; i < settle_count; i++) {
-        const struct cfi_table *made = NULL;
-        assert_int_equal(cfi_builder_settle(builder, &made), 0);
+        const struct cfi_table *before = NULL;
+        assert_int_equal(cfi_builder_settle(builder, &before), 0);
         memcpy(settled, model, UNITS);
         add_ranges(builder, model, &state);
         for (size_t unit = 0; unit < UNITS; unit++) {
-            assert_int_equal(offset_at(made, BASE + unit * UNIT), settled[unit]);
+            assert_int_equal(offset_at(before, BASE + unit * UNIT), settled[unit]);
             model[unit] = model[unit] != 0 ? model[unit] : settled[unit];
         }
     }
 
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
     uint64_t covered = 0;
     for (size_t i = 0; i < UNITS; i++) {
         covered += model[i] != 0 ? UNIT : 0;
-        if (offset_at(&table, BASE + i * UNIT) != model[i] ||
-            offset_at(&table, BASE + i * UNIT + UNIT - 1) != model[i]) {
+        if (offset_at(&made.table, BASE + i * UNIT) != model[i] ||
+            offset_at(&made.table, BASE + i * UNIT + UNIT - 1) != model[i]) {
             fail_msg("seed %u: another rule in unit %zu", seed, i);
         }
     }
-    assert_int_equal(cfi_table_find(&table, BASE - 1)->kind, CFI_NONE);
-    assert_int_equal(cfi_table_find(&table, BASE + UNITS * UNIT)->kind, CFI_NONE);
-    assert_int_equal(table.stats.covered_bytes, covered);
-    walk_spans(&table);
+    assert_int_equal(cfi_table_find(&made.table, BASE - 1)->kind, CFI_NONE);
+    assert_int_equal(cfi_table_find(&made.table, BASE + UNITS * UNIT)->kind, CFI_NONE);
+    assert_int_equal(made.table.stats.covered_bytes, covered);
+    walk_spans(&made.table);
 }
 
 static void run_properties(size_t settle_count)
@@ -153,18 +151,16 @@ TEST(makes_switches_of_what_begins_in_them)
         add(builder, BASE + i * UNIT, BASE + i * UNIT + UNIT / 2, 16);
         add(builder, BASE + i * UNIT + UNIT / 2, BASE + (i + 1) * UNIT, 24);
     }
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
     for (size_t i = 0; i < 2 * known_count; i++) {
-        const struct cfi_rule *rule = cfi_table_find(&table, BASE + i * UNIT);
+        const struct cfi_rule *rule = cfi_table_find(&made.table, BASE + i * UNIT);
         assert_int_equal(rule->kind, i < known_count ? CFI_SWITCH : CFI_OFFSET);
         assert_int_equal(rule->cfa_offset, 16);
-        rule = cfi_table_find(&table, BASE + i * UNIT + UNIT / 2);
+        rule = cfi_table_find(&made.table, BASE + i * UNIT + UNIT / 2);
         assert_int_equal(rule->kind, CFI_OFFSET);
         assert_int_equal(rule->cfa_offset, i == 0 ? 8 : 24);
     }
-    assert_int_equal(table.stats.covered_bytes, 2 * known_count * UNIT);
+    assert_int_equal(made.table.stats.covered_bytes, 2 * known_count * UNIT);
 }
 
 /* In a table with rows around [start, end), where it has none. */
@@ -172,9 +168,6 @@ static bool is_settled(uint64_t start, uint64_t end, uint64_t vaddr, enum cfi_ki
                        bool lacks_small)
 {
     struct cfi_builder *builder = cfi_builder_new();
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    assert_non_null(builder);
     add(builder, start - UNIT, start, 8);
     struct cfi_rule rule = rule_with(16);
     rule.kind = (uint8_t)behind;
@@ -182,8 +175,8 @@ static bool is_settled(uint64_t start, uint64_t end, uint64_t vaddr, enum cfi_ki
     if (lacks_small) {
         cfi_builder_lacks_small(builder);
     }
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
-    return cfi_table_is_settled(&table, vaddr);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    return cfi_table_is_settled(&made.table, vaddr);
 }
 
 TEST(settles_small_stretches_between_rows_that_cover)
@@ -204,16 +197,6 @@ TEST(settles_small_stretches_between_rows_that_cover)
     assert_false(is_settled(page, page + UNIT, page + 3 * UNIT, CFI_OFFSET, false));
 }
 
-TEST(finds_nothing_in_an_empty_table)
-{
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(cfi_builder_new(), &table, &size_bytes);
-    assert_int_equal(cfi_table_find(&table, 0)->kind, CFI_NONE);
-    assert_int_equal(cfi_table_find(&table, UINT64_MAX)->kind, CFI_NONE);
-    assert_int_equal(table.row_count, 0);
-}
-
 /* Three equal neighbours are a row; the end is another; page starts repeat what is in force. */
 TEST(writes_a_row_only_where_the_rule_changes)
 {
@@ -223,16 +206,14 @@ TEST(writes_a_row_only_where_the_rule_changes)
     add(builder, 0x10030, 0x20000, 16);
     add(builder, 0x10020, 0x10030, 8);
     add(builder, 0x20000, 0x30008, 16);
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
-    assert_int_equal(table.base, 0x10000);
-    assert_int_equal(table.page_count, 3);
-    assert_int_equal(table.row_count, 2 + 1 + 2);
-    assert_int_equal(offset_at(&table, 0x1002f), 8);
-    assert_int_equal(offset_at(&table, 0x10030), 16);
-    assert_int_equal(offset_at(&table, 0x30007), 16);
-    assert_int_equal(cfi_table_find(&table, 0x30008)->kind, CFI_NONE);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    assert_int_equal(made.table.base, 0x10000);
+    assert_int_equal(made.table.page_count, 3);
+    assert_int_equal(made.table.row_count, 2 + 1 + 2);
+    assert_int_equal(offset_at(&made.table, 0x1002f), 8);
+    assert_int_equal(offset_at(&made.table, 0x10030), 16);
+    assert_int_equal(offset_at(&made.table, 0x30007), 16);
+    assert_int_equal(cfi_table_find(&made.table, 0x30008)->kind, CFI_NONE);
 }
 
 TEST(holds_four_gibibytes)
@@ -240,25 +221,21 @@ TEST(holds_four_gibibytes)
     struct cfi_builder *builder = cfi_builder_new();
     add(builder, 0, UINT64_C(3) << 30, 8);
     add(builder, UINT64_C(3) << 30, UINT64_C(4) << 30, 16);
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
-    assert_int_equal(table.page_count, CFI_PAGE_COUNT_MAX);
-    assert_int_equal(table.stats.covered_bytes, UINT64_C(4) << 30);
-    assert_int_equal(offset_at(&table, 0), 8);
-    assert_int_equal(offset_at(&table, UINT32_MAX), 16);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    assert_int_equal(made.table.page_count, CFI_PAGE_COUNT_MAX);
+    assert_int_equal(made.table.stats.covered_bytes, UINT64_C(4) << 30);
+    assert_int_equal(offset_at(&made.table, 0), 8);
+    assert_int_equal(offset_at(&made.table, UINT32_MAX), 16);
 }
 
 TEST(ends_a_full_page_without_a_row)
 {
     struct cfi_builder *builder = cfi_builder_new();
     add(builder, 0x10000, 0x30000, 8);
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
-    assert_int_equal(table.row_count, 2);
-    assert_int_equal(offset_at(&table, 0x2ffff), 8);
-    assert_int_equal(cfi_table_find(&table, 0x30000)->kind, CFI_NONE);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    assert_int_equal(made.table.row_count, 2);
+    assert_int_equal(offset_at(&made.table, 0x2ffff), 8);
+    assert_int_equal(cfi_table_find(&made.table, 0x30000)->kind, CFI_NONE);
 }
 
 TEST(knows_the_kinds_that_have_no_caller)
@@ -271,15 +248,13 @@ TEST(knows_the_kinds_that_have_no_caller)
         assert_int_equal(cfi_builder_add(builder, 0x1000 * i, 0x1000 * (i + 1), &rule), 0);
     }
     add(builder, 0, 0x4000, 8);
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(cfi_table_find(&table, 0x1000 * i)->kind, kinds[i]);
+        assert_int_equal(cfi_table_find(&made.table, 0x1000 * i)->kind, kinds[i]);
     }
-    assert_int_equal(table.stats.unsupported_bytes, 0x1000);
-    assert_int_equal(table.stats.covered_bytes, 0x2000);
-    assert_int_equal(offset_at(&table, 0x3fff), 8);
+    assert_int_equal(made.table.stats.unsupported_bytes, 0x1000);
+    assert_int_equal(made.table.stats.covered_bytes, 0x2000);
+    assert_int_equal(offset_at(&made.table, 0x3fff), 8);
 }
 
 TEST(counts_rules_beyond_the_limit_as_unsupported)
@@ -288,15 +263,13 @@ TEST(counts_rules_beyond_the_limit_as_unsupported)
     for (uint32_t i = 0; i < 70000; i++) {
         add(builder, i, i + 1, (int32_t)i * 8);
     }
-    struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
     size_t kept = CFI_RULE_COUNT_MAX - 2;
-    assert_int_equal(table.stats.rule_count, CFI_RULE_COUNT_MAX);
-    assert_int_equal(table.stats.covered_bytes, kept);
-    assert_int_equal(table.stats.unsupported_bytes, 70000 - kept);
-    assert_int_equal(offset_at(&table, kept - 1), (kept - 1) * 8);
-    assert_int_equal(cfi_table_find(&table, kept)->kind, CFI_UNSUPPORTED);
+    assert_int_equal(made.table.stats.rule_count, CFI_RULE_COUNT_MAX);
+    assert_int_equal(made.table.stats.covered_bytes, kept);
+    assert_int_equal(made.table.stats.unsupported_bytes, 70000 - kept);
+    assert_int_equal(offset_at(&made.table, kept - 1), (kept - 1) * 8);
+    assert_int_equal(cfi_table_find(&made.table, kept)->kind, CFI_UNSUPPORTED);
 }
 
 TEST(refuses_ranges_that_no_table_holds)
@@ -323,7 +296,7 @@ TEST(refuses_ranges_that_no_table_holds)
 }
 
 /* A table of 2 pages, 3 rules and 5 rows, with a segment and a build-id. */
-static void *make_table(struct cfi_table *ret, size_t *ret_bytes)
+static struct made_cfi make_table(void)
 {
     const struct symbol_segment segment = {.offset = 0x1000, .vaddr = 0x5000, .size_bytes = 0x800};
     struct cfi_builder *builder = cfi_builder_new();
@@ -332,21 +305,19 @@ static void *make_table(struct cfi_table *ret, size_t *ret_bytes)
     add(builder, 0x5000, 0x6000, 8);
     add(builder, 0x6000, 0x10008, 8);
     add(builder, 0x10008, 0x10010, 16);
-    return finish_cfi(builder, ret, ret_bytes);
+    return finish_cfi(builder);
 }
 
 TEST(keeps_segments_and_build_id)
 {
-    struct cfi_table table;
-    size_t size_bytes = 0;
     uint64_t vaddr = 0;
-    cleanup_(freep) void *bytes = make_table(&table, &size_bytes);
-    assert_int_equal(table.build_id_bytes, 5);
-    assert_memory_equal(table.build_id, "build", 5);
-    assert_true(cfi_table_vaddr(&table, 0x17ff, &vaddr));
+    cleanup_(free_cfi) struct made_cfi made = make_table();
+    assert_int_equal(made.table.build_id_bytes, 5);
+    assert_memory_equal(made.table.build_id, "build", 5);
+    assert_true(cfi_table_vaddr(&made.table, 0x17ff, &vaddr));
     assert_int_equal(vaddr, 0x57ff);
-    assert_false(cfi_table_vaddr(&table, 0x1800, &vaddr));
-    assert_false(cfi_table_vaddr(&table, 0xfff, &vaddr));
+    assert_false(cfi_table_vaddr(&made.table, 0x1800, &vaddr));
+    assert_false(cfi_table_vaddr(&made.table, 0xfff, &vaddr));
 }
 
 /* One number somewhere in the serialised bytes. */
@@ -406,32 +377,32 @@ TEST(refuses_every_damage_that_a_lookup_would_meet)
         {"no such rule", ROW(1) + 2, 2, 4},
     };
     struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
-    assert_int_equal(table.rule_count, 4);
-    assert_int_equal(size_bytes, ROW(5));
+    cleanup_(free_cfi) struct made_cfi made = make_table();
+    char *bytes = made.bytes;
+    assert_int_equal(made.table.rule_count, 4);
+    assert_int_equal(made.size_bytes, ROW(5));
     for (size_t i = 0; i < COUNT_OF(damages); i++) {
         char before[8];
         memcpy(before, bytes + damages[i].offset, sizeof before);
         memcpy(bytes + damages[i].offset, &damages[i].value, damages[i].size_bytes);
-        if (cfi_table_open(bytes, size_bytes, &table) != -EBADMSG) {
+        if (cfi_table_open(bytes, made.size_bytes, &table) != -EBADMSG) {
             fail_msg("%s is accepted", damages[i].what);
         }
         memcpy(bytes + damages[i].offset, before, sizeof before);
     }
-    assert_int_equal(cfi_table_open(bytes, size_bytes, &table), 0);
+    assert_int_equal(cfi_table_open(bytes, made.size_bytes, &table), 0);
 }
 
 TEST(refuses_bytes_of_another_size_or_place)
 {
     struct cfi_table table;
-    size_t size_bytes = 0;
-    cleanup_(freep) char *bytes = make_table(&table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = make_table();
+    const size_t size_bytes = made.size_bytes;
     cleanup_(freep) char *moved = malloc(size_bytes + 8);
     assert_non_null(moved);
-    memcpy(moved + 4, bytes, size_bytes);
+    memcpy(moved + 4, made.bytes, size_bytes);
     assert_int_equal(cfi_table_open(moved + 4, size_bytes, &table), -EBADMSG);
-    memcpy(moved, bytes, size_bytes);
+    memcpy(moved, made.bytes, size_bytes);
     for (size_t size = 0; size < size_bytes; size++) {
         assert_int_equal(cfi_table_open(moved, size, &table), -EBADMSG);
     }

@@ -257,8 +257,8 @@ TEST_WITH(names_of_the_kernel_are_never_asked_for, set_up, tear_down)
 }
 
 /* Another table of the same file, as it is with the rows from instructions: one more function at
- * 0x500. Returned: free() the bytes. */
-static void *make_all(struct cfi_table *ret)
+ * 0x500. */
+static struct made_cfi make_all(void)
 {
     static const struct symbol_segment segment = {.size_bytes = 0x1000};
     static const struct cfi_rule rule = {.kind = CFI_OFFSET,
@@ -267,10 +267,9 @@ static void *make_all(struct cfi_table *ret)
                                          .ra_saved = CFI_AT_CFA,
                                          .ra_offset = -8};
     struct cfi_builder *builder = cfi_builder_new();
-    size_t size_bytes = 0;
     assert_int_equal(cfi_builder_segment(builder, &segment), 0);
     assert_int_equal(cfi_builder_add(builder, 0x500, 0x510, &rule), 0);
-    return finish_cfi(builder, ret, &size_bytes);
+    return finish_cfi(builder);
 }
 
 /* The own table is there, and the other one was asked for. */
@@ -289,8 +288,7 @@ static void ask_for_all(void)
 
 TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_up, tear_down)
 {
-    struct cfi_table all = {0};
-    cleanup_(freep) void *bytes = make_all(&all);
+    cleanup_(free_cfi) struct made_cfi all = make_all();
     ask_for_all();
     /* What the file says itself waits for nothing. */
     FINDS({LEAF, 20, RULE});
@@ -298,7 +296,7 @@ TEST_WITH(the_rows_from_instructions_are_asked_for_where_no_own_one_covers, set_
     assert_int_equal(find_with(PID, START + 0x500, 20, true), UNWIND_CODE_LATE);
     assert_int_equal(code_map_unready_count(world.map), 1);
 
-    fake_module_ready(&world.cache, 1, &all);
+    fake_module_ready(&world.cache, 1, &all.table);
     assert_true(code_map_poll(world.map));
     FINDS({START + 0x500, 20, RULE}, {START + 0x600, 20, NO_RULE}, {LEAF + 1, 20, RULE});
     assert_int_equal(world.cache.request_count, 2);

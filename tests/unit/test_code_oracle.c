@@ -8,15 +8,12 @@
  * it, and in those two files one in a thousand may differ. In the others none may. Rows of the
  * latter often say that rbp or rbx is kept where it was pushed: only CFAs are compared there.
  */
-#include "cfi_table.h"
-#include "cleanup.h"
+#include "built_tables.h"
 #include "code_effect.h"
 #include "code_rows.h"
 #include "eh_frame.h"
 #include "elf_file.h"
-#include "unit_test.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 
 #define LIBRARIES    "/usr/lib/x86_64-linux-gnu/"
@@ -31,11 +28,6 @@ struct subject {
         known_percent_min; /* of the instructions: without it, nothing known would be right, too */
 };
 
-struct rows {
-    void *bytes;
-    struct cfi_table table;
-};
-
 struct tally {
     size_t instructions;
     size_t unknown;
@@ -44,25 +36,21 @@ struct tally {
     size_t wrong;
 };
 
-static void finish(struct cfi_builder *builder, struct rows *ret)
-{
-    size_t size_bytes = 0;
-    assert_int_equal(cfi_builder_finish(builder, &ret->bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(ret->bytes, size_bytes, &ret->table), 0);
-    cfi_builder_free(builder);
-}
-
-static void read_both(const struct elf_file *file, struct rows *ret_said, struct rows *ret_found)
+static struct made_cfi read_said(const struct elf_file *file)
 {
     struct cfi_builder *said = cfi_builder_new();
-    struct cfi_builder *found = cfi_builder_new();
     assert_int_equal(eh_frame_add(file, said), 0);
+    return finish_cfi(said);
+}
+
+static struct made_cfi read_found(const struct elf_file *file)
+{
+    struct cfi_builder *found = cfi_builder_new();
     for (size_t i = 0; i < file->segment_count; i++) {
         assert_int_equal(cfi_builder_segment(found, &file->segments[i]), 0);
     }
     assert_int_equal(code_rows_add(file, CODE_ROWS_ALL, found), 0);
-    finish(said, ret_said);
-    finish(found, ret_found);
+    return finish_cfi(found);
 }
 
 static bool is_kept_alike(uint8_t a, int32_t a_offset, uint8_t b, int32_t b_offset)
@@ -100,8 +88,8 @@ static void compare(const struct subject *subject, uint64_t at, const struct cfi
 }
 
 static void compare_segment(const struct subject *subject, const struct elf_file *file,
-                            const struct symbol_segment *segment, const struct rows *said,
-                            const struct rows *found, struct tally *tally)
+                            const struct symbol_segment *segment, const struct made_cfi *said,
+                            const struct made_cfi *found, struct tally *tally)
 {
     cleanup_(freep) uint8_t *code = malloc(segment->size_bytes);
     size_t bytes = elf_file_read(file, segment->offset, code, segment->size_bytes);
@@ -129,8 +117,6 @@ static void compare_segment(const struct subject *subject, const struct elf_file
 static void check(const struct subject *subject)
 {
     struct elf_file file;
-    struct rows said;
-    struct rows found;
     struct tally tally = {0};
     cleanup_(closep) int fd = open(subject->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -138,7 +124,8 @@ static void check(const struct subject *subject)
         return;
     }
     assert_int_equal(elf_file_init(&file, fd), 0);
-    read_both(&file, &said, &found);
+    cleanup_(free_cfi) struct made_cfi said = read_said(&file);
+    cleanup_(free_cfi) struct made_cfi found = read_found(&file);
     for (size_t i = 0; i < said.table.segment_count; i++) {
         compare_segment(subject, &file, &said.table.segments[i], &said, &found, &tally);
     }
@@ -147,8 +134,6 @@ static void check(const struct subject *subject)
                   tally.unknown, tally.wrong);
     assert_true(tally.wrong * PER_THOUSAND <= tally.alike * subject->wrong_per_thousand_max);
     assert_true(tally.alike * 100 >= tally.instructions * subject->known_percent_min);
-    free(said.bytes);
-    free(found.bytes);
     elf_file_done(&file);
 }
 

@@ -5,13 +5,10 @@
  * MARK() says what must hold before the instruction that follows it. The table is that of this very
  * program. None of them is ever executed.
  */
-#include "arch_x86_64.h"
-#include "cfi_table.h"
-#include "cleanup.h"
 #include "code_rows.h"
-#include "unit_test.h"
 
-#include <fcntl.h>
+#include "arch_x86_64.h"
+#include "built_tables.h"
 
 /* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
  * LOST, or below the CFA). */
@@ -311,37 +308,37 @@ struct mark {
     int32_t kept[2]; /* rbp and rbx */
 };
 
-struct world {
-    void *bytes;
-    struct cfi_table table;
-};
-
-/* The table of this program. Returned: free() the bytes. */
-static void *read_table(enum code_rows_extent extent, struct cfi_table *ret)
+/* The table of this program. */
+static struct made_cfi read_table(enum code_rows_extent extent)
 {
-    void *bytes = NULL;
-    size_t size_bytes = 0;
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    cleanup_(closep) int fd = open_self();
     struct cfi_builder *builder = cfi_builder_new();
     assert_int_equal(code_rows_read(fd, extent, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &bytes, &size_bytes), 0);
-    assert_int_equal(cfi_table_open(bytes, size_bytes, ret), 0);
-    cfi_builder_free(builder);
-    return bytes;
+    return finish_cfi(builder);
 }
 
-static int make_world(void **state)
+static struct made_cfi all_rows;
+
+static int set_up(void **state)
 {
-    static struct world world;
-    world.bytes = read_table(CODE_ROWS_ALL, &world.table);
-    *state = &world;
+    (void)state;
+    all_rows = read_table(CODE_ROWS_ALL);
     return 0;
 }
 
-static int free_world(void **state)
+static int tear_down(void **state)
 {
-    free(((struct world *)*state)->bytes);
+    (void)state;
+    free_cfi(&all_rows);
     return 0;
+}
+
+TEST_GROUP(set_up, tear_down)
+
+/* What the table says of this program's code. */
+static const struct cfi_rule *rule_at(const char *code)
+{
+    return cfi_table_find(&all_rows.table, (uint64_t)(code - &__executable_start));
 }
 
 static void check_kept(const char *name, uint64_t at, int32_t wanted, uint8_t saved, int32_t offset)
@@ -354,9 +351,8 @@ static void check_kept(const char *name, uint64_t at, int32_t wanted, uint8_t sa
     }
 }
 
-TEST_WITH(knows_each_instruction, make_world, free_world)
+TEST(knows_each_instruction)
 {
-    const struct world *world = *state;
     size_t count = (size_t)(marks_end - marks) / sizeof(struct mark);
     assert_in_range(count, 60, 100);
     for (size_t i = 0; i < count; i++) {
@@ -364,7 +360,7 @@ TEST_WITH(knows_each_instruction, make_world, free_world)
         const char *at = marks + i * sizeof mark;
         memcpy(&mark, at, sizeof mark);
         uint64_t address = (uint64_t)(at + mark.where - &__executable_start);
-        const struct cfi_rule *rule = cfi_table_find(&world->table, address);
+        const struct cfi_rule *rule = rule_at(at + mark.where);
         if (rule->kind != (uint8_t)mark.kind ||
             (mark.kind > CFI_ROOT &&
              (rule->cfa_register != (uint8_t)mark.cfa_register ||
@@ -381,13 +377,11 @@ TEST_WITH(knows_each_instruction, make_world, free_world)
     }
 }
 
-TEST_WITH(knows_a_signal_trampoline, make_world, free_world)
+TEST(knows_a_signal_trampoline)
 {
-    const struct world *world = *state;
-    uint64_t start = (uint64_t)(&trampoline - &__executable_start);
     /* From the byte before it, which a return address leads to, to that behind the system call. */
-    for (uint64_t at = start - 1; at < start + 10; at++) {
-        const struct cfi_rule *rule = cfi_table_find(&world->table, at);
+    for (const char *at = &trampoline - 1; at < &trampoline + 10; at++) {
+        const struct cfi_rule *rule = rule_at(at);
         assert_int_equal(rule->kind, CFI_DEREF);
         assert_int_equal(rule->signal_frame, 1);
         assert_int_equal(rule->cfa_register, ARCH_DWARF_SP);
@@ -395,32 +389,28 @@ TEST_WITH(knows_a_signal_trampoline, make_world, free_world)
         assert_int_equal(rule->ra_saved, CFI_AT_SP);
         assert_int_equal(rule->ra_offset, 168);
     }
-    assert_int_equal(cfi_table_find(&world->table, start - 2)->kind, CFI_NONE);
+    assert_int_equal(rule_at(&trampoline - 2)->kind, CFI_NONE);
 }
 
-static uint32_t kept_at(const struct world *world, const char *code)
+TEST(knows_which_registers_callees_keep)
 {
-    const struct cfi_rule *rule =
-        cfi_table_find(&world->table, (uint64_t)(code - &__executable_start));
-    assert_int_equal(rule->kind, CFI_OFFSET);
-    return rule->kept;
-}
-
-TEST_WITH(knows_which_registers_callees_keep, make_world, free_world)
-{
-    const struct world *world = *state;
     const uint32_t ax = 1U << ARCH_DWARF_AX;
     const uint32_t cx = 1U << 2;
-    assert_int_equal(kept_at(world, &keeps_described), ax);
-    assert_int_equal(kept_at(world, &keeps_described + 3), ax);
-    assert_int_equal(kept_at(world, &keeps_bare), ax);
-    assert_int_equal(kept_at(world, &keeps_bare + 1), ax);
-    assert_int_equal(kept_at(world, &keeps_loop), ax | cx);
-    assert_int_equal(kept_at(world, &keeps_until_end), ax);
-    assert_int_equal(kept_at(world, &changes_by_loop), ax);
-    assert_int_equal(kept_at(world, &changes_late), 0);
-    assert_int_equal(kept_at(world, &calls), 0);
-    assert_int_equal(kept_at(world, &goes_anywhere), 0);
+    const struct {
+        const char *code;
+        uint32_t kept;
+    } cases[] = {
+        {&keeps_described, ax}, {&keeps_described + 3, ax}, {&keeps_bare, ax},
+        {&keeps_bare + 1, ax},  {&keeps_loop, ax | cx},     {&keeps_until_end, ax},
+        {&changes_by_loop, ax}, {&changes_late, 0},         {&calls, 0},
+        {&goes_anywhere, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct cfi_rule *rule = rule_at(cases[i].code);
+        if (rule->kind != CFI_OFFSET || rule->kept != cases[i].kept) {
+            fail_msg("row %zu: kind %u, %#x kept", i, rule->kind, rule->kept);
+        }
+    }
 }
 
 /* A function without rows of the file, between two that have some. */
@@ -430,22 +420,21 @@ __asm__(".pushsection .text\n.p2align 4\n.cfi_startproc\nret\n.cfi_endproc\n"
         ".p2align 4\n.cfi_startproc\nret\n.cfi_endproc\n.popsection\n");
 extern const char small_stretch;
 
-TEST_WITH(has_the_rows_of_small_stretches_in_the_own_table_already, make_world, free_world)
+TEST(has_the_rows_of_small_stretches_in_the_own_table_already)
 {
-    const struct world *world = *state;
     const uint64_t small = (uint64_t)(&small_stretch - &__executable_start);
-    struct cfi_table own = {0};
-    cleanup_(freep) void *bytes = read_table(CODE_ROWS_OWN, &own);
-    assert_false(own.lacks_small);
-    assert_int_equal(cfi_table_find(&own, small)->cfa_offset, 8);
-    assert_int_equal(cfi_table_find(&own, small + 1)->cfa_offset, 16);
-    for (size_t i = 0; i < own.segment_count; i++) {
-        const struct symbol_segment *segment = &own.segments[i];
+    cleanup_(free_cfi) struct made_cfi made = read_table(CODE_ROWS_OWN);
+    const struct cfi_table *own = &made.table;
+    assert_false(own->lacks_small);
+    assert_int_equal(cfi_table_find(own, small)->cfa_offset, 8);
+    assert_int_equal(cfi_table_find(own, small + 1)->cfa_offset, 16);
+    for (size_t i = 0; i < own->segment_count; i++) {
+        const struct symbol_segment *segment = &own->segments[i];
         for (uint64_t at = segment->vaddr; at < segment->vaddr + segment->size_bytes; at++) {
-            const struct cfi_rule *rule = cfi_table_find(&own, at);
-            const struct cfi_rule *all = cfi_table_find(&world->table, at);
+            const struct cfi_rule *rule = cfi_table_find(own, at);
+            const struct cfi_rule *all = cfi_table_find(&all_rows.table, at);
             if (cfi_rule_covers(rule) ? memcmp(rule, all, sizeof *rule) != 0
-                                      : cfi_table_is_settled(&own, at) && cfi_rule_covers(all)) {
+                                      : cfi_table_is_settled(own, at) && cfi_rule_covers(all)) {
                 fail_msg("at %#lx: kind %u, not %u", (unsigned long)at, rule->kind, all->kind);
             }
         }

@@ -34,12 +34,10 @@ static const uint8_t plain[] = {PLAIN_CIE, FDE(0)};
 static void describe(const struct eh_frame_file *file, uint64_t vaddr, char *words)
 {
     struct cfi_builder *builder = cfi_builder_new();
-    struct cfi_table table;
-    size_t size_bytes = 0;
     cleanup_(closep) int fd = eh_frame_file_make(file);
     assert_int_equal(eh_frame_read(fd, builder), 0);
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
-    cfi_words(cfi_table_find(&table, vaddr), words);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    cfi_words(cfi_table_find(&made.table, vaddr), words);
 }
 
 struct form {

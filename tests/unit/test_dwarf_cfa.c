@@ -153,14 +153,11 @@ static struct dwarf_cie make_cie(const uint8_t *bytes, size_t size_bytes)
     return cie;
 }
 
-/* Runs a program; the table's bytes are the caller's. */
-static void *run(const struct dwarf_cie *cie, const uint8_t *program, size_t size_bytes,
-                 struct cfi_table *ret)
+static struct made_cfi run(const struct dwarf_cie *cie, const uint8_t *program, size_t size_bytes)
 {
     struct cfi_builder *builder = cfi_builder_new();
-    size_t table_bytes = 0;
     assert_int_equal(dwarf_cfa_run(cie, cursor_over(program, size_bytes), START, END, builder), 0);
-    return finish_cfi(builder, ret, &table_bytes);
+    return finish_cfi(builder);
 }
 
 static void expect_rows(const struct story *story, const struct cfi_table *table)
@@ -179,12 +176,12 @@ TEST(runs_every_instruction)
 {
     const struct dwarf_cie cie = make_cie(common, sizeof common);
     for (size_t i = 0; i < COUNT_OF(stories); i++) {
-        struct cfi_table table;
-        cleanup_(freep) void *bytes =
-            run(&cie, stories[i].program, stories[i].program_bytes, &table);
-        expect_rows(&stories[i], &table);
-        assert_int_equal(table.stats.covered_bytes + table.stats.unsupported_bytes, END - START);
-        assert_int_equal(cfi_table_find(&table, END)->kind, CFI_NONE);
+        cleanup_(free_cfi) struct made_cfi made =
+            run(&cie, stories[i].program, stories[i].program_bytes);
+        expect_rows(&stories[i], &made.table);
+        assert_int_equal(made.table.stats.covered_bytes + made.table.stats.unsupported_bytes,
+                         END - START);
+        assert_int_equal(cfi_table_find(&made.table, END)->kind, CFI_NONE);
     }
 }
 
@@ -196,9 +193,8 @@ TEST(covers_all_of_a_function_wherever_its_program_breaks_off)
             uint8_t *program = malloc(size + 1);
             assert_non_null(program);
             memcpy(program, stories[i].program, size);
-            struct cfi_table table;
-            cleanup_(freep) void *bytes = run(&cie, program, size, &table);
-            assert_int_equal(table.stats.covered_bytes + table.stats.unsupported_bytes,
+            cleanup_(free_cfi) struct made_cfi made = run(&cie, program, size);
+            assert_int_equal(made.table.stats.covered_bytes + made.table.stats.unsupported_bytes,
                              END - START);
             free(program);
         }
@@ -211,10 +207,9 @@ TEST(bounds_what_is_remembered)
     static uint8_t bomb[100000];
     memset(bomb, 0x0a, sizeof bomb);
     bomb[0] = 0x48;
-    struct cfi_table table;
-    cleanup_(freep) void *bytes = run(&cie, bomb, sizeof bomb, &table);
-    assert_int_equal(cfi_table_find(&table, START + 7)->kind, CFI_OFFSET);
-    assert_int_equal(cfi_table_find(&table, START + 8)->kind, CFI_UNSUPPORTED);
+    cleanup_(free_cfi) struct made_cfi made = run(&cie, bomb, sizeof bomb);
+    assert_int_equal(cfi_table_find(&made.table, START + 7)->kind, CFI_OFFSET);
+    assert_int_equal(cfi_table_find(&made.table, START + 8)->kind, CFI_UNSUPPORTED);
 }
 
 TEST(refuses_a_cie_whose_program_is_not_one)
@@ -231,9 +226,8 @@ TEST(refuses_a_cie_whose_program_is_not_one)
         if (cie.is_supported) {
             fail_msg("%s is accepted", broken[i].what);
         }
-        struct cfi_table table;
-        cleanup_(freep) void *bytes = run(&cie, common, sizeof common, &table);
-        assert_int_equal(table.stats.unsupported_bytes, END - START);
+        cleanup_(free_cfi) struct made_cfi made = run(&cie, common, sizeof common);
+        assert_int_equal(made.table.stats.unsupported_bytes, END - START);
     }
 }
 
@@ -241,36 +235,33 @@ TEST(says_of_signal_frames_that_they_are)
 {
     struct dwarf_cie cie = {.code_align = 1, .data_align = -8, .is_signal_frame = true};
     cie.is_supported = dwarf_cfa_begin(&cie, cursor_over(common, sizeof common)) == 0;
-    struct cfi_table table;
     char words[CFI_WORDS_BYTES];
-    cleanup_(freep) void *bytes = run(&cie, NULL, 0, &table);
-    assert_string_equal(cfi_words(cfi_table_find(&table, START), words), ENTRY " signal");
+    cleanup_(free_cfi) struct made_cfi made = run(&cie, NULL, 0);
+    assert_string_equal(cfi_words(cfi_table_find(&made.table, START), words), ENTRY " signal");
 }
 
 TEST(says_nothing_without_a_cfa)
 {
     const struct dwarf_cie cie = make_cie(NULL, 0);
-    struct cfi_table table;
     assert_true(cie.is_supported);
-    cleanup_(freep) void *bytes = run(&cie, NULL, 0, &table);
-    assert_int_equal(cfi_table_find(&table, START)->kind, CFI_UNSUPPORTED);
+    cleanup_(free_cfi) struct made_cfi made = run(&cie, NULL, 0);
+    assert_int_equal(cfi_table_find(&made.table, START)->kind, CFI_UNSUPPORTED);
 }
 
 /* Units of 2^63 bytes, and a million advances that change nothing. */
 TEST(survives_alignments_and_advances_of_any_size)
 {
     struct dwarf_cie cie = make_cie(common, sizeof common);
-    struct cfi_table table;
     cie.code_align = UINT64_MAX / 2;
     static const uint8_t far[] = {0x7f, 0x0e, 16};
-    cleanup_(freep) void *bytes = run(&cie, far, sizeof far, &table);
-    assert_int_equal(cfi_table_find(&table, END - 1)->cfa_offset, 8);
+    cleanup_(free_cfi) struct made_cfi first = run(&cie, far, sizeof far);
+    assert_int_equal(cfi_table_find(&first.table, END - 1)->cfa_offset, 8);
 
     static uint8_t near[1 << 20];
     memset(near, 0x41, sizeof near);
     cie.code_align = 0;
-    cleanup_(freep) void *other = run(&cie, near, sizeof near, &table);
-    assert_int_equal(table.row_count, 3);
+    cleanup_(free_cfi) struct made_cfi other = run(&cie, near, sizeof near);
+    assert_int_equal(other.table.row_count, 3);
 }
 
 static bool is_resumer(const struct dwarf_cie *cie, const uint8_t *program, size_t size_bytes)

@@ -114,11 +114,17 @@ static void put_function(struct section *section, uint64_t start, uint64_t size_
     put_fde(section, body, sizeof body);
 }
 
+/* cleanup_(free_section) */
 static struct section make_section(void)
 {
     struct section section = {.bytes = malloc(SECTION_MAX)};
     assert_non_null(section.bytes);
     return section;
+}
+
+static void free_section(struct section *section)
+{
+    free(section->bytes);
 }
 
 /* A section that begins with the plain CIE. */
@@ -129,27 +135,21 @@ static struct section begin_section(void)
     return section;
 }
 
-struct outcome {
-    struct cfi_table table;
-    void *bytes;
-};
-
-static int read_fd(int fd, struct outcome *ret)
+static int read_fd(int fd, struct made_cfi *ret)
 {
     struct cfi_builder *builder = cfi_builder_new();
-    size_t size_bytes = 0;
     int r = eh_frame_read(fd, builder);
     if (r == 0) {
-        ret->bytes = finish_cfi(builder, &ret->table, &size_bytes);
+        *ret = finish_cfi(builder);
     } else {
         cfi_builder_free(builder);
     }
     return r;
 }
 
-static struct outcome read_file(const struct eh_frame_file *file)
+static struct made_cfi read_file(const struct eh_frame_file *file)
 {
-    struct outcome outcome = {.bytes = NULL};
+    struct made_cfi outcome = {.bytes = NULL};
     cleanup_(closep) int fd = eh_frame_file_make(file);
     assert_int_equal(read_fd(fd, &outcome), 0);
     return outcome;
@@ -162,34 +162,20 @@ static struct outcome read_file(const struct eh_frame_file *file)
                              .machine = EM_X86_64,                                                 \
                              __VA_ARGS__})
 
-/* Reads and frees a section; free the outcome's bytes. */
-static struct outcome read_section(struct section *section)
+static struct made_cfi read_section(const struct section *section)
 {
-    struct outcome outcome = read_file(FILE_OF(*section, .entry = 0));
-    free(section->bytes);
-    return outcome;
+    return read_file(FILE_OF(*section, .entry = 0));
 }
 
-static int32_t offset_at(const struct outcome *outcome, uint64_t vaddr)
+static int32_t offset_at(const struct made_cfi *outcome, uint64_t vaddr)
 {
     return cfi_table_find(&outcome->table, vaddr)->cfa_offset;
 }
 
-static enum cfi_kind kind_at(const struct outcome *outcome, uint64_t vaddr)
+static enum cfi_kind kind_at(const struct made_cfi *outcome, uint64_t vaddr)
 {
     return (enum cfi_kind)cfi_table_find(&outcome->table, vaddr)->kind;
 }
-
-/* What is known of an address in this program. */
-static struct outcome read_own_file(void)
-{
-    struct outcome outcome = {.bytes = NULL};
-    cleanup_(closep) int fd = open_self();
-    assert_int_equal(read_fd(fd, &outcome), 0);
-    return outcome;
-}
-
-#define OWN(label) ((uint64_t)(&(label) - &__executable_start))
 
 struct form {
     const char *what;
@@ -246,53 +232,49 @@ static const struct form forms[] = {
 TEST(reads_every_form_of_cie)
 {
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
-        struct section section = make_section();
+        cleanup_(free_section) struct section section = make_section();
         put_cie(&section, forms[i].cie, forms[i].cie_bytes);
         put_fde(&section, forms[i].fde, forms[i].fde_bytes);
-        struct outcome outcome = read_section(&section);
+        cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
         char words[CFI_WORDS_BYTES];
         cfi_words(cfi_table_find(&outcome.table, CODE_START), words);
         if (strcmp(words, forms[i].words) != 0) {
             fail_msg("%s: %s, expected %s", forms[i].what, words, forms[i].words);
         }
         assert_int_equal(kind_at(&outcome, CODE_START + 16), CFI_NONE);
-        free(outcome.bytes);
     }
 }
 
 TEST(finds_frames_without_section_headers)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     put(&section, (uint8_t[4]){0}, 4);
     put_function(&section, CODE_START + 16, 16, 32);
     for (int has_no_sections = 0; has_no_sections < 2; has_no_sections++) {
-        struct outcome outcome = read_file(FILE_OF(section, .has_no_sections = has_no_sections));
+        cleanup_(free_cfi) struct made_cfi outcome =
+            read_file(FILE_OF(section, .has_no_sections = has_no_sections));
         assert_int_equal(offset_at(&outcome, CODE_START), 24);
         /* An empty entry ends what has no size of its own. */
         assert_int_equal(offset_at(&outcome, CODE_START + 16), has_no_sections ? 0 : 32);
-        free(outcome.bytes);
     }
-    free(section.bytes);
 }
 
 TEST(has_no_rows_for_other_machines)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     struct eh_frame_file *file = FILE_OF(section, .entry = 0);
     file->machine = EM_AARCH64;
-    struct outcome outcome = read_file(file);
+    cleanup_(free_cfi) struct made_cfi outcome = read_file(file);
     uint64_t vaddr = 0;
     assert_int_equal(outcome.table.row_count, 0);
     assert_true(cfi_table_vaddr(&outcome.table, CODE_START, &vaddr));
-    free(outcome.bytes);
-    free(section.bytes);
 }
 
 TEST(refuses_what_is_no_program)
 {
-    struct outcome outcome = {.bytes = NULL};
+    cleanup_(free_cfi) struct made_cfi outcome = {.bytes = NULL};
     cleanup_(closep) int fd = memfd_create("nothing", MFD_CLOEXEC);
     assert_int_equal(read_fd(fd, &outcome), -EBADMSG);
     assert_int_equal(write(fd, "#!/bin/sh\n", 10), 10);
@@ -301,7 +283,7 @@ TEST(refuses_what_is_no_program)
 
 TEST(loses_only_the_function_that_is_broken)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     uint32_t end = (uint32_t)section.size_bytes;
     uint8_t body[] = {0x30, 0, 0x10, 0, 0, 0, 0, 0, SIZE_16, 0};
@@ -314,11 +296,10 @@ TEST(loses_only_the_function_that_is_broken)
     put(&section, (uint8_t[]){2, 0, 0, 0, 9, 9}, 6);     /* half a number */
     put(&section, (uint8_t[]){0, 0, 0, 0}, 4);           /* nothing */
     put_function(&section, CODE_START + 0x10, 16, 24);
-    struct outcome outcome = read_section(&section);
+    cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
     assert_int_equal(offset_at(&outcome, CODE_START), 16);
     assert_int_equal(offset_at(&outcome, CODE_START + 0x10), 24);
     assert_int_equal(kind_at(&outcome, CODE_START + 0x30), CFI_NONE);
-    free(outcome.bytes);
 }
 
 TEST(stops_at_a_length_that_does_not_fit)
@@ -330,137 +311,127 @@ TEST(stops_at_a_length_that_does_not_fit)
         {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0, 0, 0},
     };
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
-        struct section section = begin_section();
+        cleanup_(free_section) struct section section = begin_section();
         put_function(&section, CODE_START, 16, 16);
         put(&section, lengths[i], sizeof lengths[i]);
         put_function(&section, CODE_START + 16, 16, 24);
-        struct outcome outcome = read_section(&section);
+        cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
         assert_int_equal(offset_at(&outcome, CODE_START), 16);
         assert_int_equal(kind_at(&outcome, CODE_START + 16), CFI_NONE);
-        free(outcome.bytes);
     }
 }
 
 TEST(reads_entries_with_long_lengths)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     uint8_t entry[12 + 4 + 17] = {0xff, 0xff, 0xff, 0xff, 4 + 17};
     uint32_t id = (uint32_t)section.size_bytes + 12;
     memcpy(entry + 12, &id, sizeof id);
     memcpy(entry + 16, (uint8_t[]){AT_START, SIZE_16, 0}, 17);
     put(&section, entry, sizeof entry);
-    struct outcome outcome = read_section(&section);
+    cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
     assert_int_equal(offset_at(&outcome, CODE_START), 8);
-    free(outcome.bytes);
 }
 
 TEST(keeps_to_code)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START - 16, 32, 16);
     put_function(&section, CODE_END, 16, 16);
     put_function(&section, 0, UINT64_MAX, 16);
     put_function(&section, CODE_END - 32, UINT64_C(1) << 60, 24);
     put_function(&section, CODE_END - 64, UINT64_MAX, 32);
-    struct outcome outcome = read_section(&section);
+    cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
     assert_int_equal(outcome.table.stats.covered_bytes, 64);
     assert_int_equal(offset_at(&outcome, CODE_END - 1), 24);
     assert_int_equal(offset_at(&outcome, CODE_END - 33), 32);
     assert_int_equal(kind_at(&outcome, CODE_END), CFI_NONE);
-    free(outcome.bytes);
 }
 
 /* A function for each byte, and every second one reaches over thousands that come later. */
 TEST(bounds_functions_that_cover_each_other)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     for (uint64_t i = 0; i < 16000; i++) {
         put_function(&section, CODE_START + i, i % 2 == 0 ? 1 : 5000, (uint8_t)(8 + 8 * (i % 7)));
     }
-    struct outcome outcome = read_section(&section);
+    cleanup_(free_cfi) struct made_cfi outcome = read_section(&section);
     assert_int_equal(offset_at(&outcome, CODE_START), 8);
     assert_int_equal(offset_at(&outcome, CODE_START + 14), 16);
     assert_int_equal(offset_at(&outcome, CODE_START + 5000), 16);
     assert_int_equal(offset_at(&outcome, CODE_START + 5002), 32);
     assert_int_equal(offset_at(&outcome, CODE_START + 5004), 48);
     assert_int_equal(outcome.table.stats.covered_bytes, 15999 + 5000);
-    free(outcome.bytes);
 }
 
 TEST(survives_files_of_every_length)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     for (int has_no_sections = 0; has_no_sections < 2; has_no_sections++) {
         cleanup_(closep) int fd =
             eh_frame_file_make(FILE_OF(section, .has_no_sections = has_no_sections));
         for (off_t size = (off_t)(EH_FRAME_START + section.size_bytes); size >= 0; size--) {
-            struct outcome outcome = {.bytes = NULL};
+            cleanup_(free_cfi) struct made_cfi outcome = {.bytes = NULL};
             assert_int_equal(ftruncate(fd, size), 0);
-            if (read_fd(fd, &outcome) == 0) {
-                free(outcome.bytes);
-            }
+            (void)read_fd(fd, &outcome);
         }
     }
-    free(section.bytes);
 }
 
 TEST(ignores_a_section_that_the_file_does_not_hold)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 16);
     static const uint64_t claims[] = {UINT64_MAX, UINT64_C(1) << 40, 4096};
     for (size_t i = 0; i < COUNT_OF(claims); i++) {
         /* What the other header finds is right all the same. */
-        struct outcome outcome = read_file(FILE_OF(section, .claimed_bytes = claims[i]));
+        cleanup_(free_cfi) struct made_cfi outcome =
+            read_file(FILE_OF(section, .claimed_bytes = claims[i]));
         assert_int_equal(offset_at(&outcome, CODE_START), 16);
-        free(outcome.bytes);
     }
-    free(section.bytes);
 }
 
-TEST(knows_roots_by_their_names_and_certain_ones_against_call_frames)
-{
-    const struct {
-        uint64_t address;
-        enum cfi_kind kind;
-    } cases[] = {
-        {OWN(test_root), CFI_ROOT},        {OWN(test_root) + 23, CFI_ROOT},
-        {OWN(test_no_root), CFI_NONE},     {OWN(test_certain) - 2, CFI_NONE},
-        {OWN(test_certain) - 1, CFI_ROOT}, {OWN(test_certain), CFI_ROOT},
-        {OWN(test_certain) + 7, CFI_ROOT}, {OWN(test_label), CFI_OFFSET},
-        {OWN(test_behind), CFI_OFFSET}, /* and no switch */
-    };
-    struct outcome outcome = read_own_file();
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        assert_int_equal(kind_at(&outcome, cases[i].address), cases[i].kind);
-    }
-    free(outcome.bytes);
-}
-
-TEST(knows_switches_by_their_names)
+/* In this program. */
+TEST(knows_roots_and_switches_by_their_names_and_certain_roots_against_call_frames)
 {
     static const struct {
-        uint64_t offset;
+        const char *label;
+        int offset;
         const char *words;
     } cases[] = {
-        {0, "switch r7+8 ra c-8 bp = bx ="},  {7, "switch r7+8 ra c-8 bp = bx ="},
-        {8, "switch r7+24 ra c-8 bp = bx ="}, {16, "switch r0+0 ra ? bp = bx ="},
-        {24, "switch r0+0 ra ? bp = bx ="},   {31, "switch r0+0 ra ? bp = bx ="},
+        {&test_root, 0, "root"},
+        {&test_root, 23, "root"},
+        {&test_no_root, 0, "none"},
+        {&test_certain, -2, "none"},
+        {&test_certain, -1, "root"},
+        {&test_certain, 0, "root"},
+        {&test_certain, 7, "root"},
+        {&test_label, 0, ENTRY},
+        {&test_switch, 0, "switch " ENTRY},
+        {&test_switch, 7, "switch " ENTRY},
+        {&test_switch, 8, "switch r7+24 ra c-8 bp = bx ="},
+        {&test_switch, 16, "switch r0+0 ra ? bp = bx ="},
+        {&test_switch, 24, "switch r0+0 ra ? bp = bx ="},
+        {&test_switch, 31, "switch r0+0 ra ? bp = bx ="},
+        {&test_behind, 0, ENTRY}, /* and no switch */
     };
-    struct outcome outcome = read_own_file();
+    cleanup_(free_cfi) struct made_cfi outcome = {.bytes = NULL};
+    cleanup_(closep) int fd = open_self();
+    assert_int_equal(read_fd(fd, &outcome), 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char words[CFI_WORDS_BYTES];
-        const struct cfi_rule *rule =
-            cfi_table_find(&outcome.table, OWN(test_switch) + cases[i].offset);
-        assert_string_equal(cfi_words(rule, words), cases[i].words);
+        const char *at = cases[i].label + cases[i].offset;
+        cfi_words(cfi_table_find(&outcome.table, (uint64_t)(at - &__executable_start)), words);
+        if (strcmp(words, cases[i].words) != 0) {
+            fail_msg("row %zu: %s, expected %s", i, words, cases[i].words);
+        }
     }
-    free(outcome.bytes);
 }
 
 TEST(ends_stacks_at_the_entry_of_a_program)
 {
-    struct section section = begin_section();
+    cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
     put_function(&section, CODE_START + 0x140, 16, 24);
     static const struct {
@@ -479,9 +450,8 @@ TEST(ends_stacks_at_the_entry_of_a_program)
         {0, 0, CFI_NONE},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct outcome outcome = read_file(FILE_OF(section, .entry = cases[i].entry));
+        cleanup_(free_cfi) struct made_cfi outcome =
+            read_file(FILE_OF(section, .entry = cases[i].entry));
         assert_int_equal(kind_at(&outcome, cases[i].address), cases[i].kind);
-        free(outcome.bytes);
     }
-    free(section.bytes);
 }

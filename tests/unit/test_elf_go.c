@@ -232,13 +232,12 @@ static void put_dynsym(struct program *program, Elf64_Sym symbols[2], const char
     program->image.section_count = 7;
 }
 
-/* The file's table of symbols, a view of the returned bytes: release with free(). */
-static void *read_symbols(const struct program *program, struct symbol_table *ret)
+static struct made_symbols read_symbols(const struct program *program)
 {
     struct symbol_builder *builder = symbol_builder_new();
     cleanup_(closep) int fd = elf_image_make(&program->image);
     assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-    return finish_symbols(builder, ret);
+    return finish_symbols(builder);
 }
 
 struct expected_name {
@@ -249,10 +248,9 @@ struct expected_name {
 static void expect_names(const struct program *program, const struct expected_name *expected,
                          size_t count)
 {
-    struct symbol_table table;
-    cleanup_(freep) void *bytes = read_symbols(program, &table);
+    cleanup_(free_symbols) struct made_symbols made = read_symbols(program);
     for (size_t i = 0; i < count; i++) {
-        assert_string_equal(symbol_at(&table, text_of(program) + expected[i].offset),
+        assert_string_equal(symbol_at(&made.table, text_of(program) + expected[i].offset),
                             expected[i].name);
     }
 }
@@ -291,11 +289,10 @@ TEST(leaves_out_what_is_in_no_code)
 {
     static const uint64_t texts[] = {UINT64_C(0x10000000), UINT64_MAX - 0x1000};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        struct symbol_table table;
         cleanup_(freep) struct program *program = make_program(".gopclntab");
         put_table(program, GO_1_20, texts[i], 0);
-        cleanup_(freep) void *bytes = read_symbols(program, &table);
-        assert_int_equal(table.symbol_count, 0);
+        cleanup_(free_symbols) struct made_symbols made = read_symbols(program);
+        assert_int_equal(made.table.symbol_count, 0);
     }
 }
 
@@ -304,17 +301,15 @@ TEST(knows_roots_and_changes_of_stack_by_their_names)
     static const enum cfi_kind kinds[COUNT] = {
         CFI_NONE, CFI_ROOT, CFI_SWITCH, CFI_SWITCH, CFI_NONE, CFI_ROOT, CFI_NONE,
     };
-    size_t size_bytes = 0;
-    struct cfi_table table;
     struct cfi_builder *builder = cfi_builder_new();
     cleanup_(freep) struct program *program = make_program(".gopclntab");
     put_table(program, GO_1_20, text_of(program), 0);
     cleanup_(closep) int fd = elf_image_make(&program->image);
     assert_int_equal(eh_frame_read(fd, builder), 0);
-    cleanup_(freep) void *bytes = finish_cfi(builder, &table, &size_bytes);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
     for (size_t i = 0; i < COUNT; i++) {
         uint64_t start = text_of(program) + functions[i].start;
-        assert_int_equal(cfi_table_find(&table, start)->kind, kinds[i]);
-        assert_int_equal(cfi_table_find(&table, start + 0x3f)->kind, kinds[i]);
+        assert_int_equal(cfi_table_find(&made.table, start)->kind, kinds[i]);
+        assert_int_equal(cfi_table_find(&made.table, start + 0x3f)->kind, kinds[i]);
     }
 }

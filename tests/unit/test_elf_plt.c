@@ -45,21 +45,20 @@ static void put_entry(const struct tables *tables, uint8_t *code, enum section s
     memcpy(code + entry + at + 2, &distance, sizeof distance);
 }
 
-/* free() the returned bytes. */
-static void *read_plt(int fd, struct symbol_table *ret)
+static struct made_symbols read_plt(int fd)
 {
     struct elf_file file;
     struct symbol_builder *builder = symbol_builder_new();
     assert_int_equal(elf_file_init(&file, fd), 0);
     assert_int_equal(elf_plt_add(&file, builder), 0);
     elf_file_done(&file);
-    return finish_symbols(builder, ret);
+    return finish_symbols(builder);
 }
 
-static void *read_image(const struct elf_image *image, struct symbol_table *ret)
+static struct made_symbols read_image(const struct elf_image *image)
 {
     cleanup_(closep) int fd = elf_image_make(image);
-    return read_plt(fd, ret);
+    return read_plt(fd);
 }
 
 static Elf64_Rela relocation(uint64_t slot, uint32_t symbol, uint32_t type)
@@ -114,13 +113,12 @@ TEST(names_the_entries_of_every_layout)
         {elf_image_offset(&tables.image, SECTION_PLT_SEC), 16, "two@plt"},
         {elf_image_offset(&tables.image, SECTION_PLT_GOT), 8, "three@plt"},
     };
-    struct symbol_table table;
-    cleanup_(freep) void *bytes = read_image(&tables.image, &table);
-    assert_int_equal(table.symbol_count, 3);
+    cleanup_(free_symbols) struct made_symbols made = read_image(&tables.image);
+    assert_int_equal(made.table.symbol_count, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(table.symbols[i].start, expected[i].start);
-        assert_int_equal(table.symbols[i].size_bytes, expected[i].size_bytes);
-        assert_string_equal(symbol_table_name(&table, i), expected[i].name);
+        assert_int_equal(made.table.symbols[i].start, expected[i].start);
+        assert_int_equal(made.table.symbols[i].size_bytes, expected[i].size_bytes);
+        assert_string_equal(symbol_table_name(&made.table, i), expected[i].name);
     }
 }
 
@@ -147,20 +145,18 @@ TEST(names_nothing_by_relocations_that_are_broken)
         section->type = cases[i].type;
         section->link = cases[i].link;
         section->size_bytes = cases[i].size_bytes;
-        struct symbol_table table;
-        cleanup_(freep) void *bytes = read_image(&tables.image, &table);
-        assert_int_equal(table.symbol_count, 0);
+        cleanup_(free_symbols) struct made_symbols made = read_image(&tables.image);
+        assert_int_equal(made.table.symbol_count, 0);
     }
 }
 
 TEST(takes_no_entries_from_a_section_without_code)
 {
     struct tables tables;
-    struct symbol_table table;
     fill_tables(&tables);
     tables.image.sections[SECTION_PLT_SEC - 1].type = SHT_NOBITS;
-    cleanup_(freep) void *bytes = read_image(&tables.image, &table);
-    assert_int_equal(table.symbol_count, 2);
+    cleanup_(free_symbols) struct made_symbols made = read_image(&tables.image);
+    assert_int_equal(made.table.symbol_count, 2);
 }
 
 /* Every single bit of what the names come from. */
@@ -171,9 +167,8 @@ TEST(survives_bits_that_are_flipped)
     uint8_t *bytes = (uint8_t *)tables.relocations;
     for (size_t bit = 0; bit < 8 * (sizeof tables.relocations + sizeof tables.symbols); bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        struct symbol_table table;
-        cleanup_(freep) void *table_bytes = read_image(&tables.image, &table);
-        assert_in_range(table.symbol_count, 0, 5);
+        cleanup_(free_symbols) struct made_symbols made = read_image(&tables.image);
+        assert_in_range(made.table.symbol_count, 0, 5);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
 }
@@ -182,10 +177,9 @@ TEST(survives_bits_that_are_flipped)
 static size_t compare_with_objdump(const char *path)
 {
     char line[8192];
-    struct symbol_table table;
     size_t count = 0;
     cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    cleanup_(freep) void *bytes = read_plt(fd, &table);
+    cleanup_(free_symbols) struct made_symbols made = read_plt(fd);
     (void)snprintf(line, sizeof line,
                    "LC_ALL=C objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null", path);
     FILE *objdump = popen(line, "r");
@@ -197,7 +191,7 @@ static size_t compare_with_objdump(const char *path)
             strlen(name) < 4 || strcmp(name + strlen(name) - 4, "@plt") != 0) {
             continue;
         }
-        if (strcmp(symbol_at(&table, address), name) != 0) {
+        if (strcmp(symbol_at(&made.table, address), name) != 0) {
             fail_msg("%s: %" PRIx64 " is %s", path, address, name);
         }
         count++;

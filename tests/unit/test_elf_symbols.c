@@ -8,8 +8,8 @@
 #include "elf_symbols.h"
 
 #include "built_tables.h"
+#include "elf_image.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 
@@ -30,17 +30,38 @@ __asm__(".pushsection .text.test_labels, \"ax\"\n"
         "test_data_label: .byte 0\n"
         ".popsection\n");
 
-static int read_table(int fd, void **ret_bytes, struct symbol_table *ret)
+/* What elf_symbols_read() says; `ret` is left alone if that is an error. */
+static int read_table(int fd, struct made_symbols *ret)
 {
     struct symbol_builder *builder = symbol_builder_new();
     assert_non_null(builder);
     int r = elf_symbols_read(fd, -1, builder);
     if (r == 0) {
-        *ret_bytes = finish_symbols(builder, ret);
+        *ret = finish_symbols(builder);
     } else {
         symbol_builder_free(builder);
     }
     return r;
+}
+
+static struct made_symbols read_good(int fd)
+{
+    struct made_symbols made = {.bytes = NULL};
+    assert_int_equal(read_table(fd, &made), 0);
+    return made;
+}
+
+static void expect_error(int fd, int error)
+{
+    struct made_symbols made = {.bytes = NULL};
+    assert_int_equal(read_table(fd, &made), error);
+}
+
+/* Of whatever may be broken: a sanitizer sees what is wrong. */
+static void read_any(int fd)
+{
+    cleanup_(free_symbols) struct made_symbols made = {.bytes = NULL};
+    (void)read_table(fd, &made);
 }
 
 /* One line "ADDRESS [SIZE] TYPE NAME" of nm: whether it is a function. */
@@ -112,27 +133,26 @@ static bool is_known(const struct knowledge *knowledge, uint64_t address, const 
 /* Every symbol of the table is one that nm shows, and most that nm shows are in the table. */
 static void compare_with_nm(const char *path, const char *options)
 {
-    struct symbol_table table = {0};
-    cleanup_(freep) void *bytes = NULL;
     cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
+    cleanup_(free_symbols) struct made_symbols made = read_good(fd);
+    const struct symbol_table *table = &made.table;
     struct knowledge knowledge = ask_nm(options, path);
     size_t covered = 0;
-    assert_true(table.symbol_count > 10);
-    for (size_t i = 0; i < table.symbol_count; i++) {
-        const char *name = symbol_table_name(&table, i);
+    assert_true(table->symbol_count > 10);
+    for (size_t i = 0; i < table->symbol_count; i++) {
+        const char *name = symbol_table_name(table, i);
         char plain[SYMBOL_NAME_BYTES_MAX + 1];
         (void)snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "@"), name);
         /* nm knows nothing of linkage tables. */
         bool is_plt = strlen(name) > 4 && strcmp(name + strlen(name) - 4, "@plt") == 0;
-        if (!is_plt && !is_known(&knowledge, table.symbols[i].start, plain)) {
+        if (!is_plt && !is_known(&knowledge, table->symbols[i].start, plain)) {
             fail_msg("%s: %s at %" PRIx64 " is not known to nm", path, name,
-                     table.symbols[i].start);
+                     table->symbols[i].start);
         }
     }
     for (size_t i = 0; i < knowledge.count; i++) {
-        ptrdiff_t index = symbol_table_find(&table, knowledge.all[i].address);
-        covered += index >= 0 && table.symbols[index].start == knowledge.all[i].address;
+        ptrdiff_t index = symbol_table_find(table, knowledge.all[i].address);
+        covered += index >= 0 && table->symbols[index].start == knowledge.all[i].address;
     }
     assert_true(covered >= knowledge.sized_count);
     for (size_t i = 0; i < knowledge.count; i++) {
@@ -167,36 +187,33 @@ static ptrdiff_t find_symbol(const struct symbol_table *table, const char *name)
 
 TEST(takes_labels_of_code_only_and_functions_before_them)
 {
-    struct symbol_table table = {0};
-    cleanup_(freep) void *bytes = NULL;
     cleanup_(closep) int fd = open_self();
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
-    assert_true(find_symbol(&table, "test_code_label") >= 0);
-    assert_int_equal(find_symbol(&table, "$test_mark"), -1);
-    assert_int_equal(find_symbol(&table, "test_data_label"), -1);
-    assert_true(find_symbol(&table, "test_marked_function") >= 0);
-    assert_int_equal(find_symbol(&table, "test_section_mark"), -1);
+    cleanup_(free_symbols) struct made_symbols made = read_good(fd);
+    assert_true(find_symbol(&made.table, "test_code_label") >= 0);
+    assert_int_equal(find_symbol(&made.table, "$test_mark"), -1);
+    assert_int_equal(find_symbol(&made.table, "test_data_label"), -1);
+    assert_true(find_symbol(&made.table, "test_marked_function") >= 0);
+    assert_int_equal(find_symbol(&made.table, "test_section_mark"), -1);
 }
 
 TEST(names_a_function_of_this_program_by_its_file_offset)
 {
-    struct symbol_table table = {0};
-    cleanup_(freep) void *bytes = NULL;
     uint64_t vaddr = 0;
     cleanup_(closep) int fd = open_self();
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
-    assert_true(table.segment_count >= 1);
-    assert_true(table.build_id_bytes == 0 || table.build_id_bytes == 20);
+    cleanup_(free_symbols) struct made_symbols made = read_good(fd);
+    const struct symbol_table *table = &made.table;
+    assert_true(table->segment_count >= 1);
+    assert_true(table->build_id_bytes == 0 || table->build_id_bytes == 20);
 
-    for (size_t i = 0; i < table.segment_count; i++) {
-        assert_true(symbol_table_vaddr(&table, table.segments[i].offset, &vaddr));
-        assert_int_equal(vaddr, table.segments[i].vaddr);
+    for (size_t i = 0; i < table->segment_count; i++) {
+        assert_true(symbol_table_vaddr(table, table->segments[i].offset, &vaddr));
+        assert_int_equal(vaddr, table->segments[i].vaddr);
     }
-    assert_true(find_symbol(&table, "find_symbol") >= 0);
-    assert_true(find_symbol(&table, "_start") >= 0);
+    assert_true(find_symbol(table, "find_symbol") >= 0);
+    assert_true(find_symbol(table, "_start") >= 0);
     /* It has no size, and what follows it in memory is the PLT. */
-    ptrdiff_t init = find_symbol(&table, "_init");
-    assert_true(init < 0 || table.symbols[init].size_bytes < 64);
+    ptrdiff_t init = find_symbol(table, "_init");
+    assert_true(init < 0 || table->symbols[init].size_bytes < 64);
 }
 
 TEST(refuses_what_is_no_program)
@@ -207,18 +224,16 @@ TEST(refuses_what_is_no_program)
     } cases[] = {
         {"", 0}, {"x", 1}, {ELFMAG, SELFMAG}, {"!<arch>\n", 8}, {"#!/bin/sh\nexit 0\n", 17},
     };
-    struct symbol_table table = {0};
-    void *bytes = NULL;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(closep) int fd = memory_file(cases[i].bytes, cases[i].size);
-        assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
+        expect_error(fd, -EBADMSG);
     }
 
     size_t size = 0;
     cleanup_(freep) uint8_t *self = read_self(&size);
     ((Elf64_Ehdr *)(void *)self)->e_type = ET_REL;
     cleanup_(closep) int fd = memory_file(self, size);
-    assert_int_equal(read_table(fd, &bytes, &table), -EBADMSG);
+    expect_error(fd, -EBADMSG);
 }
 
 TEST(survives_files_cut_anywhere)
@@ -227,11 +242,9 @@ TEST(survives_files_cut_anywhere)
     cleanup_(freep) uint8_t *self = read_self(&size);
     cleanup_(closep) int fd = memory_file(self, size);
     for (size_t step = 0; step < 400; step++) {
-        struct symbol_table table = {0};
-        cleanup_(freep) void *bytes = NULL;
         size_t length = size - size * step / 400;
         assert_int_equal(ftruncate(fd, (off_t)length), 0);
-        (void)read_table(fd, &bytes, &table);
+        read_any(fd);
     }
 }
 
@@ -251,14 +264,19 @@ TEST(survives_corrupted_headers_and_symbols)
             at = header->e_shoff + (size_t)rand() % (header->e_shnum * sizeof(Elf64_Shdr));
         }
         uint8_t value = rand() % 2 == 0 ? (uint8_t)rand() : 0xff;
-        struct symbol_table table = {0};
-        cleanup_(freep) void *bytes = NULL;
         assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
-        (void)read_table(fd, &bytes, &table);
+        read_any(fd);
         if (run % 4 == 3) {
             assert_int_equal(pwrite(fd, self, size, 0), size);
         }
     }
+    /* Sections that go past all addresses. */
+    Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(self + header->e_shoff);
+    for (size_t i = 0; i < header->e_shnum; i++) {
+        sections[i].sh_addr = UINT64_MAX;
+    }
+    assert_int_equal(pwrite(fd, self, size, 0), size);
+    read_any(fd);
 }
 
 #define HOSTILE_SYMBOLS ((size_t)100000)
@@ -267,51 +285,24 @@ TEST(survives_corrupted_headers_and_symbols)
 /* A program whose functions all stand at one long string, each `step` bytes further into it. */
 static int hostile_file(size_t step)
 {
-    struct hostile {
-        Elf64_Ehdr header;
-        Elf64_Phdr segment;
-        Elf64_Shdr sections[3];
-        Elf64_Sym symbols[HOSTILE_SYMBOLS];
-        char names[HOSTILE_STRING];
-    } *file = calloc(1, sizeof *file);
-    assert_non_null(file);
-    file->header = (Elf64_Ehdr){
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-        .e_type = ET_DYN,
-        .e_machine = EM_X86_64,
-        .e_version = EV_CURRENT,
-        .e_ehsize = sizeof file->header,
-        .e_phoff = offsetof(struct hostile, segment),
-        .e_phentsize = sizeof file->segment,
-        .e_phnum = 1,
-        .e_shoff = offsetof(struct hostile, sections),
-        .e_shentsize = sizeof file->sections[0],
-        .e_shnum = 3};
-    file->segment =
-        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = UINT64_C(1) << 30};
-    file->sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
-                                     .sh_offset = offsetof(struct hostile, symbols),
-                                     .sh_size = sizeof file->symbols,
-                                     .sh_link = 2,
-                                     .sh_entsize = sizeof file->symbols[0]};
-    file->sections[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
-                                     .sh_offset = offsetof(struct hostile, names),
-                                     .sh_size = sizeof file->names};
-    memset(file->names, 'a', sizeof file->names - 1);
+    static Elf64_Sym symbols[HOSTILE_SYMBOLS];
+    static char names[HOSTILE_STRING];
     for (size_t i = 0; i < HOSTILE_SYMBOLS; i++) {
-        file->symbols[i] = (Elf64_Sym){.st_name = (Elf64_Word)(1 + i * step),
-                                       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-                                       .st_shndx = 1,
-                                       .st_value = 0x1000 + i * 16,
-                                       .st_size = 16};
+        symbols[i] = (Elf64_Sym){.st_name = (Elf64_Word)(1 + i * step),
+                                 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                                 .st_shndx = 1,
+                                 .st_value = 0x1000 + i * 16,
+                                 .st_size = 16};
     }
-    for (size_t i = 0; step > 0 && i < sizeof file->names; i++) {
-        file->names[i] = (char)('a' + rand() % 23); /* so that no two names are equal */
+    for (size_t i = 0; i < sizeof names - 1; i++) { /* no two names that begin apart are equal */
+        names[i] = (char)('a' + (step > 0 ? rand() % 23 : 0));
     }
-    file->names[sizeof file->names - 1] = '\0';
-    int fd = memory_file(file, sizeof *file);
-    free(file);
-    return fd;
+    const struct elf_image image = {
+        .sections = {{".symtab", SHT_SYMTAB, 0, symbols, sizeof symbols, 2, sizeof *symbols},
+                     {".strtab", SHT_STRTAB, 0, names, sizeof names, 0, 0}},
+        .section_count = 2,
+    };
+    return elf_image_make(&image);
 }
 
 TEST(makes_no_large_table_of_a_small_file)
@@ -327,9 +318,8 @@ TEST(makes_no_large_table_of_a_small_file)
     symbol_builder_free(builder);
 
     /* Names that lie inside each other are none that can be kept once. */
-    struct symbol_table table;
     cleanup_(closep) int other_fd = hostile_file(5);
-    assert_int_equal(read_table(other_fd, &bytes, &table), -E2BIG);
+    expect_error(other_fd, -E2BIG);
     /* And what another file has to say of it makes that no better. */
     builder = symbol_builder_new();
     assert_int_equal(elf_symbols_read(other_fd, other_fd, builder), -E2BIG);
@@ -340,16 +330,14 @@ TEST(makes_no_large_table_of_a_small_file)
  * the first of which are a hole. */
 static size_t count_in_hole(uint64_t table_bytes)
 {
-    const size_t section = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
-    cleanup_(freep) void *bytes = NULL;
-    struct symbol_table table;
+    const size_t section = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
     cleanup_(closep) int fd = hostile_file(0);
     assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
     assert_int_equal(pwrite(fd, &table_bytes, sizeof table_bytes,
                             (off_t)(section + offsetof(Elf64_Shdr, sh_size))),
                      sizeof table_bytes);
-    assert_int_equal(read_table(fd, &bytes, &table), 0);
-    return table.symbol_count;
+    cleanup_(free_symbols) struct made_symbols made = read_good(fd);
+    return made.table.symbol_count;
 }
 
 TEST(leaves_a_table_alone_that_would_keep_others_waiting)

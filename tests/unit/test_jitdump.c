@@ -65,17 +65,16 @@ static void put_move(struct text *text, uint64_t time_ns, uint64_t old_start, ui
 }
 
 struct parsed {
-    struct symbol_table table;
+    struct made_symbols symbols;
     struct code_spans spans;
     struct perf_map_state state;
-    void *symbols; /* owned, as the next */
-    void *laid;
+    void *laid; /* owned */
     int result;
 };
 
 static void free_parsed(struct parsed *parsed)
 {
-    free(parsed->symbols);
+    free_symbols(&parsed->symbols);
     free(parsed->laid);
 }
 
@@ -91,10 +90,10 @@ static struct parsed parse(const struct text *text, size_t known_bytes)
         symbol_builder_free(builder);
         return parsed;
     }
-    parsed.symbols = finish_symbols(builder, &parsed.table);
+    parsed.symbols = finish_symbols(builder);
     assert_int_equal(code_spans_open(parsed.laid, laid_bytes, &parsed.spans, &used), 0);
     assert_int_equal(used, laid_bytes);
-    assert_true(perf_map_state(&parsed.table, &parsed.state));
+    assert_true(perf_map_state(&parsed.symbols.table, &parsed.state));
     return parsed;
 }
 
@@ -105,9 +104,9 @@ static const char *name_at(const struct parsed *parsed, uint64_t address, uint64
     if (span == NULL || span->vaddr == 0) {
         return "";
     }
-    ptrdiff_t found = symbol_table_find(&parsed->table, span->vaddr + (address - span->start));
-    assert_true(found >= 0);
-    return symbol_table_name(&parsed->table, (size_t)found);
+    const char *name = symbol_at(&parsed->symbols.table, span->vaddr + (address - span->start));
+    assert_string_not_equal(name, "");
+    return name;
 }
 
 struct expected_name {
@@ -183,7 +182,8 @@ TEST(half_records_wait)
         if (whole == first_bytes) {
             assert_int_equal(all.state.known_bytes, first_bytes);
             assert_true(all.state.known_hash == parsed.state.text_hash);
-            assert_true(all.table.symbols[0].start == parsed.table.symbols[0].start);
+            assert_true(all.symbols.table.symbols[0].start ==
+                        parsed.symbols.table.symbols[0].start);
         }
     }
 }
@@ -222,7 +222,7 @@ TEST(hostile_records_claim_nothing)
     put_load(text, 3, 0x1000, 32, 6, "g");
     cleanup_(free_parsed) struct parsed parsed = parse(text, 0);
     assert_int_equal(parsed.result, 0);
-    assert_int_equal(parsed.table.symbol_count, 1);
+    assert_int_equal(parsed.symbols.table.symbol_count, 1);
     assert_string_equal(name_at(&parsed, 0x1000, 3), "f");
 }
 

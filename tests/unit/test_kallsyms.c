@@ -47,11 +47,10 @@ TEST(names_functions_with_their_module)
         {0xffffffffc0000081, "bpf_prog_6deef7357e7b4530 [bpf]"},
     };
     struct symbol_builder *builder = symbol_builder_new();
-    struct symbol_table table;
     assert_int_equal(parse_exact(sample, builder), 0);
-    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
+    cleanup_(free_symbols) struct made_symbols made = finish_symbols(builder);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        assert_string_equal(symbol_at(&table, cases[i].address), cases[i].name);
+        assert_string_equal(symbol_at(&made.table, cases[i].address), cases[i].name);
     }
 }
 
@@ -98,10 +97,9 @@ TEST(cuts_a_name_that_is_too_long)
     memset(text + PREFIX, 'n', LENGTH);
     memcpy(text + PREFIX + LENGTH, "\t[m]\n", 6);
     struct symbol_builder *builder = symbol_builder_new();
-    struct symbol_table table;
     assert_int_equal(parse_exact(text, builder), 0);
-    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
-    assert_int_equal(strlen(symbol_table_name(&table, 0)), SYMBOL_NAME_BYTES_MAX);
+    cleanup_(free_symbols) struct made_symbols made = finish_symbols(builder);
+    assert_int_equal(strlen(symbol_table_name(&made.table, 0)), SYMBOL_NAME_BYTES_MAX);
 }
 
 TEST(reads_this_kernels_own)
@@ -117,9 +115,8 @@ TEST(reads_this_kernels_own)
     int r = kallsyms_read(fd, builder);
     (void)close(fd);
     if (r == 0) {
-        struct symbol_table table;
-        cleanup_(freep) void *bytes = finish_symbols(builder, &table);
-        assert_true(table.symbol_count > 1000);
+        cleanup_(free_symbols) struct made_symbols made = finish_symbols(builder);
+        assert_true(made.table.symbol_count > 1000);
     } else {
         assert_int_equal(r, -EACCES);
         symbol_builder_free(builder);

@@ -122,12 +122,11 @@ TEST(finds_nothing_where_nothing_is)
 static size_t count_named(int fd, int debug_fd, const char *name)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    struct symbol_table table;
     size_t count = 0;
     assert_int_equal(elf_symbols_read(fd, debug_fd, builder), 0);
-    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
-    for (size_t i = 0; i < table.symbol_count; i++) {
-        count += strcmp(symbol_table_name(&table, i), name) == 0;
+    cleanup_(free_symbols) struct made_symbols made = finish_symbols(builder);
+    for (size_t i = 0; i < made.table.symbol_count; i++) {
+        count += strcmp(symbol_table_name(&made.table, i), name) == 0;
     }
     return count;
 }

@@ -9,12 +9,11 @@
 
 #include <errno.h>
 
-/* free() the returned bytes. */
-static void *parse(const char *text, size_t bytes, struct symbol_table *ret)
+static struct made_symbols parse(const char *text, size_t bytes)
 {
     struct symbol_builder *builder = symbol_builder_new();
     assert_int_equal(perf_map_parse(text, bytes, builder), 0);
-    return finish_symbols(builder, ret);
+    return finish_symbols(builder);
 }
 
 TEST(names_what_lines_claim)
@@ -41,9 +40,9 @@ TEST(names_what_lines_claim)
         {"1000 20 \xff\n", 0x1000, "\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct symbol_table table;
-        cleanup_(freep) void *bytes = parse(cases[i].text, strlen(cases[i].text), &table);
-        assert_string_equal(symbol_at(&table, cases[i].address), cases[i].name);
+        cleanup_(free_symbols) struct made_symbols made =
+            parse(cases[i].text, strlen(cases[i].text));
+        assert_string_equal(symbol_at(&made.table, cases[i].address), cases[i].name);
     }
 }
 
@@ -67,14 +66,13 @@ TEST(leaves_out_lines_of_another_form)
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         char text[256];
         int bytes = snprintf(text, sizeof text, "%s", texts[i]);
-        struct symbol_table table;
-        cleanup_(freep) void *alone = parse(text, (size_t)bytes, &table);
-        assert_int_equal(table.symbol_count, 0);
+        cleanup_(free_symbols) struct made_symbols alone = parse(text, (size_t)bytes);
+        assert_int_equal(alone.table.symbol_count, 0);
 
         bytes = snprintf(text, sizeof text, "2000 10 before\n%s\n3000 10 after\n",
                          i == 2 ? "" : texts[i]);
-        cleanup_(freep) void *among = parse(text, (size_t)bytes, &table);
-        assert_int_equal(table.symbol_count, 2);
+        cleanup_(free_symbols) struct made_symbols among = parse(text, (size_t)bytes);
+        assert_int_equal(among.table.symbol_count, 2);
     }
 }
 
@@ -126,16 +124,15 @@ TEST(gives_each_address_to_the_last_line_that_claims_it)
                 owner[at] = line;
             }
         }
-        struct symbol_table table;
-        cleanup_(freep) void *laid = parse(text, bytes, &table);
+        cleanup_(free_symbols) struct made_symbols laid = parse(text, bytes);
         for (int at = 0; at < MODEL_ADDRESSES + 100; at++) {
             char expected[16] = "";
             if (owner[at] >= 0) {
                 (void)snprintf(expected, sizeof expected, "n%d", owner[at]);
             }
-            assert_string_equal(symbol_at(&table, (uint64_t)at + 16), expected);
+            assert_string_equal(symbol_at(&laid.table, (uint64_t)at + 16), expected);
         }
-        expect_claims(&table, model, lines);
+        expect_claims(&laid.table, model, lines);
     }
 }
 
@@ -151,21 +148,19 @@ TEST(is_not_slowed_down_by_lines_inside_each_other)
     for (int i = 0; i < LINES; i++) {
         bytes += (size_t)sprintf(text + bytes, "%x %x f\n", 0x100000 + i, 4 * LINES - 2 * i);
     }
-    struct symbol_table table;
-    cleanup_(freep) void *laid = parse(text, bytes, &table);
-    assert_string_equal(symbol_at(&table, 0x100000 + LINES), "f");
+    cleanup_(free_symbols) struct made_symbols laid = parse(text, bytes);
+    assert_string_equal(symbol_at(&laid.table, 0x100000 + LINES), "f");
 }
 
 /* What reading the file gives, with a state, after its first bytes were read before. */
 static struct perf_map_state read_state(int fd, size_t known_bytes, size_t symbol_count)
 {
     struct symbol_builder *builder = symbol_builder_new();
-    struct symbol_table table;
     struct perf_map_state state;
     assert_int_equal(perf_map_read(fd, known_bytes, builder), 0);
-    cleanup_(freep) void *bytes = finish_symbols(builder, &table);
-    assert_int_equal(table.symbol_count, symbol_count);
-    assert_true(perf_map_state(&table, &state));
+    cleanup_(free_symbols) struct made_symbols made = finish_symbols(builder);
+    assert_int_equal(made.table.symbol_count, symbol_count);
+    assert_true(perf_map_state(&made.table, &state));
     return state;
 }
 

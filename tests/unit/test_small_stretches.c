@@ -17,14 +17,12 @@ __asm__(".pushsection .text\n.p2align 5\n.globl stretches\nstretches:\n"
         ".cfi_startproc\nret\n.cfi_endproc\n.popsection\n");
 extern const char stretches, __executable_start;
 
-/* Returned: free() the bytes. */
-static void *read_table(enum code_rows_extent extent, struct cfi_table *ret)
+static struct made_cfi read_table(enum code_rows_extent extent)
 {
-    size_t size_bytes = 0;
     cleanup_(closep) int fd = open_self();
     struct cfi_builder *builder = cfi_builder_new();
     assert_int_equal(code_rows_read(fd, extent, builder), 0);
-    return finish_cfi(builder, ret, &size_bytes);
+    return finish_cfi(builder);
 }
 
 static uint64_t pop_in(size_t stretch)
@@ -34,15 +32,13 @@ static uint64_t pop_in(size_t stretch)
 
 TEST(leaves_stretches_beyond_its_bound_to_the_table_of_all_rows)
 {
-    struct cfi_table own;
-    struct cfi_table all;
-    cleanup_(freep) void *own_bytes = read_table(CODE_ROWS_OWN, &own);
-    cleanup_(freep) void *all_bytes = read_table(CODE_ROWS_ALL, &all);
-    assert_true(own.lacks_small);
-    assert_int_equal(cfi_table_find(&own, pop_in(0))->cfa_offset, 16);
+    cleanup_(free_cfi) struct made_cfi own = read_table(CODE_ROWS_OWN);
+    cleanup_(free_cfi) struct made_cfi all = read_table(CODE_ROWS_ALL);
+    assert_true(own.table.lacks_small);
+    assert_int_equal(cfi_table_find(&own.table, pop_in(0))->cfa_offset, 16);
     for (size_t i = 1024; i < STRETCH_COUNT; i++) {
-        assert_int_equal(cfi_table_find(&all, pop_in(i))->cfa_offset, 16);
-        assert_int_equal(cfi_table_find(&own, pop_in(i))->kind, CFI_NONE);
-        assert_false(cfi_table_is_settled(&own, pop_in(i)));
+        assert_int_equal(cfi_table_find(&all.table, pop_in(i))->cfa_offset, 16);
+        assert_int_equal(cfi_table_find(&own.table, pop_in(i))->kind, CFI_NONE);
+        assert_false(cfi_table_is_settled(&own.table, pop_in(i)));
     }
 }
