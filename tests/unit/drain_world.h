@@ -9,16 +9,15 @@
 #include "unit_test.h"
 
 #include "arch_x86_64.h"
-#include "fxt_reader.h"
+#include "loaded_recording.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PID        4100000
-#define STACK_TOP  UINT64_C(0x7000000)
-#define LEAF_PC    0x5014 /* in a function of fake_module_table()'s file, mapped at 0x5000 */
-#define ROOT_PC    0x5105
-#define READ_BYTES 65536
+#define PID       4100000
+#define STACK_TOP UINT64_C(0x7000000)
+#define LEAF_PC   0x5014 /* in a function of fake_module_table()'s file, mapped at 0x5000 */
+#define ROOT_PC   0x5105
 
 static inline int set_up_with(void **state, const struct session_targets *targets,
                               enum session_unwind unwind)
@@ -152,50 +151,19 @@ static inline void put_lost(struct ring_world *world, size_t cpu, size_t stream,
         ROWS_OF(uint64_t, 1, count, pair(0, 0), time_ns, cpu, 1));
 }
 
-/* A partial gets its quality, which stands as '?' till then, from the completion behind it. */
-static inline size_t add_sample(char *text, size_t used, const struct fxt_sample *sample)
+/* Drains what is left. The recording has these samples, in its order: "TIME QUALITY; ". */
+static inline void expect_qualities(struct ring_world *world, const char *expected)
 {
-    bool has_quality = (sample->fields & FXT_SAMPLE_QUALITY) != 0;
-    char quality = (char)('0' + (sample->quality & 0xff));
-    if ((sample->fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0) {
-        for (char *open = strchr(text, '?'); open != NULL; open = strchr(open, '?')) {
-            *open = quality;
-        }
-        return used;
+    struct loaded_recording loaded;
+    char text[256] = "";
+    drain_all(world->drain, UINT64_MAX);
+    ring_world_load(world, &loaded);
+    for (size_t i = 0, used = 0; i < loaded.sample_count && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d %u; ",
+                                 (int)loaded.samples[i].time_ns, loaded.samples[i].quality);
     }
-    return used + (size_t)snprintf(text + used, READ_BYTES - used, "sample at %d, quality %c\n",
-                                   (int)sample->boot_ts_ns, has_quality ? quality : '?');
-}
-
-/* Modules and samples that have come out since, in the file's order. Valid until the next call. */
-static inline const char *read_all(struct ring_world *world)
-{
-    static char text[READ_BYTES];
-    struct fxt_reader *reader = fxt_reader_new();
-    struct trace_chunk chunk;
-    size_t used = 0;
-    text[0] = '\0';
-    trace_poll(world->trace);
-    trace_cursor_begin_segment(world->reader);
-    trace_cursor_read(world->reader, TRACE_CHUNK_BYTES_MAX, &chunk);
-    assert_true(trace_cursor_acknowledge(world->reader, chunk.sequence));
-    for (size_t at = 0; at < chunk.size_bytes;) {
-        struct fxt_record record;
-        assert_int_equal(fxt_reader_next(reader, (const uint8_t *)chunk.bytes + at,
-                                         chunk.size_bytes - at, &record),
-                         1);
-        char *out = text + used;
-        size_t room = sizeof text - used;
-        if (record.kind == FXT_RECORD_MODULE) {
-            used += (size_t)snprintf(out, room, "%.*s at %d\n", (int)record.module.name_bytes,
-                                     record.module.name, (int)record.module.time_ns);
-        } else if (record.kind == FXT_RECORD_SAMPLE) {
-            used = add_sample(text, used, &record.sample);
-        }
-        at += record.size_bytes;
-    }
-    (void)fxt_reader_free(reader);
-    return text;
+    assert_string_equal(text, expected);
+    loaded_recording_done(&loaded);
 }
 
 /* The program of the samples below: its file is inode 77. */

@@ -78,6 +78,18 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
     }
 }
 
+static int compare_samples(const void *a, const void *b)
+{
+    const struct loaded_sample *left = a;
+    const struct loaded_sample *right = b;
+    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
+void loaded_recording_sort(struct loaded_recording *loaded)
+{
+    qsort(loaded->samples, loaded->sample_count, sizeof loaded->samples[0], compare_samples);
+}
+
 void loaded_recording_frames(const struct loaded_recording *loaded,
                              const struct loaded_sample *sample, char *ret, size_t capacity)
 {

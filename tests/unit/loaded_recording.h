@@ -39,6 +39,8 @@ struct loaded_recording {
 /* Loads what must be a whole recording, with nothing in it that is not understood. */
 void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes,
                            size_t size_bytes);
+/* By time; else they are as in the file. */
+void loaded_recording_sort(struct loaded_recording *loaded);
 /* All frames of a sample with a user stack, leaf first, each followed by a space; of one without,
  * "". At most `capacity` bytes, with the NUL. */
 void loaded_recording_frames(const struct loaded_recording *loaded,

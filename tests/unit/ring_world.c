@@ -162,6 +162,7 @@ struct ring_world *ring_world_free(struct ring_world *world)
         (void)trace_cursor_free(world->reader);
         (void)trace_buffer_free(world->buffer);
         (void)address_cache_free(world->addresses);
+        free(world->file);
         free(world);
     }
     return NULL;
@@ -185,7 +186,7 @@ bool ring_world_put(struct ring_world *world, size_t cpu, size_t stream, uint32_
     return true;
 }
 
-uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
+const uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
 {
     size_t capacity = FILE_BYTES_MIN;
     uint8_t *file = malloc(capacity);
@@ -204,5 +205,6 @@ uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes)
         size_bytes += chunk.size_bytes;
     }
     *ret_size_bytes = size_bytes;
+    world->file = file;
     return file;
 }

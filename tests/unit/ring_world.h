@@ -10,6 +10,7 @@
 #include "drain.h"
 #include "fake_module_cache.h"
 #include "fake_proc_pool.h"
+#include "loaded_recording.h"
 #include "sideband_feed.h"
 #include "trace_cursor.h"
 
@@ -66,6 +67,7 @@ struct ring_world {
     } second;
     struct cpu_books *books;
     struct drain *drain; /* started */
+    uint8_t *file;       /* ring_world_file() */
 };
 
 /* Returned: ring_world_free(). NULL when there is no memory. The rings are empty, a little before
@@ -86,5 +88,13 @@ static inline uint64_t pair(uint32_t low, uint32_t high)
 bool ring_world_put(struct ring_world *world, size_t cpu, size_t stream, uint32_t type,
                     uint16_t misc, const uint64_t *words, size_t word_count);
 
-/* Everything that was recorded, as one file. Returned: free(). */
-uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes);
+/* Ends the recording. Everything in it, as one file; the world owns it. At most once. */
+const uint8_t *ring_world_file(struct ring_world *world, size_t *ret_size_bytes);
+
+/* The same as a reader sees it: loaded_recording_done(). */
+static inline void ring_world_load(struct ring_world *world, struct loaded_recording *ret)
+{
+    size_t size_bytes = 0;
+    const uint8_t *file = ring_world_file(world, &size_bytes);
+    loaded_recording_init(ret, file, size_bytes);
+}

@@ -10,7 +10,6 @@
 #include "unit_test.h"
 
 #include "deferred_write.h"
-#include "loaded_recording.h"
 #include "ring_recording.h"
 
 #define RECORDING       TEST_DATA_DIR "/rings/deferred.rings"
@@ -39,7 +38,6 @@ struct world {
     size_t size_bytes;
     struct ring_world *rings;
     struct drain *drain; /* theirs */
-    uint8_t *file;       /* what came out */
     uint64_t words[WORDS_MAX];
     size_t word_count; /* of records by hand */
     struct known known[RECORDS_MAX];
@@ -83,7 +81,6 @@ static int tear_down(void **state)
 {
     struct world *world = *state;
     (void)ring_world_free(world->rings);
-    free(world->file);
     free(world->bytes);
     free(world);
     return 0;
@@ -171,16 +168,6 @@ static uint64_t play(struct world *world, size_t round_limit, size_t at_once, ui
         }
     }
     return horizon_ns;
-}
-
-/* Ends the recording, and loads what a reader has of it. */
-static void stop(struct world *world, struct loaded_recording *loaded)
-{
-    size_t file_bytes = 0;
-    drain_all(world->drain, UINT64_MAX);
-    world->file = ring_world_file(world->rings, &file_bytes);
-    loaded_recording_init(loaded, world->file, file_bytes);
-    assert_int_equal(loaded->sample_count, world->sample_count);
 }
 
 /* The next record of a kind behind `known`, or the first; NULL: none. */
@@ -310,7 +297,9 @@ static void check_sample(struct world *world, const struct loaded_sample *told)
 static struct reasons finish(struct world *world)
 {
     struct loaded_recording loaded;
-    stop(world, &loaded);
+    drain_all(world->drain, UINT64_MAX);
+    ring_world_load(world->rings, &loaded);
+    assert_int_equal(loaded.sample_count, world->sample_count);
     struct reasons reasons = {.sample_count = loaded.sample_count};
     for (size_t i = 0; i < loaded.sample_count; i++) {
         assert_in_range(loaded.samples[i].closed, 0, STACK_CLOSED_LIMIT);

@@ -7,8 +7,6 @@
  */
 #include "drain_world.h"
 
-#include "loaded_recording.h"
-
 #include <errno.h>
 
 #define PLACE UINT64_C(0x500000)
@@ -47,26 +45,17 @@ static void put_samples(struct ring_world *world, const uint64_t *times_ns, size
 
 #define PUT_SAMPLES(...) put_samples(world, ROWS_OF(uint64_t, __VA_ARGS__))
 
-static int compare_samples(const void *a, const void *b)
-{
-    const struct loaded_sample *left = a;
-    const struct loaded_sample *right = b;
-    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
-}
-
 #define FIRST "150 prog a+0x10 ; " /* of set_up_doubts() */
 
 /* Drains what is left. Every sample behind the first is then as "TIME PROCESS FRAME...; ". */
 static void expect_samples(struct ring_world *world, const char *expected)
 {
     struct loaded_recording loaded;
-    size_t size_bytes = 0;
     char text[1024] = "";
     size_t used = 0;
     drain_all(world->drain, UINT64_MAX);
-    uint8_t *file = ring_world_file(world, &size_bytes);
-    loaded_recording_init(&loaded, file, size_bytes);
-    qsort(loaded.samples, loaded.sample_count, sizeof loaded.samples[0], compare_samples);
+    ring_world_load(world, &loaded);
+    loaded_recording_sort(&loaded);
     for (size_t i = 0; i < loaded.sample_count; i++) {
         char frames[256];
         const struct loaded_sample *sample = &loaded.samples[i];
@@ -77,7 +66,6 @@ static void expect_samples(struct ring_world *world, const char *expected)
     assert_memory_equal(text, FIRST, strlen(FIRST));
     assert_string_equal(text + strlen(FIRST), expected);
     loaded_recording_done(&loaded);
-    free(file);
 }
 
 static void expect_held(struct ring_world *world, uint64_t now_ns, size_t count)
@@ -334,58 +322,18 @@ static int read_same_of_a_user(int32_t pid, struct process_scan *reading, void *
     return 0;
 }
 
-/* Of samples at these times and one at 490, about a CPU that was back before its sideband, from 500
- * to 560. */
-static void expect_after_gap(struct ring_world *world, const char *expected)
+/* A CPU was back before its sideband, from 500 to 560; samples before, in and after that. */
+static void have_gap(struct ring_world *world)
 {
     sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
     PUT_SAMPLES(490, 550, 590, 650);
     drain_all(world->drain, 660);
     drain_sideband(world->drain, 700);
     expect_held(world, 700, 0);
-    expect_samples(world, expected);
 }
 
-STORY(what_is_read_to_be_as_before_a_gap_was_so_in_it)
-{
-    fake_proc_set(read_same, NULL);
-    expect_after_gap(world, "490 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; "
-                            "650 prog a+0x10 ; ");
-}
-
-/* It may have executed a set-user-id program, and that one the program that was there before. */
-STORY(what_a_user_runs_has_no_name_after_a_gap_before_it_is_read)
-{
-    fake_proc_set(read_same_of_a_user, NULL);
-    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog a+0x10 ; ");
-}
-
-STORY(what_changed_in_a_gap_has_no_name_before_it_is_read)
-{
-    fake_proc_set(read_changed, NULL);
-    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; ");
-}
-
-STORY(a_program_that_ends_unread_after_a_gap_has_no_name)
-{
-    tell_name(world, "two", true, 640);
-    map(world, "/c", PLACE, 645);
-    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 two c+0x10 ; ");
-}
-
-STORY(each_program_after_a_gap_has_its_name)
-{
-    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
-    tell_name(world, "two", true, 570);
-    map(world, "/c", PLACE, 575);
-    tell_name(world, "three", true, 640);
-    map(world, "/d", PLACE, 645);
-    expect_after_gap(world, "490 prog a+0x10 ; 550 [unknown] ; 590 two c+0x10 ; "
-                            "650 three d+0x10 ; ");
-}
-
-/* Of samples at these times, after records were lost up to 500. An exec may be among them. */
-static void expect_after_loss(struct ring_world *world, const char *expected)
+/* Records were lost up to 500. An exec may be among them. */
+static void have_loss(struct ring_world *world)
 {
     put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
     PUT_SAMPLES(550, 590, 650);
@@ -394,23 +342,10 @@ static void expect_after_loss(struct ring_world *world, const char *expected)
     drain_sideband(world->drain, 700);
     expect_held(world, 700, 0);
     assert_int_equal(counted(world).sideband_lost, 5);
-    expect_samples(world, expected);
-}
-
-STORY(what_changed_in_a_loss_has_no_name_before_it_is_read)
-{
-    fake_proc_set(read_changed, NULL);
-    expect_after_loss(world, "550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; ");
-}
-
-STORY(what_is_read_to_be_as_before_a_loss_was_so_after_it)
-{
-    fake_proc_set(read_same, NULL);
-    expect_after_loss(world, "550 prog a+0x10 ; 590 prog a+0x10 ; 650 prog a+0x10 ; ");
 }
 
 /* The parent may have executed something unseen; its children, and theirs, are what it is. */
-static void put_lost_and_forks(struct ring_world *world)
+static void have_loss_and_forks(struct ring_world *world)
 {
     put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
     put_fork(world, 0, PID + 1, PID, 520);
@@ -423,26 +358,68 @@ static void put_lost_and_forks(struct ring_world *world)
     expect_held(world, 700, 0);
 }
 
-STORY(what_a_process_in_doubt_forks_has_no_name_before_it_is_read)
-{
-    put_lost_and_forks(world);
-    expect_samples(world, "540 [unknown] ; 550 [unknown] ; 640 [unknown] ; ");
-}
-
-STORY(what_a_process_in_doubt_forks_is_known_when_it_has_executed)
+static void exec_grandchild(struct ring_world *world)
 {
     process_table_comm(world->processes, PID + 2, PID + 2, "two", true, 600);
-    put_lost_and_forks(world);
-    expect_samples(world, "540 [unknown] ; 550 [unknown] ; "
-                          "640 two [unknown] ; ");
+    have_loss_and_forks(world);
 }
 
-STORY(what_a_process_in_doubt_forks_is_known_when_it_is_read_to_be_so)
+static void exec_after_gap(struct ring_world *world)
 {
-    fake_proc_set(read_same, NULL);
-    put_lost_and_forks(world);
-    expect_samples(world, "540 prog a+0x10 ; 550 prog a+0x10 ; "
-                          "640 prog a+0x10 ; ");
+    tell_name(world, "two", true, 640);
+    map(world, "/c", PLACE, 645);
+    have_gap(world);
+}
+
+static void exec_twice_after_gap(struct ring_world *world)
+{
+    sideband_feed_gap(drain_feed(world->drain), 0, 500, 560);
+    tell_name(world, "two", true, 570);
+    map(world, "/c", PLACE, 575);
+    tell_name(world, "three", true, 640);
+    map(world, "/d", PLACE, 645);
+    have_gap(world);
+}
+
+TEST(what_is_in_doubt_has_no_name_before_it_is_read)
+{
+    static const struct {
+        const char *what;
+        void (*happen)(struct ring_world *world);
+        int (*read)(int32_t pid, struct process_scan *reading, void *userdata); /* NULL: nobody */
+        const char *expected;
+    } cases[] = {
+        {"what is read to be as before a gap was so in it", have_gap, read_same,
+         "490 prog a+0x10 ; 550 prog a+0x10 ; 590 prog a+0x10 ; 650 prog a+0x10 ; "},
+        /* It may have executed a set-user-id program, and that one the program before. */
+        {"but not what a user runs", have_gap, read_same_of_a_user,
+         "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog a+0x10 ; "},
+        {"what changed in a gap", have_gap, read_changed,
+         "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; "},
+        {"a program that ends unread after a gap", exec_after_gap, NULL,
+         "490 prog a+0x10 ; 550 [unknown] ; 590 [unknown] ; 650 two c+0x10 ; "},
+        {"each program after a gap has its name", exec_twice_after_gap, NULL,
+         "490 prog a+0x10 ; 550 [unknown] ; 590 two c+0x10 ; 650 three d+0x10 ; "},
+        {"what changed in a loss", have_loss, read_changed,
+         "550 [unknown] ; 590 [unknown] ; 650 prog b+0x10 ; "},
+        {"what is read to be as before a loss was so after it", have_loss, read_same,
+         "550 prog a+0x10 ; 590 prog a+0x10 ; 650 prog a+0x10 ; "},
+        {"what a process in doubt forks", have_loss_and_forks, NULL,
+         "540 [unknown] ; 550 [unknown] ; 640 [unknown] ; "},
+        {"but is known when it has executed", exec_grandchild, NULL,
+         "540 [unknown] ; 550 [unknown] ; 640 two [unknown] ; "},
+        {"or is read to be so", have_loss_and_forks, read_same,
+         "540 prog a+0x10 ; 550 prog a+0x10 ; 640 prog a+0x10 ; "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        void *world = NULL;
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(set_up_doubts(&world), 0);
+        fake_proc_set(cases[i].read, NULL);
+        cases[i].happen(world);
+        expect_samples(world, cases[i].expected);
+        (void)tear_down(&world);
+    }
 }
 
 STORY(a_mapping_that_is_gone_after_a_loss_names_nothing)

@@ -12,8 +12,6 @@
 #include "machine_story.h"
 #include "unit_test.h"
 
-#include "loaded_recording.h"
-
 #include <errno.h>
 #include <linux/perf_event.h>
 
@@ -135,21 +133,12 @@ static void drain_at_once(struct story *story)
     drain_all(story->world->drain, UINT64_MAX);
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-    const struct loaded_sample *left = a;
-    const struct loaded_sample *right = b;
-    return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
-}
-
 static void check_recording(struct story *story)
 {
     struct loaded_recording loaded;
-    size_t size_bytes = 0;
     size_t at = 0;
-    uint8_t *file = ring_world_file(story->world, &size_bytes);
-    loaded_recording_init(&loaded, file, size_bytes);
-    qsort(loaded.samples, loaded.sample_count, sizeof loaded.samples[0], compare_samples);
+    ring_world_load(story->world, &loaded);
+    loaded_recording_sort(&loaded);
     for (size_t i = 0; i < story->event_count; i++) {
         char text[2 * TEXT_BYTES];
         char frames[TEXT_BYTES];
@@ -169,7 +158,6 @@ static void check_recording(struct story *story)
     }
     assert_int_equal(at, loaded.sample_count);
     loaded_recording_done(&loaded);
-    free(file);
 }
 
 static void check_counts(const struct story *story)

@@ -6,6 +6,7 @@
  */
 #include "books.h"
 #include "drain_world.h"
+#include "fxt_reader.h"
 
 #define PERIOD_NS UINT64_C(250000)
 #define START_NS  UINT64_C(5000000000)
@@ -71,7 +72,7 @@ STORY(ticks_are_the_samples_of_the_clock)
     put_lost(world, 0, RING_STREAM_FURTHER, START_NS + 20000, 500);
     put_ticks(world, 1, 400, 2000);
     EXPECT_BOOKS(400, TICK(400) + 50000, .received = 400);
-    uint8_t *file = ring_world_file(world, &file_bytes);
+    const uint8_t *file = ring_world_file(world, &file_bytes);
     struct fxt_reader *reader = fxt_reader_new();
     struct fxt_record record;
     for (size_t at = 0; at < file_bytes; at += record.size_bytes) {
@@ -84,7 +85,6 @@ STORY(ticks_are_the_samples_of_the_clock)
     }
     assert_int_equal(others, 10);
     (void)fxt_reader_free(reader);
-    free(file);
 }
 
 /* The program runs for `run` ticks of each `turn`, and sleeps for the rest; of its samples one in
