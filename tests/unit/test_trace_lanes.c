@@ -75,6 +75,9 @@ static void free_world(struct world *world)
     free(world);
 }
 
+#define STORY(name, seed, lane_bytes)                                                              \
+    TEST_MADE(struct world *world, name, new_world(seed, lane_bytes), free_world)
+
 static struct made *make_sample(struct world *world, size_t cpu_index)
 {
     assert_true(world->made_count < SAMPLES_MAX);
@@ -295,9 +298,8 @@ TEST(a_group_that_finds_no_room_is_dropped_and_told_as_a_whole)
     assert_true(dropped_count > 100);
 }
 
-TEST(a_sample_that_cannot_be_written_is_told)
+STORY(a_sample_that_cannot_be_written_is_told, 1, LANE_BYTES)
 {
-    struct world *world = new_world(1, LANE_BYTES);
     struct made *made = make_sample(world, 1);
     trace_lanes_drop(world->lanes, 1, &made->sample);
     made->sample.time_ns = 0;
@@ -305,7 +307,6 @@ TEST(a_sample_that_cannot_be_written_is_told)
     assert_true(trace_lanes_settle(world->lanes));
     check_file(world);
     assert_int_equal(trace_lanes_counts(world->lanes, 1).dropped, 1);
-    free_world(world);
 }
 
 static void empty_stack(struct made *made, enum stack_closed closed)
@@ -325,9 +326,8 @@ static uint64_t open_partial(struct world *world, size_t cpu_index, struct made 
     return id;
 }
 
-TEST(a_stack_that_comes_later_belongs_to_all_partials_of_its_id)
+STORY(a_stack_that_comes_later_belongs_to_all_partials_of_its_id, 3, LANE_BYTES)
 {
-    struct world *world = new_world(3, LANE_BYTES);
     struct made *first = make_sample(world, 1);
     struct made *other = make_sample(world, 1);
     uint64_t id = open_partial(world, 1, first);
@@ -351,12 +351,10 @@ TEST(a_stack_that_comes_later_belongs_to_all_partials_of_its_id)
     /* What asks for it now gets another id. */
     assert_true(trace_lanes_open(world->lanes, 1, &first->sample, &same));
     assert_int_not_equal(same, id);
-    free_world(world);
 }
 
-TEST(the_oldest_is_closed_when_too_many_wait_or_wait_too_long)
+STORY(the_oldest_is_closed_when_too_many_wait_or_wait_too_long, 4, LANE_BYTES)
 {
-    struct world *world = new_world(4, LANE_BYTES);
     for (size_t i = 0; i < TRACE_OPEN_MAX + 3; i++) {
         struct made *made = make_sample(world, 0);
         (void)open_partial(world, 0, made);
@@ -367,15 +365,13 @@ TEST(the_oldest_is_closed_when_too_many_wait_or_wait_too_long)
     trace_lanes_close(world->lanes, 10, STACK_CLOSED_LOST);
     trace_lanes_close(world->lanes, UINT64_MAX, STACK_CLOSED_STOPPED);
     check_file(world);
-    free_world(world);
 }
 
 /* However full the lane is, what is open can be completed. */
-TEST(no_partial_is_written_without_room_for_its_completion)
+STORY(no_partial_is_written_without_room_for_its_completion, 5, 8192)
 {
     static uint64_t ids[TRACE_OPEN_MAX];
     struct made *opened[TRACE_OPEN_MAX];
-    struct world *world = new_world(5, 8192);
     size_t count = 0;
     for (; count < TRACE_OPEN_MAX; count++) {
         opened[count] = make_sample(world, 0);
@@ -395,13 +391,11 @@ TEST(no_partial_is_written_without_room_for_its_completion)
     read_all(world);
     assert_true(trace_lanes_settle(world->lanes));
     check_file(world);
-    free_world(world);
 }
 
-TEST(a_stack_that_is_too_long_completes_without)
+STORY(a_stack_that_is_too_long_completes_without, 6, LANE_BYTES)
 {
     static uint64_t stack[3000];
-    struct world *world = new_world(6, LANE_BYTES);
     struct made *made = make_sample(world, 0);
     uint64_t id = open_partial(world, 0, made);
     struct sample longer = made->sample;
@@ -415,5 +409,4 @@ TEST(a_stack_that_is_too_long_completes_without)
     assert_true(trace_lanes_complete(world->lanes, 0, id, &longer, STACK_CLOSED_NORMALLY));
     empty_stack(made, STACK_CLOSED_LOST);
     check_file(world);
-    free_world(world);
 }
