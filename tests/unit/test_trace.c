@@ -60,10 +60,9 @@ STORY(a_table_corrects_addresses_and_names_what_was_sampled)
 
 STORY(a_process_that_is_gone_still_gets_its_names)
 {
-    uint64_t stack[] = {0x7001010};
     process_table_comm(world->processes, 42, 42, "brief", true, 50);
     map_at(world, 42, "/bin/brief", 0x7000000, 60);
-    (void)take_sample(world, 42, 100, stack, 1);
+    (void)sample_low(world, 42, 100);
     process_table_exit(world->processes, 42, 42, 150);
     process_table_prune(world->processes, 100000);
     assert_null(process_table_find(world->processes, 42, 100));
@@ -74,11 +73,10 @@ STORY(a_process_that_is_gone_still_gets_its_names)
 
 STORY(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own)
 {
-    uint64_t stack[] = {0x7001010};
     for (int32_t pid = 42; pid < 44; pid++) {
         process_table_comm(world->processes, pid, pid, "prog", true, 50);
         map_at(world, pid, "/lib/libc.so.6", 0x7000000, 60);
-        (void)take_sample(world, pid, 100, stack, 1);
+        (void)sample_low(world, pid, 100);
     }
     (void)read_all(world);
     tickets[0].module = &test_modules[0];
@@ -95,7 +93,6 @@ STORY(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own)
 /* A file that was never read stands under no build-id; a file without one is known by its inode. */
 STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
 {
-    uint64_t stack[] = {0x7001010};
     struct module nameless = test_modules[0];
     nameless.symbols.build_id_bytes = 0;
     nameless.identity.device = 0x801;
@@ -105,7 +102,7 @@ STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
             .start = 0x7000000, .end = 0x7010000, .path = "/tmp/prog", .inode = 77};
         process_table_comm(world->processes, pid, pid, "prog", true, 50);
         process_table_mmap(world->processes, pid, &mapping, 60);
-        (void)take_sample(world, pid, 100, stack, 1);
+        (void)sample_low(world, pid, 100);
     }
     const char *text = read_all(world);
     assert_contains(text, "module 42:2 /tmp/prog build-id 0 bytes\n");
@@ -117,21 +114,6 @@ STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
     assert_contains(text, "module 43:2 /tmp/prog (inode 801:77) build-id 0 bytes\n");
     assert_contains(text, "\"module\":\"/tmp/prog (inode 801:77)\"");
     assert_null(strstr(text, "\"module\":\"/tmp/prog\""));
-}
-
-STORY(a_reused_address_is_defined_anew_even_in_one_drain)
-{
-    uint64_t stack[] = {0x7001010};
-    run(world, 42, "/lib/first.so");
-    map_at(world, 42, "/lib/second.so", 0x7000000, 200); /* told before the samples are handled */
-    (void)read_all(world);
-    (void)take_sample(world, 42, 100, stack, 1);
-    (void)take_sample(world, 42, 300, stack, 1);
-    const char *text = read_all(world);
-    assert_contains(text, "module 42:2 /lib/first.so");
-    assert_contains(text, "mmap 42:2 7000000+10000 = 0 at 60\n");
-    assert_contains(text, "module 42:3 /lib/second.so");
-    assert_contains(text, "mmap 42:3 7000000+10000 = 0 at 200\n");
 }
 
 STORY(an_address_in_no_mapping_is_unknown_and_uncertain)

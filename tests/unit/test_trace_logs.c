@@ -7,21 +7,30 @@
 #include "trace_world.h"
 #include "unit_test.h"
 
+/* A process that is new to the log, and a sample of it without a stack. */
+static void sample_new(struct world *world, size_t cpu_index, int32_t pid)
+{
+    struct sample sample = {
+        .time_ns = 100, .weight = 1, .cpu = cpu_index == 0 ? 0 : 5, .pid = pid, .tid = pid};
+    bool uncertain = false;
+    process_table_comm(world->processes, pid, pid, "filler", true, 50);
+    trace_sample(world->trace, cpu_index, &sample, process_table_find(world->processes, pid, 100),
+                 &uncertain);
+}
+
 /* Fills the log until another one is open. */
 static void fill_log(struct world *world)
 {
     for (int32_t pid = 1000; trace_buffer_has_log(world->buffer); pid++) {
         assert_true(pid < 20000);
-        process_table_comm(world->processes, pid, pid, "filler", true, 50);
-        (void)take_sample(world, pid, 100, NULL, 0);
+        sample_new(world, 1, pid);
     }
 }
 
 STORY(a_new_log_says_again_what_is_sampled_again)
 {
-    uint64_t stack[] = {0x7001010};
     run(world, 42, "/bin/prog");
-    (void)take_sample(world, 42, 100, stack, 1);
+    (void)sample_low(world, 42, 100);
     fill_log(world); /* while the file is being read */
     (void)read_all(world);
     answer(world, 0, &test_modules[0]);
@@ -29,7 +38,7 @@ STORY(a_new_log_says_again_what_is_sampled_again)
     /* Here nothing is known of the process yet, so there is nothing to correct. */
     assert_contains(world->text, "\"name\":\"low\"");
     assert_null(strstr(world->text, "42:2"));
-    (void)take_sample(world, 42, 300, stack, 1);
+    (void)sample_low(world, 42, 300);
     assert_contains(read_all(world), "name 42/0 prog since 50\n"
                                      "name 42/42 prog since 50\n"
                                      "module 42:1 [unknown] build-id 0 bytes\n"
@@ -43,18 +52,12 @@ STORY(what_was_gathered_goes_to_the_log_that_defines_it)
 {
     const size_t needed_bytes = BUFFER_BYTES / 16;
     int32_t pid = 1000;
-    bool uncertain = false;
-    for (; trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, needed_bytes + 4096);
-         pid++) {
-        process_table_comm(world->processes, pid, pid, "filler", true, 50);
-        (void)take_sample(world, pid, 100, NULL, 0);
+    while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, needed_bytes + 4096)) {
+        sample_new(world, 1, pid++);
     }
     int32_t first = pid;
-    for (; trace_buffer_has_log(world->buffer); pid++) {
-        struct sample sample = {.time_ns = 100, .weight = 1, .pid = pid, .tid = pid};
-        process_table_comm(world->processes, pid, pid, "last", true, 50);
-        trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
-                     &uncertain);
+    while (trace_buffer_has_log(world->buffer)) {
+        sample_new(world, 0, pid++);
     }
     assert_in_range(pid - first, 2, 50);
     const char *second_log = strstr(strstr(read_all(world), "data {") + 1, "data {");
@@ -73,17 +76,10 @@ STORY(full_logs_drop_what_is_not_defined_in_them)
     (void)take_sample(world, 1000, 100, NULL, 0);
     fill_log(world); /* the first one, and its samples are never read */
     while (trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, BUFFER_BYTES / 32 + 4096)) {
-        pid++;
-        process_table_comm(world->processes, pid, pid, "filler", true, 50);
-        (void)take_sample(world, pid, 100, NULL, 0);
+        sample_new(world, 1, ++pid);
     }
-    bool uncertain = false;
     for (size_t i = 0; i < 40; i++) {
-        pid++;
-        process_table_comm(world->processes, pid, pid, "filler", true, 50);
-        struct sample sample = {.time_ns = 100, .weight = 1, .pid = pid, .tid = pid};
-        trace_sample(world->trace, 0, &sample, process_table_find(world->processes, pid, 100),
-                     &uncertain);
+        sample_new(world, 0, ++pid);
     }
     assert_in_range(trace_lane_counts(world->trace, 0).dropped, 5, 35);
 }

@@ -58,10 +58,9 @@ static void take_and_read(struct world *world, int32_t pid, uint64_t time_ns, ui
 /* Nothing of it is lost: whoever comes has the names of its functions. */
 static void expect_names_of(struct world *world, int32_t pid)
 {
-    uint64_t stack[] = {0x7001010};
     char expected[256];
     run(world, pid, "/bin/other");
-    (void)take_sample(world, pid, 100, stack, 1);
+    (void)sample_low(world, pid, 100);
     answer(world, ticket_count - 1, &test_modules[0]);
     const char *text = read_all(world);
     (void)snprintf(expected, sizeof expected, "name %d/0 prog since 50\n", (int)pid);
@@ -98,16 +97,21 @@ WIDE(long_names_of_one_user_leave_room_for_those_of_others)
     free(file);
 }
 
-/* Each with 64 KiB of code in a place of its own. */
+/* Samples of 6000 mappings, each of 64 KiB in a place of its own. */
+static void map_many(struct world *world, int32_t pid)
+{
+    process_table_comm(world->processes, pid, pid, "maps", true, 50);
+    for (uint64_t i = 0; i < 6000; i++) {
+        uint64_t start = 0x10000000 + i * 0x10000;
+        map_at(world, pid, "", start, 60 + i);
+        take_and_read(world, pid, 10000, start);
+    }
+}
+
 WIDE(mappings_of_one_user_leave_room_for_those_of_others)
 {
     owner_of = two_users;
-    process_table_comm(world->processes, HOSTILE_PID, HOSTILE_PID, "maps", true, 50);
-    for (uint64_t i = 0; i < 6000; i++) {
-        uint64_t start = 0x10000000 + i * 0x10000;
-        map_at(world, HOSTILE_PID, "", start, 60 + i);
-        take_and_read(world, HOSTILE_PID, 10000, start);
-    }
+    map_many(world, HOSTILE_PID);
     assert_true(trace_counters(world->trace).mappings_refused > 100);
     assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
     expect_names_of(world, 42);
@@ -133,19 +137,13 @@ WIDE(unknown_pages_of_one_user_leave_room_for_others)
 /* A frame whose definition was refused is unknown, never what was there before. */
 WIDE(what_is_refused_does_not_show_what_was_there_before)
 {
-    uint64_t stack[] = {0x7001010};
     owner_of = two_users;
     run(world, HOSTILE_PID, "/bin/first");
-    (void)take_sample(world, HOSTILE_PID, 100, stack, 1);
-    process_table_comm(world->processes, HOSTILE_PID + 1, HOSTILE_PID + 1, "maps", true, 50);
-    for (uint64_t i = 0; i < 6000; i++) {
-        uint64_t start = 0x10000000 + i * 0x10000;
-        map_at(world, HOSTILE_PID + 1, "", start, 60);
-        take_and_read(world, HOSTILE_PID + 1, 10000, start);
-    }
+    (void)sample_low(world, HOSTILE_PID, 100);
+    map_many(world, HOSTILE_PID + 1);
     (void)read_all(world);
     map_at(world, HOSTILE_PID, "/bin/second", 0x7000000, 200);
-    (void)take_sample(world, HOSTILE_PID, 300, stack, 1);
+    (void)sample_low(world, HOSTILE_PID, 300);
     const char *text = read_all(world);
     assert_null(strstr(text, "/bin/second"));
     assert_contains(text, "module 666:65535 [unknown] build-id 0 bytes\n"
@@ -167,23 +165,27 @@ WIDE(names_of_tasks_of_one_user_leave_room_for_others)
     assert_true(trace_finish(world->trace, "{}"));
 }
 
-/* Polls until there is another ticket. */
-static void await_ticket(struct world *world, size_t count)
+/* Polls for a while, or until there are so many tickets. */
+static void await_tickets(struct world *world, size_t count, size_t polls)
 {
-    for (size_t i = 0; i < 400 && ticket_count < count; i++) {
+    for (size_t i = 0; i < polls && ticket_count < count; i++) {
         (void)poll(NULL, 0, 10);
         trace_poll(world->trace);
     }
+}
+
+static void await_ticket(struct world *world, size_t count)
+{
+    await_tickets(world, count, 400);
     assert_int_equal(ticket_count, count);
 }
 
 /* Whoever it was that kept the cache so busy. */
 WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
 {
-    uint64_t stack[] = {0x7001010};
     refuses_requests = true;
     run(world, 42, "/bin/prog");
-    (void)take_sample(world, 42, 100, stack, 1);
+    (void)sample_low(world, 42, 100);
     trace_poll(world->trace);
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
     assert_false(trace_names_pending(world->trace));
@@ -234,32 +236,24 @@ WIDE(what_was_noted_of_a_file_is_written_in_parts)
 
 WIDE(what_cannot_be_read_is_not_asked_for_again)
 {
-    uint64_t stack[] = {0x7001010};
     run(world, 42, "/bin/prog");
-    (void)take_sample(world, 42, 100, stack, 1);
+    (void)sample_low(world, 42, 100);
     tickets[0].failure = MODULE_FAILURE_UNREADABLE;
     tickets[0].state = MODULE_FAILED;
-    for (size_t i = 0; i < 120; i++) {
-        trace_poll(world->trace);
-        (void)poll(NULL, 0, 10);
-    }
+    await_tickets(world, 2, 120);
     assert_int_equal(ticket_count, 1);
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
 }
 
 WIDE(what_was_refused_and_is_gone_is_forgotten)
 {
-    uint64_t stack[] = {0x7001010};
     refuses_requests = true;
     run(world, 42, "/bin/prog");
-    (void)take_sample(world, 42, 100, stack, 1);
+    (void)sample_low(world, 42, 100);
     process_table_exit(world->processes, 42, 42, 200);
     process_table_prune(world->processes, 10000);
     refuses_requests = false;
-    for (size_t i = 0; i < 120; i++) {
-        trace_poll(world->trace);
-        (void)poll(NULL, 0, 10);
-    }
+    await_tickets(world, 1, 120);
     assert_int_equal(ticket_count, 0);
     assert_int_equal(trace_counters(world->trace).modules_unread, 1);
 }

@@ -60,4 +60,10 @@ void map_at(struct world *world, int32_t pid, const char *path, uint64_t start, 
 bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint64_t *stack,
                  size_t count);
 
+/* The same in low() of the program of run(). */
+static inline bool sample_low(struct world *world, int32_t pid, uint64_t time_ns)
+{
+    return take_sample(world, pid, time_ns, (const uint64_t[]){0x7001010}, 1);
+}
+
 #define STORY(name) TEST_OF(struct world *world, name, set_up, tear_down)
