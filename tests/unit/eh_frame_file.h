@@ -7,28 +7,16 @@
  * none.
  */
 
+#include "elf_image.h"
 #include "unit_test.h"
-
-#include <elf.h>
-#include <stdbool.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define CODE_START     UINT64_C(0x100000)
 #define CODE_END       UINT64_C(0x180000)
-#define NAMES_OFFSET   0x200
-#define HEADER_OFFSET  0x280
-#define EH_FRAME_START 0x300 /* in the file and in memory */
+#define EH_FRAME_START 0x338 /* in the file and in memory */
 
 /* How the section for debuggers can be called. */
-enum eh_frame_file_debug {
-    DEBUG_FRAME_NAMELESS = 0,
-    DEBUG_FRAME_NAME = 21,
-    DEBUG_FRAME_GNU_NAME = 34,
-};
-
-static const char eh_frame_file_names[] = "\0.eh_frame\0.shstrtab\0.debug_frame\0.zdebug_frame";
+#define DEBUG_FRAME_NAME     ".debug_frame"
+#define DEBUG_FRAME_GNU_NAME ".zdebug_frame"
 
 struct eh_frame_file {
     const uint8_t *eh_frame;
@@ -39,107 +27,44 @@ struct eh_frame_file {
     bool has_no_sections;
     const uint8_t *debug_frame; /* comes after the other one */
     size_t debug_frame_bytes;
-    enum eh_frame_file_debug debug_frame_name;
-    bool is_compressed; /* so says the flag */
+    const char *debug_frame_name; /* NULL: none */
+    bool is_compressed;           /* so says the flag */
 };
-
-static inline void eh_frame_file_segments(const struct eh_frame_file *file, Elf64_Phdr *segments)
-{
-    segments[0] = (Elf64_Phdr){
-        .p_type = PT_LOAD,
-        .p_flags = PF_R,
-        .p_filesz = EH_FRAME_START + file->eh_frame_bytes,
-        .p_memsz = EH_FRAME_START + file->eh_frame_bytes,
-    };
-    segments[1] = (Elf64_Phdr){
-        .p_type = PT_LOAD,
-        .p_flags = PF_R | PF_X,
-        .p_offset = CODE_START,
-        .p_vaddr = CODE_START,
-        .p_filesz = CODE_END - CODE_START,
-        .p_memsz = CODE_END - CODE_START,
-    };
-    segments[2] = (Elf64_Phdr){
-        .p_type = PT_GNU_EH_FRAME,
-        .p_flags = PF_R,
-        .p_offset = HEADER_OFFSET,
-        .p_vaddr = HEADER_OFFSET,
-        .p_filesz = 8,
-    };
-}
-
-/* Without sections the frames are found through this header: pcrel, four signed bytes. */
-static inline void eh_frame_file_header(uint8_t *bytes)
-{
-    int32_t distance = EH_FRAME_START - (HEADER_OFFSET + 4);
-    memcpy(bytes, (uint8_t[]){1, 0x1b, 0xff, 0xff}, 4);
-    memcpy(bytes + 4, &distance, sizeof distance);
-}
-
-static inline void eh_frame_file_sections(const struct eh_frame_file *file, Elf64_Shdr *sections)
-{
-    sections[1] = (Elf64_Shdr){
-        .sh_name = 1,
-        .sh_type = SHT_PROGBITS,
-        .sh_flags = SHF_ALLOC,
-        .sh_addr = EH_FRAME_START,
-        .sh_offset = EH_FRAME_START,
-        .sh_size = file->claimed_bytes > 0 ? file->claimed_bytes : file->eh_frame_bytes,
-    };
-    sections[2] = (Elf64_Shdr){
-        .sh_name = 11,
-        .sh_type = SHT_STRTAB,
-        .sh_offset = NAMES_OFFSET,
-        .sh_size = sizeof eh_frame_file_names,
-    };
-    sections[3] = (Elf64_Shdr){
-        .sh_name = file->debug_frame_name,
-        .sh_type = SHT_PROGBITS,
-        .sh_flags = file->is_compressed ? SHF_COMPRESSED : 0,
-        .sh_offset = EH_FRAME_START + file->eh_frame_bytes,
-        .sh_size = file->debug_frame_bytes,
-    };
-}
 
 /* A descriptor of the file; close it. */
 static inline int eh_frame_file_make(const struct eh_frame_file *file)
 {
-    size_t size_bytes = EH_FRAME_START + file->eh_frame_bytes + file->debug_frame_bytes;
-    uint8_t *bytes = calloc(1, size_bytes);
-    assert_non_null(bytes);
-    Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)bytes;
-    *header = (Elf64_Ehdr){
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-        .e_type = ET_DYN,
-        .e_machine = file->machine,
-        .e_version = EV_CURRENT,
-        .e_entry = file->entry,
-        .e_phoff = sizeof *header,
-        .e_ehsize = sizeof *header,
-        .e_phentsize = sizeof(Elf64_Phdr),
-        .e_phnum = 3,
+    const char *debug_name = file->debug_frame_name == NULL ? "" : file->debug_frame_name;
+    const uint64_t debug_flags = file->is_compressed ? SHF_COMPRESSED : 0;
+    uint8_t header[8] = {1, 0x1b, 0xff, 0xff};
+    struct elf_image image = {
+        .sections = {{".eh_frame", SHT_PROGBITS, SHF_ALLOC, file->eh_frame, file->eh_frame_bytes,
+                      .claimed_bytes = file->claimed_bytes},
+                     {debug_name, SHT_PROGBITS, debug_flags, file->debug_frame,
+                      file->debug_frame_bytes},
+                     {"", SHT_PROGBITS, 0, header, sizeof header}},
+        .section_count = 3,
+        .segments = {{.p_type = PT_LOAD, .p_flags = PF_R},
+                     {.p_type = PT_LOAD,
+                      .p_flags = PF_R | PF_X,
+                      .p_offset = CODE_START,
+                      .p_vaddr = CODE_START,
+                      .p_filesz = CODE_END - CODE_START,
+                      .p_memsz = CODE_END - CODE_START},
+                     {.p_type = PT_GNU_EH_FRAME, .p_flags = PF_R, .p_filesz = sizeof header}},
+        .segment_count = 3,
+        .entry = file->entry,
+        .machine = file->machine,
+        .has_no_sections = file->has_no_sections,
     };
-    Elf64_Phdr *segments = (Elf64_Phdr *)(void *)(header + 1);
-    eh_frame_file_segments(file, segments);
-    eh_frame_file_header(bytes + HEADER_OFFSET);
-    if (!file->has_no_sections) {
-        header->e_shoff = sizeof *header + 3 * sizeof *segments;
-        header->e_shentsize = sizeof(Elf64_Shdr);
-        header->e_shnum = 4;
-        header->e_shstrndx = 2;
-        eh_frame_file_sections(file, (Elf64_Shdr *)(void *)(segments + 3));
-    }
-    memcpy(bytes + NAMES_OFFSET, eh_frame_file_names, sizeof eh_frame_file_names);
-    if (file->eh_frame_bytes > 0) {
-        memcpy(bytes + EH_FRAME_START, file->eh_frame, file->eh_frame_bytes);
-    }
-    if (file->debug_frame_bytes > 0) {
-        memcpy(bytes + size_bytes - file->debug_frame_bytes, file->debug_frame,
-               file->debug_frame_bytes);
-    }
-    int fd = memfd_create("eh_frame", MFD_CLOEXEC);
+    /* Without sections the frames are found through this header: pcrel, four signed bytes. */
+    const size_t header_start = elf_image_offset(&image, 3);
+    const int32_t distance = EH_FRAME_START - (int32_t)(header_start + 4);
+    memcpy(header + 4, &distance, sizeof distance);
+    image.segments[0].p_filesz = image.segments[0].p_memsz = EH_FRAME_START + file->eh_frame_bytes;
+    image.segments[2].p_offset = image.segments[2].p_vaddr = header_start;
+    assert_int_equal(elf_image_offset(&image, 1), EH_FRAME_START);
+    int fd = elf_image_make(&image);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, size_bytes), size_bytes);
-    free(bytes);
     return fd;
 }

@@ -3,11 +3,12 @@
 
 /*
  * A small ELF library made of the sections that a test gives it, with one executable segment that
- * maps all of the file at address 0. Sections are numbered from 1, in their order; their names
- * stand in one more, behind them.
+ * maps all of the file at address 0, or the segments that the test gives. Sections are numbered
+ * from 1, in their order; their names stand in one more, behind them.
  */
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #define ELF_IMAGE_SECTIONS_MAX 8
+#define ELF_IMAGE_SEGMENTS_MAX 3
 #define ELF_IMAGE_NAMES_BYTES  256
+#define ELF_IMAGE_GAP_BYTES    16 /* a file can be cut before its first section */
 
 struct elf_image_section {
     const char *name;
@@ -25,19 +28,26 @@ struct elf_image_section {
     size_t size_bytes;
     uint32_t link;
     uint64_t entry_bytes;
+    uint64_t claimed_bytes; /* 0: as many as there are */
 };
 
 struct elf_image {
     struct elf_image_section sections[ELF_IMAGE_SECTIONS_MAX];
     size_t section_count;
     size_t note_number; /* the section that a PT_NOTE shows; 0: none */
+    Elf64_Phdr segments[ELF_IMAGE_SEGMENTS_MAX];
+    size_t segment_count; /* 0: the usual one */
+    uint64_t entry;
+    uint16_t machine;     /* 0: x86-64 */
+    bool has_no_sections; /* so says the header */
 };
 
 /* Where the bytes of a section are, in the file and in memory. */
 static inline size_t elf_image_offset(const struct elf_image *image, size_t number)
 {
-    size_t offset = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr) +
-                    (image->section_count + 2) * sizeof(Elf64_Shdr) + ELF_IMAGE_NAMES_BYTES;
+    size_t offset = sizeof(Elf64_Ehdr) + ELF_IMAGE_SEGMENTS_MAX * sizeof(Elf64_Phdr) +
+                    (image->section_count + 2) * sizeof(Elf64_Shdr) + ELF_IMAGE_NAMES_BYTES +
+                    ELF_IMAGE_GAP_BYTES;
     for (size_t i = 1; i < number; i++) {
         offset += (image->sections[i - 1].size_bytes + 15) / 16 * 16;
     }
@@ -48,25 +58,34 @@ static inline void elf_image_fill(const struct elf_image *image, uint8_t *bytes,
 {
     Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)bytes;
     Elf64_Phdr *segments = (Elf64_Phdr *)(void *)(header + 1);
-    Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(segments + 2);
+    Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(segments + ELF_IMAGE_SEGMENTS_MAX);
     size_t names_number = image->section_count + 1;
     uint64_t names_offset = (uint64_t)((uint8_t *)(sections + names_number + 1) - bytes);
     char *names = (char *)bytes + names_offset;
     *header = (Elf64_Ehdr){
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
         .e_type = ET_DYN,
-        .e_machine = EM_X86_64,
+        .e_machine = image->machine == 0 ? EM_X86_64 : image->machine,
         .e_version = EV_CURRENT,
+        .e_entry = image->entry,
         .e_phoff = sizeof *header,
-        .e_shoff = sizeof *header + 2 * sizeof *segments,
         .e_ehsize = sizeof *header,
         .e_phentsize = sizeof *segments,
-        .e_phnum = image->note_number == 0 ? 1 : 2,
-        .e_shentsize = sizeof *sections,
-        .e_shnum = (Elf64_Half)(names_number + 1),
-        .e_shstrndx = (Elf64_Half)names_number,
+        .e_phnum = image->segment_count > 0 ? (Elf64_Half)image->segment_count
+                   : image->note_number > 0 ? 2
+                                            : 1,
     };
-    segments[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = size_bytes};
+    if (!image->has_no_sections) {
+        header->e_shoff = (uint64_t)((uint8_t *)sections - bytes);
+        header->e_shentsize = sizeof *sections;
+        header->e_shnum = (Elf64_Half)(names_number + 1);
+        header->e_shstrndx = (Elf64_Half)names_number;
+    }
+    memcpy(segments, image->segments, sizeof image->segments);
+    if (image->segment_count == 0) {
+        segments[0] =
+            (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = size_bytes};
+    }
     if (image->note_number > 0) {
         segments[1] = (Elf64_Phdr){
             .p_type = PT_NOTE,
@@ -85,7 +104,7 @@ static inline void elf_image_fill(const struct elf_image *image, uint8_t *bytes,
             .sh_flags = section->flags,
             .sh_addr = offset,
             .sh_offset = offset,
-            .sh_size = section->size_bytes,
+            .sh_size = section->claimed_bytes > 0 ? section->claimed_bytes : section->size_bytes,
             .sh_link = section->link,
             .sh_addralign = 1,
             .sh_entsize = section->entry_bytes,

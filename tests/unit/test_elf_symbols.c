@@ -330,7 +330,8 @@ TEST(makes_no_large_table_of_a_small_file)
  * the first of which are a hole. */
 static size_t count_in_hole(uint64_t table_bytes)
 {
-    const size_t section = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
+    const size_t section =
+        sizeof(Elf64_Ehdr) + ELF_IMAGE_SEGMENTS_MAX * sizeof(Elf64_Phdr) + sizeof(Elf64_Shdr);
     cleanup_(closep) int fd = hostile_file(0);
     assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
     assert_int_equal(pwrite(fd, &table_bytes, sizeof table_bytes,
