@@ -4,16 +4,10 @@
  * Which mounts of a list are local.
  */
 #include "mount_table.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define BOUND_BYTES ((size_t)8 << 20) /* docs/bounds.md */
 
@@ -32,6 +26,8 @@ static int remove_list(void **state)
     (void)state;
     return unlink(list_path);
 }
+
+TEST_GROUP(make_list, remove_list)
 
 /* These mounts behind `padding_bytes` of other ones. */
 static void write_list(size_t padding_bytes, const char *mounts)
@@ -62,9 +58,8 @@ static const char mounts[] = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1
 
 /* By its id, as with a subvolume, of which another device is known; by its device, as in a
  * container, which has mounts of its own. */
-static void knows_a_mount_by_id_or_device(void **state)
+TEST(knows_a_mount_by_id_or_device)
 {
-    (void)state;
     write_list(0, mounts);
     assert_true(is_local(21, 0, 99));
     assert_true(is_local(99, 8, 1));
@@ -78,18 +73,16 @@ static void knows_a_mount_by_id_or_device(void **state)
     assert_false(is_local(0, 0, 99));
 }
 
-static void looks_no_further_than_its_bound(void **state)
+TEST(looks_no_further_than_its_bound)
 {
-    (void)state;
     write_list(BOUND_BYTES - 8192, mounts);
     assert_true(is_local(24, 0, 42));
     write_list(BOUND_BYTES, mounts);
     assert_false(is_local(24, 0, 42));
 }
 
-static void passes_over_a_line_without_end(void **state)
+TEST(passes_over_a_line_without_end)
 {
-    (void)state;
     static char list[40000];
     int used = snprintf(list, sizeof list, "20 1 0:7 / /");
     memset(list + used, 'x', 30000);
@@ -100,19 +93,7 @@ static void passes_over_a_line_without_end(void **state)
     assert_true(is_local(24, 0, 42));
 }
 
-static void knows_nothing_without_a_list(void **state)
+TEST(knows_nothing_without_a_list)
 {
-    (void)state;
     assert_false(mount_table_is_local("/tmp/no/such/list", 21, makedev(8, 1)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_a_mount_by_id_or_device),
-        cmocka_unit_test(looks_no_further_than_its_bound),
-        cmocka_unit_test(passes_over_a_line_without_end),
-        cmocka_unit_test(knows_nothing_without_a_list),
-    };
-    return cmocka_run_group_tests(tests, make_list, remove_list);
 }
