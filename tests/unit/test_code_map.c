@@ -280,6 +280,9 @@ static void ask_for_all(void)
     FINDS({LEAF, 20, PENDING});
     fake_module_ready(&world.cache, 1, fake_module_table());
     assert_true(code_map_poll(world.map));
+    /* Nothing is asked for where a small stretch has no rows. */
+    FINDS({START + 0x20, 20, NO_RULE}, {START + 0xff, 20, NO_RULE});
+    assert_int_equal(world.cache.request_count, 1);
     FINDS({START + 0x500, 20, PENDING}, {START + 0x500, 20, PENDING});
     assert_int_equal(world.cache.request_count, 2);
     assert_int_equal(world.cache.requests[1].table, MODULE_CODE);
@@ -311,16 +314,6 @@ TEST_WITH(frames_that_wait_for_the_own_rows_do_not_wait_for_the_others, set_up, 
     FINDS({START + 0x500, 20, PENDING});
     assert_int_equal(code_map_poll(world.map), code_map_awaited(world.map));
     assert_int_equal(code_map_poll(world.map), 0);
-}
-
-TEST_WITH(nothing_is_asked_for_where_a_small_stretch_has_no_rows, set_up, tear_down)
-{
-    world.cache.has_code = true;
-    map_file(PID, START, 1, 10);
-    FINDS({LEAF, 20, PENDING});
-    fake_module_ready(&world.cache, 1, fake_module_table());
-    FINDS({START + 0x20, 20, NO_RULE}, {START + 0xff, 20, NO_RULE});
-    assert_int_equal(world.cache.request_count, 1);
 }
 
 TEST_WITH(a_file_without_rows_from_instructions_keeps_its_own, set_up, tear_down)
