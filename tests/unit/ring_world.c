@@ -63,17 +63,17 @@ static void make_source(struct ring_world *world, const struct ring_world_option
 
 static const uint32_t cpu_ids[RING_CPU_COUNT] = {0, 1, 2};
 
-static bool make_trace(struct ring_world *world, const struct ring_world_options *options)
+static bool make_trace(const struct ring_world_options *options, struct address_cache *addresses,
+                       struct trace_buffer **ret_buffer, struct trace **ret)
 {
-    world->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
-    const struct trace_config config = {.buffer = world->buffer,
-                                        .addresses = world->addresses,
+    *ret_buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
+    const struct trace_config config = {.buffer = *ret_buffer,
+                                        .addresses = addresses,
                                         .cpus = cpu_ids,
                                         .cpu_count = options->cpu_count,
                                         .session_json = "{}",
                                         .max_stack_depth = options->max_stack_depth};
-    return world->buffer != NULL && trace_cursor_new(world->buffer, &world->reader) == 0 &&
-           trace_new(&config, &world->trace) == 0;
+    return addresses != NULL && *ret_buffer != NULL && trace_new(&config, ret) == 0;
 }
 
 /* A second sink, which has a trace and a filter of its own. */
@@ -81,17 +81,10 @@ static bool make_second(struct ring_world *world, const struct ring_world_option
 {
     struct ring_world_second *second = &world->second;
     second->addresses = address_cache_new();
-    second->buffer = trace_buffer_new(options->cpu_count, BUFFER_BYTES, BUFFER_BYTES);
     second->filter = filter_new(&(struct filter_config){
         .number = 1, .targets = options->second_targets, .kernel_threads = true});
-    const struct trace_config config = {.buffer = second->buffer,
-                                        .addresses = second->addresses,
-                                        .cpus = cpu_ids,
-                                        .cpu_count = options->cpu_count,
-                                        .session_json = "{}",
-                                        .max_stack_depth = options->max_stack_depth};
-    return second->addresses != NULL && second->buffer != NULL && second->filter != NULL &&
-           trace_new(&config, &second->trace) == 0;
+    return second->filter != NULL &&
+           make_trace(options, second->addresses, &second->buffer, &second->trace);
 }
 
 static bool make_drain(struct ring_world *world, const struct ring_world_options *options)
@@ -107,7 +100,8 @@ static bool make_drain(struct ring_world *world, const struct ring_world_options
     }
     world->filter = filter_new(&filter);
     world->processes = process_table_new(on_file_gone, world);
-    if (!make_trace(world, options) ||
+    if (!make_trace(options, world->addresses, &world->buffer, &world->trace) ||
+        trace_cursor_new(world->buffer, &world->reader) < 0 ||
         (options->second_targets != NULL && !make_second(world, options))) {
         return false;
     }
