@@ -18,6 +18,7 @@ static bool matches(const char *pattern, const char *name)
     return comm_glob_matches(&glob, name);
 }
 
+/* What is not made of the pieces below. */
 TEST(knows_each_character)
 {
     static const struct {
@@ -25,31 +26,13 @@ TEST(knows_each_character)
         const char *name;
         bool matches;
     } rows[] = {
-        {"busy", "busy", true},
-        {"busy", "bus", false},
-        {"busy", "busyy", false},
-        {"*", "", true},
-        {"**", "a", true},
-        {"?*", "", false},
         {"*/0:*", "kworker/0:1", true},
-        {"a*b*c", "aXbXbXc", true},
-        {"a*b*c", "aXbXbX", false},
-        {"*ab", "aaaaab", true},
         {"?", "\xff", true},
         {"??", "\xc3\xa9", true},
         {"\xc3\xa9", "\xc3\xa9", true},
-        {"[a-c]x", "bx", true},
-        {"[a-c]x", "dx", false},
-        {"[!a-c]x", "dx", true},
-        {"[^a-c]x", "ax", false},
-        {"[]a]", "]", true},
-        {"[!]a]", "]", false},
         {"[[:digit:]-]", "-", true},
         {"[[:digit:]-]", "7", true},
         {"[[:digit:]-]", ":", false},
-        {"[\\]x]", "]", true},
-        {"\\*", "*", true},
-        {"\\*", "a", false},
         {"a[", "a[", true},
         {"[ab", "[ab", true},
         {"[ab", "a", false},
@@ -76,40 +59,19 @@ static uint32_t next_random(void)
 
 TEST(agrees_with_fnmatch)
 {
-    static const char *const pieces[] = {"*",
-                                         "?",
-                                         "a",
-                                         "*a",
-                                         "b",
-                                         "[a]",
-                                         "[!b]",
-                                         "[^b]",
-                                         "[a-c]",
-                                         "[[:alpha:]]",
-                                         "[[=a=]]",
-                                         "[[.a.]]",
-                                         "]",
-                                         "-",
-                                         "!",
-                                         "\xc3\xa9",
-                                         "[]a]",
-                                         "[!]a]",
-                                         "[\\]]",
-                                         "[a\\]b]",
-                                         "\\*",
-                                         "\\[",
-                                         "[*?]",
-                                         "\\\\",
-                                         "[!a-]",
-                                         "[[:x:]]",
-                                         "[[:a]",
-                                         "[[.]",
-                                         "[a[:upper:]z]"};
+    char text[] =
+        "* ? a *a b [a] [!b] [^b] [a-c] [[:alpha:]] [[=a=]] [[.a.]] ] - ! \xc3\xa9 []a] [!]a] "
+        "[\\]] [a\\]b] \\* \\[ [*?] \\\\ [!a-] [[:x:]] [[:a] [[.] [a[:upper:]z]";
+    const char *pieces[32];
+    size_t piece_count = 0;
+    for (char *at = strtok(text, " "); at != NULL; at = strtok(NULL, " ")) {
+        pieces[piece_count++] = at;
+    }
     static const char bytes[] = "abc]b[a\\*-z:!\xc3";
     for (size_t i = 0; i < PATTERNS; i++) {
         char pattern[SESSION_COMM_BYTES_MAX + 1] = "";
         for (size_t count = 1 + next_random() % 8; count > 0; count--) {
-            const char *piece = pieces[next_random() % COUNT_OF(pieces)];
+            const char *piece = pieces[next_random() % piece_count];
             if (strlen(pattern) + strlen(piece) <= SESSION_COMM_BYTES_MAX) {
                 memcpy(pattern + strlen(pattern), piece, strlen(piece) + 1);
             }

@@ -154,16 +154,11 @@ TEST(matches_the_name_of_the_thread_or_of_its_leader)
         uint64_t time_ns;
         bool matches;
     } rows[] = {
-        {"make", 10, 1000, true},      {"make", 11, 1000, true},
-        {"make", 12, 3000, true},      {"cc1plus", 11, 1000, true},
-        {"cc1plus", 10, 1000, false},  {"cc1plus", 12, 1000, false},
-        {"cc1*", 11, 1000, true},      {"CC1*", 11, 1000, false},
-        {"c?1plus", 11, 1000, true},   {"[a-d]c1[!x]*", 11, 1000, true},
-        {"cc1", 11, 1000, false},      {"*plus", 11, 1000, true},
-        {"*", 12, 1000, true},         {"late", 12, 1999, false},
-        {"late", 12, 2000, true},      {"late", 11, 2000, false},
-        {"cc1plus", 13, 1000, false},  {"make", 13, 1000, true},
-        {"cc1\\plus", 11, 1000, true}, {"[", 11, 1000, false},
+        {"make", 10, 1000, true},     {"make", 11, 1000, true},     {"make", 12, 3000, true},
+        {"make", 13, 1000, true},     {"cc1plus", 11, 1000, true},  {"cc1plus", 10, 1000, false},
+        {"cc1plus", 12, 1000, false}, {"cc1plus", 13, 1000, false}, {"cc1*", 11, 1000, true},
+        {"CC1*", 11, 1000, false},    {"cc1", 11, 1000, false},     {"*", 12, 1000, true},
+        {"late", 12, 1999, false},    {"late", 12, 2000, true},     {"late", 11, 2000, false},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (matches_name(rows[i].glob, rows[i].tid, rows[i].time_ns) != rows[i].matches) {
