@@ -12,6 +12,10 @@
 #include <stdio.h>
 
 #define CFI_WORDS_BYTES 160
+#define ENTRY           "r7+8 ra c-8 bp = bx =" /* where a function begins */
+
+/* Bytes of a row, and how many: two members. */
+#define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
 
 static inline const char *cfi_saved_words(uint8_t saved, int32_t offset, char words[24])
 {

@@ -16,9 +16,6 @@
 
 #define BYTES_MAX 128
 
-#define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
-#define ENTRY      "r7+8 ra c-8 bp = bx ="
-
 #define IS_CIE    0xff, 0xff, 0xff, 0xff
 #define IS_LONG   0xff, 0xff, 0xff, 0xff
 #define PROGRAM   0x0c, 7, 8, 0x90, 1 /* CFA = rsp + 8, return address at CFA - 8 */

@@ -19,10 +19,7 @@
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
 
-/* Initial rows, for short. */
-#define ENTRY  "r7+8 ra c-8 bp = bx ="
 #define PUSHED "r7+16 ra c-8 bp c-16 bx ="
 
 struct story {

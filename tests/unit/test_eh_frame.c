@@ -13,9 +13,6 @@
 #define SECTION_MAX ((size_t)1 << 20)
 #define BODY_MAX    40
 
-#define BYTES(...) {__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
-#define ENTRY      "r7+8 ra c-8 bp = bx ="
-
 /* CFA = rsp + 8, return address at CFA - 8. */
 #define PROGRAM 0x0c, 7, 8, 0x90, 1
 
