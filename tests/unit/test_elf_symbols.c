@@ -64,29 +64,6 @@ static void read_any(int fd)
     (void)read_table(fd, &made);
 }
 
-/* One line "ADDRESS [SIZE] TYPE NAME" of nm: whether it is a function. */
-static bool parse_nm_line(char *text, uint64_t *ret_address, uint64_t *ret_size, char **ret_name)
-{
-    char *end = NULL;
-    *ret_address = strtoull(text, &end, 16);
-    if (end == text || *end != ' ') {
-        return false;
-    }
-    text = end + 1;
-    *ret_size = strtoull(text, &end, 16);
-    if (end - text == 16) {
-        text = end + 1;
-    } else {
-        *ret_size = 0;
-    }
-    if (strchr("TtWwi", text[0]) == NULL || text[1] != ' ') {
-        return false;
-    }
-    *ret_name = text + 2;
-    (*ret_name)[strcspn(*ret_name, "\n@")] = '\0';
-    return true;
-}
-
 struct known {
     uint64_t address;
     char *name;
@@ -102,15 +79,18 @@ static struct knowledge ask_nm(const char *options, const char *path)
 {
     static char line[LINE_BYTES];
     struct knowledge knowledge = {0};
-    (void)snprintf(line, sizeof line, "LC_ALL=C nm -S --defined-only %s '%s' 2>/dev/null", options,
+    (void)snprintf(line, sizeof line, "LC_ALL=C nm -P --defined-only %s '%s' 2>/dev/null", options,
                    path);
     FILE *nm = popen(line, "r");
     assert_non_null(nm);
-    while (fgets(line, sizeof line, nm) != NULL) {
+    while (fgets(line, sizeof line, nm) != NULL) { /* "NAME TYPE ADDRESS [SIZE]" */
+        static char name[LINE_BYTES];
+        char type = '\0';
         uint64_t address = 0;
         uint64_t size = 0;
-        char *name = NULL;
-        if (parse_nm_line(line, &address, &size, &name)) {
+        int count = sscanf(line, "%s %c %" SCNx64 " %" SCNx64, name, &type, &address, &size);
+        if (count >= 3 && strchr("TtWwi", type) != NULL) {
+            name[strcspn(name, "@")] = '\0';
             knowledge.all = reallocarray(knowledge.all, knowledge.count + 1, sizeof *knowledge.all);
             knowledge.all[knowledge.count++] = (struct known){address, strdup(name)};
             knowledge.sized_count += size > 0;
