@@ -396,17 +396,15 @@ STORY(no_partial_is_written_without_room_for_its_completion, 5, 8192)
 STORY(a_stack_that_is_too_long_completes_without, 6, LANE_BYTES)
 {
     static uint64_t stack[3000];
-    struct made *made = make_sample(world, 0);
-    uint64_t id = open_partial(world, 0, made);
-    struct sample longer = made->sample;
-    longer.user_stack = stack;
-    longer.user_count = DEPTH_MAX + 1;
-    assert_true(trace_lanes_complete(world->lanes, 0, id, &longer, STACK_CLOSED_NORMALLY));
-    empty_stack(made, STACK_CLOSED_LOST);
-    made = make_sample(world, 0);
-    id = open_partial(world, 0, made);
-    longer.user_count = 3000;
-    assert_true(trace_lanes_complete(world->lanes, 0, id, &longer, STACK_CLOSED_NORMALLY));
-    empty_stack(made, STACK_CLOSED_LOST);
+    static const size_t counts[] = {DEPTH_MAX + 1, COUNT_OF(stack)};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct made *made = make_sample(world, 0);
+        uint64_t id = open_partial(world, 0, made);
+        struct sample longer = made->sample;
+        longer.user_stack = stack;
+        longer.user_count = counts[i];
+        assert_true(trace_lanes_complete(world->lanes, 0, id, &longer, STACK_CLOSED_NORMALLY));
+        empty_stack(made, STACK_CLOSED_LOST);
+    }
     check_file(world);
 }
