@@ -38,11 +38,11 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
     const uint64_t debug_flags = file->is_compressed ? SHF_COMPRESSED : 0;
     uint8_t header[8] = {1, 0x1b, 0xff, 0xff};
     struct elf_image image = {
-        .sections = {{".eh_frame", SHT_PROGBITS, SHF_ALLOC, file->eh_frame, file->eh_frame_bytes,
+        .sections = {{"", SHT_PROGBITS, 0, header, sizeof header},
+                     {".eh_frame", SHT_PROGBITS, SHF_ALLOC, file->eh_frame, file->eh_frame_bytes,
                       .claimed_bytes = file->claimed_bytes},
                      {debug_name, SHT_PROGBITS, debug_flags, file->debug_frame,
-                      file->debug_frame_bytes},
-                     {"", SHT_PROGBITS, 0, header, sizeof header}},
+                      file->debug_frame_bytes}},
         .section_count = 3,
         .segments = {{.p_type = PT_LOAD, .p_flags = PF_R},
                      {.p_type = PT_LOAD,
@@ -58,12 +58,12 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
         .has_no_sections = file->has_no_sections,
     };
     /* Without sections the frames are found through this header: pcrel, four signed bytes. */
-    const size_t header_start = elf_image_offset(&image, 3);
+    const size_t header_start = elf_image_offset(&image, 1);
     const int32_t distance = EH_FRAME_START - (int32_t)(header_start + 4);
     memcpy(header + 4, &distance, sizeof distance);
     image.segments[0].p_filesz = image.segments[0].p_memsz = EH_FRAME_START + file->eh_frame_bytes;
     image.segments[2].p_offset = image.segments[2].p_vaddr = header_start;
-    assert_int_equal(elf_image_offset(&image, 1), EH_FRAME_START);
+    assert_int_equal(elf_image_offset(&image, 2), EH_FRAME_START);
     int fd = elf_image_make(&image);
     assert_true(fd >= 0);
     return fd;

@@ -18,7 +18,6 @@
 #define ELF_IMAGE_SECTIONS_MAX 8
 #define ELF_IMAGE_SEGMENTS_MAX 3
 #define ELF_IMAGE_NAMES_BYTES  256
-#define ELF_IMAGE_GAP_BYTES    16 /* a file can be cut before its first section */
 
 struct elf_image_section {
     const char *name;
@@ -46,8 +45,7 @@ struct elf_image {
 static inline size_t elf_image_offset(const struct elf_image *image, size_t number)
 {
     size_t offset = sizeof(Elf64_Ehdr) + ELF_IMAGE_SEGMENTS_MAX * sizeof(Elf64_Phdr) +
-                    (image->section_count + 2) * sizeof(Elf64_Shdr) + ELF_IMAGE_NAMES_BYTES +
-                    ELF_IMAGE_GAP_BYTES;
+                    (image->section_count + 2) * sizeof(Elf64_Shdr) + ELF_IMAGE_NAMES_BYTES;
     for (size_t i = 1; i < number; i++) {
         offset += (image->sections[i - 1].size_bytes + 15) / 16 * 16;
     }
