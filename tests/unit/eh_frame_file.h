@@ -38,12 +38,14 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
     const uint64_t debug_flags = file->is_compressed ? SHF_COMPRESSED : 0;
     uint8_t header[8] = {1, 0x1b, 0xff, 0xff};
     struct elf_image image = {
-        .sections = {{"", SHT_PROGBITS, 0, header, sizeof header},
-                     {".eh_frame", SHT_PROGBITS, SHF_ALLOC, file->eh_frame, file->eh_frame_bytes,
-                      .claimed_bytes = file->claimed_bytes},
+        .sections = {{"", SHT_PROGBITS, 0, header, sizeof header, 0, 0},
+                     {".eh_frame", SHT_PROGBITS, SHF_ALLOC, file->eh_frame, file->eh_frame_bytes, 0,
+                      0},
                      {debug_name, SHT_PROGBITS, debug_flags, file->debug_frame,
-                      file->debug_frame_bytes}},
+                      file->debug_frame_bytes, 0, 0}},
         .section_count = 3,
+        .liar_number = file->claimed_bytes > 0 ? 2 : 0,
+        .claimed_bytes = file->claimed_bytes,
         .segments = {{.p_type = PT_LOAD, .p_flags = PF_R},
                      {.p_type = PT_LOAD,
                       .p_flags = PF_R | PF_X,

@@ -27,13 +27,14 @@ struct elf_image_section {
     size_t size_bytes;
     uint32_t link;
     uint64_t entry_bytes;
-    uint64_t claimed_bytes; /* 0: as many as there are */
 };
 
 struct elf_image {
     struct elf_image_section sections[ELF_IMAGE_SECTIONS_MAX];
     size_t section_count;
     size_t note_number; /* the section that a PT_NOTE shows; 0: none */
+    size_t liar_number; /* the section that claims to have `claimed_bytes`; 0: none */
+    uint64_t claimed_bytes;
     Elf64_Phdr segments[ELF_IMAGE_SEGMENTS_MAX];
     size_t segment_count; /* 0: the usual one */
     uint64_t entry;
@@ -102,7 +103,7 @@ static inline void elf_image_fill(const struct elf_image *image, uint8_t *bytes,
             .sh_flags = section->flags,
             .sh_addr = offset,
             .sh_offset = offset,
-            .sh_size = section->claimed_bytes > 0 ? section->claimed_bytes : section->size_bytes,
+            .sh_size = i == image->liar_number ? image->claimed_bytes : section->size_bytes,
             .sh_link = section->link,
             .sh_addralign = 1,
             .sh_entsize = section->entry_bytes,

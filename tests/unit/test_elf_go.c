@@ -226,9 +226,9 @@ static void put_dynsym(struct program *program, Elf64_Sym symbols[2], const char
         .st_size = size_bytes,
     };
     program->image.sections[5] = (struct elf_image_section){
-        ".dynsym", SHT_DYNSYM, 0, symbols, 2 * sizeof *symbols, 7, sizeof *symbols, 0};
+        ".dynsym", SHT_DYNSYM, 0, symbols, 2 * sizeof *symbols, 7, sizeof *symbols};
     program->image.sections[6] =
-        (struct elf_image_section){".dynstr", SHT_STRTAB, 0, names, sizeof names, 0, 0, 0};
+        (struct elf_image_section){".dynstr", SHT_STRTAB, 0, names, sizeof names, 0, 0};
     program->image.section_count = 7;
 }
 
