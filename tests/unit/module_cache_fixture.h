@@ -7,32 +7,22 @@
  */
 
 #include "clock.h"
+#include "mapped_files.h"
 #include "module_cache.h"
+#include "open_descriptors.h"
 #include "opener.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+#define WAIT_MS 20000
 
-#define WAIT_MS      20000
-#define PATH_BYTES   512
-#define MAPPINGS_MAX 64
+#define FILE_BYTES (PATH_BYTES + 16)
 
 struct fixture {
     struct module_cache *cache;
@@ -40,22 +30,6 @@ struct fixture {
     pid_t gone; /* a pid that nobody has */
     size_t descriptors;
 };
-
-struct target {
-    struct module_query query;
-    char path[PATH_BYTES];
-};
-
-static inline size_t count_descriptors(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder) != NULL) {
-        count++;
-    }
-    (void)closedir(folder);
-    return count;
-}
 
 static const struct module_cache_config fixture_config = {
     .worker = {.uid = 65534, .gid = 65534},
@@ -78,13 +52,13 @@ static inline int set_up(void **state)
     return 0;
 }
 
-/* Nothing that a test opened stays open. */
 /* As many as at first, and the socket of the second worker, which stays for a while. */
 static inline size_t expected_descriptors(const struct fixture *fixture)
 {
     return fixture->descriptors + (module_cache_worker_pid(fixture->cache, 1) != 0);
 }
 
+/* Nothing that a test opened stays open. */
 static inline int tear_down(void **state)
 {
     struct fixture *fixture = *state;
@@ -121,12 +95,18 @@ static inline enum module_state wait_for(struct module_cache *cache,
     return module_ticket_state(ticket);
 }
 
+/* What a sample waits for. */
+static inline struct module_ticket *request(struct fixture *fixture,
+                                            const struct module_query *query)
+{
+    return module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, query);
+}
+
 /* Requests, waits, and expects; gives the ticket back. */
 static inline struct module_ticket *
 expect(struct fixture *fixture, const struct module_query *query, enum module_failure failure)
 {
-    struct module_ticket *ticket =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, query);
+    struct module_ticket *ticket = request(fixture, query);
     enum module_state state = wait_for(fixture->cache, ticket);
     if (module_ticket_failure(ticket) != failure || state == MODULE_PENDING) {
         fail_msg("%s: state %d, failure %d", query->path, (int)state,
@@ -156,64 +136,22 @@ static inline void expect_failure(struct fixture *fixture, const struct module_q
     module_ticket_release(expect(fixture, query, failure));
 }
 
-/* The executable file mappings of a process. */
-static inline size_t read_mappings(pid_t pid, struct target *targets)
+/* The path, written to `path` and returned, of what is called so in the test's folder. */
+static inline const char *in_folder(const struct fixture *fixture, const char *name,
+                                    char path[FILE_BYTES])
 {
-    static char line[8192];
-    char path[64];
-    size_t count = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    assert_non_null(maps);
-    while (fgets(line, sizeof line, maps) != NULL && count < MAPPINGS_MAX) {
-        struct target *target = &targets[count];
-        memset(target, 0, sizeof *target);
-        const char *name = strchr(line, '/');
-        char *at = line;
-        target->query.start = strtoull(at, &at, 16);
-        target->query.end = strtoull(at + 1, &at, 16);
-        if (name == NULL || at[3] != 'x') {
-            continue;
-        }
-        target->query.file_offset = strtoull(at + 6, &at, 16);
-        target->query.device_major = (uint32_t)strtoul(at, &at, 16);
-        target->query.device_minor = (uint32_t)strtoul(at + 1, &at, 16);
-        target->query.inode = strtoull(at, &at, 10);
-        (void)snprintf(target->path, sizeof target->path, "%.*s", (int)strcspn(name, "\n"), name);
-        target->query.path = target->path;
-        target->query.pid = pid;
-        count++;
-    }
-    (void)fclose(maps);
-    return count;
+    (void)snprintf(path, FILE_BYTES, "%s/%s", fixture->folder, name);
+    return path;
 }
 
-static inline void find_mapping(pid_t pid, const char *name, struct target *ret)
+/* A path, borrowed, as a process that is gone had mapped it. */
+static inline struct module_query of_gone_process(const struct fixture *fixture, const char *path)
 {
-    static struct target targets[MAPPINGS_MAX];
-    size_t count = read_mappings(pid, targets);
-    for (size_t i = 0; i < count; i++) {
-        if (strstr(targets[i].path, name) != NULL) {
-            *ret = targets[i];
-            ret->query.path = ret->path;
-            return;
-        }
-    }
-    fail_msg("%s is not mapped", name);
-}
-
-/* A path as a process that is gone had mapped it, with the identity that it has now. */
-static inline struct target of_gone_process(const struct fixture *fixture, const char *path)
-{
-    struct stat status = {0};
-    struct target target = {.query = {.pid = fixture->gone, .parent_pid = getpid(), .end = 4096}};
-    (void)snprintf(target.path, sizeof target.path, "%s", path);
-    if (stat(path, &status) == 0) {
-        target.query.device_major = major(status.st_dev);
-        target.query.device_minor = minor(status.st_dev);
-        target.query.inode = status.st_ino;
-    }
-    return target;
+    struct module_query query = query_of(path);
+    query.pid = fixture->gone;
+    query.parent_pid = getpid();
+    query.end = 4096;
+    return query;
 }
 
 static inline void copy_libc(const char *path, bool rename_symbols)
@@ -234,6 +172,15 @@ static inline void copy_libc(const char *path, bool rename_symbols)
     assert_int_equal(write(to, bytes, (size_t)status.st_size), status.st_size);
     (void)close(to);
     free(bytes);
+}
+
+static inline void *map_code(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    (void)close(fd);
+    return map;
 }
 
 static inline bool has_symbol(const struct module *module, const char *name)
@@ -275,4 +222,13 @@ static inline void stop_process(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-#define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define CACHE_TEST(name) TEST_OF(struct fixture *fixture, name, set_up, tear_down)
+
+/* Each program is its own worker, too. */
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
+        elf_worker_child(3);
+    }
+    return unit_test_run();
+}

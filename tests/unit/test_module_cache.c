@@ -5,10 +5,10 @@
  * never with another file's.
  */
 #include "module_cache_fixture.h"
+#include "prepared_child.h"
 
-static void names_what_this_process_has_mapped(void **state)
+CACHE_TEST(names_what_this_process_has_mapped)
 {
-    struct fixture *fixture = *state;
     static struct target targets[MAPPINGS_MAX];
     size_t count = read_mappings(getpid(), targets);
     uint64_t here = (uint64_t)(uintptr_t)&names_what_this_process_has_mapped;
@@ -25,7 +25,8 @@ static void names_what_this_process_has_mapped(void **state)
                 symbol_table_vaddr(symbols, query->file_offset + (here - query->start), &vaddr));
             ptrdiff_t index = symbol_table_find(symbols, vaddr);
             assert_true(index >= 0);
-            assert_string_equal(symbol_table_name(symbols, (size_t)index), __func__);
+            assert_string_equal(symbol_table_name(symbols, (size_t)index),
+                                "names_what_this_process_has_mapped");
             named = true;
         }
         module_ticket_release(ticket);
@@ -41,19 +42,16 @@ static void names_what_this_process_has_mapped(void **state)
     assert_true(counts.tables[MODULE_SYMBOLS].table_bytes > 10000);
 }
 
-static void gives_one_module_for_one_file_of_two_processes(void **state)
+CACHE_TEST(gives_one_module_for_one_file_of_two_processes)
 {
-    struct fixture *fixture = *state;
     static struct target ours;
     static struct target theirs;
     pid_t pid = start_sleeper();
     find_mapping(getpid(), "/libc.so", &ours);
     find_mapping(pid, "/libc.so", &theirs);
     /* At once, so that they meet on the way. */
-    struct module_ticket *first =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &ours.query);
-    struct module_ticket *second =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &theirs.query);
+    struct module_ticket *first = request(fixture, &ours.query);
+    struct module_ticket *second = request(fixture, &theirs.query);
     assert_int_equal(wait_for(fixture->cache, first), MODULE_READY);
     assert_int_equal(wait_for(fixture->cache, second), MODULE_READY);
     struct module_ticket *third = expect(fixture, &theirs.query, MODULE_FAILURE_NONE);
@@ -66,17 +64,13 @@ static void gives_one_module_for_one_file_of_two_processes(void **state)
     module_ticket_release(third);
 }
 
-static void keeps_a_copy_with_a_forged_build_id_apart(void **state)
+CACHE_TEST(keeps_a_copy_with_a_forged_build_id_apart)
 {
-    struct fixture *fixture = *state;
     static struct target libc;
     static struct target forged;
-    char path[PATH_BYTES + 16];
-    (void)snprintf(path, sizeof path, "%s/forged.so", fixture->folder);
-    copy_libc(path, true);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-    (void)close(fd);
+    char path[FILE_BYTES];
+    copy_libc(in_folder(fixture, "forged.so", path), true);
+    void *map = map_code(path);
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/forged.so", &forged);
 
@@ -97,9 +91,8 @@ static void keeps_a_copy_with_a_forged_build_id_apart(void **state)
     module_ticket_release(third);
 }
 
-static void refuses_a_file_with_another_inode(void **state)
+CACHE_TEST(refuses_a_file_with_another_inode)
 {
-    struct fixture *fixture = *state;
     static struct target libc;
     find_mapping(getpid(), "/libc.so", &libc);
     libc.query.inode++;
@@ -108,67 +101,51 @@ static void refuses_a_file_with_another_inode(void **state)
     expect_failure(fixture, &libc.query, MODULE_FAILURE_IDENTITY);
 }
 
-static void knows_a_file_that_was_replaced_after_its_process_ended(void **state)
+CACHE_TEST(knows_a_file_that_was_replaced_after_its_process_ended)
 {
-    struct fixture *fixture = *state;
-    char path[PATH_BYTES + 16];
-    char other[PATH_BYTES + 16];
-    (void)snprintf(path, sizeof path, "%s/lib.so", fixture->folder);
-    (void)snprintf(other, sizeof other, "%s/other.so", fixture->folder);
-    copy_libc(path, false);
-    struct target target = of_gone_process(fixture, path);
-    target.query.path = target.path;
-    struct module_ticket *ticket = expect(fixture, &target.query, MODULE_FAILURE_NONE);
-    module_ticket_release(ticket);
-
+    char path[FILE_BYTES];
     char command[4 * PATH_BYTES];
-    (void)snprintf(command, sizeof command, "cp /bin/true '%s' && mv '%s' '%s'", other, other,
-                   path);
+    copy_libc(in_folder(fixture, "lib.so", path), false);
+    struct module_query target = of_gone_process(fixture, path);
+    expect_failure(fixture, &target, MODULE_FAILURE_NONE);
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && cp /bin/true other.so && mv other.so lib.so", fixture->folder);
     assert_int_equal(system(command), 0);
-    expect_failure(fixture, &target.query, MODULE_FAILURE_IDENTITY);
+    expect_failure(fixture, &target, MODULE_FAILURE_IDENTITY);
     assert_int_equal(unlink(path), 0);
-    expect_failure(fixture, &target.query, MODULE_FAILURE_NOT_FOUND);
+    expect_failure(fixture, &target, MODULE_FAILURE_NOT_FOUND);
 }
 
-static void opens_nothing_but_files(void **state)
+CACHE_TEST(opens_nothing_but_files)
 {
-    struct fixture *fixture = *state;
-    char fifo[PATH_BYTES + 16];
-    (void)snprintf(fifo, sizeof fifo, "%s/fifo", fixture->folder);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
+    char fifo[FILE_BYTES];
+    assert_int_equal(mkfifo(in_folder(fixture, "fifo", fifo), 0600), 0);
     const char *const paths[] = {fifo, fixture->folder, "/dev/zero", "[anon]"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        struct target target = of_gone_process(fixture, paths[i]);
-        target.query.path = target.path;
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        struct module_query target = of_gone_process(fixture, paths[i]);
         /* An open() that waits for a writer would be given up, and fail in another way. */
-        expect_failure(fixture, &target.query, MODULE_FAILURE_NOT_FILE);
+        expect_failure(fixture, &target, MODULE_FAILURE_NOT_FILE);
     }
 }
 
-static void says_that_a_text_is_unreadable(void **state)
+CACHE_TEST(says_that_a_text_is_unreadable)
 {
-    struct fixture *fixture = *state;
-    struct target target = of_gone_process(fixture, "/etc/passwd");
-    target.query.path = target.path;
-    expect_failure(fixture, &target.query, MODULE_FAILURE_UNREADABLE);
-    expect_failure(fixture, &target.query, MODULE_FAILURE_UNREADABLE);
+    struct module_query target = of_gone_process(fixture, "/etc/passwd");
+    expect_failure(fixture, &target, MODULE_FAILURE_UNREADABLE);
+    expect_failure(fixture, &target, MODULE_FAILURE_UNREADABLE);
     assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_SYMBOLS].failed_count, 2);
 }
 
 /* Maps a file and removes its name; needs the right to follow map_files. */
-static void reads_a_deleted_file_through_its_mapping(void **state)
+CACHE_TEST(reads_a_deleted_file_through_its_mapping)
 {
-    struct fixture *fixture = *state;
     static struct target target;
-    char path[PATH_BYTES + 16];
+    char path[FILE_BYTES];
     if (geteuid() != 0) {
         skip();
     }
-    (void)snprintf(path, sizeof path, "%s/deleted.so", fixture->folder);
-    copy_libc(path, false);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-    (void)close(fd);
+    copy_libc(in_folder(fixture, "deleted.so", path), false);
+    void *map = map_code(path);
     assert_int_equal(unlink(path), 0);
     /* Another one at its place changes nothing. */
     copy_libc(path, true);
@@ -180,56 +157,27 @@ static void reads_a_deleted_file_through_its_mapping(void **state)
     expect_failure(fixture, &target.query, MODULE_FAILURE_NOT_FOUND);
 }
 
-/* An absolute link inside another root leads nowhere else. */
-static void resolves_a_path_inside_the_root_of_its_process(void **state)
+static bool enter_folder(const void *folder)
 {
-    struct fixture *fixture = *state;
-    char path[PATH_BYTES + 16];
-    int ready[2];
+    return chroot(folder) == 0;
+}
+
+/* An absolute link inside another root leads nowhere else. */
+CACHE_TEST(resolves_a_path_inside_the_root_of_its_process)
+{
+    char path[FILE_BYTES];
+    char link[FILE_BYTES];
     if (geteuid() != 0) {
         skip();
     }
-    (void)snprintf(path, sizeof path, "%s/inner.so", fixture->folder);
-    copy_libc(path, true);
-    struct target target = of_gone_process(fixture, path);
-    (void)snprintf(path, sizeof path, "%s/link.so", fixture->folder);
-    assert_int_equal(symlink("/inner.so", path), 0);
-    assert_int_equal(pipe(ready), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (chroot(fixture->folder) == 0 && write(ready[1], "r", 1) == 1) {
-            (void)pause();
-        }
-        _exit(0);
-    }
-    char byte = 0;
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
-    target.query.pid = pid;
-    target.query.path = "/link.so";
-    struct module_ticket *ticket = expect(fixture, &target.query, MODULE_FAILURE_NONE);
+    copy_libc(in_folder(fixture, "inner.so", path), true);
+    struct module_query target = of_gone_process(fixture, path);
+    assert_int_equal(symlink("/inner.so", in_folder(fixture, "link.so", link)), 0);
+    target.pid = start_prepared_child(enter_folder, fixture->folder);
+    target.path = "/link.so";
+    struct module_ticket *ticket = expect(fixture, &target, MODULE_FAILURE_NONE);
     assert_true(has_symbol(module_ticket_module(ticket), "gtrfry"));
-    assert_int_equal(module_ticket_module(ticket)->identity.inode, target.query.inode);
+    assert_int_equal(module_ticket_module(ticket)->identity.inode, target.inode);
     module_ticket_release(ticket);
-    stop_process(pid);
-}
-int main(int argc, char **argv)
-{
-    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
-        elf_worker_child(3);
-    }
-    const struct CMUnitTest tests[] = {
-        CACHE_TEST(names_what_this_process_has_mapped),
-        CACHE_TEST(gives_one_module_for_one_file_of_two_processes),
-        CACHE_TEST(keeps_a_copy_with_a_forged_build_id_apart),
-        CACHE_TEST(refuses_a_file_with_another_inode),
-        CACHE_TEST(knows_a_file_that_was_replaced_after_its_process_ended),
-        CACHE_TEST(opens_nothing_but_files),
-        CACHE_TEST(says_that_a_text_is_unreadable),
-        CACHE_TEST(reads_a_deleted_file_through_its_mapping),
-        CACHE_TEST(resolves_a_path_inside_the_root_of_its_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    end_child(target.pid);
 }

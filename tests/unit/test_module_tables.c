@@ -6,23 +6,20 @@
  */
 #include "module_cache_fixture.h"
 
-static void loses_one_table_with_a_worker(void **state)
+CACHE_TEST(loses_one_table_with_a_worker)
 {
-    struct fixture *fixture = *state;
     static struct target libc;
     static struct target self;
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/test_module_tables", &self);
     pid_t pid = module_cache_worker_pid(fixture->cache, 0);
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    struct module_ticket *lost =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
+    struct module_ticket *lost = request(fixture, &libc.query);
     for (int i = 0; i < 5; i++) {
         step(fixture->cache);
     }
     assert_int_equal(module_ticket_state(lost), MODULE_PENDING);
-    struct module_ticket *waiting =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &self.query);
+    struct module_ticket *waiting = request(fixture, &self.query);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(wait_for(fixture->cache, lost), MODULE_FAILED);
     assert_int_equal(module_ticket_failure(lost), MODULE_FAILURE_WORKER);
@@ -42,9 +39,8 @@ static void loses_one_table_with_a_worker(void **state)
 }
 
 /* A copy of a dead worker's socket, in a process that was forked meanwhile, keeps it open. */
-static void sleeps_whoever_holds_the_socket_of_a_dead_worker(void **state)
+CACHE_TEST(sleeps_whoever_holds_the_socket_of_a_dead_worker)
 {
-    struct fixture *fixture = *state;
     int held[2];
     char byte = 0;
     assert_int_equal(pipe(held), 0);
@@ -80,9 +76,8 @@ static size_t note_changes(const struct target *targets, size_t count, struct ti
     return differing;
 }
 
-static void bounds_what_is_asked_at_once(void **state)
+CACHE_TEST(bounds_what_is_asked_at_once)
 {
-    struct fixture *fixture = *state;
     static struct target targets[MAPPINGS_MAX];
     enum {
         REQUESTS = 20000
@@ -94,8 +89,7 @@ static void bounds_what_is_asked_at_once(void **state)
     struct timespec changes[MAPPINGS_MAX] = {0};
     (void)note_changes(targets, mapping_count, changes);
     for (size_t i = 0; i < count; i++) {
-        tickets[i] = module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED,
-                                          &targets[i % mapping_count].query);
+        tickets[i] = request(fixture, &targets[i % mapping_count].query);
         accepted += tickets[i] != NULL;
     }
     assert_in_range(accepted, OPENER_REQUESTS_MAX / 4, OPENER_REQUESTS_MAX / 2);
@@ -114,35 +108,31 @@ static void bounds_what_is_asked_at_once(void **state)
 }
 
 /* What one user's file may have done to the worker must not reach another's. */
-static void renews_its_worker_between_the_files_of_two_users(void **state)
+CACHE_TEST(renews_its_worker_between_the_files_of_two_users)
 {
-    struct fixture *fixture = *state;
     static const uid_t owners[] = {0, 4001, 4001, 4002, 0, 0, 4001};
     static const uint64_t renewals[] = {0, 0, 0, 1, 2, 2, 2};
-    char path[PATH_BYTES + 16];
+    char path[FILE_BYTES];
     if (geteuid() != 0) {
         skip();
     }
-    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+    for (size_t i = 0; i < COUNT_OF(owners); i++) {
         (void)snprintf(path, sizeof path, "%s/%zu.so", fixture->folder, i);
         copy_libc(path, false);
         assert_int_equal(chown(path, owners[i], 0), 0);
-        struct target target = of_gone_process(fixture, path);
-        target.query.path = target.path;
-        expect_failure(fixture, &target.query, MODULE_FAILURE_NONE);
+        struct module_query target = of_gone_process(fixture, path);
+        expect_failure(fixture, &target, MODULE_FAILURE_NONE);
         assert_int_equal(module_cache_counts(fixture->cache).worker_renewal_count, renewals[i]);
     }
     assert_int_equal(module_cache_counts(fixture->cache).worker_restart_count, 0);
 }
 
-static void forgives_tickets_that_nobody_waits_for(void **state)
+CACHE_TEST(forgives_tickets_that_nobody_waits_for)
 {
-    struct fixture *fixture = *state;
     static struct target targets[MAPPINGS_MAX];
     size_t count = read_mappings(getpid(), targets);
     for (size_t i = 0; i < count; i++) {
-        module_ticket_release(
-            module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &targets[i].query));
+        module_ticket_release(request(fixture, &targets[i].query));
     }
     /* Undecided ones go with the cache; decided ones too. */
     step(fixture->cache);
@@ -152,9 +142,8 @@ static void forgives_tickets_that_nobody_waits_for(void **state)
     fixture->descriptors = count_descriptors();
 }
 
-static void names_the_kernel_or_says_why_not(void **state)
+CACHE_TEST(names_the_kernel_or_says_why_not)
 {
-    struct fixture *fixture = *state;
     struct module_ticket *ticket = module_cache_request_kernel(fixture->cache);
     if (wait_for(fixture->cache, ticket) == MODULE_READY) {
         assert_true(module_ticket_module(ticket)->symbols.symbol_count > 1000);
@@ -165,9 +154,8 @@ static void names_the_kernel_or_says_why_not(void **state)
     module_ticket_release(ticket);
 }
 
-static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
+CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart)
 {
-    struct fixture *fixture = *state;
     static struct target libc;
     find_mapping(getpid(), "/libc.so", &libc);
     struct module_ticket *tickets[MODULE_TABLES];
@@ -200,9 +188,8 @@ static void gives_symbols_and_call_frames_of_one_file_apart(void **state)
     }
 }
 
-static void knows_the_code_that_the_kernel_maps(void **state)
+CACHE_TEST(knows_the_code_that_the_kernel_maps)
 {
-    struct fixture *fixture = *state;
     struct module_ticket *symbols =
         module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS, false);
     struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI, false);
@@ -218,9 +205,8 @@ static void knows_the_code_that_the_kernel_maps(void **state)
     module_ticket_release(again);
 }
 
-static void knows_the_code_that_the_kernel_maps_for_32_bits(void **state)
+CACHE_TEST(knows_the_code_that_the_kernel_maps_for_32_bits)
 {
-    struct fixture *fixture = *state;
     struct module_ticket *symbols = module_cache_request_vdso(fixture->cache, MODULE_SYMBOLS, true);
     struct module_ticket *cfi = module_cache_request_vdso(fixture->cache, MODULE_CFI, true);
     if (wait_for(fixture->cache, symbols) == MODULE_FAILED) {
@@ -241,28 +227,24 @@ static void knows_the_code_that_the_kernel_maps_for_32_bits(void **state)
 }
 
 /* A library with as many zeros behind it that it takes long to read, as far as the size tells. */
-static void reads_a_large_file_when_a_sample_needs_it(void **state)
+CACHE_TEST(reads_a_large_file_when_a_sample_needs_it)
 {
-    struct fixture *fixture = *state;
-    char path[PATH_BYTES + 16];
-    (void)snprintf(path, sizeof path, "%s/large.so", fixture->folder);
-    copy_libc(path, false);
+    char path[FILE_BYTES];
+    copy_libc(in_folder(fixture, "large.so", path), false);
     assert_int_equal(truncate(path, (off_t)17 << 20), 0);
-    struct target target = of_gone_process(fixture, path);
-    target.query.path = target.path;
+    struct module_query target = of_gone_process(fixture, path);
     struct module_ticket *ahead =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_PREFETCH, &target.query);
+        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_PREFETCH, &target);
     assert_int_equal(wait_for(fixture->cache, ahead), MODULE_FAILED);
     assert_int_equal(module_ticket_failure(ahead), MODULE_FAILURE_LIMIT);
     module_ticket_release(ahead);
-    module_ticket_release(expect(fixture, &target.query, MODULE_FAILURE_NONE));
+    module_ticket_release(expect(fixture, &target, MODULE_FAILURE_NONE));
 }
 
 /* A sample that comes to wait for a file which is asked for already: while the first worker is at
  * another file, the second reads this one, and not what was only likely to be needed. */
-static void moves_up_what_becomes_wanted(void **state)
+CACHE_TEST(moves_up_what_becomes_wanted)
 {
-    struct fixture *fixture = *state;
     static struct target libc;
     static struct target self;
     static struct target cmocka;
@@ -274,8 +256,7 @@ static void moves_up_what_becomes_wanted(void **state)
     struct module_ticket *busy = expect_pending(fixture, MODULE_WANTED, &cmocka.query);
     struct module_ticket *first = expect_pending(fixture, MODULE_PREFETCH, &self.query);
     struct module_ticket *second = expect_pending(fixture, MODULE_PREFETCH, &libc.query);
-    struct module_ticket *wanted =
-        module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
+    struct module_ticket *wanted = request(fixture, &libc.query);
     assert_int_equal(wait_for(fixture->cache, wanted), MODULE_READY);
     assert_int_equal(module_ticket_state(second), MODULE_READY);
     assert_int_equal(module_ticket_state(first), MODULE_PENDING);
@@ -287,24 +268,4 @@ static void moves_up_what_becomes_wanted(void **state)
     module_ticket_release(first);
     module_ticket_release(second);
     module_ticket_release(wanted);
-}
-int main(int argc, char **argv)
-{
-    if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
-        elf_worker_child(3);
-    }
-    const struct CMUnitTest tests[] = {
-        CACHE_TEST(loses_one_table_with_a_worker),
-        CACHE_TEST(sleeps_whoever_holds_the_socket_of_a_dead_worker),
-        CACHE_TEST(bounds_what_is_asked_at_once),
-        CACHE_TEST(renews_its_worker_between_the_files_of_two_users),
-        CACHE_TEST(forgives_tickets_that_nobody_waits_for),
-        CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart),
-        CACHE_TEST(knows_the_code_that_the_kernel_maps),
-        CACHE_TEST(knows_the_code_that_the_kernel_maps_for_32_bits),
-        CACHE_TEST(reads_a_large_file_when_a_sample_needs_it),
-        CACHE_TEST(moves_up_what_becomes_wanted),
-        CACHE_TEST(names_the_kernel_or_says_why_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
