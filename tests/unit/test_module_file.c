@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What is opened and what is refused, by paths that a process which is gone had mapped. */
+#include "mapped_files.h"
 #include "module_file.h"
+#include "prepared_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,21 +11,9 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static bool place_guard(const struct module_place *place, void *userdata)
 {
@@ -33,39 +23,11 @@ static bool place_guard(const struct module_place *place, void *userdata)
 
 static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
 {
-    (void)pid;
-    (void)start_time_ns;
-    (void)userdata;
+    (void)pid, (void)start_time_ns, (void)userdata;
     return true;
 }
 
 static const struct module_guard lets_all = {.place = place_guard, .process = process_guard};
-
-/* A page of the C library as this process has it mapped. */
-static struct module_query mapped_query(char path[4096])
-{
-    char line[4400];
-    struct module_query query = {.pid = getpid(), .parent_pid = INT32_MAX};
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (fgets(line, sizeof line, maps) != NULL) {
-        const char *name = strchr(line, '/');
-        if (name == NULL || strstr(name, "/libc.so") == NULL || strstr(line, " r-xp ") == NULL) {
-            continue;
-        }
-        char *at = line;
-        query.start = strtoull(at, &at, 16);
-        query.end = strtoull(at + 1, &at, 16);
-        query.file_offset = strtoull(at + 6, &at, 16);
-        query.device_major = (uint32_t)strtoul(at, &at, 16);
-        query.device_minor = (uint32_t)strtoul(at + 1, &at, 16);
-        query.inode = strtoull(at, &at, 10);
-        (void)snprintf(path, 4096, "%.*s", (int)strcspn(name, "\n"), name);
-        query.path = path;
-    }
-    (void)fclose(maps);
-    assert_non_null(query.path);
-    return query;
-}
 
 static enum module_failure open_query(const struct module_query *query)
 {
@@ -80,14 +42,7 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
     struct stat status = {0};
     struct module_file file = {.fd = -1};
     (void)stat(path, &status);
-    const struct module_query query = {
-        .pid = INT32_MAX,
-        .parent_pid = INT32_MAX,
-        .path = path,
-        .device_major = major(status.st_dev),
-        .device_minor = minor(status.st_dev),
-        .inode = status.st_ino,
-    };
+    const struct module_query query = query_of(path);
     const struct module_guard refusing = {
         .place = place_guard, .process = process_guard, .userdata = refused_device};
     enum module_failure failure = module_file_open(&query, &refusing, &file);
@@ -100,9 +55,8 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
     return failure;
 }
 
-static void opens_regular_files_by_clean_paths_only(void **state)
+TEST(opens_regular_files_by_clean_paths_only)
 {
-    (void)state;
     static const struct {
         const char *path;
         enum module_failure failure;
@@ -124,7 +78,7 @@ static void opens_regular_files_by_clean_paths_only(void **state)
         {"/etc/../etc/passwd", MODULE_FAILURE_NOT_FOUND},
         {"/etc/..", MODULE_FAILURE_NOT_FOUND},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         enum module_failure failure = open_path(cases[i].path, NULL);
         if (failure != cases[i].failure) {
             fail_msg("%s: %d", cases[i].path, (int)failure);
@@ -132,9 +86,8 @@ static void opens_regular_files_by_clean_paths_only(void **state)
     }
 }
 
-static void touches_no_device_that_its_guard_refuses(void **state)
+TEST(touches_no_device_that_its_guard_refuses)
 {
-    (void)state;
     struct stat status;
     assert_int_equal(stat("/etc/passwd", &status), 0);
     uint64_t device = status.st_dev;
@@ -157,9 +110,8 @@ static uint64_t own_start_ns(void)
     return strtoull(at, NULL, 10) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static void takes_no_process_for_an_older_one_with_its_pid(void **state)
+TEST(takes_no_process_for_an_older_one_with_its_pid)
 {
-    (void)state;
     static const struct {
         int64_t after_ns;
         bool same;
@@ -167,15 +119,16 @@ static void takes_no_process_for_an_older_one_with_its_pid(void **state)
         {0, true},          {9999999, true},      {20000000, true}, /* the record came late */
         {-10000000, false}, {-1000000000, false}, {1000000000, false},
     };
-    char path[4096];
-    struct module_query query = mapped_query(path);
+    struct target target;
+    find_mapping(getpid(), "/libc.so", &target);
+    struct module_query query = target.query;
     /* The folder in /proc is the only way to it. */
     query.path = "/missing";
     if (open_query(&query) != MODULE_FAILURE_NONE) {
         skip(); /* for want of the right to follow map_files */
     }
     uint64_t start_ns = own_start_ns();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         query.start_time_ns = start_ns + (uint64_t)cases[i].after_ns;
         enum module_failure failure = open_query(&query);
         if ((failure == MODULE_FAILURE_NONE) != cases[i].same) {
@@ -186,24 +139,14 @@ static void takes_no_process_for_an_older_one_with_its_pid(void **state)
     assert_int_equal(open_query(&query), MODULE_FAILURE_NONE);
 }
 
-static void takes_no_file_for_an_older_one_with_its_inode(void **state)
+TEST(takes_no_file_for_an_older_one_with_its_inode)
 {
-    (void)state;
     char path[] = "/tmp/module_file.XXXXXX";
-    struct stat status;
     int generation = 0;
     int fd = mkstemp(path);
-    assert_int_equal(fstat(fd, &status), 0);
     (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
-    struct module_query query = {
-        .pid = INT32_MAX,
-        .parent_pid = INT32_MAX,
-        .path = path,
-        .device_major = major(status.st_dev),
-        .device_minor = minor(status.st_dev),
-        .inode = status.st_ino,
-        .inode_generation = (uint32_t)generation,
-    };
+    struct module_query query = query_of(path);
+    query.inode_generation = (uint32_t)generation;
     (void)close(fd);
     enum module_failure same = open_query(&query);
     query.inode_generation++;
@@ -217,11 +160,11 @@ static void takes_no_file_for_an_older_one_with_its_inode(void **state)
 }
 
 /* A relative that has put other memory there must not decide what the frames of all are called. */
-static void opens_nothing_but_what_was_mapped(void **state)
+TEST(opens_nothing_but_what_was_mapped)
 {
-    (void)state;
-    char path[4096];
-    struct module_query query = mapped_query(path);
+    struct target target;
+    find_mapping(getpid(), "/libc.so", &target);
+    struct module_query query = target.query;
     query.inode++;
     assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
     query.inode--;
@@ -232,51 +175,23 @@ static void opens_nothing_but_what_was_mapped(void **state)
     assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
 }
 
-/* A process that waits, with the root and the mounts that `enter` has given it. */
-struct relative {
-    pid_t pid;
-    int end_fd; /* it ends when this is closed */
-};
-
-static struct relative make_relative(bool (*enter)(const char *folder), const char *folder)
-{
-    int ready[2];
-    int end[2];
-    char byte = 0;
-    assert_int_equal(pipe(ready), 0);
-    assert_int_equal(pipe(end), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)close(end[1]);
-        byte = enter(folder) ? 'y' : 'n';
-        (void)!write(ready[1], &byte, 1);
-        (void)!read(end[0], &byte, 1);
-        _exit(0);
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(byte, 'y');
-    (void)close(ready[0]);
-    (void)close(ready[1]);
-    (void)close(end[0]);
-    return (struct relative){pid, end[1]};
-}
-
 static bool own_mounts(void)
 {
     return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 /* As a service of systemd: the machine's files, as mounted without set-user-id. */
-static bool enter_service(const char *folder)
+static bool enter_service(const void *userdata)
 {
-    (void)folder;
+    (void)userdata;
     return own_mounts() && mount("/", "/", NULL, MS_BIND | MS_REC, NULL) == 0 && chroot("/") == 0 &&
            mount(NULL, "/", NULL, MS_BIND | MS_REMOUNT | MS_NOSUID, NULL) == 0;
 }
 
 /* Root made a filesystem, and whoever is root there wrote the file. */
-static bool enter_mount(const char *folder)
+static bool enter_mount(const void *userdata)
 {
+    const char *folder = userdata;
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/file", folder);
     int fd = -1;
@@ -287,8 +202,9 @@ static bool enter_mount(const char *folder)
 }
 
 /* As any user can, above a filesystem that answers what he likes. */
-static bool enter_overlay(const char *folder)
+static bool enter_overlay(const void *userdata)
 {
+    const char *folder = userdata;
     char path[PATH_MAX];
     char options[3 * PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/shown", folder);
@@ -299,81 +215,50 @@ static bool enter_overlay(const char *folder)
            symlink("shown/file", "file") == 0;
 }
 
-static bool enter_root(const char *folder)
+static bool enter_root(const void *userdata)
 {
-    return chroot(folder) == 0 && chdir("/") == 0;
+    return chroot(userdata) == 0 && chdir("/") == 0;
 }
 
-static bool stay(const char *folder)
+static bool stay(const void *userdata)
 {
-    (void)folder;
+    (void)userdata;
     return true;
 }
 
-/* The author of what a relative calls `path`. */
-static uid_t author_for(bool (*enter)(const char *folder), const char *folder, const char *path)
+/* What is opened as FOLDER/file of a process with the root and the mounts that `enter` gives it. */
+static struct module_file open_for(bool (*enter)(const void *folder), const char *folder)
 {
     char seen[PATH_MAX];
-    struct stat status;
-    struct module_file file = {.fd = -1, .author = 12345};
-    struct relative relative = make_relative(enter, folder);
-    (void)snprintf(seen, sizeof seen, "/proc/%d/root%s", (int)relative.pid, path);
-    assert_int_equal(stat(seen, &status), 0);
-    const struct module_query query = {
-        .pid = relative.pid,
-        .parent_pid = INT32_MAX,
-        .path = path,
-        .device_major = major(status.st_dev),
-        .device_minor = minor(status.st_dev),
-        .inode = status.st_ino,
-    };
-    assert_int_equal(module_file_open(&query, &lets_all, &file), MODULE_FAILURE_NONE);
-    (void)close(file.fd);
-    (void)close(relative.end_fd);
-    (void)waitpid(relative.pid, NULL, 0);
-    return file.author;
-}
-
-/* Only what the machine's own root shows was written by the uid that owns it. */
-/* Whether a user may have made the identity up of what the process calls FOLDER/file. */
-static bool is_forgeable(bool (*enter)(const char *folder), const char *folder)
-{
-    struct relative relative = make_relative(enter, folder);
-    char seen[2 * PATH_MAX];
     char path[PATH_MAX];
-    struct stat status;
+    struct module_file file = {.fd = -1, .author = 12345};
+    pid_t pid = start_prepared_child(enter, folder);
     (void)snprintf(path, sizeof path, "%s/file", folder);
-    (void)snprintf(seen, sizeof seen, "/proc/%d/root%s", (int)relative.pid, path);
-    assert_int_equal(stat(seen, &status), 0);
-    const struct module_query query = {.pid = relative.pid,
-                                       .path = path,
-                                       .device_major = major(status.st_dev),
-                                       .device_minor = minor(status.st_dev),
-                                       .inode = status.st_ino};
-    struct module_file file = {.fd = -1};
+    (void)snprintf(seen, sizeof seen, "/proc/%d/root%.3000s", (int)pid, path);
+    struct module_query query = query_of(seen);
+    query.pid = pid;
+    query.path = path;
     assert_int_equal(module_file_open(&query, &lets_all, &file), MODULE_FAILURE_NONE);
     (void)close(file.fd);
-    (void)close(relative.end_fd);
-    assert_int_equal(waitpid(relative.pid, NULL, 0), relative.pid);
-    return file.is_forgeable;
+    end_child(pid);
+    return file;
 }
 
-static void knows_where_a_user_makes_identities_up(void **state)
+TEST(knows_where_a_user_makes_identities_up)
 {
-    (void)state;
     char folder[] = "/tmp/test-module-file-XXXXXX";
     if (geteuid() != 0) {
         skip();
     }
     assert_non_null(mkdtemp(folder));
-    assert_false(is_forgeable(enter_mount, folder));
-    assert_true(is_forgeable(enter_overlay, folder));
+    assert_false(open_for(enter_mount, folder).is_forgeable);
+    assert_true(open_for(enter_overlay, folder).is_forgeable);
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void knows_the_author_of_the_machines_own_files_only(void **state)
+/* Only what the machine's own root shows was written by the uid that owns it. */
+TEST(knows_the_author_of_the_machines_own_files_only)
 {
-    (void)state;
     char folder[] = "/tmp/module_author.XXXXXX";
     char command[512];
     char path[64];
@@ -390,7 +275,7 @@ static void knows_the_author_of_the_machines_own_files_only(void **state)
                    folder, folder, folder);
     assert_int_equal(system(command), 0);
     static const struct {
-        bool (*enter)(const char *folder);
+        bool (*enter)(const void *folder);
         mode_t mode;
         uid_t owner;
         uid_t author;
@@ -405,10 +290,10 @@ static void knows_the_author_of_the_machines_own_files_only(void **state)
         {enter_root, 0755, 4001, MODULE_AUTHOR_UNKNOWN},
         {enter_mount, 0755, 0, MODULE_AUTHOR_UNKNOWN},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(chown(path, cases[i].owner, 0), 0);
         assert_int_equal(chmod(path, cases[i].mode), 0);
-        uid_t author = author_for(cases[i].enter, folder, path);
+        uid_t author = open_for(cases[i].enter, folder).author;
         if (author != cases[i].author) {
             fail_msg("case %zu: the author is %d", i, (int)author);
         }
@@ -429,9 +314,8 @@ static bool count_device(const struct module_place *place, void *userdata)
     return true;
 }
 
-static void walks_a_path_inside_its_root(void **state)
+TEST(walks_a_path_inside_its_root)
 {
-    (void)state;
     char folder[] = "/tmp/module_path.XXXXXX";
     char command[512];
     struct stat wanted;
@@ -453,7 +337,7 @@ static void walks_a_path_inside_its_root(void **state)
         {"/../../a/b/file", 0},    {"/a/b/up/up", -ENOENT}, {"/loop", -ELOOP},
         {"/a/b/file/x", -ENOTDIR},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct guarded guarded = {.device = wanted.st_dev};
         struct stat found = {0};
         int fd = module_path_open(root, cases[i].path, count_device, &guarded);
@@ -470,19 +354,4 @@ static void walks_a_path_inside_its_root(void **state)
     (void)close(root);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_regular_files_by_clean_paths_only),
-        cmocka_unit_test(touches_no_device_that_its_guard_refuses),
-        cmocka_unit_test(takes_no_process_for_an_older_one_with_its_pid),
-        cmocka_unit_test(takes_no_file_for_an_older_one_with_its_inode),
-        cmocka_unit_test(opens_nothing_but_what_was_mapped),
-        cmocka_unit_test(knows_where_a_user_makes_identities_up),
-        cmocka_unit_test(knows_the_author_of_the_machines_own_files_only),
-        cmocka_unit_test(walks_a_path_inside_its_root),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
