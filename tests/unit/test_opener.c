@@ -6,30 +6,16 @@
  */
 #include "opener.h"
 
+#include "clock.h"
 #include "hanging_fuse.h"
+#include "mapped_files.h"
+#include "prepared_child.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define WAIT_MS 10000
 #define HANG_MS 200 /* where something is to hang */
-#define HANG_NS (HANG_MS * UINT64_C(1000000))
+#define HANG_NS (HANG_MS * NS_PER_MS)
 
 static struct opener_answer wait_for_answer(struct opener *opener)
 {
@@ -50,6 +36,53 @@ static int submit(struct opener *opener, const struct module_query *query,
     return opener_submit(opener, &request);
 }
 
+static void submit_many(struct opener *opener, const struct module_query *query, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_equal(submit(opener, query, MODULE_WANTED), 0);
+    }
+}
+
+/* The next answer is to this query, for a file that was opened or not. */
+static struct opener_answer expect_answer(struct opener *opener, const struct module_query *query,
+                                          bool opened)
+{
+    struct opener_answer answer = wait_for_answer(opener);
+    assert_ptr_equal(answer.userdata, query);
+    assert_int_equal(answer.failure == MODULE_FAILURE_NONE, opened);
+    return answer;
+}
+
+static void expect_opened(struct opener *opener, const struct module_query *query)
+{
+    struct opener_answer answer = expect_answer(opener, query, true);
+    opener_release(opener, answer.file.fd, answer.uid);
+}
+
+/* An opener whose one uid, that of processes which are gone, has as many files open as it may: what
+ * is submitted for it waits, and so do `waiting_count` from the beginning. */
+struct full {
+    struct opener *opener;
+    struct module_query query;
+    struct module_query own; /* the same file, for another uid */
+    int files[OPENER_UID_FILES_MAX];
+};
+
+static struct full *begin_full(uint64_t waiting_count)
+{
+    static struct full full;
+    full = (struct full){.query = query_of("/bin/true"), .own = query_of("/bin/true")};
+    full.own.pid = getpid();
+    assert_int_equal(opener_new(OPENER_HANG_NS, &full.opener), 0);
+    submit_many(full.opener, &full.query, OPENER_UID_FILES_MAX + waiting_count);
+    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
+        struct opener_answer answer = expect_answer(full.opener, &full.query, true);
+        assert_int_equal(answer.uid, (uid_t)-1);
+        full.files[i] = answer.file.fd;
+    }
+    return &full;
+}
+
 static void close_opener(struct opener *opener)
 {
     struct opener_answer answer;
@@ -62,356 +95,201 @@ static void close_opener(struct opener *opener)
     opener_free(opener);
 }
 
-/* A file that a process which is gone (no pid is that high) had mapped. */
-static struct module_query query_of(const char *path)
+static void end_full(struct full *full)
 {
-    struct stat status = {0};
-    (void)stat(path, &status);
-    return (struct module_query){
-        .pid = INT32_MAX,
-        .parent_pid = INT32_MAX,
-        .path = path,
-        .device_major = major(status.st_dev),
-        .device_minor = minor(status.st_dev),
-        .inode = status.st_ino,
-    };
+    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
+        opener_release(full->opener, full->files[i], (uid_t)-1);
+    }
+    close_opener(full->opener);
 }
 
-static void opens_no_more_than_a_share_for_one_uid(void **state)
+#define FULL(name) TEST_MADE(struct full *full, name, begin_full(0), end_full)
+
+TEST_MADE(struct full *full, opens_no_more_than_a_share_for_one_uid, begin_full(10), end_full)
 {
-    (void)state;
-    struct opener *opener = NULL;
-    struct module_query query = query_of("/bin/true");
-    int files[OPENER_UID_FILES_MAX];
-    int wanted = OPENER_UID_FILES_MAX + 10;
     struct opener_answer answer;
-    assert_int_equal(opener_new(OPENER_HANG_NS, &opener), 0);
-    for (int i = 0; i < wanted; i++) {
-        assert_int_equal(submit(opener, &query, MODULE_WANTED), 0);
-    }
-    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
-        answer = wait_for_answer(opener);
-        assert_int_equal(answer.failure, MODULE_FAILURE_NONE);
-        assert_int_equal(answer.uid, (uid_t)-1);
-        files[i] = answer.file.fd;
-    }
     (void)poll(NULL, 0, 50);
-    assert_false(opener_next(opener, &answer));
+    assert_false(opener_next(full->opener, &answer));
     /* Another uid's do not wait behind them. */
-    struct module_query own = query;
-    own.pid = getpid();
-    assert_int_equal(submit(opener, &own, MODULE_WANTED), 0);
-    answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &own);
+    submit_many(full->opener, &full->own, 1);
+    answer = expect_answer(full->opener, &full->own, true);
     assert_int_equal(answer.uid, getuid());
-    opener_release(opener, answer.file.fd, answer.uid);
+    opener_release(full->opener, answer.file.fd, answer.uid);
 
     /* Each one that is released lets one more in. */
-    for (int i = 0; i < wanted - OPENER_UID_FILES_MAX; i++) {
-        opener_release(opener, files[i], (uid_t)-1);
-        files[i] = wait_for_answer(opener).file.fd;
-    }
-    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
-        opener_release(opener, files[i], (uid_t)-1);
-    }
-    close_opener(opener);
-}
-
-/* Stops the threads that work for gone processes, so that what is submitted waits. */
-static void fill_files(struct opener *opener, const struct module_query *query, int *files)
-{
-    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
-        assert_int_equal(submit(opener, query, MODULE_WANTED), 0);
-    }
-    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
-        files[i] = wait_for_answer(opener).file.fd;
+    for (int i = 0; i < 10; i++) {
+        opener_release(full->opener, full->files[i], (uid_t)-1);
+        full->files[i] = wait_for_answer(full->opener).file.fd;
     }
 }
 
-static void release_files(struct opener *opener, const int *files)
+FULL(leaves_half_of_its_queue_to_others)
 {
-    for (int i = 0; i < OPENER_UID_FILES_MAX; i++) {
-        opener_release(opener, files[i], (uid_t)-1);
-    }
-}
-
-static void leaves_half_of_its_queue_to_others(void **state)
-{
-    (void)state;
-    struct opener *opener = NULL;
-    struct module_query query = query_of("/bin/true");
-    struct module_query own = query;
-    int files[OPENER_UID_FILES_MAX];
-    own.pid = getpid();
-    assert_int_equal(opener_new(OPENER_HANG_NS, &opener), 0);
-    fill_files(opener, &query, files);
-    for (uint64_t i = 0; i < OPENER_REQUESTS_MAX / 2; i++) {
-        assert_int_equal(submit(opener, &query, MODULE_WANTED), 0);
-    }
-    assert_int_equal(submit(opener, &query, MODULE_WANTED), -EAGAIN);
+    submit_many(full->opener, &full->query, OPENER_REQUESTS_MAX / 2);
+    assert_int_equal(submit(full->opener, &full->query, MODULE_WANTED), -EAGAIN);
 
     /* Another uid's are taken, and done at once. */
-    assert_int_equal(submit(opener, &own, MODULE_WANTED), 0);
-    struct opener_answer answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &own);
-    opener_release(opener, answer.file.fd, answer.uid);
-    release_files(opener, files);
-    close_opener(opener);
+    submit_many(full->opener, &full->own, 1);
+    expect_opened(full->opener, &full->own);
 }
 
-static void counts_a_long_path_as_several_requests(void **state)
+FULL(counts_a_long_path_as_several_requests)
 {
-    (void)state;
-    struct opener *opener = NULL;
     static char path[4000];
-    struct module_query query = query_of("/bin/true");
-    struct module_query long_query = query;
-    int files[OPENER_UID_FILES_MAX];
+    struct module_query long_query = full->query;
     memset(path, 'x', sizeof path - 1);
     path[0] = '/';
     long_query.path = path;
     uint64_t weight = 1 + (sizeof path - 1) / OPENER_REQUEST_BYTES;
-    assert_int_equal(opener_new(OPENER_HANG_NS, &opener), 0);
-    fill_files(opener, &query, files);
-    for (uint64_t i = 0; i < OPENER_REQUESTS_MAX / 2 / weight; i++) {
-        assert_int_equal(submit(opener, &long_query, MODULE_WANTED), 0);
-    }
-    assert_int_equal(submit(opener, &long_query, MODULE_WANTED), -EAGAIN);
-    release_files(opener, files);
-    close_opener(opener);
+    submit_many(full->opener, &long_query, OPENER_REQUESTS_MAX / 2 / weight);
+    assert_int_equal(submit(full->opener, &long_query, MODULE_WANTED), -EAGAIN);
 }
 
-static void opens_what_is_wanted_before_what_may_be(void **state)
+FULL(opens_what_is_wanted_before_what_may_be)
 {
-    (void)state;
-    struct opener *opener = NULL;
-    struct module_query query = query_of("/bin/true");
-    struct module_query early = query;
-    struct module_query wanted = query;
-    int files[OPENER_UID_FILES_MAX];
-    assert_int_equal(opener_new(OPENER_HANG_NS, &opener), 0);
-    fill_files(opener, &query, files);
+    struct module_query early = full->query;
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(submit(opener, &early, MODULE_PREFETCH), 0);
+        assert_int_equal(submit(full->opener, &early, MODULE_PREFETCH), 0);
     }
-    assert_int_equal(submit(opener, &wanted, MODULE_WANTED), 0);
-    opener_release(opener, files[0], (uid_t)-1);
-    struct opener_answer answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &wanted);
-    files[0] = answer.file.fd;
-    release_files(opener, files);
-    close_opener(opener);
+    submit_many(full->opener, &full->query, 1);
+    opener_release(full->opener, full->files[0], (uid_t)-1);
+    full->files[0] = expect_answer(full->opener, &full->query, true).file.fd;
 }
 
-/* A process of that uid, which has mapped nothing of what is asked for. */
-static pid_t fork_as(uid_t uid)
+static bool become(const void *userdata)
 {
-    int pipe_fds[2];
-    char byte = 0;
-    assert_int_equal(pipe(pipe_fds), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setresuid(uid, uid, uid) == 0 && write(pipe_fds[1], "x", 1) == 1) {
-            (void)pause();
-        }
-        _exit(1);
-    }
-    assert_true(pid > 0);
-    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
-    (void)close(pipe_fds[0]);
-    (void)close(pipe_fds[1]);
-    return pid;
+    const uid_t *uid = userdata;
+    return setresuid(*uid, *uid, *uid) == 0;
 }
 
-static void gives_up_a_filesystem_that_does_not_answer(void **state)
+/* An opener that gives up what hangs, and a filesystem that does. */
+struct hang {
+    struct fuse fuse;
+    struct opener *opener;
+    struct module_query hanging;
+    struct module_query fine; /* of this process */
+};
+
+static struct hang *begin_hang(uint64_t hang_ns, bool opens)
 {
-    (void)state;
-    static struct fuse fuse;
-    struct opener *opener = NULL;
-    if (!mount_fuse(&fuse, false)) {
+    static struct hang hang;
+    if (!mount_fuse(&hang.fuse, opens)) {
         skip();
     }
-    struct module_query hanging = query_of(fuse.file);
-    struct module_query fine = query_of("/bin/true");
-    assert_int_equal(opener_new(HANG_NS, &opener), 0);
-    assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
-    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
-    struct opener_answer answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &fine);
-    opener_release(opener, answer.file.fd, answer.uid);
-    answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &hanging);
+    hang.hanging = query_of(hang.fuse.file);
+    hang.fine = query_of("/bin/true");
+    hang.fine.pid = getpid();
+    assert_int_equal(opener_new(hang_ns, &hang.opener), 0);
+    return &hang;
+}
+
+static void end_hang(const struct hang *hang)
+{
+    close_opener(hang->opener);
+    unmount_fuse(&hang->fuse);
+}
+
+#define HANG(name) TEST_MADE(struct hang *hang, name, begin_hang(HANG_NS, false), end_hang)
+
+HANG(gives_up_a_filesystem_that_does_not_answer)
+{
+    hang->fine.pid = INT32_MAX; /* which has the uid of what hangs */
+    submit_many(hang->opener, &hang->hanging, 1);
+    submit_many(hang->opener, &hang->fine, 1);
+    expect_opened(hang->opener, &hang->fine);
+    struct opener_answer answer = expect_answer(hang->opener, &hang->hanging, false);
     assert_int_equal(answer.failure, MODULE_FAILURE_NOT_FOUND);
-    assert_int_equal(opener_hang_count(opener), 1);
+    assert_int_equal(opener_hang_count(hang->opener), 1);
 
     /* It is not touched again, so these fail at once, and all threads but one go on. */
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
-        answer = wait_for_answer(opener);
-        assert_int_equal(answer.failure, MODULE_FAILURE_LIMIT);
+        submit_many(hang->opener, &hang->hanging, 1);
+        assert_int_equal(wait_for_answer(hang->opener).failure, MODULE_FAILURE_LIMIT);
     }
-    assert_int_equal(opener_hang_count(opener), 1);
-    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
-    answer = wait_for_answer(opener);
-    assert_int_equal(answer.failure, MODULE_FAILURE_NONE);
-    opener_release(opener, answer.file.fd, answer.uid);
-
+    assert_int_equal(opener_hang_count(hang->opener), 1);
+    submit_many(hang->opener, &hang->fine, 1);
+    expect_opened(hang->opener, &hang->fine);
     /* One thread still hangs; neither stopping nor freeing waits for it. */
-    close_opener(opener);
-    unmount_fuse(&fuse);
 }
 
 /* Requests that come together must not take all threads before the first is given up. */
-static void leaves_threads_to_others_while_a_uid_hangs(void **state)
+HANG(leaves_threads_to_others_while_a_uid_hangs)
 {
-    (void)state;
-    static struct fuse fuse;
-    struct opener *opener = NULL;
-    if (!mount_fuse(&fuse, false)) {
-        skip();
-    }
-    struct module_query hanging = query_of(fuse.file);
-    struct module_query fine = query_of("/bin/true");
-    fine.pid = getpid();
-    assert_int_equal(opener_new(HANG_NS, &opener), 0);
-    for (int i = 0; i < 2 * OPENER_THREADS; i++) {
-        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
-    }
+    submit_many(hang->opener, &hang->hanging, UINT64_C(2) * OPENER_THREADS);
     (void)poll(NULL, 0, HANG_MS / 4);
-    assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
-    struct opener_answer answer = wait_for_answer(opener);
-    assert_ptr_equal(answer.userdata, &fine);
-    opener_release(opener, answer.file.fd, answer.uid);
+    submit_many(hang->opener, &hang->fine, 1);
+    expect_opened(hang->opener, &hang->fine);
     for (int i = 0; i < 2 * OPENER_THREADS; i++) {
-        answer = wait_for_answer(opener);
-        assert_ptr_equal(answer.userdata, &hanging);
-        assert_int_not_equal(answer.failure, MODULE_FAILURE_NONE);
+        (void)expect_answer(hang->opener, &hang->hanging, false);
     }
-    assert_int_equal(opener_hang_count(opener), OPENER_UID_THREADS_MAX);
-    close_opener(opener);
-    unmount_fuse(&fuse);
+    assert_int_equal(opener_hang_count(hang->opener), OPENER_UID_THREADS_MAX);
 }
 
 #define ACCOUNTS  (OPENER_THREADS_MAX / OPENER_UID_THREADS_MAX + 1)
 #define FIRST_UID 20000
 
 /* Each account takes what it may, and together they take every thread that may hang. */
-static void opens_local_files_while_everything_else_hangs(void **state)
+TEST_MADE(struct hang *hang, opens_local_files_while_everything_else_hangs,
+          begin_hang(5 * HANG_NS, false), end_hang)
 {
-    (void)state;
-    static struct fuse fuse;
     static struct module_query hanging[ACCOUNTS];
-    struct opener *opener = NULL;
-    if (!mount_fuse(&fuse, false)) {
-        skip();
-    }
-    struct module_query fine = query_of("/bin/true");
-    fine.pid = getpid();
-    assert_int_equal(opener_new(5 * HANG_NS, &opener), 0);
-    for (unsigned i = 0; i < ACCOUNTS; i++) {
-        hanging[i] = query_of(fuse.file);
-        hanging[i].pid = fork_as(FIRST_UID + i);
-        for (int j = 0; j < 2 * OPENER_UID_THREADS_MAX; j++) {
-            assert_int_equal(submit(opener, &hanging[i], MODULE_WANTED), 0);
-        }
+    for (uid_t i = 0; i < ACCOUNTS; i++) {
+        /* A process of that uid, which has mapped nothing of what is asked for. */
+        hanging[i] = hang->hanging;
+        hanging[i].pid = start_prepared_child(become, &(uid_t){FIRST_UID + i});
+        submit_many(hang->opener, &hanging[i], UINT64_C(2) * OPENER_UID_THREADS_MAX);
     }
     /* For each of these, one more that is fine. */
     for (unsigned i = 0; i < 2 * ACCOUNTS * 2 * OPENER_UID_THREADS_MAX; i++) {
-        struct opener_answer answer = wait_for_answer(opener);
-        if (answer.userdata == &fine) {
+        struct opener_answer answer = wait_for_answer(hang->opener);
+        if (answer.userdata == &hang->fine) {
             assert_int_equal(answer.failure, MODULE_FAILURE_NONE);
             assert_true(answer.file.is_local);
-            opener_release(opener, answer.file.fd, answer.uid);
+            opener_release(hang->opener, answer.file.fd, answer.uid);
         } else {
             assert_int_not_equal(answer.failure, MODULE_FAILURE_NONE);
-            assert_int_equal(submit(opener, &fine, MODULE_WANTED), 0);
+            submit_many(hang->opener, &hang->fine, 1);
         }
     }
-    assert_in_range(opener_hang_count(opener), OPENER_UID_THREADS_MAX, OPENER_THREADS_MAX - 1);
-    close_opener(opener);
+    assert_in_range(opener_hang_count(hang->opener), OPENER_UID_THREADS_MAX,
+                    OPENER_THREADS_MAX - 1);
     for (unsigned i = 0; i < ACCOUNTS; i++) {
-        (void)kill(hanging[i].pid, SIGKILL);
-        (void)waitpid(hanging[i].pid, NULL, 0);
+        end_child(hanging[i].pid);
     }
-    unmount_fuse(&fuse);
 }
 
 /* A path on the way to another filesystem hangs where nothing says so. */
-static void walks_no_path_over_a_filesystem_that_hangs(void **state)
+HANG(walks_no_path_over_a_filesystem_that_hangs)
 {
-    (void)state;
-    static struct fuse fuse;
-    struct opener *opener = NULL;
-    char path[128];
-    if (!mount_fuse(&fuse, false)) {
-        skip();
-    }
-    struct module_query hanging = query_of(fuse.file);
     struct module_query across = query_of("/bin/true");
-    (void)snprintf(path, sizeof path, "%s/x/y", fuse.folder);
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/x/y", hang->fuse.folder);
     across.path = path;
-    assert_int_equal(opener_new(HANG_NS, &opener), 0);
-    assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
-    assert_int_equal(wait_for_answer(opener).failure, MODULE_FAILURE_NOT_FOUND);
-    assert_int_equal(opener_hang_count(opener), 1);
-    (void)kill(fuse.server, SIGSTOP); /* now lookups hang as well */
+    submit_many(hang->opener, &hang->hanging, 1);
+    assert_int_equal(wait_for_answer(hang->opener).failure, MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(opener_hang_count(hang->opener), 1);
+    (void)kill(hang->fuse.server, SIGSTOP); /* now lookups hang as well */
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(submit(opener, &across, MODULE_WANTED), 0);
-        assert_int_equal(wait_for_answer(opener).failure, MODULE_FAILURE_LIMIT);
+        submit_many(hang->opener, &across, 1);
+        assert_int_equal(wait_for_answer(hang->opener).failure, MODULE_FAILURE_LIMIT);
     }
-    assert_int_equal(opener_hang_count(opener), 1);
-    close_opener(opener);
-    unmount_fuse(&fuse);
+    assert_int_equal(opener_hang_count(hang->opener), 1);
 }
 
-static uint64_t now_ms(void)
+TEST(ends_although_a_file_cannot_be_closed)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void ends_although_a_file_cannot_be_closed(void **state)
-{
-    (void)state;
-    static struct fuse fuse;
-    struct opener *opener = NULL;
-    if (!mount_fuse(&fuse, true)) {
-        skip();
-    }
-    struct module_query hanging = query_of(fuse.file);
-    assert_int_equal(opener_new(HANG_NS, &opener), 0);
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(submit(opener, &hanging, MODULE_WANTED), 0);
-    }
+    const struct hang *hang = begin_hang(HANG_NS, true);
     struct opener_answer answers[10];
+    submit_many(hang->opener, &hang->hanging, 10);
     for (int i = 0; i < 10; i++) {
-        answers[i] = wait_for_answer(opener);
-        assert_int_equal(answers[i].failure, MODULE_FAILURE_NONE);
+        answers[i] = expect_answer(hang->opener, &hang->hanging, true);
     }
-    uint64_t begin_ms = now_ms();
+    uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < 10; i++) {
-        opener_release(opener, answers[i].file.fd, answers[i].uid);
+        opener_release(hang->opener, answers[i].file.fd, answers[i].uid);
     }
     /* The end of the threads is waited for, and then no more: the filesystem never answers. */
-    close_opener(opener);
-    assert_true(now_ms() - begin_ms >= HANG_MS);
-    unmount_fuse(&fuse);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_no_more_than_a_share_for_one_uid),
-        cmocka_unit_test(leaves_half_of_its_queue_to_others),
-        cmocka_unit_test(counts_a_long_path_as_several_requests),
-        cmocka_unit_test(opens_what_is_wanted_before_what_may_be),
-        cmocka_unit_test(gives_up_a_filesystem_that_does_not_answer),
-        cmocka_unit_test(leaves_threads_to_others_while_a_uid_hangs),
-        cmocka_unit_test(opens_local_files_while_everything_else_hangs),
-        cmocka_unit_test(walks_no_path_over_a_filesystem_that_hangs),
-        cmocka_unit_test(ends_although_a_file_cannot_be_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    close_opener(hang->opener);
+    assert_true(clock_ns(CLOCK_MONOTONIC) - begin_ns >= HANG_NS);
+    unmount_fuse(&hang->fuse);
 }
