@@ -9,30 +9,25 @@
 #include "elf_symbols.h"
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
+#include "mapped_files.h"
+#include "open_descriptors.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define WAIT_MS     20000
 #define LIAR_UID    ((uid_t)0x4c494100)
 #define NOBODY      65534
 #define TABLE_BYTES ((size_t)96) /* an empty table is a header */
+#define HOLES_BYTES (1 << 20)
 #define ALL_SEALS   (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static const struct elf_worker_config honest = {.uid = NOBODY, .gid = NOBODY};
@@ -58,116 +53,100 @@ static int receive(struct elf_worker *worker, struct elf_worker_table *ret)
 
 static int open_libc(void)
 {
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[4096];
-    while (fgets(line, sizeof line, maps) != NULL) {
-        char *path = strchr(line, '/');
-        if (path != NULL && strstr(path, "/libc.so") != NULL) {
-            path[strcspn(path, "\n")] = '\0';
-            (void)close(fd);
-            fd = open(path, O_RDONLY | O_CLOEXEC);
-            break;
-        }
-    }
-    (void)fclose(maps);
+    struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    int fd = open(libc.path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
 }
 
-static int ask_symbols(struct elf_worker *worker, int fd)
+static void ask(struct elf_worker *worker, enum elf_worker_request request, int fd)
 {
-    return elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX);
+    size_t max = request == ELF_WORKER_CFI ? CFI_TABLE_BYTES_MAX : SYMBOL_TABLE_BYTES_MAX;
+    assert_int_equal(elf_worker_send(worker, request, fd, -1, max), 0);
 }
 
-static void gives_the_table_that_this_process_would_build(void **state)
+/* Has it read the C library's symbols. */
+static void expect_libc(struct elf_worker *worker)
 {
-    (void)state;
-    struct elf_worker *worker = start(&honest);
-    struct symbol_builder *builder = symbol_builder_new();
+    struct elf_worker_table table = {.map = NULL};
     int fd = open_libc();
-    void *expected = NULL;
-    size_t expected_bytes = 0;
-    assert_int_equal(elf_symbols_read(fd, -1, builder), 0);
-    assert_int_equal(symbol_builder_finish(builder, &expected, &expected_bytes), 0);
+    ask(worker, ELF_WORKER_SYMBOLS, fd);
+    assert_int_equal(receive(worker, &table), 0);
+    assert_true(table.symbols.symbol_count > 1000);
+    (void)munmap(table.map, table.map_bytes);
+    (void)close(fd);
+}
+
+/* The answer to a question is the table that this process has built, which is freed. */
+static void expect_table(struct elf_worker *worker, enum elf_worker_request request, int fd,
+                         void *expected, size_t expected_bytes)
+{
     for (int i = 0; i < 3; i++) {
         struct elf_worker_table table = {.map = NULL};
         assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
-        assert_int_equal(ask_symbols(worker, fd), 0);
-        assert_int_equal(ask_symbols(worker, fd), -EAGAIN);
+        ask(worker, request, fd);
+        assert_int_equal(elf_worker_send(worker, request, fd, -1, CFI_TABLE_BYTES_MAX), -EAGAIN);
         assert_int_equal(receive(worker, &table), 0);
         assert_int_equal(table.map_bytes, expected_bytes);
         assert_memory_equal(table.map, expected, expected_bytes);
-        assert_true(table.symbols.symbol_count > 1000);
+        assert_true((request == ELF_WORKER_CFI ? table.cfi.row_count : table.symbols.symbol_count) >
+                    1000);
         (void)munmap(table.map, table.map_bytes);
     }
     free(expected);
-    symbol_builder_free(builder);
-    (void)close(fd);
-    elf_worker_free(worker);
 }
 
-static void gives_the_call_frames_that_this_process_would_build(void **state)
+TEST(gives_the_tables_that_this_process_would_build)
 {
-    (void)state;
     struct elf_worker *worker = start(&honest);
-    struct cfi_builder *builder = cfi_builder_new();
-    struct elf_worker_table table = {.map = NULL};
+    struct symbol_builder *symbols = symbol_builder_new();
+    struct cfi_builder *rows = cfi_builder_new();
     int fd = open_libc();
     void *expected = NULL;
     size_t expected_bytes = 0;
-    assert_int_equal(code_rows_read(fd, CODE_ROWS_OWN, builder), 0);
-    assert_int_equal(cfi_builder_finish(builder, &expected, &expected_bytes), 0);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, fd, -1, CFI_TABLE_BYTES_MAX), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    assert_int_equal(table.map_bytes, expected_bytes);
-    assert_memory_equal(table.map, expected, expected_bytes);
-    assert_true(table.cfi.row_count > 1000);
-    (void)munmap(table.map, table.map_bytes);
-    free(expected);
-    cfi_builder_free(builder);
+    assert_int_equal(elf_symbols_read(fd, -1, symbols), 0);
+    assert_int_equal(symbol_builder_finish(symbols, &expected, &expected_bytes), 0);
+    expect_table(worker, ELF_WORKER_SYMBOLS, fd, expected, expected_bytes);
+    assert_int_equal(code_rows_read(fd, CODE_ROWS_OWN, rows), 0);
+    assert_int_equal(cfi_builder_finish(rows, &expected, &expected_bytes), 0);
+    expect_table(worker, ELF_WORKER_CFI, fd, expected, expected_bytes);
+    symbol_builder_free(symbols);
+    cfi_builder_free(rows);
     (void)close(fd);
     elf_worker_free(worker);
 }
 
-static void answers_that_a_file_is_none_of_its_kind_and_goes_on(void **state)
+TEST(answers_that_a_file_is_none_of_its_kind_and_goes_on)
 {
-    (void)state;
     struct elf_worker *worker = start(&honest);
     int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     int kernel = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-    int libc = open_libc();
     struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(ask_symbols(worker, text), 0);
+    ask(worker, ELF_WORKER_SYMBOLS, text);
     assert_int_equal(receive(worker, &table), -EBADMSG);
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_KALLSYMS, text, -1, SYMBOL_TABLE_BYTES_MAX),
-                     0);
+    ask(worker, ELF_WORKER_KALLSYMS, text);
     assert_int_equal(receive(worker, &table), -EBADMSG);
-    assert_int_equal(
-        elf_worker_send(worker, ELF_WORKER_KALLSYMS, kernel, -1, SYMBOL_TABLE_BYTES_MAX), 0);
+    ask(worker, ELF_WORKER_KALLSYMS, kernel);
     int r = receive(worker, &table);
     assert_true(r == 0 || r == -EACCES);
     if (r == 0) {
         assert_true(table.map_bytes > 10000);
         (void)munmap(table.map, table.map_bytes);
     }
-    assert_int_equal(ask_symbols(worker, libc), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    (void)munmap(table.map, table.map_bytes);
+    expect_libc(worker);
     (void)close(text);
     (void)close(kernel);
-    (void)close(libc);
     elf_worker_free(worker);
 }
 
-static void says_when_it_was_killed_and_a_new_one_works(void **state)
+TEST(says_when_it_was_killed_and_a_new_one_works)
 {
-    (void)state;
     struct elf_worker_table table = {.map = NULL};
     struct elf_worker *worker = start(&honest);
     int fd = open_libc();
     assert_int_equal(kill(elf_worker_pid(worker), SIGSTOP), 0);
-    assert_int_equal(ask_symbols(worker, fd), 0);
+    ask(worker, ELF_WORKER_SYMBOLS, fd);
     assert_int_equal(elf_worker_receive(worker, &table), -EAGAIN);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
     assert_int_equal(receive(worker, &table), -EPIPE);
@@ -176,12 +155,11 @@ static void says_when_it_was_killed_and_a_new_one_works(void **state)
     assert_int_equal(kill(pid, 0), -1);
 
     worker = start(&honest);
-    assert_int_equal(ask_symbols(worker, fd), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    (void)munmap(table.map, table.map_bytes);
+    expect_libc(worker);
     assert_int_equal(kill(elf_worker_pid(worker), SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)elf_worker_pid(worker), NULL, WEXITED | WNOWAIT), 0);
-    assert_int_equal(ask_symbols(worker, fd), -EPIPE);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, SYMBOL_TABLE_BYTES_MAX),
+                     -EPIPE);
     elf_worker_free(worker);
     (void)close(fd);
 }
@@ -225,13 +203,8 @@ static void expect_no_rights(const struct elf_worker_config *config)
         {"Groups", " ", true, true},
     };
     struct elf_worker *worker = start(config);
-    int fd = open_libc();
-    struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(ask_symbols(worker, fd), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    (void)munmap(table.map, table.map_bytes);
-    (void)close(fd);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    expect_libc(worker);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char value[256];
         status_value(elf_worker_pid(worker), cases[i].key, value, sizeof value);
         if ((geteuid() == 0 || !cases[i].root_only) &&
@@ -243,9 +216,8 @@ static void expect_no_rights(const struct elf_worker_config *config)
 }
 
 /* So that no key of a terminal ends it; a session would be a group for the scheduler. */
-static void is_in_a_process_group_of_its_own(void **state)
+TEST(is_in_a_process_group_of_its_own)
 {
-    (void)state;
     struct elf_worker *worker = start(&honest);
     pid_t pid = elf_worker_pid(worker);
     assert_int_equal(getpgid(pid), pid);
@@ -253,24 +225,18 @@ static void is_in_a_process_group_of_its_own(void **state)
     elf_worker_free(worker);
 }
 
-static void sees_no_path(void **state)
+TEST(sees_no_path)
 {
-    (void)state;
     char path[64];
     if (geteuid() != 0) {
         skip();
     }
     struct elf_worker *worker = start(&honest);
-    struct elf_worker_table table;
-    int fd = open_libc();
-    assert_int_equal(ask_symbols(worker, fd), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    (void)munmap(table.map, table.map_bytes);
-    (void)close(fd);
+    expect_libc(worker);
     (void)snprintf(path, sizeof path, "/proc/%d/root", (int)elf_worker_pid(worker));
     static const char *const names[] = {"etc", "proc", "self", "0", "3"};
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; root >= 0 && i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; root >= 0 && i < COUNT_OF(names); i++) {
         struct stat status;
         if (fstatat(root, names[i], &status, 0) == 0) {
             fail_msg("there is a '%s'", names[i]);
@@ -282,17 +248,11 @@ static void sees_no_path(void **state)
     elf_worker_free(worker);
 }
 
-static void has_no_rights(void **state)
+TEST(has_no_rights)
 {
-    (void)state;
+    const struct elf_worker_config parents = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     expect_no_rights(&honest);
-}
-
-static void has_no_rights_under_the_uid_of_its_parent(void **state)
-{
-    (void)state;
-    const struct elf_worker_config keep = {.uid = (uid_t)-1, .gid = (gid_t)-1};
-    expect_no_rights(&keep);
+    expect_no_rights(&parents);
 }
 
 /* What a process has open, as "0=/dev/null 1=...", sorted as /proc does. */
@@ -316,9 +276,8 @@ static void list_descriptors(DIR *folder, char *text, size_t bytes)
 }
 
 /* The answer comes before the worker has closed what it was handed for the question: wait. */
-static void inherits_nothing_but_its_socket(void **state)
+TEST(inherits_nothing_but_its_socket)
 {
-    (void)state;
     static const char expected[] = "0=/dev/null 1=/dev/null 2=/dev/null 3=socket: ";
     char path[64];
     char text[4096] = "";
@@ -326,7 +285,7 @@ static void inherits_nothing_but_its_socket(void **state)
     struct elf_worker *first = start(&honest);
     struct elf_worker *worker = start(&honest);
     struct elf_worker_table table;
-    assert_int_equal(ask_symbols(worker, leak), 0);
+    ask(worker, ELF_WORKER_SYMBOLS, leak);
     assert_int_equal(receive(worker, &table), -EBADMSG);
 
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)elf_worker_pid(worker));
@@ -345,86 +304,87 @@ static void inherits_nothing_but_its_socket(void **state)
     (void)closedir(folder);
 }
 
-enum lie {
-    LIE_DESCRIPTOR,
-    LIE_MANY_DESCRIPTORS,
-    LIE_NOTHING_WRITTEN,
-    LIE_NOT_SEALED,
-    LIE_HALF_SEALED,
-    LIE_SIZE_TOO_LARGE,
-    LIE_SIZE_TOO_SMALL,
-    LIE_SIZE_ZERO,
-    LIE_HOLES,
-    LIE_GARBAGE,
-    LIE_SHORT_MESSAGE,
-    LIE_LONG_MESSAGE,
-    LIE_EMPTY_MESSAGE,
-    LIE_OLD_ANSWER,
-    LIE_ERROR_POSITIVE,
-    LIE_ERROR_AGAIN,
-    LIE_ERROR_HUGE,
-    LIE_ERROR_WITH_DESCRIPTOR,
-    LIE_DEATH,
-    LIES,
-    LIE_UNASKED = LIES,
-    LIE_TRUTH, /* shows that what the liars change is all that is wrong */
+enum content {
+    CONTENT_EMPTY_TABLE,
+    CONTENT_HOLES,
+    CONTENT_GARBAGE,
+    CONTENT_NONE,
 };
 
+enum message {
+    MESSAGE_WHOLE,
+    MESSAGE_SHORT,
+    MESSAGE_LONG,
+    MESSAGE_EMPTY,
+    MESSAGE_NONE, /* it dies */
+};
+
+/* What is wrong with an answer. */
+static const struct lie {
+    const char *what;
+    enum content content;
+    int unsealed; /* seals that are missing */
+    ssize_t size_more;
+    enum message message;
+    int32_t error;
+    size_t descriptor_count;
+    bool is_old;
+} lies[] = {
+    {"a descriptor", .descriptor_count = 1},
+    {"many descriptors", .descriptor_count = 200},
+    {"nothing written", .content = CONTENT_NONE},
+    {"not sealed", .unsealed = ALL_SEALS},
+    {"half sealed", .unsealed = F_SEAL_WRITE},
+    {"size too large", .size_more = 4096},
+    {"size too small", .size_more = -8},
+    {"size zero", .size_more = -(ssize_t)TABLE_BYTES},
+    {"holes", .content = CONTENT_HOLES, .size_more = HOLES_BYTES - (ssize_t)TABLE_BYTES},
+    {"garbage", .content = CONTENT_GARBAGE},
+    {"short message", .message = MESSAGE_SHORT},
+    {"long message", .message = MESSAGE_LONG},
+    {"empty message", .message = MESSAGE_EMPTY},
+    {"old answer", .is_old = true},
+    {"error that is positive", .error = 5},
+    {"error to ask again", .error = -EAGAIN},
+    {"error that is huge", .error = INT32_MIN},
+    {"error with a descriptor", .error = -EIO, .descriptor_count = 1},
+    {"death", .message = MESSAGE_NONE},
+};
+#define LIES        COUNT_OF(lies)
+#define LIE_TRUTH   LIES       /* shows that what the liars change is all that is wrong */
+#define LIE_UNASKED (LIES + 1) /* an answer to no question, which is no lie otherwise */
+
 /* Into the memfd that came with the question. */
-static void fill_table(enum lie lie, int fd)
+static void fill_table(const struct lie *lie, int fd)
 {
     char bytes[TABLE_BYTES] = {0};
     size_t size = sizeof bytes;
     struct symbol_builder *builder = symbol_builder_new();
     void *table = NULL;
-    if (lie != LIE_GARBAGE && symbol_builder_finish(builder, &table, &size) == 0) {
+    if (lie->content != CONTENT_GARBAGE && symbol_builder_finish(builder, &table, &size) == 0) {
         memcpy(bytes, table, size);
     }
-    bool written =
-        lie == LIE_HOLES ? ftruncate(fd, 1 << 20) == 0 : write(fd, bytes, size) == (ssize_t)size;
-    int seals = lie == LIE_NOT_SEALED ? 0 : ALL_SEALS;
-    seals = lie == LIE_HALF_SEALED ? ALL_SEALS & ~F_SEAL_WRITE : seals;
+    bool written = lie->content == CONTENT_HOLES ? ftruncate(fd, HOLES_BYTES) == 0
+                                                 : write(fd, bytes, size) == (ssize_t)size;
+    int seals = ALL_SEALS & ~lie->unsealed;
     if (!written || (seals != 0 && fcntl(fd, F_ADD_SEALS, seals) < 0)) {
         _exit(1);
     }
 }
 
-static uint64_t lying_size(enum lie lie)
-{
-    static const uint64_t sizes[LIE_TRUTH + 1] = {
-        [LIE_HOLES] = 1 << 20,
-        [LIE_SIZE_TOO_LARGE] = TABLE_BYTES + 4096,
-        [LIE_SIZE_TOO_SMALL] = TABLE_BYTES - 8,
-    };
-    return sizes[lie] != 0 || lie == LIE_SIZE_ZERO ? sizes[lie] : TABLE_BYTES;
-}
-
-static int32_t lying_error(enum lie lie)
-{
-    static const int32_t errors[LIE_TRUTH + 1] = {
-        [LIE_ERROR_POSITIVE] = 5,
-        [LIE_ERROR_AGAIN] = -EAGAIN,
-        [LIE_ERROR_HUGE] = INT32_MIN,
-        [LIE_ERROR_WITH_DESCRIPTOR] = -EIO,
-    };
-    return errors[lie];
-}
-
-static size_t descriptors_of(enum lie lie)
-{
-    bool one = lie == LIE_DESCRIPTOR || lie == LIE_ERROR_WITH_DESCRIPTOR;
-    return lie == LIE_MANY_DESCRIPTORS ? 200 : one;
-}
-
-static void tell_lie(enum lie lie, uint64_t sequence, int table_fd)
+static void tell_lie(const struct lie *lie, uint64_t sequence, int table_fd)
 {
     char bytes[64] = {0};
     struct elf_worker_answer answer = {
-        .sequence = lie == LIE_OLD_ANSWER ? sequence - 1 : sequence,
-        .size_bytes = lying_size(lie),
-        .error = lying_error(lie),
+        .sequence = sequence - lie->is_old,
+        .size_bytes = TABLE_BYTES + (uint64_t)lie->size_more,
+        .error = lie->error,
     };
-    if (lie != LIE_NOTHING_WRITTEN && table_fd >= 0) {
+    const size_t sizes[] = {[MESSAGE_WHOLE] = sizeof answer,
+                            [MESSAGE_SHORT] = sizeof answer - 1,
+                            [MESSAGE_LONG] = sizeof bytes,
+                            [MESSAGE_EMPTY] = 0};
+    if (lie->content != CONTENT_NONE && table_fd >= 0) {
         fill_table(lie, table_fd);
     }
     static union {
@@ -432,12 +392,9 @@ static void tell_lie(enum lie lie, uint64_t sequence, int table_fd)
         char bytes[CMSG_SPACE(200 * sizeof(int))];
     } control;
     memcpy(bytes, &answer, sizeof answer);
-    struct iovec data = {.iov_base = bytes, .iov_len = sizeof answer};
-    data.iov_len = lie == LIE_SHORT_MESSAGE ? sizeof answer - 1 : data.iov_len;
-    data.iov_len =
-        lie == LIE_LONG_MESSAGE ? sizeof bytes : data.iov_len * (lie != LIE_EMPTY_MESSAGE);
+    struct iovec data = {.iov_base = bytes, .iov_len = sizes[lie->message]};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-    size_t count = descriptors_of(lie);
+    const size_t count = lie->descriptor_count;
     if (count > 0) {
         message.msg_control = &control;
         message.msg_controllen = CMSG_SPACE(count * sizeof(int));
@@ -471,53 +428,43 @@ static bool receive_question(struct elf_worker_question *ret, int *ret_table_fd)
 }
 
 /* What a worker does that has been taken over. */
-static _Noreturn void be_liar(enum lie lie)
+static _Noreturn void be_liar(size_t number)
 {
+    static const struct lie truth = {.what = "truth"};
+    const struct lie *lie = number < LIES ? &lies[number] : &truth;
     struct elf_worker_settings settings;
     struct elf_worker_question question = {0};
     int table_fd = -1;
     (void)recv(3, &settings, sizeof settings, 0);
-    if (lie == LIE_UNASKED) {
+    if (number == LIE_UNASKED) {
         tell_lie(lie, 0, -1);
     }
-    while (receive_question(&question, &table_fd) && lie != LIE_DEATH) {
+    while (receive_question(&question, &table_fd) && lie->message != MESSAGE_NONE) {
         tell_lie(lie, question.sequence, table_fd);
     }
     _exit(0);
 }
 
-static size_t count_descriptors(void)
+static struct elf_worker *start_liar(size_t number)
 {
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder) != NULL) {
-        count++;
-    }
-    (void)closedir(folder);
-    return count;
+    return start(&(struct elf_worker_config){.uid = (uid_t)(LIAR_UID + number), .gid = NOBODY});
 }
 
-static struct elf_worker *start_liar(enum lie lie)
+TEST(believes_no_worker_that_was_taken_over)
 {
-    return start(&(struct elf_worker_config){.uid = LIAR_UID + lie, .gid = NOBODY});
-}
-
-static void believes_no_worker_that_was_taken_over(void **state)
-{
-    (void)state;
     size_t before = count_descriptors();
-    for (unsigned int lie = 0; lie < LIES; lie++) {
-        struct elf_worker *worker = start_liar((enum lie)lie);
+    for (size_t i = 0; i < LIES; i++) {
+        struct elf_worker *worker = start_liar(i);
         struct elf_worker_table table = {.map = NULL};
-        assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
+        ask(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO);
         int r = receive(worker, &table);
         if (r != -EPIPE || table.map != NULL) {
-            fail_msg("lie %u: %d", lie, r);
+            fail_msg("%s: %d", lies[i].what, r);
         }
         (void)elf_worker_end(worker);
         int socket_fd = elf_worker_take_socket(worker);
-        if ((socket_fd >= 0) != (descriptors_of((enum lie)lie) > 0)) {
-            fail_msg("lie %u: the socket %d is left", lie, socket_fd);
+        if ((socket_fd >= 0) != (lies[i].descriptor_count > 0)) {
+            fail_msg("%s: the socket %d is left", lies[i].what, socket_fd);
         }
         (void)close(socket_fd);
         elf_worker_free(worker);
@@ -525,53 +472,44 @@ static void believes_no_worker_that_was_taken_over(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void takes_no_answer_that_it_did_not_ask_for(void **state)
+TEST(takes_no_answer_that_it_did_not_ask_for)
 {
-    (void)state;
     struct elf_worker *worker = start_liar(LIE_UNASKED);
     struct elf_worker_table table = {.map = NULL};
     assert_int_equal(receive(worker, &table), -EPIPE);
     elf_worker_free(worker);
 }
 
-/* An answer of the other kind is no answer. */
-static void takes_no_symbols_for_call_frames(void **state)
+/* The same answer, the empty table of symbols. */
+TEST(takes_no_table_of_another_kind_or_size_than_it_asked_for)
 {
-    (void)state;
-    struct elf_worker *worker = start_liar(LIE_TRUTH);
-    struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_CFI, STDIN_FILENO, -1, CFI_TABLE_BYTES_MAX),
-                     0);
-    assert_int_equal(receive(worker, &table), -EPIPE);
-    elf_worker_free(worker);
+    static const struct {
+        enum elf_worker_request request;
+        size_t max_bytes;
+        int result;
+    } cases[] = {
+        {ELF_WORKER_SYMBOLS, SYMBOL_TABLE_BYTES_MAX, 0},
+        {ELF_WORKER_SYMBOLS, TABLE_BYTES, 0},
+        {ELF_WORKER_SYMBOLS, TABLE_BYTES - 1, -EPIPE},
+        {ELF_WORKER_CFI, CFI_TABLE_BYTES_MAX, -EPIPE},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct elf_worker *worker = start_liar(LIE_TRUTH);
+        struct elf_worker_table table = {.map = NULL};
+        assert_int_equal(
+            elf_worker_send(worker, cases[i].request, STDIN_FILENO, -1, cases[i].max_bytes), 0);
+        int r = receive(worker, &table);
+        if (r != cases[i].result) {
+            fail_msg("case %zu: %d", i, r);
+        }
+        assert_int_equal(table.map_bytes, r == 0 ? TABLE_BYTES : 0);
+        (void)munmap(table.map, table.map_bytes);
+        elf_worker_free(worker);
+    }
 }
 
-static void believes_no_table_that_is_larger_than_allowed(void **state)
+TEST(dies_with_its_socket)
 {
-    (void)state;
-    struct elf_worker *worker = start_liar(LIE_TRUTH);
-    struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, STDIN_FILENO, -1, TABLE_BYTES - 1),
-                     0);
-    assert_int_equal(receive(worker, &table), -EPIPE);
-    elf_worker_free(worker);
-}
-
-static void takes_the_same_answer_when_it_is_true(void **state)
-{
-    (void)state;
-    struct elf_worker *worker = start_liar(LIE_TRUTH);
-    struct elf_worker_table table = {.map = NULL};
-    assert_int_equal(ask_symbols(worker, STDIN_FILENO), 0);
-    assert_int_equal(receive(worker, &table), 0);
-    assert_int_equal(table.map_bytes, TABLE_BYTES);
-    (void)munmap(table.map, table.map_bytes);
-    elf_worker_free(worker);
-}
-
-static void dies_with_its_socket(void **state)
-{
-    (void)state;
     struct elf_worker *worker = start(&honest);
     assert_int_equal(shutdown(elf_worker_fd(worker), SHUT_RDWR), 0);
     assert_int_equal(waitid(P_PID, (id_t)elf_worker_pid(worker), NULL, WEXITED | WNOWAIT), 0);
@@ -583,27 +521,10 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
         struct elf_worker_settings settings = {0};
         (void)recv(3, &settings, sizeof settings, MSG_PEEK);
-        if (settings.uid >= LIAR_UID && settings.uid <= LIAR_UID + LIE_TRUTH) {
-            be_liar((enum lie)(settings.uid - LIAR_UID));
+        if (settings.uid >= LIAR_UID && settings.uid <= LIAR_UID + LIE_UNASKED) {
+            be_liar(settings.uid - LIAR_UID);
         }
         elf_worker_child(3);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_the_table_that_this_process_would_build),
-        cmocka_unit_test(gives_the_call_frames_that_this_process_would_build),
-        cmocka_unit_test(takes_no_symbols_for_call_frames),
-        cmocka_unit_test(answers_that_a_file_is_none_of_its_kind_and_goes_on),
-        cmocka_unit_test(says_when_it_was_killed_and_a_new_one_works),
-        cmocka_unit_test(is_in_a_process_group_of_its_own),
-        cmocka_unit_test(sees_no_path),
-        cmocka_unit_test(has_no_rights),
-        cmocka_unit_test(has_no_rights_under_the_uid_of_its_parent),
-        cmocka_unit_test(inherits_nothing_but_its_socket),
-        cmocka_unit_test(believes_no_worker_that_was_taken_over),
-        cmocka_unit_test(takes_no_answer_that_it_did_not_ask_for),
-        cmocka_unit_test(believes_no_table_that_is_larger_than_allowed),
-        cmocka_unit_test(takes_the_same_answer_when_it_is_true),
-        cmocka_unit_test(dies_with_its_socket),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_test_run();
 }
