@@ -2,16 +2,10 @@
 
 /* Where the debug file of a file is looked for, and whose is opened. */
 #include "module_load.h"
+#include "unit_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static bool find_path(const struct module_request *request, const char *build_id, size_t bytes,
                       char *ret)
@@ -22,9 +16,8 @@ static bool find_path(const struct module_request *request, const char *build_id
     return module_load_debug_path(&load, &table, ret);
 }
 
-static void spells_a_build_id_of_any_bytes(void **state)
+TEST(spells_a_build_id_of_any_bytes)
 {
-    (void)state;
     const struct module_request symbols = {.source = MODULE_FILE, .table = MODULE_SYMBOLS};
     char path[MODULE_DEBUG_PATH_BYTES];
     char longest[SYMBOL_BUILD_ID_BYTES_MAX];
@@ -37,9 +30,8 @@ static void spells_a_build_id_of_any_bytes(void **state)
     assert_false(find_path(&symbols, longest, 0, path));
 }
 
-static void looks_for_symbols_of_files_only_and_once(void **state)
+TEST(looks_for_symbols_of_files_only_and_once)
 {
-    (void)state;
     static const struct module_request others[] = {
         {.source = MODULE_FILE, .table = MODULE_CFI},
         {.source = MODULE_VDSO, .table = MODULE_SYMBOLS},
@@ -73,9 +65,8 @@ static enum module_failure open_own(const char *path, void *refuse)
     return failure;
 }
 
-static void opens_what_root_has_written_only(void **state)
+TEST(opens_what_root_has_written_only)
 {
-    (void)state;
     static char path[] = "/tmp/module_load.XXXXXX";
     struct statvfs filesystem;
     int refuse = 1;
@@ -95,14 +86,4 @@ static void opens_what_root_has_written_only(void **state)
     }
     assert_int_equal(open_own(path, NULL), MODULE_FAILURE_IDENTITY);
     (void)unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spells_a_build_id_of_any_bytes),
-        cmocka_unit_test(looks_for_symbols_of_files_only_and_once),
-        cmocka_unit_test(opens_what_root_has_written_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

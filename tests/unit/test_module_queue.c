@@ -2,14 +2,7 @@
 
 /* Whose turn it is, with users whose files take any time they like. */
 #include "module_queue.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit_test.h"
 
 #define LOADS 4096
 
@@ -17,27 +10,41 @@ static const struct module_turn any = {.busy_count = 0};
 static struct module_load loads[LOADS];
 static size_t load_count;
 
+static struct module_load *add_load(struct module_queue *queue, const struct module_load *load)
+{
+    struct module_load *added = &loads[load_count++ % LOADS];
+    *added = *load;
+    added->file.identity.inode = load_count;
+    assert_int_equal(module_queue_claim(queue, added, added->uid), 0);
+    assert_int_equal(module_queue_add(queue, added), 0);
+    return added;
+}
+
 static struct module_load *add(struct module_queue *queue, uid_t uid, enum module_urgency urgency)
 {
-    struct module_load *load = &loads[load_count++ % LOADS];
-    *load = (struct module_load){
-        .uid = uid, .request.urgency = urgency, .file.identity.inode = load_count};
-    assert_int_equal(module_queue_claim(queue, load, uid), 0);
-    assert_int_equal(module_queue_add(queue, load), 0);
-    return load;
+    return add_load(queue, &(struct module_load){.uid = uid, .request.urgency = urgency});
 }
 
 static struct module_load *add_expected(struct module_queue *queue, uid_t uid, uint64_t arrived_ns,
                                         uint64_t expected_ns)
 {
-    struct module_load *load = &loads[load_count++ % LOADS];
-    *load = (struct module_load){.uid = uid,
-                                 .arrived_ns = arrived_ns,
-                                 .expected_ns = expected_ns,
-                                 .is_for_first = uid > 100};
-    assert_int_equal(module_queue_claim(queue, load, uid), 0);
-    assert_int_equal(module_queue_add(queue, load), 0);
-    return load;
+    return add_load(queue, &(struct module_load){.uid = uid,
+                                                 .arrived_ns = arrived_ns,
+                                                 .expected_ns = expected_ns,
+                                                 .is_for_first = uid > 100});
+}
+
+static void expect_first(struct module_queue *queue, const struct module_load *load)
+{
+    assert_ptr_equal(module_queue_first(queue, &any, NULL), load);
+}
+
+/* It is the first, and goes. */
+static void take_first(struct module_queue *queue, struct module_load *load)
+{
+    expect_first(queue, load);
+    module_queue_remove(queue, load);
+    module_load_free_claims(load);
 }
 
 /* Serves the first load for some time; whose it was. */
@@ -61,10 +68,10 @@ static void drain(struct module_queue *queue)
     module_queue_free(queue);
 }
 
-static void serves_each_of_three_uids(void **state)
+#define QUEUE(name) TEST_MADE(struct module_queue *queue, name, module_queue_new(), drain)
+
+QUEUE(serves_each_of_three_uids)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     size_t served[3] = {0};
     for (uid_t uid = 0; uid < 3; uid++) {
         add(queue, uid, MODULE_WANTED);
@@ -78,14 +85,11 @@ static void serves_each_of_three_uids(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(served[i], 100);
     }
-    drain(queue);
 }
 
 /* Ten seconds for one file of uid 1 buy a thousand files of ten milliseconds for the others. */
-static void makes_users_of_slow_files_wait_for_the_others(void **state)
+QUEUE(makes_users_of_slow_files_wait_for_the_others)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     uint64_t used_ns[4] = {0};
     uid_t last = 0;
     for (uid_t uid = 1; uid < 4; uid++) {
@@ -101,13 +105,10 @@ static void makes_users_of_slow_files_wait_for_the_others(void **state)
     }
     assert_in_range(used_ns[1], 10000000000, used_ns[2] + 10000000000);
     assert_in_range(used_ns[3], used_ns[2] - 20000000, used_ns[2] + 20000000);
-    drain(queue);
 }
 
-static void forgets_no_debt_of_one_who_goes_and_comes_back(void **state)
+QUEUE(forgets_no_debt_of_one_who_goes_and_comes_back)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     add(queue, 1, MODULE_WANTED);
     assert_int_equal(serve(queue, 1000000), 1);
     add(queue, 1, MODULE_WANTED);
@@ -118,13 +119,10 @@ static void forgets_no_debt_of_one_who_goes_and_comes_back(void **state)
     add(queue, 2, MODULE_WANTED);
     module_queue_charge(queue, 2, 1);
     assert_int_equal(serve(queue, 1000), 1);
-    drain(queue);
 }
 
-static void gives_a_newcomer_no_time_for_his_absence(void **state)
+QUEUE(gives_a_newcomer_no_time_for_his_absence)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     for (int i = 0; i < 100; i++) {
         add(queue, 1, MODULE_WANTED);
         assert_int_equal(serve(queue, 1000000), 1);
@@ -138,79 +136,58 @@ static void gives_a_newcomer_no_time_for_his_absence(void **state)
         served[serve(queue, 1000000)]++;
     }
     assert_in_range(served[2], 4, 6);
-    drain(queue);
 }
 
-static void serves_what_is_wanted_first_and_moves_up_what_becomes_so(void **state)
+QUEUE(serves_what_is_wanted_first_and_moves_up_what_becomes_so)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     struct module_load *early = add(queue, 1, MODULE_PREFETCH);
     struct module_load *late = add(queue, 1, MODULE_PREFETCH);
     struct module_load *wanted = add(queue, 2, MODULE_WANTED);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), wanted);
-    module_queue_remove(queue, wanted);
-    module_load_free_claims(wanted);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), early);
+    take_first(queue, wanted);
+    expect_first(queue, early);
     module_queue_want(queue, late);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), late);
+    expect_first(queue, late);
     assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &late->file.identity), late);
     assert_ptr_equal(module_queue_find(queue, MODULE_SYMBOLS, &early->file.identity), early);
     assert_null(module_queue_find(queue, MODULE_SYMBOLS, &wanted->file.identity));
-    drain(queue);
 }
 
 /* A file passes another one of its account for as long as that is expected to take, no longer. */
-static void lets_quick_files_pass_for_a_while(void **state)
+QUEUE(lets_quick_files_pass_for_a_while)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     struct module_load *slow = add_expected(queue, 1, 0, 1000);
     struct module_load *quick = add_expected(queue, 1, 900, 50);
     struct module_load *late = add_expected(queue, 1, 960, 50);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), quick);
-    module_queue_remove(queue, quick);
-    module_load_free_claims(quick);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), slow);
-    module_queue_remove(queue, slow);
-    module_load_free_claims(slow);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), late);
-    drain(queue);
+    take_first(queue, quick);
+    take_first(queue, slow);
+    expect_first(queue, late);
 }
 
 /* Among accounts that had the same the one with the quicker file is next, then who came first. */
-static void serves_the_quicker_of_two_accounts(void **state)
+QUEUE(serves_the_quicker_of_two_accounts)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     add_expected(queue, 1, 0, 1000);
     add_expected(queue, 2, 10, 100);
     add_expected(queue, 3, 5, 100);
     assert_int_equal(serve(queue, 100), 3);
     assert_int_equal(serve(queue, 100), 2);
     assert_int_equal(serve(queue, 100), 1);
-    drain(queue);
 }
 
-static void begins_what_the_turn_allows(void **state)
+QUEUE(begins_what_the_turn_allows)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     const struct module_turn second = {.is_for_second = true};
     struct module_load *large = add_expected(queue, 101, 0, 0);
     struct module_load *other = add_expected(queue, 2, 10, 10);
     assert_true(large->is_for_first);
-    assert_ptr_equal(module_queue_first(queue, &any, NULL), large);
+    expect_first(queue, large);
     assert_ptr_equal(module_queue_first(queue, &second, NULL), other);
-    drain(queue);
 }
 
 /* An account that a worker reads for: what samples of others wait for is first, its own is next,
  * and what no sample waits for stays. */
-static void begins_little_of_a_busy_account(void **state)
+QUEUE(begins_little_of_a_busy_account)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     const struct module_turn turn = {.busy_count = 1, .busy = {1}};
     uid_t uid = 0;
     struct module_load *ahead = add(queue, 1, MODULE_PREFETCH);
@@ -226,14 +203,11 @@ static void begins_little_of_a_busy_account(void **state)
     assert_int_equal(uid, 2);
     assert_ptr_equal(module_queue_first(queue, &any, &uid), wanted);
     assert_int_equal(ahead->request.urgency, MODULE_PREFETCH);
-    drain(queue);
 }
 
 /* One account wants a file first, and is not served; others want it as well. */
-static void serves_a_file_by_the_earliest_turn_of_all_who_want_it(void **state)
+QUEUE(serves_a_file_by_the_earliest_turn_of_all_who_want_it)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     const struct module_turn turn = {.busy_count = 1, .busy = {1}};
     uid_t uid = 0;
     struct module_load *load = add(queue, 1, MODULE_PREFETCH);
@@ -258,14 +232,11 @@ static void serves_a_file_by_the_earliest_turn_of_all_who_want_it(void **state)
     assert_int_equal(uid, 2);
     assert_true(module_queue_unclaim(queue, load, 2));
     assert_null(module_queue_first(queue, &any, NULL));
-    drain(queue);
 }
 
 /* What another worker has done in the meantime does not wipe out what is being used. */
-static void charges_a_user_who_was_forgotten_meanwhile(void **state)
+QUEUE(charges_a_user_who_was_forgotten_meanwhile)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     uid_t uid = 0;
     struct module_load *slow = add(queue, 1, MODULE_WANTED);
     assert_ptr_equal(module_queue_first(queue, &any, &uid), slow);
@@ -277,13 +248,10 @@ static void charges_a_user_who_was_forgotten_meanwhile(void **state)
     add(queue, 1, MODULE_WANTED);
     add(queue, 2, MODULE_WANTED);
     assert_int_equal(serve(queue, 10), 2);
-    drain(queue);
 }
 
-static void remembers_a_bounded_number_of_users(void **state)
+QUEUE(remembers_a_bounded_number_of_users)
 {
-    (void)state;
-    struct module_queue *queue = module_queue_new();
     /* Each is ahead of the queue's clock when it goes; the first must be known still. */
     for (uid_t uid = 1; uid < 10 * MODULE_QUEUE_USERS_MAX; uid++) {
         add(queue, uid, MODULE_WANTED);
@@ -292,24 +260,4 @@ static void remembers_a_bounded_number_of_users(void **state)
     add(queue, 1, MODULE_WANTED);
     add(queue, 99999, MODULE_WANTED);
     assert_int_equal(serve(queue, 1), 99999);
-    drain(queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serves_each_of_three_uids),
-        cmocka_unit_test(makes_users_of_slow_files_wait_for_the_others),
-        cmocka_unit_test(forgets_no_debt_of_one_who_goes_and_comes_back),
-        cmocka_unit_test(gives_a_newcomer_no_time_for_his_absence),
-        cmocka_unit_test(serves_what_is_wanted_first_and_moves_up_what_becomes_so),
-        cmocka_unit_test(lets_quick_files_pass_for_a_while),
-        cmocka_unit_test(serves_the_quicker_of_two_accounts),
-        cmocka_unit_test(begins_what_the_turn_allows),
-        cmocka_unit_test(begins_little_of_a_busy_account),
-        cmocka_unit_test(serves_a_file_by_the_earliest_turn_of_all_who_want_it),
-        cmocka_unit_test(charges_a_user_who_was_forgotten_meanwhile),
-        cmocka_unit_test(remembers_a_bounded_number_of_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,10 @@
 
 /* The store with tables that are nothing but headers, and with a clock of its own. */
 #include "module_store.h"
+#include "unit_test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 static struct file_identity identity(uint64_t number)
 {
@@ -64,16 +58,17 @@ static bool has(struct module_store *store, uint64_t number)
     return entry != NULL;
 }
 
-static void finds_by_every_part_of_the_identity(void **state)
+#define STORE(name)                                                                                \
+    TEST_MADE(struct module_store *store, name, module_store_new(), module_store_free)
+
+STORE(finds_by_every_part_of_the_identity)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
     struct file_identity others[7];
     assert_int_equal(add(store, 7, &entry), 0);
     assert_int_equal(entry->module.identity.inode, 7);
     assert_true(has(store, 7));
-    for (size_t i = 0; i < 7; i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         others[i] = identity(7);
     }
     others[0].device++;
@@ -89,13 +84,10 @@ static void finds_by_every_part_of_the_identity(void **state)
     for (size_t i = 0; i < 7; i++) {
         assert_null(module_store_find(store, MODULE_SYMBOLS, &others[i]));
     }
-    module_store_free(store);
 }
 
-static void trims_what_was_idle_for_a_minute_and_nothing_else(void **state)
+STORE(trims_what_was_idle_for_a_minute_and_nothing_else)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct module_entry *idle = NULL;
     struct module_entry *used = NULL;
     assert_int_equal(add(store, 1, &idle), 0);
@@ -116,13 +108,10 @@ static void trims_what_was_idle_for_a_minute_and_nothing_else(void **state)
     module_store_trim(store, 1000 + 21 * MODULE_IDLE_NS);
     assert_int_equal(module_store_count(store, MODULE_SYMBOLS), 0);
     assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS), 0);
-    module_store_free(store);
 }
 
-static void removes_the_longest_unused_when_full_and_never_a_used_one(void **state)
+STORE(removes_the_longest_unused_when_full_and_never_a_used_one)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
     struct module_entry *oldest = NULL;
     const uint64_t share = MODULE_STORE_ENTRIES_MAX / 2;
@@ -141,14 +130,11 @@ static void removes_the_longest_unused_when_full_and_never_a_used_one(void **sta
     assert_int_equal(module_store_count(store, MODULE_SYMBOLS), share);
     assert_false(has(store, 100));
     assert_true(has(store, share - 1));
-    module_store_free(store);
 }
 
 /* Whatever some users hold, the next one finds as much room as the last one took. */
-static void leaves_room_for_one_more_uid(void **state)
+STORE(leaves_room_for_one_more_uid)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
     const size_t table_bytes = (size_t)16 << 20;
     uint64_t number = 0;
@@ -163,13 +149,10 @@ static void leaves_room_for_one_more_uid(void **state)
     }
     assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS),
                      MODULE_STORE_BYTES_MAX - table_bytes);
-    module_store_free(store);
 }
 
-static void takes_room_from_the_same_uid_first(void **state)
+STORE(takes_room_from_the_same_uid_first)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct module_entry *entry = NULL;
     const size_t quarter = MODULE_STORE_BYTES_MAX / 4;
     assert_int_equal(add_of(store, 1, 1, quarter, &entry), 0);
@@ -180,13 +163,10 @@ static void takes_room_from_the_same_uid_first(void **state)
     assert_true(has(store, 1));
     assert_false(has(store, 2));
     assert_true(has(store, 3));
-    module_store_free(store);
 }
 
-static void forgets_failures_after_a_while(void **state)
+STORE(forgets_failures_after_a_while)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     struct file_identity one = identity(1);
     struct file_identity two = identity(2);
     module_store_fail(store, MODULE_SYMBOLS, &one, MODULE_FAILURE_UNREADABLE, 50);
@@ -195,31 +175,13 @@ static void forgets_failures_after_a_while(void **state)
     assert_int_equal(module_store_failure(store, MODULE_SYMBOLS, &one, 50 + MODULE_FAILURE_NS),
                      MODULE_FAILURE_NONE);
     assert_int_equal(module_store_failure(store, MODULE_SYMBOLS, &two, 50), MODULE_FAILURE_NONE);
-    module_store_free(store);
 }
 
-static void never_finds_the_kernel_again(void **state)
+STORE(never_finds_the_kernel_again)
 {
-    (void)state;
-    struct module_store *store = module_store_new();
     const struct file_identity none = {0};
     struct module_entry *entry = NULL;
     struct elf_worker_table table = map_table(0);
     assert_int_equal(module_store_add(store, NULL, 0, &table, &entry), 0);
     assert_null(module_store_find(store, MODULE_SYMBOLS, &none));
-    module_store_free(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_by_every_part_of_the_identity),
-        cmocka_unit_test(trims_what_was_idle_for_a_minute_and_nothing_else),
-        cmocka_unit_test(removes_the_longest_unused_when_full_and_never_a_used_one),
-        cmocka_unit_test(leaves_room_for_one_more_uid),
-        cmocka_unit_test(takes_room_from_the_same_uid_first),
-        cmocka_unit_test(forgets_failures_after_a_while),
-        cmocka_unit_test(never_finds_the_kernel_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
