@@ -2,15 +2,11 @@
 
 /* The worker's filter, tried out in forks: one for each call that it must not let through. */
 #include "elf_worker_confine.h"
+#include "unit_test.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -19,8 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void try_open(void)
 {
@@ -111,9 +105,8 @@ static void try_what_is_allowed(void)
     free(malloc(1 << 20));
 }
 
-static void filter_kills_whatever_it_does_not_list(void **state)
+TEST(filter_kills_whatever_it_does_not_list)
 {
-    (void)state;
     static const struct {
         const char *what;
         void (*attempt)(void);
@@ -158,9 +151,8 @@ static void filter_kills_whatever_it_does_not_list(void **state)
 }
 
 /* One that may change users but no groups: what it may do, it does. */
-static void changes_its_user_where_it_may_not_change_groups(void **state)
+TEST(changes_its_user_where_it_may_not_change_groups)
 {
-    (void)state;
     if (geteuid() != 0) {
         skip();
     }
@@ -181,13 +173,4 @@ static void changes_its_user_where_it_may_not_change_groups(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_its_user_where_it_may_not_change_groups),
-        cmocka_unit_test(filter_kills_whatever_it_does_not_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,20 +8,15 @@
 
 #include "elf_worker.h"
 #include "respawn.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LONG_MS 60000
 
@@ -64,12 +59,11 @@ static void expect_killed(pid_t pid)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void answers_when_the_process_is_there(void **state)
+TEST(answers_when_the_process_is_there)
 {
     int pair[2];
     pid_t first = -1;
     pid_t second = -1;
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal(elf_worker_starter_ask(pair[0], &first), 0);
     assert_int_equal(elf_worker_starter_ask(pair[0], &second), 0);
@@ -100,12 +94,11 @@ static void answers_when_the_process_is_there(void **state)
     (void)close(pair[1]);
 }
 
-static void kills_what_is_forgotten(void **state)
+TEST(kills_what_is_forgotten)
 {
     int pair[2];
     pid_t forgotten = -1;
     pid_t next = -1;
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal(elf_worker_starter_ask(pair[0], &forgotten), 0);
     assert_int_equal(elf_worker_starter_ask(pair[0], &next), 0);
@@ -121,12 +114,11 @@ static void kills_what_is_forgotten(void **state)
 }
 
 /* The daemon goes on meanwhile, and what it sends waits. */
-static void a_worker_that_begins_late_is_used_and_ended(void **state)
+TEST(a_worker_that_begins_late_is_used_and_ended)
 {
     const struct elf_worker_config config = {.uid = (uid_t)-1, .gid = (gid_t)-1};
     struct elf_worker_table table = {.map = NULL};
     struct elf_worker *worker = NULL;
-    (void)state;
     assert_int_equal(elf_worker_start(&config, &worker), 0);
     assert_int_equal(elf_worker_pid(worker), 0);
     assert_int_equal(
@@ -154,12 +146,7 @@ static void a_worker_that_begins_late_is_used_and_ended(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_when_the_process_is_there),
-        cmocka_unit_test(kills_what_is_forgotten),
-        cmocka_unit_test(a_worker_that_begins_late_is_used_and_ended),
-    };
     (void)sem_init(&may_begin, 0, 0);
     (void)sem_init(&has_begun, 0, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_test_run();
 }

@@ -9,23 +9,17 @@
 #include "elf_worker.h"
 #include "elf_worker_wire.h"
 #include "hanging_fuse.h"
+#include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define WAIT_MS     30000
 #define FIRST_UID   70000 /* of a worker that ends */
@@ -74,9 +68,8 @@ static void wait_for_worker(const struct elf_worker *worker)
     assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
 }
 
-static void tells_what_would_end_the_next_one_too(void **state)
+TEST(tells_what_would_end_the_next_one_too)
 {
-    (void)state;
     static const enum elf_worker_trouble troubles[ENDS] = {
         [END_FORBIDDEN_CALL] = ELF_WORKER_REFUSED_CALL,
         [END_NO_FILTER] = ELF_WORKER_NO_FILTER,
@@ -96,9 +89,8 @@ static void tells_what_would_end_the_next_one_too(void **state)
     }
 }
 
-static void has_no_room_for_a_table_and_goes_on(void **state)
+TEST(has_no_room_for_a_table_and_goes_on)
 {
-    (void)state;
     struct elf_worker *worker = start((uid_t)-1);
     struct elf_worker_table table = {.map = NULL};
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -174,9 +166,8 @@ static _Noreturn void be_sent_back(const char *path)
     _exit(0);
 }
 
-static void closes_nothing_that_a_worker_sends(void **state)
+TEST(closes_nothing_that_a_worker_sends)
 {
-    (void)state;
     static struct fuse fuse;
     sigset_t verdicts;
     if (!mount_fuse(&fuse, true)) {
@@ -211,10 +202,5 @@ int main(int argc, char **argv)
         }
         elf_worker_child(3);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_what_would_end_the_next_one_too),
-        cmocka_unit_test(closes_nothing_that_a_worker_sends),
-        cmocka_unit_test(has_no_room_for_a_table_and_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_test_run();
 }
