@@ -2,13 +2,12 @@
 
 /* Readings of this very process and of its children. */
 #include "clock.h"
+#include "prepared_child.h"
 #include "proc_read.h"
-#include "waiting_child.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 static uint32_t account_charged;
@@ -46,6 +45,14 @@ static struct proc_reading *read_part(enum proc_part part, int32_t pid, proc_rea
     assert_in_range(reading->scan.begin_ns, before_ns, reading->scan.end_ns);
     bool maps = part == PROC_PART_ALL || part == PROC_PART_MAPPINGS;
     assert_int_equal(asked_count, reading->error == 0 && maps);
+    return reading;
+}
+
+/* One that came. Returned: free(). */
+static struct proc_reading *read_whole(enum proc_part part, int32_t pid)
+{
+    struct proc_reading *reading = read_part(part, pid, allow);
+    assert_int_equal(reading->error, 0);
     return reading;
 }
 
@@ -130,14 +137,12 @@ TEST(finds_its_own_code_and_threads)
 
 TEST(reads_the_part_that_is_asked_for)
 {
-    struct proc_reading *reading = read_part(PROC_PART_MAPPINGS, getpid(), allow);
-    assert_int_equal(reading->error, 0);
+    struct proc_reading *reading = read_whole(PROC_PART_MAPPINGS, getpid());
     assert_true(reading->scan.mapping_count > 0);
     assert_int_equal(reading->scan.thread_count, 0);
     assert_string_equal(reading->cgroups, "");
     free(reading);
-    reading = read_part(PROC_PART_IDENTITY, getpid(), allow);
-    assert_int_equal(reading->error, 0);
+    reading = read_whole(PROC_PART_IDENTITY, getpid());
     assert_int_equal(reading->scan.mapping_count, 0);
     assert_int_equal(reading->scan.thread_count, 0);
     assert_true(reading->scan.identity_read);
@@ -150,29 +155,16 @@ TEST(reads_the_part_that_is_asked_for)
 /* As a program of root's with the set-user-id bit, which any user can start. */
 TEST(charges_a_program_of_root_to_who_started_it)
 {
-    int ready[2];
-    char byte = 0;
+    const uid_t uid = 4711;
     if (geteuid() != 0) {
         skip();
     }
-    assert_int_equal(pipe(ready), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        byte = setresuid(4711, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 ? 1 : 0;
-        (void)!write(ready[1], &byte, 1);
-        (void)pause();
-        _exit(0);
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(byte, 1);
-    struct proc_reading *reading = read_part(PROC_PART_MAPPINGS, child, allow);
-    assert_int_equal(reading->error, 0);
+    pid_t child = start_prepared_child(run_as_root_for, &uid);
+    struct proc_reading *reading = read_whole(PROC_PART_MAPPINGS, child);
     assert_int_equal(reading->uid, 0);
-    assert_int_equal(account_charged, 4711);
+    assert_int_equal(account_charged, uid);
     free(reading);
     end_child(child);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
 }
 
 TEST(leaves_out_mappings_that_it_may_not_read)
@@ -211,8 +203,7 @@ static bool is_listed(const struct proc_reading *reading, int32_t pid)
 
 TEST(lists_all_processes)
 {
-    struct proc_reading *reading = read_part(PROC_PART_PIDS, 0, allow);
-    assert_int_equal(reading->error, 0);
+    struct proc_reading *reading = read_whole(PROC_PART_PIDS, 0);
     assert_false(reading->cut);
     assert_true(is_listed(reading, 1));
     assert_true(is_listed(reading, getpid()));
@@ -227,8 +218,7 @@ TEST(says_when_a_process_began)
     const uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
     const pid_t child = start_child();
     const uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
-    struct proc_reading *reading = read_part(PROC_PART_IDENTITY, child, allow);
-    assert_int_equal(reading->error, 0);
+    struct proc_reading *reading = read_whole(PROC_PART_IDENTITY, child);
     assert_in_range(reading->scan.start_time_ns, before_ns / tick_ns * tick_ns, after_ns);
     free(reading);
     end_child(child);
