@@ -5,9 +5,7 @@
 
 #include "clock.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,18 +14,6 @@
 #define HEAR_ROUNDS_MAX 500
 
 struct harness harness;
-
-unsigned count_fds(void)
-{
-    unsigned count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder) != NULL) {
-        count++;
-    }
-    assert_int_equal(closedir(folder), 0);
-    return count;
-}
 
 static uint64_t skipped_ns; /* by pump_for_ms() */
 
@@ -46,7 +32,7 @@ int harness_setup(void **state)
     (void)state;
     struct fault fault = {0};
     fake_reset();
-    harness.fd_count = count_fds();
+    harness.fd_count = count_descriptors();
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         harness.clients[i] = (struct client){.fd = -1, .got_fd = -1};
     }
@@ -93,7 +79,7 @@ int harness_teardown(void **state)
     control_unlisten(harness.path);
     assert_int_not_equal(access(harness.path, F_OK), 0);
     assert_int_equal(fake.live_count, 0);
-    assert_int_equal(count_fds(), harness.fd_count);
+    assert_int_equal(count_descriptors(), harness.fd_count);
     return 0;
 }
 
@@ -154,6 +140,12 @@ struct client *dial_as(uid_t uid)
 struct client *dial_as_user(void)
 {
     return accepted(knock_as_user());
+}
+
+struct client *served(struct client *client)
+{
+    ask(client, CALL("Start"), NO_SESSION);
+    return client;
 }
 
 struct client *dial_and_create(const char *create)
@@ -269,7 +261,30 @@ const char *answer(struct client *client, const char *text)
     return heard == NULL ? "(closed)" : heard;
 }
 
+const char *spell(const char *format, ...)
+{
+    static char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    assert_in_range(vsnprintf(text, sizeof text, format, arguments), 1, sizeof text - 1);
+    va_end(arguments);
+    return text;
+}
+
+void expect_reply(struct client *client, const char *reply)
+{
+    const char *heard = hear(client);
+    assert_string_equal(heard == NULL ? "(closed)" : heard, reply);
+}
+
+void expect_closed(struct client *client)
+{
+    assert_null(hear(client));
+    hang_up(client);
+}
+
 void ask(struct client *client, const char *text, const char *reply)
 {
-    assert_string_equal(answer(client, text), reply);
+    say(client, text);
+    expect_reply(client, reply);
 }

@@ -8,7 +8,7 @@
 #include "cleanup.h"
 #include "control.h"
 #include "fake_session.h"
-#include "unit_test.h"
+#include "open_descriptors.h"
 #include "varlink.h"
 
 #define SAMPLER "io.cpuprofilerd.Sampler."
@@ -19,6 +19,8 @@
 #define CREATE                  CALL_WITH("Create", "{\"config\":{}}")
 #define CREATED                 "{\"parameters\":{\"session\":\"7\",\"holds_s\":60}}"
 #define CREATE_DETACHED         CALL_WITH("Create", "{\"config\":{},\"detach\":true}")
+#define ATTACHED(state)         "{\"parameters\":{\"session\":\"7\",\"state\":\"" state "\"}}"
+#define MORE_STATUS             "{\"method\":\"" SAMPLER "Status\",\"more\":true}"
 #define EMPTY                   "{\"parameters\":{}}"
 #define STOPPED(by)             "{\"parameters\":{\"stopped_by\":\"" by "\"}}"
 #define ERROR(name, parameters) "{\"error\":\"" SAMPLER name "\",\"parameters\":" parameters "}"
@@ -27,6 +29,12 @@
           "{\"state\":\"none\",\"text\":\"this connection has no session; call Create or Attach "  \
           "first\"}")
 
+#define CHUNK(size, sequence, end)                                                                 \
+    "{\"parameters\":{\"fd\":0,\"size_bytes\":" size ",\"sequence\":" sequence ",\"end\":" end "}}"
+#define NO_CHUNK(end)          "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
+#define READ(ack)              CALL_WITH("Read", "{\"ack\":" ack "}")
+#define RUNS_ALREADY           BAD_STATE("running", "the session runs already")
+#define RUNS_NOT(state)        BAD_STATE(state, "the session does not run")
 #define BAD_STATE(state, text) ERROR("BadState", "{\"state\":\"" state "\",\"text\":\"" text "\"}")
 
 #define USER_UID    60001 /* of knock_as_user() */
@@ -50,8 +58,8 @@ struct harness {
     struct control *control;
     struct daemon_config config; /* everything is allowed, unless a test changes it */
     char path[64];
-    unsigned fd_count; /* before */
-    int listen_fd;     /* borrowed from control */
+    size_t fd_count; /* before */
+    int listen_fd;   /* borrowed from control */
     struct client clients[CLIENTS_MAX];
 };
 extern struct harness harness;
@@ -63,8 +71,6 @@ int harness_teardown(void **state);
 
 #define STORY(name)  TEST_WITH(name, harness_setup, harness_teardown)
 #define CLIENT(name) TEST_OF(struct client *client, name, harness_setup_client, harness_teardown)
-
-unsigned count_fds(void);
 
 /* Runs the loop until nothing is left to do at once. */
 void pump(void);
@@ -82,6 +88,8 @@ struct client *dial_as_user(void);
 /* One that asked for Create or Start, too: `create` is a whole call. */
 struct client *dial_and_create(const char *create);
 struct client *dial_and_start(const char *create);
+/* A client, once the daemon has answered that it has no session. */
+struct client *served(struct client *client);
 void hang_up(struct client *client);
 void say_bytes(struct client *client, const void *bytes, size_t size);
 void say(struct client *client, const char *text); /* with its NUL */
@@ -91,5 +99,10 @@ const char *hear(struct client *client);
 void hear_nothing(struct client *client);
 /* Says, and hears, something. */
 const char *answer(struct client *client, const char *text);
+/* A reply with numbers in it, borrowed until the next call. */
+__attribute__((format(printf, 1, 2))) const char *spell(const char *format, ...);
+void expect_reply(struct client *client, const char *reply);
+/* The other side has closed, and so does this one. */
+void expect_closed(struct client *client);
 /* Says, hears, compares. */
 void ask(struct client *client, const char *text, const char *reply);

@@ -123,8 +123,7 @@ STORY(cuts_off_a_peer_whose_messages_are_no_calls)
     for (size_t i = 0; i < COUNT_OF(messages); i++) {
         struct client *client = dial();
         say(client, messages[i]);
-        assert_null(hear(client));
-        hang_up(client);
+        expect_closed(client);
     }
     ask(other, CALL("Start"), NO_SESSION);
 }
@@ -138,12 +137,11 @@ CLIENT(cuts_off_a_message_without_an_end)
     memcpy(message, CALL("Start"), strlen(CALL("Start")));
     message[VARLINK_MESSAGE_BYTES_MAX - 1] = '\0';
     say_bytes(client, message, VARLINK_MESSAGE_BYTES_MAX);
-    assert_string_equal(hear(client), NO_SESSION);
+    expect_reply(client, NO_SESSION);
     memset(message, ' ', VARLINK_MESSAGE_BYTES_MAX);
     say_bytes(client, message, VARLINK_MESSAGE_BYTES_MAX);
     say_bytes(client, "", 1);
-    assert_null(hear(client));
-    hang_up(client);
+    expect_closed(client);
     free(message);
 }
 
@@ -153,19 +151,19 @@ CLIENT(takes_a_message_byte_by_byte)
         hear_nothing(client);
         say_bytes(client, &CREATE[i], 1);
     }
-    assert_string_equal(hear(client), CREATED);
+    expect_reply(client, CREATED);
 }
 
 CLIENT(takes_calls_that_came_at_once_in_their_order)
 {
     static const char calls[] = CREATE "\0" CALL("Start") "\0" CALL("Start") "\0" CALL("Close");
     say_bytes(client, calls, sizeof calls);
-    assert_string_equal(hear(client), CREATED);
-    assert_string_equal(hear(client), EMPTY);
+    expect_reply(client, CREATED);
+    expect_reply(client, EMPTY);
     assert_string_equal(
         hear(client),
         ERROR("BadState", "{\"state\":\"running\",\"text\":\"the session runs already\"}"));
-    assert_string_equal(hear(client), EMPTY);
+    expect_reply(client, EMPTY);
 }
 
 /* More calls than may be pending: the peer is held up, not cut off, and gets every reply. */
@@ -178,8 +176,7 @@ CLIENT(answers_a_thousand_calls_that_came_at_once)
     }
     say_bytes(client, calls, 1000 * sizeof CALL("Start"));
     for (size_t i = 0; i < 1000; i++) {
-        const char *reply = hear(client);
-        assert_string_equal(reply == NULL ? "(closed)" : reply, NO_SESSION);
+        expect_reply(client, NO_SESSION);
     }
     hear_nothing(client);
     hang_up(client);
@@ -236,41 +233,31 @@ CLIENT(answers_what_came_before_a_half_close)
     fake.stops_at_once = true;
     assert_int_equal(send(client->fd, calls, sizeof calls, 0), sizeof calls);
     assert_int_equal(shutdown(client->fd, SHUT_WR), 0);
-    assert_string_equal(hear(client), CREATED);
-    assert_string_equal(hear(client), EMPTY);
-    assert_string_equal(hear(client), STOPPED("client"));
-    assert_string_equal(hear(client), EMPTY);
+    expect_reply(client, CREATED);
+    expect_reply(client, EMPTY);
+    expect_reply(client, STOPPED("client"));
+    expect_reply(client, EMPTY);
     assert_null(hear(client));
 }
 
 STORY(serves_a_thousand_connections_one_after_the_other)
 {
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     for (unsigned i = 0; i < 1000; i++) {
-        struct client *client = dial();
-        ask(client, CALL("Start"), NO_SESSION);
-        hang_up(client);
+        hang_up(served(dial()));
     }
-    assert_int_equal(count_fds(), fd_count);
-}
-
-static void assert_refused(struct client *client)
-{
-    assert_null(hear(client));
-    hang_up(client);
+    assert_int_equal(count_descriptors(), fd_count);
 }
 
 STORY(serves_eight_connections_of_a_user)
 {
     struct client *clients[8];
     for (size_t i = 0; i < 8; i++) {
-        clients[i] = dial_as_user();
-        ask(clients[i], CALL("Start"), NO_SESSION);
+        clients[i] = served(dial_as_user());
     }
-    assert_refused(dial_as_user());
+    expect_closed(dial_as_user());
     hang_up(clients[3]);
-    clients[3] = dial_as_user();
-    ask(clients[3], CALL("Start"), NO_SESSION);
+    clients[3] = served(dial_as_user());
     for (size_t i = 0; i < 8; i++) {
         ask(clients[i], CALL("Start"), NO_SESSION);
     }
@@ -280,10 +267,9 @@ STORY(serves_eight_connections_of_a_user)
     ERROR("Failed", "{\"text\":\"this connection has been idle for longest, and its place was "    \
                     "needed for another one; connect anew\"}")
 
-static void assert_ended_for_another(struct client *client)
+static void expect_end(struct client *client, const char *last)
 {
-    const char *heard = hear(client);
-    assert_string_equal(heard == NULL ? "(closed)" : heard, ENDED_FOR_ANOTHER);
+    expect_reply(client, last);
     assert_null(hear(client));
 }
 
@@ -291,30 +277,26 @@ static void assert_ended_for_another(struct client *client)
 STORY(has_a_place_for_a_user_without_any)
 {
     struct client *clients[32];
-    struct client *others[2];
     if (geteuid() != 0) {
         skip();
     }
     for (size_t i = 0; i < 32; i++) {
-        clients[i] = dial_as((uid_t)(60000 + i / 8));
-        ask(clients[i], CALL("Start"), NO_SESSION);
+        clients[i] = served(dial_as((uid_t)(60000 + i / 8)));
     }
     /* The idlest of all has a session, the next one streams; the third idlest is of one that has
      * most of all, as all of them have. */
     ask(clients[0], CREATE, CREATED);
-    say(clients[1], "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    say(clients[1], MORE_STATUS);
     assert_non_null(hear(clients[1]));
     for (size_t i = 3; i < 32; i++) {
         ask(clients[i], CALL("Start"), NO_SESSION);
     }
-    others[0] = dial_as(60010);
-    ask(others[0], CALL("Start"), NO_SESSION);
-    assert_ended_for_another(clients[2]);
-    assert_refused(dial_as(60010)); /* it has one */
-    assert_refused(dial_as(60000)); /* and so has this one */
-    others[1] = dial_as(60011);
-    ask(others[1], CALL("Start"), NO_SESSION);
-    assert_ended_for_another(clients[8]); /* of one that has eight yet */
+    (void)served(dial_as(60010));
+    expect_end(clients[2], ENDED_FOR_ANOTHER);
+    expect_closed(dial_as(60010)); /* it has one */
+    expect_closed(dial_as(60000)); /* and so has this one */
+    (void)served(dial_as(60011));
+    expect_end(clients[8], ENDED_FOR_ANOTHER); /* of one that has eight yet */
     hear_nothing(clients[1]);
 }
 
@@ -329,12 +311,11 @@ STORY(always_has_a_place_for_root)
         clients[i] = dial_as((uid_t)(60000 + i / 8));
     }
     for (size_t i = 0; i < 12; i++) {
-        roots[i] = dial();
-        ask(roots[i], CALL("Start"), NO_SESSION);
+        roots[i] = served(dial());
     }
     for (size_t i = 0; i < 12; i++) {
         if (i < 4) {
-            assert_ended_for_another(roots[i]); /* root has taken its own places */
+            expect_end(roots[i], ENDED_FOR_ANOTHER); /* root has taken its own places */
         } else {
             ask(roots[i], CALL("Start"), NO_SESSION);
         }
@@ -361,14 +342,11 @@ STORY(counts_subordinate_uids_as_their_user)
     const struct account_files files = {subuid_path, "/etc/passwd", "/etc/nsswitch.conf"};
     assert_int_equal(account_load(&files), 1);
     for (size_t i = 0; i < 8; i++) {
-        clients[i] = dial_as(i == 0 ? USER_UID : (uid_t)(2000000 + i));
-        ask(clients[i], CALL("Start"), NO_SESSION);
+        clients[i] = served(dial_as(i == 0 ? USER_UID : (uid_t)(2000000 + i)));
     }
-    assert_refused(dial_as(USER_UID));
-    assert_refused(dial_as(2065535));
-    struct client *other = dial_as(2065536);
-    ask(other, CALL("Start"), NO_SESSION);
-    hang_up(other);
+    expect_closed(dial_as(USER_UID));
+    expect_closed(dial_as(2065535));
+    hang_up(served(dial_as(2065536)));
     for (size_t i = 0; i < 8; i++) {
         hang_up(clients[i]);
     }
@@ -390,7 +368,7 @@ STORY(ends_connections_that_make_no_call)
     struct client *caller = dial();
     ask(idle, CALL("Start"), NO_SESSION);
     ask(holder, CREATE, CREATED);
-    say(watcher, "{\"method\":\"" SAMPLER "Status\",\"more\":true}");
+    say(watcher, MORE_STATUS);
     assert_non_null(hear(watcher));
     control_tick(harness.control);
     pump_for_ms(LEASE_IDLE_MS / 2);
@@ -399,9 +377,7 @@ STORY(ends_connections_that_make_no_call)
     pump_for_ms(LEASE_IDLE_MS / 2);
     control_tick(harness.control);
     ask(holder, CALL("Start"), EMPTY);
-    assert_string_equal(hear(idle), ENDED_IDLE);
-    assert_null(hear(idle));
-    assert_string_equal(hear(silent), ENDED_IDLE);
-    assert_null(hear(silent));
+    expect_end(idle, ENDED_IDLE);
+    expect_end(silent, ENDED_IDLE);
     assert_contains(hear(watcher), "\"continues\":true");
 }

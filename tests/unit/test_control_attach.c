@@ -5,8 +5,7 @@
 
 #include <sys/socket.h>
 
-#define ATTACH          CALL("Attach")
-#define ATTACHED(state) "{\"parameters\":{\"session\":\"7\",\"state\":\"" state "\"}}"
+#define ATTACH CALL("Attach")
 #define NO_SUCH_SESSION                                                                            \
     ERROR("InvalidArgs", "{\"member\":\"session\",\"text\":\"there is no session of this name; "   \
                          "'7' is allowed\"}")
@@ -22,7 +21,7 @@ static void bring(struct client *client, enum session_state state)
     }
     if (state == SESSION_STOPPED) {
         fake_finish_stop("client");
-        assert_string_equal(hear(client), STOPPED("client"));
+        expect_reply(client, STOPPED("client"));
     }
 }
 
@@ -82,19 +81,19 @@ STORY(lets_one_connection_hold_a_session)
     static const char *const calls[] = {CALL("Start"), CALL("Stop"), CALL("Read"), CALL("Close")};
     struct client *first = dial_as_user();
     struct client *second = dial_as_user();
-    char held[256];
-    (void)snprintf(held, sizeof held,
-                   BAD_STATE("created", "the connection of pid %d holds the session; attach when "
-                                        "it has ended"),
-                   (int)getpid());
-    ask(first, CREATE_DETACHED, CREATED);
-    ask(second, ATTACH, held);
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        ask(second, calls[i], NO_SESSION);
-    }
-    hang_up(first);
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        ask(second, calls[i], NO_SESSION);
+    const char *held =
+        spell(BAD_STATE("created", "the connection of pid %d holds the session; attach when "
+                                   "it has ended"),
+              (int)getpid());
+    /* There is none; the first has one; nobody has it. */
+    for (size_t i = 0; i < 3 * COUNT_OF(calls); i++) {
+        if (i == COUNT_OF(calls)) {
+            ask(first, CREATE_DETACHED, CREATED);
+            ask(second, ATTACH, held);
+        } else if (i == 2 * COUNT_OF(calls)) {
+            hang_up(first);
+        }
+        ask(second, calls[i % COUNT_OF(calls)], NO_SESSION);
     }
     ask(second, ATTACH, ATTACHED("created"));
     struct client *third = dial_as_user();
@@ -109,11 +108,10 @@ STORY(keeps_an_attached_session_to_its_connection)
 {
     struct client *owner = dial_as_user();
     struct client *other = dial_as_user();
-    char held[256];
-    (void)snprintf(held, sizeof held,
-                   BAD_STATE("created", "the session belongs to the connection of pid %d and ends "
-                                        "with it"),
-                   (int)getpid());
+    const char *held =
+        spell(BAD_STATE("created", "the session belongs to the connection of pid %d and ends "
+                                   "with it"),
+              (int)getpid());
     ask(owner, CREATE, CREATED);
     ask(other, ATTACH, held);
     ask(owner, ATTACH, ATTACHED("created"));
@@ -170,11 +168,10 @@ STORY(lets_root_take_any_session)
         {CREATE_DETACHED, SESSION_RUNNING, ATTACHED("running")},
         {CREATE_DETACHED, SESSION_STOPPED, ATTACHED("stopped")},
     };
-    char taken[512];
     if (geteuid() != 0) {
         skip();
     }
-    (void)snprintf(taken, sizeof taken, TAKEN_BY_ROOT, (int)getpid());
+    const char *taken = spell(TAKEN_BY_ROOT, (int)getpid());
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct client *owner = dial_as(60001);
         struct client *other = dial_as(60002);
@@ -185,7 +182,7 @@ STORY(lets_root_take_any_session)
         ask(root, ATTACH, cases[i].attached);
         assert_true(fake.owner.detached);
         if (cases[i].state == SESSION_STOPPING) {
-            assert_string_equal(hear(owner), taken); /* to its Stop */
+            expect_reply(owner, taken); /* to its Stop */
         }
         ask(owner, CALL("Read"), taken);
         ask(owner, CALL("Close"), taken);
@@ -195,7 +192,7 @@ STORY(lets_root_take_any_session)
         if (cases[i].state == SESSION_RUNNING) {
             say(root, CALL("Stop"));
             fake_finish_stop("client");
-            assert_string_equal(hear(root), STOPPED("client"));
+            expect_reply(root, STOPPED("client"));
         }
         hang_up(root); /* nor does this */
         assert_int_equal(fake.live_count, 1);
@@ -219,19 +216,17 @@ STORY(stops_and_keeps_what_is_not_read)
 {
     struct client *client = dial_as_user();
     struct client *other = dial_as_user();
-    char lost[512];
-    (void)snprintf(lost, sizeof lost,
-                   BAD_STATE("none", "the session was not read in time (max_unread_s), and another "
-                                     "client of its user (pid %d) took it since; call Attach when "
-                                     "that has ended"),
-                   (int)getpid());
+    const char *lost =
+        spell(BAD_STATE("none", "the session was not read in time (max_unread_s), and another "
+                                "client of its user (pid %d) took it since; call Attach when "
+                                "that has ended"),
+              (int)getpid());
     ask(client, CREATE, CREATED);
     ask(client, CALL("Start"), EMPTY);
     /* As long as it is read it goes on. */
     for (unsigned i = 0; i < 4; i++) {
         pump_for_ms(LEASE_UNREAD_MS * 9 / 10);
-        ask(client, CALL("Read"),
-            "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":false}}");
+        ask(client, CALL("Read"), NO_CHUNK("false"));
     }
     assert_int_equal(session_state(fake.last), SESSION_RUNNING);
     assert_false(fake.owner.detached);
@@ -273,7 +268,7 @@ STORY(finishes_a_stop_whose_connection_has_ended)
     leave_a_session(SESSION_STOPPING);
     fake_finish_stop("client");
     struct client *client = dial_and_attach(ATTACHED("stopped"));
-    ask(client, CALL("Stop"), BAD_STATE("stopped", "the session does not run"));
+    ask(client, CALL("Stop"), RUNS_NOT("stopped"));
     ask(client, CALL("Start"), EMPTY);
     hang_up(client);
 
@@ -281,11 +276,11 @@ STORY(finishes_a_stop_whose_connection_has_ended)
     say(client, CALL("Stop"));
     hang_up(client);
     client = dial_and_attach(ATTACHED("running"));
-    ask(client, CALL("Start"), BAD_STATE("running", "the session runs already"));
+    ask(client, CALL("Start"), RUNS_ALREADY);
     say(client, CALL("Stop"));
     hear_nothing(client);
     fake_finish_stop("client");
-    assert_string_equal(hear(client), STOPPED("client"));
+    expect_reply(client, STOPPED("client"));
 }
 
 STORY(does_what_a_client_asked_for_before_it_went)
@@ -312,8 +307,7 @@ STORY(tells_whoever_attaches_that_a_session_ended_by_itself)
     fake_finish_stop("max_duration");
     for (unsigned i = 0; i < 2; i++) {
         struct client *client = dial_and_attach(ATTACHED("stopped"));
-        ask(client, CALL("Stop"),
-            i == 0 ? STOPPED("max_duration") : BAD_STATE("stopped", "the session does not run"));
+        ask(client, CALL("Stop"), i == 0 ? STOPPED("max_duration") : RUNS_NOT("stopped"));
         hang_up(client);
     }
 }
@@ -367,7 +361,7 @@ CLIENT(renews_a_lease_with_every_request)
     for (unsigned i = 0; i < 5; i++) {
         pump_for_ms(LEASE_STOPPED_MS * 9 / 10);
         ask(client, i % 2 == 1 ? CALL("Stop") : ATTACH,
-            i % 2 == 1 ? BAD_STATE("stopped", "the session does not run") : ATTACHED("stopped"));
+            i % 2 == 1 ? RUNS_NOT("stopped") : ATTACHED("stopped"));
     }
     /* To look at it is no request, and to hold it is none: this comes to an end. */
     pump_for_ms(LEASE_STOPPED_MS * 9 / 10);

@@ -108,21 +108,17 @@ STORY(holds_members_to_ten_thousand_hertz)
 
 STORY(says_what_it_is_doing)
 {
-    char wanted[64];
     assert_describes("idle, no session");
     assert_true(control_is_idle(harness.control));
     struct client *client = dial();
     assert_false(control_is_idle(harness.control));
     ask(client, CALL_WITH("Create", "{\"config\":{\"frequency_hz\":4000},\"detach\":true}"),
         CREATED);
-    (void)snprintf(wanted, sizeof wanted, "a session of uid %u that has not", geteuid());
-    assert_describes(wanted);
+    assert_describes(spell("a session of uid %u that has not", geteuid()));
     ask(client, CALL("Start"), EMPTY);
-    (void)snprintf(wanted, sizeof wanted, "recording at 4000 Hz for uid %u since 20", geteuid());
-    assert_describes(wanted);
+    assert_describes(spell("recording at 4000 Hz for uid %u since 20", geteuid()));
     fake_finish_stop("max_duration");
-    (void)snprintf(wanted, sizeof wanted, "a session of uid %u that has stopped", geteuid());
-    assert_describes(wanted);
+    assert_describes(spell("a session of uid %u that has stopped", geteuid()));
     hang_up(client);
     assert_false(control_is_idle(harness.control));
 }
@@ -157,8 +153,7 @@ STORY(serves_an_attached_reader_until_it_closes)
     ask(client, CREATE, ENDING);
     ask(client, CALL("Start"), ENDING);
     ask(client, CALL("Stop"), STOPPED("shutdown"));
-    ask(client, CALL("Read"),
-        "{\"parameters\":{\"fd\":0,\"size_bytes\":8,\"sequence\":1,\"end\":true}}");
+    ask(client, CALL("Read"), CHUNK("8", "1", "true"));
     assert_false(control_has_ended(harness.control));
     /* Who closes has what it has read. */
     ask(client, CALL("Close"), EMPTY);
@@ -178,16 +173,14 @@ CLIENT(serves_a_detached_session_until_it_is_read)
     pump();
     assert_false(control_has_ended(harness.control));
     reader = dial();
-    ask(reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
-    ask(reader, CALL("Read"),
-        "{\"parameters\":{\"fd\":0,\"size_bytes\":8,\"sequence\":1,\"end\":true}}");
+    ask(reader, CALL("Attach"), ATTACHED("stopped"));
+    ask(reader, CALL("Read"), CHUNK("8", "1", "true"));
     /* A byte that was handed out has not arrived yet. */
     hang_up(reader);
     assert_false(control_has_ended(harness.control));
     reader = dial();
-    ask(reader, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"stopped\"}}");
-    ask(reader, CALL_WITH("Read", "{\"ack\":1}"),
-        "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":true}}");
+    ask(reader, CALL("Attach"), ATTACHED("stopped"));
+    ask(reader, READ("1"), NO_CHUNK("true"));
     hang_up(reader);
     assert_true(control_has_ended(harness.control));
 }

@@ -32,11 +32,6 @@ static void assert_stream(struct client *client, const char *wanted, size_t size
     client->got_fd = close_fd(client->got_fd);
 }
 
-#define CHUNK(size, sequence, end)                                                                 \
-    "{\"parameters\":{\"fd\":0,\"size_bytes\":" size ",\"sequence\":" sequence ",\"end\":" end "}}"
-#define NO_CHUNK(end) "{\"parameters\":{\"fd\":-1,\"size_bytes\":0,\"sequence\":0,\"end\":" end "}}"
-#define READ(ack)     CALL_WITH("Read", "{\"ack\":" ack "}")
-
 STORY(hands_out_bytes_until_they_are_acknowledged)
 {
     fake.stops_at_once = true;
@@ -85,8 +80,7 @@ static struct client *dial_with(const char *bytes, size_t size)
 {
     memcpy(fake.ready, bytes, size);
     fake.ready_bytes = size;
-    struct client *client = dial_and_start(CREATE);
-    return client;
+    return dial_and_start(CREATE);
 }
 
 STORY(has_one_read_open_at_a_time)
@@ -94,10 +88,10 @@ STORY(has_one_read_open_at_a_time)
     static const char calls[] = CALL("Read") "\0" CALL("Read");
     struct client *client = dial_with("bytes", 5);
     char bytes[8];
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     say_bytes(client, calls, sizeof calls);
-    assert_string_equal(hear(client), CHUNK("5", "1", "false"));
-    assert_string_equal(hear(client), HOLDS_BYTES);
+    expect_reply(client, CHUNK("5", "1", "false"));
+    expect_reply(client, HOLDS_BYTES);
     ask(client, READ("1"), HOLDS_BYTES);
     assert_int_equal(fake.ready_bytes, 5); /* so nothing was acknowledged either */
     assert_int_equal(read(client->got_fd, bytes, 2), 2);
@@ -115,7 +109,7 @@ STORY(has_one_read_open_at_a_time)
         client->got_fd = close_fd(client->got_fd);
     }
     control_tick(harness.control);
-    assert_int_equal(count_fds(), fd_count);
+    assert_int_equal(count_descriptors(), fd_count);
 }
 
 /* What it is not told has arrived must not be made anew without an end. */
@@ -135,6 +129,22 @@ STORY(gives_the_same_bytes_sixteen_times)
     assert_stream(client, "second", 6);
 }
 
+/* Empties the first chunk, and keeps its stream open. Returns the descriptor. */
+static int take_empty_stream(struct client *client)
+{
+    char bytes[8];
+    ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+    assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
+    return take_fd(client->got_fd);
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(close(fds[i]), 0);
+    }
+}
+
 #define HOLDS_TOO_MUCH(user, count, kib)                                                           \
     ERROR("Failed", "{\"text\":\"" user " " count " streams of earlier Reads open, with " kib      \
                     " KiB unread; read and close them\"}")
@@ -144,15 +154,11 @@ STORY(lets_a_user_hold_eight_streams)
 {
     struct client *client = dial_with("bytes", 5);
     int fds[8];
-    char text[256];
-    (void)snprintf(text, sizeof text, HOLDS_TOO_MUCH("uid %u holds", "8", "0"), geteuid());
+    const char *too_much = spell(HOLDS_TOO_MUCH("uid %u holds", "8", "0"), geteuid());
     for (size_t i = 0; i < 8; i++) {
-        char bytes[8];
-        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
-        assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
-        fds[i] = take_fd(client->got_fd);
+        fds[i] = take_empty_stream(client);
     }
-    ask(client, CALL("Read"), text);
+    ask(client, CALL("Read"), too_much);
     assert_int_equal(close(fds[5]), 0);
     ask(client, CALL("Read"), CHUNK("5", "1", "false"));
     ask(client, CALL("Read"), HOLDS_BYTES);
@@ -163,12 +169,10 @@ STORY(lets_a_user_hold_eight_streams)
 
     /* A stream outlives its connection and its session, and counts as long. */
     client = dial_with("bytes", 5);
-    ask(client, CALL("Read"), text);
+    ask(client, CALL("Read"), too_much);
     assert_int_equal(close(fds[0]), 0);
     ask(client, CALL("Read"), CHUNK("5", "1", "false"));
-    for (size_t i = 1; i < 8; i++) {
-        assert_int_equal(close(fds[i]), 0);
-    }
+    close_all(fds + 1, 7);
 }
 
 /* Memory that the kernel takes for bytes which nobody has received. */
@@ -196,49 +200,40 @@ STORY(lets_a_user_hold_four_mebibytes)
         hang_up(client);
     }
     assert_in_range(held_bytes, sizeof fake.ready, (size_t)4 << 20);
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(close(fds[i]), 0);
-    }
+    close_all(fds, count);
 }
 
 /* What all users hold is bounded, but one stream is left for each that has none. */
 STORY(lets_all_users_hold_thirty_two_streams)
 {
-    int fds[34];
+    int fds[33];
     int root_fds[8];
     struct client *client;
     if (geteuid() != 0) {
         skip();
     }
     for (size_t i = 0; i < 34; i++) {
-        char bytes[8];
         client = dial_as(i < 32 ? (uid_t)(60000 + i / 8) : 60010);
         fake.ready_bytes = 5;
         ask(client, CREATE, CREATED);
         ask(client, CALL("Start"), EMPTY);
-        ask(client, CALL("Read"),
-            i < 33 ? CHUNK("5", "1", "false")
-                   : ERROR("Failed", "{\"text\":\"clients hold 33 streams of earlier Reads open, "
-                                     "with 0 KiB unread; close yours, or wait for others\"}"));
-        assert_true(i == 33 || read(client->got_fd, bytes, sizeof bytes) == 5);
-        fds[i] = take_fd(client->got_fd);
+        if (i < 33) {
+            fds[i] = take_empty_stream(client);
+        } else {
+            ask(client, CALL("Read"),
+                ERROR("Failed", "{\"text\":\"clients hold 33 streams of earlier Reads open, with 0 "
+                                "KiB unread; close yours, or wait for others\"}"));
+        }
         hang_up(client);
     }
     client = dial_with("bytes", 5);
     for (size_t i = 0; i < 8; i++) {
-        char bytes[8];
-        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
-        assert_int_equal(read(client->got_fd, bytes, sizeof bytes), 5);
-        root_fds[i] = take_fd(client->got_fd);
+        root_fds[i] = take_empty_stream(client);
     }
     ask(client, CALL("Read"), HOLDS_TOO_MUCH("uid 0 holds", "8", "0"));
     hang_up(client);
-    for (size_t i = 0; i < 33; i++) {
-        assert_int_equal(close(fds[i]), 0);
-    }
-    for (size_t i = 0; i < 8; i++) {
-        assert_int_equal(close(root_fds[i]), 0);
-    }
+    close_all(fds, 33);
+    close_all(root_fds, 8);
 }
 
 /* Neither bytes nor descriptors come back, and no path is tied to it that the daemon would let go
@@ -360,19 +355,19 @@ STORY(keeps_a_descriptor_with_the_reply_that_brings_it)
     fake.ready_bytes = 5;
     fake.books_bytes = 60000;
     struct client *client = dial_and_start(CREATE);
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     for (unsigned i = 0; i < 5; i++) {
         say(client, CALL("Status"));
     }
     say(client, CALL("Read"));
     say(client, CALL("Read"));
     /* The first Read's reply waits with its descriptor; the second Read waits for it. */
-    assert_int_equal(count_fds(), fd_count + 2); /* the two ends of its stream */
+    assert_int_equal(count_descriptors(), fd_count + 2); /* the two ends of its stream */
     for (unsigned i = 0; i < 5; i++) {
         assert_true(strlen(hear(client)) > 60000);
     }
-    assert_string_equal(hear(client), CHUNK("5", "1", "false"));
-    assert_string_equal(hear(client), HOLDS_BYTES);
+    expect_reply(client, CHUNK("5", "1", "false"));
+    expect_reply(client, HOLDS_BYTES);
     assert_stream(client, "bytes", 5);
 }
 
@@ -382,12 +377,12 @@ STORY(begins_a_segment_with_a_connections_first_read)
     assert_int_equal(fake.segment_count, 0);
     ask(client, CALL("Read"), NO_CHUNK("false"));
     ask(client, CALL("Read"), NO_CHUNK("false"));
-    ask(client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
+    ask(client, CALL("Attach"), ATTACHED("created"));
     ask(client, CALL("Read"), NO_CHUNK("false"));
     assert_int_equal(fake.segment_count, 1);
     hang_up(client);
     client = dial();
-    ask(client, CALL("Attach"), "{\"parameters\":{\"session\":\"7\",\"state\":\"created\"}}");
+    ask(client, CALL("Attach"), ATTACHED("created"));
     assert_int_equal(fake.segment_count, 1);
     ask(client, CALL("Read"), NO_CHUNK("false"));
     ask(client, CALL("Read"), NO_CHUNK("false"));

@@ -52,28 +52,33 @@ static void reset_pair(struct tcp_pair *pair)
     assert_int_equal(close(pair->far_fd), 0);
 }
 
-/* Sends the bytes, and `sent_fd` (taken) with the first of them. */
-static void say_with_fd(struct client *client, const char *bytes, size_t size, int sent_fd,
-                        int flags)
+/* Sends the bytes, and `sent_fd` with the first of them. */
+static ssize_t send_with_fd(struct client *client, const char *bytes, size_t size, int sent_fd,
+                            int flags)
 {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
+    } control = {.header = {.cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS,
+                            .cmsg_len = CMSG_LEN(sizeof(int))}};
     char copy[256];
     assert_true(size <= sizeof copy);
     memcpy(copy, bytes, size);
+    memcpy(CMSG_DATA(&control.header), &sent_fd, sizeof(int));
     struct iovec vector = {.iov_base = copy, .iov_len = size};
     struct msghdr message = {.msg_iov = &vector,
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &sent_fd, sizeof(int));
-    assert_int_equal(sendmsg(client->fd, &message, MSG_NOSIGNAL | flags), size);
+    return sendmsg(client->fd, &message, MSG_NOSIGNAL | flags);
+}
+
+/* Likewise; the descriptor is taken. */
+static void say_with_fd(struct client *client, const char *bytes, size_t size, int sent_fd,
+                        int flags)
+{
+    assert_int_equal(send_with_fd(client, bytes, size, sent_fd, flags), size);
     assert_int_equal(close(sent_fd), 0);
 }
 
@@ -83,72 +88,58 @@ static uint64_t now_s(void)
 }
 
 /* Until what lingers has ended. */
-static void wait_for_fd_count(unsigned count)
+static void wait_for_fd_count(size_t count)
 {
-    for (unsigned i = 0; i < WAIT_STEPS && count_fds() != count; i++) {
+    for (unsigned i = 0; i < WAIT_STEPS && count_descriptors() != count; i++) {
         (void)poll(NULL, 0, 10);
         pump();
     }
-    assert_int_equal(count_fds(), count);
+    assert_int_equal(count_descriptors(), count);
 }
 
 #define START_CALL CALL("Start")
 
-/* What a client does with a descriptor before it is found out. */
-enum way {
-    WITH_A_CALL,
-    BEHIND_A_CALL,
-    INSIDE_A_CALL,
-    WITH_AN_URGENT_BYTE,
-    UNREAD_AT_ITS_END,
+/* What a client does with a descriptor before it is found out: it comes with the second part. */
+static const struct way {
+    const char *what;
+    const char *parts[3];
+    size_t sizes[3];
+    int flags;
+    unsigned answer_count;
+} ways[] = {
+    {"with a call", {"", START_CALL, ""}, {0, sizeof START_CALL, 0}, 0, 0},
+    {"behind two calls",
+     {START_CALL "\0" START_CALL, "{", ""},
+     {2 * sizeof START_CALL, 1, 0},
+     0,
+     2},
+    {"inside a call", {START_CALL, &START_CALL[10], ""}, {10, sizeof START_CALL - 10, 0}, 0, 0},
+    {"with an urgent byte", {"", "{", START_CALL}, {0, 1, sizeof START_CALL}, MSG_OOB, 0},
+    /* The first byte breaks the framing. */
+    {"unread at its end", {"", START_CALL, ""}, {1, sizeof START_CALL, 0}, 0, 0},
 };
-
-static void send_fd_in_a_way(struct client *client, enum way way, int fd)
-{
-    static const char calls[] = START_CALL "\0" START_CALL;
-    switch (way) {
-    case WITH_A_CALL:
-        say_with_fd(client, START_CALL, sizeof START_CALL, fd, 0);
-        break;
-    case BEHIND_A_CALL:
-        assert_int_equal(send(client->fd, calls, sizeof calls, 0), sizeof calls);
-        say_with_fd(client, "{", 1, fd, 0);
-        break;
-    case INSIDE_A_CALL:
-        assert_int_equal(send(client->fd, START_CALL, 10, 0), 10);
-        say_with_fd(client, &START_CALL[10], sizeof START_CALL - 10, fd, 0);
-        break;
-    case WITH_AN_URGENT_BYTE:
-        say_with_fd(client, "{", 1, fd, MSG_OOB);
-        assert_int_equal(send(client->fd, START_CALL, sizeof START_CALL, 0), sizeof START_CALL);
-        break;
-    case UNREAD_AT_ITS_END:
-        assert_int_equal(send(client->fd, "", 1, 0), 1); /* breaks the framing */
-        say_with_fd(client, START_CALL, sizeof START_CALL, fd, 0);
-        break;
-    }
-}
 
 #define OLD_KERNEL(name) TEST_WITH(name, harness_setup_old_kernel, harness_teardown)
 
 OLD_KERNEL(cuts_off_a_peer_that_sends_a_descriptor)
 {
-    for (unsigned way = WITH_A_CALL; way <= UNREAD_AT_ITS_END; way++) {
-        unsigned fd_count = count_fds();
+    for (const struct way *way = ways; way < ways + COUNT_OF(ways); way++) {
+        size_t fd_count = count_descriptors();
         struct tcp_pair pair = make_slow_pair();
         struct client *client = dial();
         struct client *other = dial();
         uint64_t began_s = now_s();
-        send_fd_in_a_way(client, way, pair.near_fd);
+        print_message("%s\n", way->what);
+        assert_int_equal(send(client->fd, way->parts[0], way->sizes[0], 0), way->sizes[0]);
+        say_with_fd(client, way->parts[1], way->sizes[1], pair.near_fd, way->flags);
+        assert_int_equal(send(client->fd, way->parts[2], way->sizes[2], 0), way->sizes[2]);
         const char *heard = hear(client);
-        for (unsigned i = 0; heard != NULL && i < 2; i++) {
-            assert_int_equal(way, BEHIND_A_CALL);
+        for (unsigned i = 0; heard != NULL && i < way->answer_count; i++) {
             assert_string_equal(heard, NO_SESSION);
             heard = hear(client);
         }
         assert_null(heard);
-        ask(other, CALL("Start"), NO_SESSION);
-        hang_up(other);
+        hang_up(served(other));
         hang_up(client);
         assert_true(now_s() - began_s < PROMPT_S);
         reset_pair(&pair);
@@ -159,7 +150,7 @@ OLD_KERNEL(cuts_off_a_peer_that_sends_a_descriptor)
 /* It is gone, and what it leaves unread in the daemon's socket must not be closed there either. */
 OLD_KERNEL(closes_a_connection_whose_client_has_left_a_descriptor)
 {
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     struct tcp_pair pair = make_slow_pair();
     struct client *client = dial();
     struct client *other = dial();
@@ -180,19 +171,17 @@ OLD_KERNEL(closes_a_connection_whose_client_has_left_a_descriptor)
 OLD_KERNEL(counts_a_connection_until_its_descriptors_are_closed)
 {
     struct tcp_pair pairs[PAIRS_MAX];
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     uint64_t began_s = now_s();
     /* Two more than a user may have: those are refused, with what they brought along. */
     for (size_t i = 0; i < PAIRS_MAX; i++) {
         pairs[i] = make_slow_pair();
         struct client *client = knock_as_user();
         say_with_fd(client, "{", 1, pairs[i].near_fd, i % 2 == 0 ? 0 : MSG_OOB);
-        assert_null(hear(client));
-        hang_up(client);
+        expect_closed(client);
         if (i >= 7) {
             struct client *refused = knock_as_user();
-            assert_null(hear(refused));
-            hang_up(refused);
+            expect_closed(refused);
         }
     }
     assert_true(now_s() - began_s < PROMPT_S);
@@ -218,10 +207,9 @@ OLD_KERNEL(receives_no_descriptor)
     int fds[2];
     char byte = 0;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    unsigned fd_count = count_fds();
+    size_t fd_count = count_descriptors();
     say_with_fd(client, START_CALL, sizeof START_CALL, fds[1], 0);
-    assert_null(hear(client));
-    hang_up(client);
+    expect_closed(client);
     wait_for_fd_count(fd_count - 3); /* both ends of the connection, and fds[1] */
     assert_int_equal(read(fds[0], &byte, 1), 0);
     assert_int_equal(close(fds[0]), 0);
@@ -239,20 +227,8 @@ STORY(has_the_kernel_refuse_descriptors)
     struct client *early = knock(); /* not accepted yet */
     struct client *const clients[] = {client, early};
     for (size_t i = 0; i < 2; i++) {
-        union {
-            struct cmsghdr header;
-            char bytes[CMSG_SPACE(sizeof(int))];
-        } control = {.header = {.cmsg_level = SOL_SOCKET,
-                                .cmsg_type = SCM_RIGHTS,
-                                .cmsg_len = CMSG_LEN(sizeof(int))}};
-        struct iovec vector = {.iov_base = &bytes, .iov_len = 1};
-        struct msghdr message = {.msg_iov = &vector,
-                                 .msg_iovlen = 1,
-                                 .msg_control = &control,
-                                 .msg_controllen = sizeof control};
-        assert_int_equal(sendmsg(clients[i]->fd, &message, MSG_NOSIGNAL), -1);
+        assert_int_equal(send_with_fd(clients[i], "x", 1, STDIN_FILENO, 0), -1);
         assert_int_equal(errno, EPERM);
-        ask(clients[i], START_CALL, NO_SESSION);
-        hang_up(clients[i]);
+        hang_up(served(clients[i]));
     }
 }
