@@ -91,16 +91,6 @@ CACHE_TEST(keeps_a_copy_with_a_forged_build_id_apart)
     module_ticket_release(third);
 }
 
-CACHE_TEST(refuses_a_file_with_another_inode)
-{
-    static struct target libc;
-    find_mapping(getpid(), "/libc.so", &libc);
-    libc.query.inode++;
-    expect_failure(fixture, &libc.query, MODULE_FAILURE_IDENTITY);
-    libc.query.inode = 0;
-    expect_failure(fixture, &libc.query, MODULE_FAILURE_IDENTITY);
-}
-
 CACHE_TEST(knows_a_file_that_was_replaced_after_its_process_ended)
 {
     char path[FILE_BYTES];
@@ -114,18 +104,6 @@ CACHE_TEST(knows_a_file_that_was_replaced_after_its_process_ended)
     expect_failure(fixture, &target, MODULE_FAILURE_IDENTITY);
     assert_int_equal(unlink(path), 0);
     expect_failure(fixture, &target, MODULE_FAILURE_NOT_FOUND);
-}
-
-CACHE_TEST(opens_nothing_but_files)
-{
-    char fifo[FILE_BYTES];
-    assert_int_equal(mkfifo(in_folder(fixture, "fifo", fifo), 0600), 0);
-    const char *const paths[] = {fifo, fixture->folder, "/dev/zero", "[anon]"};
-    for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        struct module_query target = of_gone_process(fixture, paths[i]);
-        /* An open() that waits for a writer would be given up, and fail in another way. */
-        expect_failure(fixture, &target, MODULE_FAILURE_NOT_FILE);
-    }
 }
 
 CACHE_TEST(says_that_a_text_is_unreadable)

@@ -55,6 +55,8 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
     return failure;
 }
 
+#define FIFO "/tmp/test-module-file-fifo"
+
 TEST(opens_regular_files_by_clean_paths_only)
 {
     static const struct {
@@ -63,6 +65,7 @@ TEST(opens_regular_files_by_clean_paths_only)
     } cases[] = {
         {"/etc/passwd", MODULE_FAILURE_NONE},
         {"/etc", MODULE_FAILURE_NOT_FILE},
+        {FIFO, MODULE_FAILURE_NOT_FILE},
         {"/dev/zero", MODULE_FAILURE_NOT_FILE},
         {"/dev/zero (deleted)", MODULE_FAILURE_NOT_FILE},
         {"/SYSV00000000 (deleted)", MODULE_FAILURE_NOT_FILE},
@@ -78,12 +81,16 @@ TEST(opens_regular_files_by_clean_paths_only)
         {"/etc/../etc/passwd", MODULE_FAILURE_NOT_FOUND},
         {"/etc/..", MODULE_FAILURE_NOT_FOUND},
     };
+    /* An open() that waited for a writer would not come back. */
+    (void)unlink(FIFO);
+    assert_int_equal(mkfifo(FIFO, 0600), 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         enum module_failure failure = open_path(cases[i].path, NULL);
         if (failure != cases[i].failure) {
             fail_msg("%s: %d", cases[i].path, (int)failure);
         }
     }
+    assert_int_equal(unlink(FIFO), 0);
 }
 
 TEST(touches_no_device_that_its_guard_refuses)
