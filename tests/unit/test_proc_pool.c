@@ -109,9 +109,8 @@ static int tear_down(void **state)
     set(&closed, false);
     atomic_store(&spun, true);
     (void)proc_pool_free(reader);
+    set(&let_go, true);
     (void)pthread_mutex_lock(&lock);
-    let_go = true;
-    (void)pthread_cond_broadcast(&changed);
     while (hanging_count > 0) {
         (void)pthread_cond_wait(&changed, &lock);
     }
@@ -124,9 +123,17 @@ static void ask(int32_t pid)
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, pid), 0);
 }
 
-static void identify(int32_t pid)
+/* For a list: what others wait for goes before it. Returns as proc_pool_ask(). */
+static int list(int32_t pid)
 {
-    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
+    return proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, pid);
+}
+
+static void list_many(int32_t first_pid, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        assert_int_equal(list(first_pid + i), 0);
+    }
 }
 
 /* Until more of them hang than so many. */
@@ -167,6 +174,13 @@ static int answer(int32_t pid, bool missing)
     assert_int_equal(reading->scan.mappings_missing, missing);
     free(reading);
     return error;
+}
+
+/* Asks for an identity, which has that error. */
+static void expect_identity(int32_t pid, int error)
+{
+    assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_IDENTITY, pid), 0);
+    assert_int_equal(answer(pid, false), error);
 }
 
 /* Asks for a process, whose answer is without mappings if `missing`, and has that error. */
@@ -224,7 +238,7 @@ TEST_WITH(waits_for_none_of_those_who_are_slow, set_up_shipping, tear_down)
 
 TEST_WITH(waits_with_one_thread_for_one_process, set_up_shipping, tear_down)
 {
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, HANGS_FROM), 0);
+    assert_int_equal(list(HANGS_FROM), 0);
     wait_for_hanging(0);
     expect(HANGS_FROM, true, 0);
     set(&let_go, true);
@@ -256,38 +270,37 @@ TEST_WITH(asks_once_for_the_same_and_bounds_its_queues, set_up_shipping, tear_do
     size_t count = 0;
     set(&closed, true);
     for (int32_t i = 1; i <= 100; i++) {
-        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i), 0);
-        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i), 1);
+        assert_int_equal(list(i), 0);
+        count++;
+        count += list(i) == 0;
     }
+    /* What a thread has begun with meanwhile may be asked for again. */
+    assert_in_range(count, 100, 100 + PROC_POOL_THREADS_MAX);
     for (int32_t i = 101; i < 900; i++) {
-        count += proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, i) == 0;
+        count += list(i) == 0;
     }
-    assert_in_range(100 + count, PROC_POOL_REQUESTS_MAX * 9 / 10, PROC_POOL_REQUESTS_MAX);
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 899), -EAGAIN);
+    assert_in_range(count, PROC_POOL_REQUESTS_MAX * 9 / 10, PROC_POOL_REQUESTS_MAX);
+    assert_int_equal(list(899), -EAGAIN);
     assert_int_equal(proc_pool_ask(reader, PROC_SAMPLED, PROC_PART_ALL, 100), 0);
     set(&closed, false);
     /* One was begun before the more urgent one was asked for, at the most. */
-    assert_true(take_answers(100 + count + 1, UINT32_MAX) <= 1);
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 5), 0);
+    assert_true(take_answers(count + 1, UINT32_MAX) <= 1);
+    assert_int_equal(list(5), 0);
     assert_int_equal(answer(5, false), 0);
 }
 
 TEST_WITH(reads_next_for_the_account_that_has_had_least, set_up_shipping, tear_down)
 {
     set(&closed, true);
-    for (int32_t i = 0; i < 50; i++) {
-        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100 + i), 0);
-    }
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 200), 0);
+    list_many(100, 50);
+    list_many(200, 1);
     set(&closed, false);
     assert_int_equal(take_answers(51, 2), 1);
 
     /* What another one has had before gives nobody a start: they are served in turn. */
     set(&closed, true);
-    for (int32_t i = 0; i < 50; i++) {
-        assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 300 + i), 0);
-    }
-    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_ALL, 100), 0);
+    list_many(300, 50);
+    list_many(100, 1);
     set(&closed, false);
     assert_in_range(take_answers(51, 1), 0, 25);
 }
@@ -352,10 +365,8 @@ TEST_WITH(reads_nothing_while_too_much_is_not_taken, set_up_short, tear_down)
 TEST_WITH(reads_for_others_while_many_hang, set_up_short, tear_down)
 {
     for (int32_t i = 0; i < LOST_COUNT; i++) {
-        ask(HANGS_FROM + 100 * i);
-        assert_int_equal(answer(HANGS_FROM + 100 * i, false), -ETIMEDOUT);
-        ask(500 + i);
-        assert_int_equal(answer(500 + i, i + 1 == LOST_COUNT), 0);
+        expect(HANGS_FROM + 100 * i, false, -ETIMEDOUT);
+        expect(500 + i, i + 1 == LOST_COUNT, 0);
     }
     /* No more may hang, but for root. */
     expect(7, false, 0);
@@ -364,19 +375,16 @@ TEST_WITH(reads_for_others_while_many_hang, set_up_short, tear_down)
 TEST_WITH(refuses_everything_when_all_threads_are_lost, set_up_short, tear_down)
 {
     for (int32_t i = 0; i < LOST_COUNT; i++) {
-        ask(HANGS_FROM + 100 * i);
-        assert_int_equal(answer(HANGS_FROM + 100 * i, false), -ETIMEDOUT);
+        expect(HANGS_FROM + 100 * i, false, -ETIMEDOUT);
     }
     /* Another reader is no better off. */
     replace_reader();
     expect(HANGS_FROM, true, 0);
     expect(HANGS_FROM + 100 * LOST_COUNT, true, 0);
-    identify(HANGS_FROM);
-    assert_int_equal(answer(HANGS_FROM, false), 0);
+    expect_identity(HANGS_FROM, 0);
     /* What should not hang does. */
     for (int32_t i = LOST_COUNT; i < PROC_POOL_THREADS_MAX; i++) {
-        identify(IDENTITY_HANGS);
-        assert_int_equal(answer(IDENTITY_HANGS, false), -ETIMEDOUT);
+        expect_identity(IDENTITY_HANGS, -ETIMEDOUT);
     }
     expect(7, false, -EBUSY);
     set(&let_go, true);
