@@ -24,6 +24,7 @@ static sem_t may_begin;
 static sem_t has_begun;
 static int refusal; /* of the next process; 0: none */
 static pid_t begun_pid;
+static int socket_fd; /* of a worker to come */
 
 int respawn(const char *name, const char *argument, const int *fds, size_t fd_count, pid_t *ret_pid)
 {
@@ -61,12 +62,10 @@ static void expect_killed(pid_t pid)
 
 TEST(answers_when_the_process_is_there)
 {
-    int pair[2];
     pid_t first = -1;
     pid_t second = -1;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(elf_worker_starter_ask(pair[0], &first), 0);
-    assert_int_equal(elf_worker_starter_ask(pair[0], &second), 0);
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &first), 0);
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &second), 0);
     elf_worker_starter_wait(&second, 1);
     assert_int_equal(first, 0);
     assert_int_equal(second, 0);
@@ -82,26 +81,22 @@ TEST(answers_when_the_process_is_there)
 
     pid_t all[ELF_WORKER_STARTS_MAX + 1];
     for (size_t i = 0; i < ELF_WORKER_STARTS_MAX; i++) {
-        assert_int_equal(elf_worker_starter_ask(pair[0], &all[i]), 0);
+        assert_int_equal(elf_worker_starter_ask(socket_fd, &all[i]), 0);
     }
-    assert_int_equal(elf_worker_starter_ask(pair[0], &all[ELF_WORKER_STARTS_MAX]), -EAGAIN);
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &all[ELF_WORKER_STARTS_MAX]), -EAGAIN);
     for (size_t i = 0; i < ELF_WORKER_STARTS_MAX; i++) {
         let_begin(-EMFILE);
         elf_worker_starter_wait(&all[i], LONG_MS);
         assert_int_equal(all[i], -EMFILE);
     }
-    (void)close(pair[0]);
-    (void)close(pair[1]);
 }
 
 TEST(kills_what_is_forgotten)
 {
-    int pair[2];
     pid_t forgotten = -1;
     pid_t next = -1;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(elf_worker_starter_ask(pair[0], &forgotten), 0);
-    assert_int_equal(elf_worker_starter_ask(pair[0], &next), 0);
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &forgotten), 0);
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &next), 0);
     elf_worker_starter_forget(&forgotten);
     let_begin(0);
     pid_t pid = begun_pid;
@@ -109,8 +104,6 @@ TEST(kills_what_is_forgotten)
     elf_worker_starter_wait(&next, LONG_MS);
     assert_int_equal(forgotten, 0);
     expect_killed(pid);
-    (void)close(pair[0]);
-    (void)close(pair[1]);
 }
 
 /* The daemon goes on meanwhile, and what it sends waits. */
@@ -146,6 +139,11 @@ TEST(a_worker_that_begins_late_is_used_and_ended)
 
 int main(void)
 {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        return 1;
+    }
+    socket_fd = pair[0];
     (void)sem_init(&may_begin, 0, 0);
     (void)sem_init(&has_begun, 0, 0);
     return unit_test_run();

@@ -27,31 +27,24 @@
 #define LIAR_UID    80000 /* of a worker that sends back what it was sent */
 #define LIMIT_S     10    /* for what takes no time */
 
-enum end {
-    END_FORBIDDEN_CALL,
-    END_NO_FILTER,
-    END_FAILED,
-    END_KILLED,
-    ENDS,
+/* How a worker ends, and what would end the next one too. */
+static const struct {
+    int signal; /* 0: it exits */
+    int status;
+    enum elf_worker_trouble trouble;
+} ends[] = {
+    {SIGSYS, 0, ELF_WORKER_REFUSED_CALL},
+    {0, ELF_WORKER_EXIT_UNFILTERED, ELF_WORKER_NO_FILTER},
+    {0, EXIT_FAILURE, ELF_WORKER_NO_TROUBLE},
+    {SIGKILL, 0, ELF_WORKER_NO_TROUBLE},
 };
 
-static _Noreturn void end_as(enum end end)
+static _Noreturn void end_as(size_t end)
 {
-    switch (end) {
-    case END_FORBIDDEN_CALL:
-        (void)raise(SIGSYS);
-        break;
-    case END_NO_FILTER:
-        _exit(ELF_WORKER_EXIT_UNFILTERED);
-    case END_FAILED:
-        _exit(EXIT_FAILURE);
-    case END_KILLED:
-        (void)raise(SIGKILL);
-        break;
-    case ENDS:
-        break;
+    if (ends[end].signal != 0) {
+        (void)raise(ends[end].signal);
     }
-    abort();
+    _exit(ends[end].status);
 }
 
 static struct elf_worker *start(uid_t uid)
@@ -70,13 +63,7 @@ static void wait_for_worker(const struct elf_worker *worker)
 
 TEST(tells_what_would_end_the_next_one_too)
 {
-    static const enum elf_worker_trouble troubles[ENDS] = {
-        [END_FORBIDDEN_CALL] = ELF_WORKER_REFUSED_CALL,
-        [END_NO_FILTER] = ELF_WORKER_NO_FILTER,
-        [END_FAILED] = ELF_WORKER_NO_TROUBLE,
-        [END_KILLED] = ELF_WORKER_NO_TROUBLE,
-    };
-    for (size_t end = 0; end < ENDS; end++) {
+    for (size_t end = 0; end < COUNT_OF(ends); end++) {
         struct elf_worker *worker = start(UID_OF(end));
         struct elf_worker_table table;
         wait_for_worker(worker);
@@ -84,7 +71,7 @@ TEST(tells_what_would_end_the_next_one_too)
         for (int tries = 0; !elf_worker_end(worker) && tries < 1000; tries++) {
             (void)usleep(1000);
         }
-        assert_int_equal(elf_worker_trouble(worker), troubles[end]);
+        assert_int_equal(elf_worker_trouble(worker), ends[end].trouble);
         elf_worker_free(worker);
     }
 }
@@ -194,8 +181,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
         struct elf_worker_settings settings = {0};
         (void)recv(3, &settings, sizeof settings, MSG_PEEK);
-        if (settings.uid >= UID_OF(0) && settings.uid < UID_OF(ENDS)) {
-            end_as((enum end)(settings.uid - FIRST_UID));
+        if (settings.uid >= UID_OF(0) && settings.uid < UID_OF(COUNT_OF(ends))) {
+            end_as(settings.uid - FIRST_UID);
         }
         if (settings.uid == LIAR_UID) {
             send_back();
