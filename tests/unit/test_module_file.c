@@ -15,10 +15,15 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-static bool place_guard(const struct module_place *place, void *userdata)
+static bool guard(uint64_t device, void *userdata)
 {
     const uint64_t *refused = userdata;
-    return refused == NULL || *refused != place->device;
+    return refused == NULL || *refused != device;
+}
+
+static bool place_guard(const struct module_place *place, void *userdata)
+{
+    return guard(place->device, userdata);
 }
 
 static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
@@ -27,7 +32,7 @@ static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
     return true;
 }
 
-static const struct module_guard lets_all = {.place = place_guard, .process = process_guard};
+static const struct module_guard lets_all = {.device = guard, .process = process_guard};
 
 static enum module_failure open_query(const struct module_query *query)
 {
@@ -42,10 +47,17 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
     struct stat status = {0};
     struct module_file file = {.fd = -1};
     (void)stat(path, &status);
-    const struct module_query query = query_of(path);
+    struct module_query query = query_of(path);
     const struct module_guard refusing = {
-        .place = place_guard, .process = process_guard, .userdata = refused_device};
+        .device = guard, .process = process_guard, .userdata = refused_device};
+    /* Under the root of the parent, then under those of the machine. */
+    query.parent_pid = getpid();
+    enum module_failure below_parent = module_file_open(&query, &refusing, &file);
+    (void)close(file.fd);
+    file.fd = -1;
+    query.parent_pid = INT32_MAX;
     enum module_failure failure = module_file_open(&query, &refusing, &file);
+    assert_int_equal(below_parent, failure);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     if (failure == MODULE_FAILURE_NONE) {
         assert_int_equal(file.identity.inode, status.st_ino);
