@@ -109,6 +109,31 @@ static int tear_down(void **state)
 
 #define STORY(name) TEST_OF(struct profctl *conn, name, set_up, tear_down)
 
+/* A session that runs, and has these bytes to give. */
+static void begin(struct profctl *conn, const char *bytes, size_t size)
+{
+    memcpy(fake.ready, bytes, size);
+    fake.ready_bytes = size;
+    fake.handed_out_bytes = 0;
+    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
+    assert_int_equal(profctl_start(conn, NULL), 0);
+}
+
+/* What a buffer of so many bytes gets, and which acknowledgement went along. Not at the end. */
+static const char *expect_read(struct profctl *conn, size_t capacity, int result, size_t size,
+                               uint64_t ack)
+{
+    static char buffer[16];
+    size_t got = SIZE_MAX;
+    bool end = true;
+    memset(buffer, 0, sizeof buffer);
+    assert_int_equal(profctl_read(conn, buffer, capacity, &got, &end), result);
+    assert_int_equal(got, size);
+    assert_int_equal(fake.last_ack, ack);
+    assert_true(result < 0 || !end);
+    return buffer;
+}
+
 STORY(records_and_reads_all_of_it)
 {
     static char buffer[sizeof fake.ready];
@@ -137,48 +162,24 @@ STORY(records_and_reads_all_of_it)
 
 STORY(keeps_what_does_not_fit)
 {
-    char buffer[16] = "";
-    size_t size = 0;
-    bool end = true;
-    memcpy(fake.ready, "0123456789", 10);
-    fake.ready_bytes = 10;
-    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
-    assert_int_equal(profctl_start(conn, NULL), 0);
+    begin(conn, "0123456789", 10);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), -EINVAL);
-        assert_int_equal(size, 10);
+        (void)expect_read(conn, 9, -EINVAL, 10, 0);
         assert_string_equal(connection_notes(conn)->fault.text,
                             "the buffer has 9 bytes; 10 are needed");
     }
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
-    assert_string_equal(buffer, "0123456789");
-    assert_int_equal(size, 10);
-    assert_false(end);
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
-    assert_int_equal(fake.last_ack, 1);
-    assert_int_equal(size, 0);
-    assert_int_equal(profctl_read(conn, buffer, 10, &size, &end), 0);
-    assert_int_equal(fake.last_ack, 0); /* once is enough */
+    assert_string_equal(expect_read(conn, 10, 0, 10, 0), "0123456789");
+    (void)expect_read(conn, 10, 0, 0, 1);
+    (void)expect_read(conn, 10, 0, 0, 0); /* once is enough */
 }
 
 STORY(forgets_a_session_that_it_has_closed)
 {
-    char buffer[16] = "";
-    size_t size = 0;
-    bool end = true;
-    memcpy(fake.ready, "0123456789", 10);
-    fake.ready_bytes = 10;
-    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
-    assert_int_equal(profctl_start(conn, NULL), 0);
-    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), -EINVAL);
+    begin(conn, "0123456789", 10);
+    (void)expect_read(conn, 9, -EINVAL, 10, 0);
     assert_int_equal(profctl_close(conn, NULL), 0);
-    fake.ready_bytes = 3;
-    fake.handed_out_bytes = 0;
-    assert_int_equal(profctl_create(conn, NULL, false, NULL), 0);
-    assert_int_equal(profctl_start(conn, NULL), 0);
-    assert_int_equal(profctl_read(conn, buffer, 9, &size, &end), 0);
-    assert_int_equal(size, 3);
-    assert_int_equal(fake.last_ack, 0);
+    begin(conn, "012", 3);
+    assert_string_equal(expect_read(conn, 9, 0, 3, 0), "012");
 }
 
 STORY(reports_the_status_as_json)

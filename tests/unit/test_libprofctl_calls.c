@@ -136,6 +136,21 @@ static void end(struct profctl *conn)
     assert_string_equal(server.trouble, "");
 }
 
+/* What comes into a buffer: `result`, and, if the call has not failed otherwise, these bytes. */
+static void expect_read(struct profctl *conn, size_t capacity, int result, const char *bytes,
+                        bool is_end)
+{
+    char buffer[16] = "";
+    size_t size = 0;
+    bool end = !is_end;
+    assert_int_equal(profctl_read(conn, buffer, capacity, &size, &end), result);
+    if (bytes != NULL) {
+        assert_int_equal(size, strlen(bytes));
+        assert_string_equal(result < 0 ? bytes : buffer, bytes);
+        assert_int_equal(end, result < 0 ? !is_end : is_end);
+    }
+}
+
 TEST(begins_a_detached_session)
 {
     struct profctl *conn =
@@ -187,21 +202,12 @@ TEST(confirms_with_the_next_read_and_not_before)
                                  {METHOD("Read") "\"ack\":9}}", NO_CHUNK("true"), NULL},
                                  {METHOD("Read") "}}", NO_CHUNK("true"), NULL});
     cleanup_(freep) char *json = NULL;
-    char buffer[4] = "";
-    size_t size = 0;
-    bool is_end = true;
-    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
-    assert_int_equal(size, 3);
-    assert_false(is_end);
+    expect_read(conn, 4, 0, "abc", false);
     assert_int_equal(connection_notes(conn)->sequence, 8);
     assert_int_equal(profctl_status(conn, &json), 0);
-    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
-    assert_memory_equal(buffer, "de", 2);
-    assert_true(is_end);
-    for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
-        assert_int_equal(size, 0);
-    }
+    expect_read(conn, 4, 0, "de", true);
+    expect_read(conn, 4, 0, "", true);
+    expect_read(conn, 4, 0, "", true);
     end(conn);
 }
 
@@ -214,8 +220,7 @@ TEST(hands_out_a_stream_and_confirms_it_too)
     int fd = -1;
     bool is_end = true;
     /* What did not fit is still there, also for the other way to read. */
-    assert_int_equal(profctl_read(conn, buffer, 2, &size, &is_end), -EINVAL);
-    assert_int_equal(size, 3);
+    expect_read(conn, 2, -EINVAL, "abc", false);
     assert_int_equal(profctl_read_fd(conn, &fd, &size, &is_end), 0);
     assert_int_equal(size, 3);
     assert_int_equal(read(fd, buffer, sizeof buffer), 3);
@@ -232,14 +237,11 @@ TEST(confirms_nothing_that_came_only_in_part)
     struct profctl *conn = BEGIN({METHOD("Read") "}}", CHUNK("3", "8", "false"), "ab"},
                                  {METHOD("Read") "}}", CHUNK("3", "8", "false"), "abc"},
                                  {METHOD("Read") "\"ack\":8}}", NO_CHUNK("false"), NULL});
-    char buffer[4] = "";
-    size_t size = 0;
-    bool is_end = true;
-    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), -EIO);
+    expect_read(conn, 4, -EIO, NULL, false);
     assert_int_equal(connection_notes(conn)->fault.code, EIO);
-    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    expect_read(conn, 4, 0, "abc", false);
     assert_int_equal(connection_notes(conn)->fault.code, 0);
-    assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end), 0);
+    expect_read(conn, 4, 0, "", false);
     end(conn);
 }
 
@@ -248,12 +250,9 @@ TEST(confirms_what_another_connection_has_read)
     struct profctl *conn =
         BEGIN({METHOD("Attach") "}}", REPLY("\"session\":\"ab12\",\"state\":\"running\""), NULL},
               {METHOD("Read") "\"ack\":41}}", CHUNK("3", "42", "false"), "abc"});
-    size_t size = 0;
-    bool is_end = false;
     assert_int_equal(profctl_attach(conn, NULL, NULL), 0);
     connection_acknowledge(conn, 41);
-    assert_int_equal(profctl_read(conn, NULL, 0, &size, &is_end), -EINVAL);
-    assert_int_equal(size, 3);
+    expect_read(conn, 0, -EINVAL, "abc", false);
     end(conn);
 }
 
@@ -295,12 +294,9 @@ TEST(trusts_no_reply)
         {"{\"error\":\"io.cpuprofilerd.Sampler.BadState\"}", -EBADFD},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char buffer[16];
-        size_t size = 0;
-        bool is_end = false;
         struct profctl *conn = BEGIN({METHOD("Read") "}}", cases[i].reply, "abc"});
-        assert_int_equal(profctl_read(conn, buffer, sizeof buffer, &size, &is_end),
-                         cases[i].result);
+        print_message("%s\n", cases[i].reply);
+        expect_read(conn, 16, cases[i].result, NULL, false);
         end(conn);
     }
 }
