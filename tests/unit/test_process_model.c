@@ -380,6 +380,7 @@ static void compare(struct model *model)
     assert_int_equal(process->from_ns, life->from_ns);
     assert_int_equal(process->to_ns, life->to_ns);
     assert_int_equal(process->scanned, life->scanned);
+    assert_int_equal(process->exec_ns, life->exec_ns);
 
     const struct span *span = span_at(&life->pages[page], time_ns);
     uint64_t pc = page * PAGE + draw(model, PAGE);

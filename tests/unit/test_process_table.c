@@ -7,19 +7,6 @@
 #include "process_notes.h"
 #include "process_story.h"
 
-STORY(tells_before_from_after_an_exec)
-{
-    PLAY(story, MAP(10, 1, 4, "/bin/sh", 100), FORK(11, 10, 200), EXEC(11, "make", 300),
-         MAP(11, 2, 4, "/bin/make", 301), PATH(11, 2, 199, "nobody"), PATH(11, 2, 200, "/bin/sh"),
-         PATH(11, 2, 299, "/bin/sh"), PATH(11, 2, 300, "none"), PATH(11, 2, 301, "/bin/make"),
-         PATH(11, 1, 301, "none"), PATH(10, 2, 400, "/bin/sh"));
-    const struct process *child = process_table_find(story->table, 11, 400);
-    assert_int_equal(child->exec_ns, 300);
-    assert_int_equal(child->from_ns, 200);
-    assert_int_equal(child->parent_pid, 10);
-    assert_true(child->scanned);
-}
-
 /* A module's note of a process begins with zeros, also where another process had its place. */
 STORY(a_note_is_of_one_process)
 {
@@ -48,6 +35,7 @@ STORY(knows_a_child_as_well_as_its_parent)
     assert_false(process_table_find(story->table, 11, 200)->scanned);
     PLAY(story, SCAN(10, 210, 211, NO_LINES), FORK(12, 10, 220));
     assert_true(process_table_find(story->table, 12, 220)->scanned);
+    assert_int_equal(process_table_find(story->table, 12, 220)->parent_pid, 10);
 }
 
 STORY(a_child_begins_with_its_parents_identity)
@@ -71,26 +59,27 @@ STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity)
          FORK(11, 10, 200), IDENTITY(11, 250, 211, true));
 }
 
-STORY(copies_mappings_as_they_were_at_the_fork)
+static const struct mapping *mapping_of(struct story *story, int32_t pid, uint64_t page,
+                                        uint64_t time_ns)
+{
+    return process_find_mapping(process_table_find(story->table, pid, time_ns), page * PAGE,
+                                time_ns);
+}
+
+/* Each process has its modules looked up by itself. */
+STORY(a_copied_mapping_has_no_module_yet)
 {
     map(story, 10, 1, 2, "/old", 100);
     process_find_mapping(process_table_find(story->table, 10, 100), PAGE, 100)->module_id = 5;
-    PLAY(story, MAP(10, 1, 1, "/new", 300), FORK(11, 10, 200), /* told late */
-         PATH(11, 1, 300, "/old"), PATH(11, 2, 300, "/old"), PATH(10, 1, 300, "/new"));
-    const struct mapping *copy =
-        process_find_mapping(process_table_find(story->table, 11, 200), 2 * PAGE, 200);
-    assert_int_equal(copy->module_id, 0);
-    assert_int_equal(copy->from_ns, 200);
-    copy = process_find_mapping(process_table_find(story->table, 10, 300), 2 * PAGE, 300);
-    assert_int_equal(copy->module_id, 5);
+    PLAY(story, MAP(10, 1, 1, "/new", 300), FORK(11, 10, 200));
+    assert_int_equal(mapping_of(story, 11, 2, 200)->module_id, 0);
+    assert_int_equal(mapping_of(story, 10, 2, 300)->module_id, 5);
 }
 
-STORY(lays_a_scan_beneath_records)
+STORY(counts_a_generation_for_what_changes)
 {
     PLAY(story, MAP(10, 3, 2, "/record", 100),
-         SCAN(10, 150, 160, LINES({1, 8, "/scanned", 7}, {20, 1, "", 0})),
-         PATH(10, 1, 5, "/scanned"), PATH(10, 3, 99, "none"), PATH(10, 3, 100, "/record"),
-         PATH(10, 5, 5, "/scanned"), PATH(10, 20, 5, "[anon]"), OFFSET(10, 8, 5, 8));
+         SCAN(10, 150, 160, LINES({1, 8, "/scanned", 7}, {20, 1, "", 0})));
     uint64_t generation = process_table_find(story->table, 10, 200)->generation;
     PLAY(story, SCAN(10, 250, 260, LINES({1, 8, "/scanned", 7}, {20, 1, "", 0})));
     assert_int_equal(process_table_find(story->table, 10, 200)->generation, generation);
