@@ -70,23 +70,6 @@ static void drain(struct module_queue *queue)
 
 #define QUEUE(name) TEST_MADE(struct module_queue *queue, name, module_queue_new(), drain)
 
-QUEUE(serves_each_of_three_uids)
-{
-    size_t served[3] = {0};
-    for (uid_t uid = 0; uid < 3; uid++) {
-        add(queue, uid, MODULE_WANTED);
-        add(queue, uid, MODULE_WANTED);
-    }
-    for (int i = 0; i < 300; i++) {
-        uid_t uid = serve(queue, 1000);
-        served[uid]++;
-        add(queue, uid, MODULE_WANTED);
-    }
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(served[i], 100);
-    }
-}
-
 /* Ten seconds for one file of uid 1 buy a thousand files of ten milliseconds for the others. */
 QUEUE(makes_users_of_slow_files_wait_for_the_others)
 {
