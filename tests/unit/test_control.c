@@ -154,18 +154,6 @@ CLIENT(takes_a_message_byte_by_byte)
     expect_reply(client, CREATED);
 }
 
-CLIENT(takes_calls_that_came_at_once_in_their_order)
-{
-    static const char calls[] = CREATE "\0" CALL("Start") "\0" CALL("Start") "\0" CALL("Close");
-    say_bytes(client, calls, sizeof calls);
-    expect_reply(client, CREATED);
-    expect_reply(client, EMPTY);
-    assert_string_equal(
-        hear(client),
-        ERROR("BadState", "{\"state\":\"running\",\"text\":\"the session runs already\"}"));
-    expect_reply(client, EMPTY);
-}
-
 /* More calls than may be pending: the peer is held up, not cut off, and gets every reply. */
 CLIENT(answers_a_thousand_calls_that_came_at_once)
 {
