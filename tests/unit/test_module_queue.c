@@ -28,10 +28,8 @@ static struct module_load *add(struct module_queue *queue, uid_t uid, enum modul
 static struct module_load *add_expected(struct module_queue *queue, uid_t uid, uint64_t arrived_ns,
                                         uint64_t expected_ns)
 {
-    return add_load(queue, &(struct module_load){.uid = uid,
-                                                 .arrived_ns = arrived_ns,
-                                                 .expected_ns = expected_ns,
-                                                 .is_for_first = uid > 100});
+    return add_load(queue, &(struct module_load){
+                               .uid = uid, .arrived_ns = arrived_ns, .expected_ns = expected_ns});
 }
 
 static void expect_first(struct module_queue *queue, const struct module_load *load)
@@ -155,16 +153,6 @@ QUEUE(serves_the_quicker_of_two_accounts)
     assert_int_equal(serve(queue, 100), 3);
     assert_int_equal(serve(queue, 100), 2);
     assert_int_equal(serve(queue, 100), 1);
-}
-
-QUEUE(begins_what_the_turn_allows)
-{
-    const struct module_turn second = {.is_for_second = true};
-    struct module_load *large = add_expected(queue, 101, 0, 0);
-    struct module_load *other = add_expected(queue, 2, 10, 10);
-    assert_true(large->is_for_first);
-    expect_first(queue, large);
-    assert_ptr_equal(module_queue_first(queue, &second, NULL), other);
 }
 
 /* An account that a worker reads for: what samples of others wait for is first, its own is next,
