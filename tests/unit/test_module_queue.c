@@ -71,9 +71,9 @@ static void drain(struct module_queue *queue)
 /* Ten seconds for one file of uid 1 buy a thousand files of ten milliseconds for the others. */
 QUEUE(makes_users_of_slow_files_wait_for_the_others)
 {
-    uint64_t used_ns[4] = {0};
+    uint64_t used_ns[3] = {0};
     uid_t last = 0;
-    for (uid_t uid = 1; uid < 4; uid++) {
+    for (uid_t uid = 0; uid < 3; uid++) {
         add(queue, uid, MODULE_WANTED);
     }
     for (int i = 0; i < 5000; i++) {
@@ -85,7 +85,7 @@ QUEUE(makes_users_of_slow_files_wait_for_the_others)
         add(queue, uid, MODULE_WANTED);
     }
     assert_in_range(used_ns[1], 10000000000, used_ns[2] + 10000000000);
-    assert_in_range(used_ns[3], used_ns[2] - 20000000, used_ns[2] + 20000000);
+    assert_in_range(used_ns[0], used_ns[2] - 20000000, used_ns[2] + 20000000);
 }
 
 QUEUE(forgets_no_debt_of_one_who_goes_and_comes_back)
