@@ -21,7 +21,7 @@ static bool guard(uint64_t device, void *userdata)
     return refused == NULL || *refused != device;
 }
 
-static bool place_guard(const struct module_place *place, void *userdata)
+static bool guard(const struct module_place *place, void *userdata)
 {
     return guard(place->device, userdata);
 }
@@ -369,7 +369,7 @@ TEST(walks_a_path_inside_its_root)
         (void)close(fd);
     }
     uint64_t refused = wanted.st_dev;
-    assert_int_equal(module_path_open(root, "/a/b/file", place_guard, &refused), -EBUSY);
+    assert_int_equal(module_path_open(root, "/a/b/file", guard, &refused), -EBUSY);
     (void)close(root);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);

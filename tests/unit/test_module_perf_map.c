@@ -12,9 +12,9 @@ struct mapped {
     char path[PATH_BYTES];
 };
 
-static bool guard(uint64_t device, void *userdata)
+static bool guard(const struct module_place *place, void *userdata)
 {
-    (void)device, (void)userdata;
+    (void)place, (void)userdata;
     return true;
 }
 
@@ -49,7 +49,7 @@ static enum module_failure open_map(const struct mapped *mapped, uint64_t start_
     const struct module_query query = {
         .pid = mapped->pid, .start_time_ns = start_time_ns, .path = ""};
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.device = guard};
+    const struct module_guard guards = {.place = guard};
     enum module_failure failure = module_file_open_perf_map(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
@@ -62,7 +62,7 @@ static enum module_failure open_dump(int32_t pid, const char *path, uint64_t map
     query.pid = pid;
     query.map_device = map_device;
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.device = guard, .is_careful = true};
+    const struct module_guard guards = {.place = guard, .is_careful = true};
     enum module_failure failure = module_file_open_jitdump(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
@@ -184,7 +184,7 @@ MAPPED(opens_a_jitdump_of_the_process_itself_only)
 /* What a process that is gone has left is read if it is the file that was its own. */
 MAPPED(opens_what_is_left_of_a_process_that_is_gone)
 {
-    const struct module_guard guards = {.device = guard};
+    const struct module_guard guards = {.place = guard};
     struct module_query query = {.pid = mapped->pid, .path = ""};
     struct module_file file = {.fd = -1};
     append(mapped, "1000 10 f\n");
