@@ -55,7 +55,7 @@ static void check(struct ring_world *world)
             abort();
         }
     }
-    uint8_t *file = ring_world_file(world, &file_bytes);
+    const uint8_t *file = ring_world_file(world, &file_bytes);
     struct fxt_reader *reader = fxt_reader_new();
     for (size_t at = 0; file != NULL && reader != NULL && at < file_bytes;
          at += record.size_bytes) {
@@ -64,7 +64,6 @@ static void check(struct ring_world *world)
         }
     }
     (void)fxt_reader_free(reader);
-    free(file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -11,19 +11,15 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-static bool guard(uint64_t device, void *userdata)
-{
-    const uint64_t *refused = userdata;
-    return refused == NULL || *refused != device;
-}
-
 static bool guard(const struct module_place *place, void *userdata)
 {
-    return guard(place->device, userdata);
+    const uint64_t *refused = userdata;
+    return refused == NULL || *refused != place->device;
 }
 
 static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
@@ -32,7 +28,7 @@ static bool process_guard(int32_t pid, uint64_t start_time_ns, void *userdata)
     return true;
 }
 
-static const struct module_guard lets_all = {.device = guard, .process = process_guard};
+static const struct module_guard lets_all = {.place = guard, .process = process_guard};
 
 static enum module_failure open_query(const struct module_query *query)
 {
@@ -49,7 +45,7 @@ static enum module_failure open_path(const char *path, uint64_t *refused_device)
     (void)stat(path, &status);
     struct module_query query = query_of(path);
     const struct module_guard refusing = {
-        .device = guard, .process = process_guard, .userdata = refused_device};
+        .place = guard, .process = process_guard, .userdata = refused_device};
     /* Under the root of the parent, then under those of the machine. */
     query.parent_pid = getpid();
     enum module_failure below_parent = module_file_open(&query, &refusing, &file);
@@ -79,6 +75,7 @@ TEST(opens_regular_files_by_clean_paths_only)
         {"/etc", MODULE_FAILURE_NOT_FILE},
         {FIFO, MODULE_FAILURE_NOT_FILE},
         {"/dev/zero", MODULE_FAILURE_NOT_FILE},
+        {"/proc/version", MODULE_FAILURE_NOT_FILE}, /* regular, but the kernel's own */
         {"/dev/zero (deleted)", MODULE_FAILURE_NOT_FILE},
         {"/SYSV00000000 (deleted)", MODULE_FAILURE_NOT_FILE},
         {"[anon]", MODULE_FAILURE_NOT_FILE},
@@ -113,6 +110,43 @@ TEST(touches_no_device_that_its_guard_refuses)
     assert_int_equal(open_path("/etc/passwd", &device), MODULE_FAILURE_LIMIT);
     device++;
     assert_int_equal(open_path("/etc/passwd", &device), MODULE_FAILURE_NONE);
+}
+
+/* How often the file behind an inotify descriptor has been opened since the last call. */
+static size_t count_opens(int inotify_fd)
+{
+    struct inotify_event events[16];
+    ssize_t bytes = read(inotify_fd, events, sizeof events);
+    return bytes < 0 ? 0 : (size_t)bytes / sizeof *events;
+}
+
+/* A user may put a link to any file in the place of one that is mapped. */
+TEST(opens_no_file_but_the_one_that_was_mapped)
+{
+    char folder[] = "/tmp/module_file.XXXXXX";
+    char mapped[64];
+    char other[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(mapped, sizeof mapped, "%s/mapped", folder);
+    (void)snprintf(other, sizeof other, "%s/other", folder);
+    (void)close(open(mapped, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    (void)close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    const struct module_query query = query_of(mapped);
+    assert_int_equal(unlink(mapped), 0);
+    assert_int_equal(symlink(other, mapped), 0);
+    int inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(inotify_fd, other, IN_OPEN) >= 0);
+
+    assert_int_equal(open_query(&query), MODULE_FAILURE_IDENTITY);
+    assert_int_equal(count_opens(inotify_fd), 0);
+    const struct module_query of_other = query_of(mapped);
+    assert_int_equal(open_query(&of_other), MODULE_FAILURE_NONE);
+    assert_int_equal(count_opens(inotify_fd), 1);
+
+    (void)close(inotify_fd);
+    assert_int_equal(unlink(mapped), 0);
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* When this process began, as /proc says it. */
