@@ -7,8 +7,8 @@
  * up keeps its job until its thread returns; the answer has been handed out by then, and the thread
  * frees what it got.
  *
- * All slots but one may have jobs that can hang; the last slot takes only careful jobs, so that
- * one thread always returns.
+ * All slots but one may have jobs that can hang; the last slot takes only careful jobs, which
+ * return unless a user holds the lock of a folder on their way.
  */
 #include "opener.h"
 

@@ -7,7 +7,7 @@
  * given up and its request fails (thread_pool.h). While it hangs, its filesystem is not touched; a
  * process that hangs is never touched again (hung_processes.h). Another thread replaces it, up to
  * OPENER_THREADS_MAX. The last thread is careful: it opens only paths on local filesystems, which
- * always answer.
+ * answer unless a user holds a folder of theirs.
  *
  * The accounts (account.h) of the processes share the threads fairly. Each account has a limit of
  * requests (half of what the others leave), open files and threads, and accounts take turns. A file
