@@ -222,7 +222,7 @@ void trace_symbols_begin(struct trace_symbols *symbols)
 void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
                                  const struct module *module)
 {
-    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s (inode %" PRIx64 ":%" PRIu64 ")", name,
+    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s" TRACE_BY_INODE "%" PRIx64 ":%" PRIu64 ")", name,
                    module->identity.device, module->identity.inode);
 }
 

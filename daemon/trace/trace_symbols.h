@@ -39,6 +39,8 @@ struct symbol_scope {
 struct trace_symbols *trace_symbols_new(struct definition_log *log);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
 
+#define TRACE_BY_INODE " (inode " /* what such a name has behind its path, and no path has */
+
 /*
  * A definition whose file was never read stands under its path and no build-id. So that no other
  * file's functions can be taken for that one's, a file that has no build-id is known by its inode

@@ -90,7 +90,8 @@ STORY(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own)
     assert_contains(text, ":2 /lib/libc.so.6 (2) build-id 4 bytes\n");
 }
 
-/* A file that was never read stands under no build-id; a file without one is known by its inode. */
+/* A file that was never read stands under no build-id; a file without one is known by its inode,
+ * and none can be called so. */
 STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
 {
     struct module nameless = test_modules[0];
@@ -99,13 +100,17 @@ STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
     nameless.identity.inode = 77;
     for (int32_t pid = 42; pid < 44; pid++) {
         struct mapping_description mapping = {
-            .start = 0x7000000, .end = 0x7010000, .path = "/tmp/prog", .inode = 77};
+            .start = 0x7000000,
+            .end = 0x7010000,
+            .path = pid == 42 ? "/tmp/prog (inode 801:77)" : "/tmp/prog",
+            .inode = pid == 42 ? 78 : 77,
+        };
         process_table_comm(world->processes, pid, pid, "prog", true, 50);
         process_table_mmap(world->processes, pid, &mapping, 60);
         (void)sample_low(world, pid, 100);
     }
     const char *text = read_all(world);
-    assert_contains(text, "module 42:2 /tmp/prog build-id 0 bytes\n");
+    assert_contains(text, "module 42:2 /tmp/prog [inode 801:77) build-id 0 bytes\n");
     assert_contains(text, "module 43:2 /tmp/prog build-id 0 bytes\n");
     tickets[0].state = MODULE_FAILED;
     answer(world, 1, &nameless);
