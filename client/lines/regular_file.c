@@ -5,8 +5,8 @@
  * grants nothing (O_PATH), so no driver and no reader of a FIFO notices it. The file behind it is
  * opened through /proc, so nothing can be exchanged in between.
  *
- * Files of the kernel's own filesystems count as regular, but to open or read one may reset it,
- * consume what it holds, or wait. No module and no debug file lies there.
+ * Files of the kernel's own filesystems count as regular, and are refused (kernel_filesystem.h): no
+ * module and no debug file lies there.
  *
  * A filesystem that does not answer (a dead NFS) keeps the caller waiting, as in any program.
  */

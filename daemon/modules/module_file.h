@@ -34,14 +34,14 @@ struct module_request {
 
 /* The questions of a thread on its way to a file, before steps that may hang. */
 struct module_guard {
-    /* Before each step that may wait for the filesystem of that place, or for who holds the place
-     * itself; false: do not touch it. */
+    /* Before each step that may wait for the filesystem of that place, or for a user who holds the
+     * lock of the place itself; false: do not touch it. */
     module_path_guard_fn place;
     /* Before the memory of a process is looked at, which it can keep locked; false: do not. */
     bool (*process)(int32_t pid, uint64_t start_time_ns, void *userdata);
     void *userdata;
-    /* Use paths on local filesystems only (mount_table.h), and no process's memory: then no step
-     * waits for a user. */
+    /* Use paths on local filesystems only (mount_table.h), and no process's memory: then a step
+     * waits for no user but one who holds the lock of a folder. */
     bool is_careful;
 };
 
@@ -53,7 +53,7 @@ struct module_file {
     gid_t group;
     mode_t mode;
     nlink_t link_count;
-    bool is_local;     /* on a filesystem that never hangs */
+    bool is_local;     /* on a local filesystem (mount_table.h) */
     bool is_forgeable; /* a user may answer for the filesystem, or have made its image, and so
                           choose the identity: its device's number is another filesystem's when it
                           is gone */

@@ -3,7 +3,8 @@
 
 /*
  * Which filesystems are local: nothing but this machine's kernel and disks answers for them. No
- * user (FUSE) and no other machine (NFS) can keep a request for them waiting. An overlay, which may
+ * user (FUSE) and no other machine (NFS) can keep all of it waiting; a user can hold the lock of a
+ * folder, and so keep requests for names in that folder waiting. An overlay, which may
  * lie on anything, is local if the machine's init has it mounted: then root made it. No other list
  * of mounts is read: a user makes one line of it as long as he likes, folder by folder, and the
  * kernel prints all of it into its own memory on account of the reader.

@@ -51,8 +51,10 @@ static void unlock(struct opener *opener)
     (void)pthread_mutex_unlock(&opener->pool.lock);
 }
 
-/* Refuses a filesystem while a thread hangs on it. Of a local one only the folder or file where it
- * hangs is refused: nobody but a user who holds that one's lock keeps a step there waiting. */
+/* Refuses a filesystem while a thread hangs on it. Of a local one it refuses only the folder or
+ * file where the thread hangs: a step there waits for nothing but a lock on that one, which a user
+ * holds.
+ */
 static bool on_place(const struct module_place *place, void *userdata)
 {
     const struct opening *opening = userdata;
@@ -61,8 +63,9 @@ static bool on_place(const struct module_place *place, void *userdata)
     bool hangs_beside = false;
     lock(opener);
     for (size_t i = 0; i < OPENER_THREADS_MAX; i++) {
-        if (opener->pool.slots[i].is_given_up && opener->jobs[i]->place.device == place->device) {
-            bool is_here = opener->jobs[i]->place.inode == place->inode || place->inode == 0;
+        const struct job *job = opener->jobs[i];
+        if (opener->pool.slots[i].is_given_up && job->place.device == place->device) {
+            bool is_here = job->place.inode == place->inode || job->place.inode == 0;
             hangs_here = hangs_here || is_here;
             hangs_beside = hangs_beside || !is_here;
         }

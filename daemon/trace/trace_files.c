@@ -183,15 +183,6 @@ static void ask(struct trace_files *files, struct trace_file *file)
     file->state = TRACE_FILE_PENDING;
 }
 
-/* A path that looks like the name of another file, which is told apart by its inode, is changed. */
-static void clean_path(char *name, size_t capacity, const char *path)
-{
-    (void)utf8_clean(name, capacity, path, strlen(path));
-    for (char *at = strstr(name, TRACE_BY_INODE); at != NULL; at = strstr(at, TRACE_BY_INODE)) {
-        at[1] = '[';
-    }
-}
-
 static struct trace_file *new_file(struct trace_files *files, const char *name, uint32_t owner,
                                    const struct module_query *query)
 {
@@ -200,7 +191,7 @@ static struct trace_file *new_file(struct trace_files *files, const char *name, 
         return NULL;
     }
     /* Room is left for the number that a second file of this name gets. */
-    clean_path(file->name, sizeof file->name - 8, name);
+    trace_symbols_name_by_path(file->name, sizeof file->name - 8, name);
     file->number = files->met_count++;
     file->wanted.owner = owner;
     file->query = *query;

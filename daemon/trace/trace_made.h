@@ -44,9 +44,9 @@ struct made_code {
     size_t note_count;
     size_t note_capacity;
     size_t unsettled_count; /* of them, the first ones: not looked for in the last reading yet */
-    struct made_lines
-        lines;                 /* what has been written; of a function, `sampled` is the window and
-                                  region whose pieces have it, of an address, its last sample's time */
+    /* What has been written. `sampled` of a function: the window and region whose pieces have it;
+     * of an address: the time of its last sample. */
+    struct made_lines lines;
     struct made_piece *pieces; /* owned: functions that were sampled since the last reading */
     size_t piece_count;
     size_t piece_capacity;

@@ -103,7 +103,7 @@ static bool define_without_file(struct trace_modules *modules, struct trace_jit 
                                 uint32_t owner, const struct shown_mapping *shown, const char *path)
 {
     char name[MODULE_NAME_BYTES];
-    (void)utf8_clean(name, sizeof name, path, strlen(path));
+    trace_symbols_name_by_path(name, sizeof name, path);
     const struct definition definition = {
         .owner = owner,
         .kind = DEFINITION_MAPPING,

@@ -21,6 +21,7 @@
 
 #define SCOPES_MAX           16384
 #define SCOPE_BUCKETS        CAPACITY(1024)
+#define BY_INODE             " (inode "
 #define ESCAPED_NAME_BYTES   ((size_t)4097) /* a name in a line is cut here */
 #define ESCAPED_MODULE_BYTES ((size_t)MODULE_NAME_BYTES * 6)
 #define LINE_BYTES_MAX       (ESCAPED_NAME_BYTES + ESCAPED_MODULE_BYTES + 512)
@@ -219,10 +220,18 @@ void trace_symbols_begin(struct trace_symbols *symbols)
     }
 }
 
+void trace_symbols_name_by_path(char *ret, size_t capacity, const char *path)
+{
+    (void)utf8_clean(ret, capacity, path, strlen(path));
+    for (char *at = strstr(ret, BY_INODE); at != NULL; at = strstr(at, BY_INODE)) {
+        at[1] = '[';
+    }
+}
+
 void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
                                  const struct module *module)
 {
-    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s" TRACE_BY_INODE "%" PRIx64 ":%" PRIu64 ")", name,
+    (void)snprintf(ret, MODULE_NAME_BYTES, "%.180s" BY_INODE "%" PRIx64 ":%" PRIu64 ")", name,
                    module->identity.device, module->identity.inode);
 }
 

@@ -39,7 +39,9 @@ struct symbol_scope {
 struct trace_symbols *trace_symbols_new(struct definition_log *log);
 struct trace_symbols *trace_symbols_free(struct trace_symbols *symbols);
 
-#define TRACE_BY_INODE " (inode " /* what such a name has behind its path, and no path has */
+/* The name of a path, as valid text. What a name by inode has behind its path is changed in it, so
+ * that no file can be called like another one. */
+void trace_symbols_name_by_path(char *ret, size_t capacity, const char *path);
 
 /*
  * A definition whose file was never read stands under its path and no build-id. So that no other

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Workers without a process, in place of elf_worker.c. Who includes this says what becomes of a
- * file that is sent to one, and has an elf_worker_receive() of its own.
+ * Workers without a process, in place of elf_worker.c. The file that includes this says what
+ * becomes of a file that is sent to one, and has an elf_worker_receive() of its own.
  */
 #include "elf_worker.h"
 #include "unit_test.h"

@@ -15,7 +15,7 @@ static inline pid_t start_prepared_child(bool (*prepare)(const void *userdata),
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        /* Whoever changes its user loses the wish to die with its parent. */
+        /* A change of user has taken away the signal at the parent's death. */
         bool done = prepare(userdata) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
         if (write(ready[1], done ? "y" : "n", 1) == 1) {
             (void)pause();

@@ -85,7 +85,7 @@ STORY(lets_one_connection_hold_a_session)
         spell(BAD_STATE("created", "the connection of pid %d holds the session; attach when "
                                    "it has ended"),
               (int)getpid());
-    /* There is none; the first has one; nobody has it. */
+    /* There is none; the first has one; it is without a holder. */
     for (size_t i = 0; i < 3 * COUNT_OF(calls); i++) {
         if (i == COUNT_OF(calls)) {
             ask(first, CREATE_DETACHED, CREATED);

@@ -386,7 +386,8 @@ TEST(what_is_in_doubt_has_no_name_before_it_is_read)
     static const struct {
         const char *what;
         void (*happen)(struct ring_world *world);
-        int (*read)(int32_t pid, struct process_scan *reading, void *userdata); /* NULL: nobody */
+        int (*read)(int32_t pid, struct process_scan *reading,
+                    void *userdata); /* NULL: nothing reads */
         const char *expected;
     } cases[] = {
         {"what is read to be as before a gap was so in it", have_gap, read_same,

@@ -25,8 +25,8 @@
  *
  * fuse_program --hold FOLDER PROGRAM HELD: nothing runs. HELD, a folder of any filesystem, is being
  * listed into a page of the file that is never read, and a file is being made there, which waits
- * for that: so does whoever looks up a name in HELD that the kernel does not remember. A line
- * "held" says so.
+ * for that: so does each lookup of a name in HELD that the kernel does not remember. A line "held"
+ * says so.
  *
  * Status 77: it cannot be done here.
  */
