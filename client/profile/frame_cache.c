@@ -19,6 +19,11 @@ void frame_cache_done(struct frame_cache *cache)
     *cache = (struct frame_cache){0};
 }
 
+uint64_t frame_cache_size_bytes(const struct frame_cache *cache)
+{
+    return (uint64_t)cache->count * sizeof *cache->entries;
+}
+
 /* The entry of the key, or the free one where it goes. */
 static struct frame_cache_entry *find_entry(const struct frame_cache *cache, uint64_t owner,
                                             uint64_t address)

@@ -32,6 +32,9 @@ struct frame_cache {
 
 void frame_cache_done(struct frame_cache *cache);
 
+/* What the entries take, without the room that there is for more. */
+uint64_t frame_cache_size_bytes(const struct frame_cache *cache);
+
 /* The entry of an owner's address, made where there is none. Borrowed, until the next call.
  * Returns 0, or -ENOMEM. */
 int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address,

@@ -23,6 +23,12 @@ void intern_done(struct intern *table)
     *table = (struct intern){0};
 }
 
+uint64_t intern_size_bytes(const struct intern *table)
+{
+    return table->used_bytes +
+           (uint64_t)table->item_count * (sizeof *table->items + sizeof *table->slots);
+}
+
 /* The slot where an item with these bytes is, or would go. */
 static size_t find_slot(const struct intern *table, uint64_t hash, const void *bytes,
                         size_t size_bytes)

@@ -320,7 +320,10 @@ static int on_record(const struct fxt_record *record, void *userdata)
         [FXT_RECORD_SAMPLE] = take_sample, [FXT_RECORD_DROP_STATS] = take_drop_stats,
         [FXT_RECORD_DATA] = take_data,
     };
-    return takers[record->kind] == NULL ? 0 : takers[record->kind](userdata, record);
+    struct loader *loader = userdata;
+    loader->profile->read_bytes = record->offset_bytes + record->size_bytes;
+    int r = takers[record->kind] == NULL ? 0 : takers[record->kind](loader, record);
+    return r < 0 ? r : profile_check_made(loader->profile, 0);
 }
 
 /* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
@@ -396,6 +399,7 @@ static int complete_samples(struct profile *profile)
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         if (profile->samples[i].group != INTERN_NONE) {
             r = complete_sample(profile, &profile->samples[i]);
+            r = r < 0 ? r : profile_check_made(profile, 0);
         }
     }
     for (size_t i = 0; i < profile->group_count; i++) {
@@ -463,25 +467,27 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum 
 {
     cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
     cleanup_(loader_done) struct loader loader = {.profile = profile};
-    const char *name = path == NULL ? "recording" : path;
+    const char *name = path == NULL             ? "recording"
+                       : strcmp(path, "-") == 0 ? "standard input"
+                                                : path;
     uint32_t empty = 0;
     if (profile != NULL) {
         profile->tables = calloc(1, sizeof *profile->tables);
     }
     if (profile == NULL || profile->tables == NULL ||
         intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+        return profile_refuse(name, -ENOMEM, reterr);
     }
     profile->tables->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
     int r = path == NULL
                 ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
                 : input_read(path, on_record, &loader, &profile->input, reterr);
-    if (r < 0) {
+    if (r < 0 && r != -E2BIG) {
         return r;
     }
-    r = finish(&loader);
+    r = r < 0 ? r : finish(&loader);
     if (r < 0) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+        return profile_refuse(name, r, reterr);
     }
     *ret = take_ptr(profile);
     return 0;

@@ -9,6 +9,8 @@
 #include "json.h"
 #include "tables.h"
 
+#include <inttypes.h>
+
 #define QUALITY_COMPLETE 1
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
@@ -40,6 +42,26 @@ struct profile *profile_free(struct profile *profile)
 void profile_freep(struct profile **profile)
 {
     *profile = profile_free(*profile);
+}
+
+int profile_check_made(const struct profile *profile, uint64_t more_bytes)
+{
+    uint64_t made_bytes = more_bytes + intern_size_bytes(&profile->texts) +
+                          intern_size_bytes(&profile->stacks) +
+                          intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames);
+    uint64_t allowed_bytes = PROFILE_MADE_BYTES + PROFILE_MADE_RATIO * profile->read_bytes;
+    return made_bytes > allowed_bytes ? -E2BIG : 0;
+}
+
+int profile_refuse(const char *name, int error, struct fault *reterr)
+{
+    if (error != -E2BIG) {
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+    }
+    return fault_set(reterr, E2BIG,
+                     "%s: its stacks and names would take more than %" PRIu64
+                     " MiB and %d times its size, which no program's do: it is not shown",
+                     name, PROFILE_MADE_BYTES >> 20, PROFILE_MADE_RATIO);
 }
 
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)

@@ -91,6 +91,14 @@ static void resolver_done(struct resolver *resolver)
     free(resolver->run);
 }
 
+/* Many processes can share a stack, and each has its own of these. */
+static uint64_t size_bytes(const struct resolver *resolver)
+{
+    return intern_size_bytes(&resolver->chain_keys) + intern_size_bytes(&resolver->owners) +
+           intern_size_bytes(&resolver->runs) + frame_cache_size_bytes(&resolver->cache) +
+           frame_cache_size_bytes(&resolver->rests);
+}
+
 static bool holds_at(const struct mapping_validity *validity, uint64_t time_ns)
 {
     return validity->from_ns <= time_ns && time_ns < validity->until_ns;
@@ -449,6 +457,9 @@ int profile_resolve(struct profile *profile)
         r = resolve_process_name(profile, &profile->samples[i]);
         if (r == 0) {
             r = resolve_chain(&resolver, &profile->samples[i]);
+        }
+        if (r == 0) {
+            r = profile_check_made(profile, size_bytes(&resolver));
         }
     }
     return r;

@@ -115,6 +115,59 @@ TEST(what_parts_share_is_cut_where_it_would_blow_up)
     (void)profile_free(profile);
 }
 
+#define SHARED_COUNT 4000 /* entries, of the longest stack but a few */
+
+/* Adds the samples of `count` processes, or (`one`) of one whose mapping changes between any two.
+ */
+static void add_sharers(struct recording *recording, uint64_t count, bool one)
+{
+    static uint64_t stack[SHARED_COUNT];
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        stack[i] = 0x10000 + 16 * i;
+    }
+    const struct fxt_sample rest = completion(1, stack, SHARED_COUNT);
+    fxt_write_sample(&recording->writer, &rest);
+    for (uint64_t i = 0; i < count; i++) {
+        struct fxt_sample part = partial(10 + i, 1);
+        part.pid = one ? 7 : 8 + i;
+        fxt_write_sample(&recording->writer, &part);
+        if (one) {
+            add_mmap(recording, 10 + i, 7, 1, 0x10000, 1 << 20, i << 24);
+        }
+    }
+}
+
+/* Each of them would take 4,000 frames, or what is remembered of 4,000 addresses: by hundreds of
+ * them the recording is refused, and no earlier. */
+TEST(refuses_what_would_become_very_much)
+{
+    for (int one = 0; one < 2; one++) {
+        const struct {
+            uint64_t count;
+            int expected;
+        } cases[] = {{40, 0}, {600, -E2BIG}};
+        for (size_t i = 0; i < 2; i++) {
+            struct profile *profile = NULL;
+            struct fault fault = {0};
+            struct recording *recording = app_recording();
+            add_sharers(recording, cases[i].count, one != 0);
+            assert_false(recording->writer.failed);
+            assert_int_equal(profile_load_memory((const uint8_t *)recording->memory,
+                                                 recording->writer.used_bytes, &profile, &fault),
+                             cases[i].expected);
+            if (cases[i].expected < 0) {
+                assert_string_equal(fault.text, "recording: its stacks and names would take more "
+                                                "than 64 MiB and 16 times its size, which no "
+                                                "program's do: it is not shown");
+            } else {
+                assert_int_equal(profile->sample_count, cases[i].count);
+            }
+            (void)profile_free(profile);
+            free(recording);
+        }
+    }
+}
+
 /* One stack of returns, with which the stacks of three times and two processes go on. */
 TEST(what_parts_share_is_named_for_each_time_and_process)
 {

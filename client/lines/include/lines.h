@@ -25,7 +25,8 @@ struct lines_losses {
 /*
  * Looks all addresses of the profile's stacks up, and resolves its samples again. With `has_lines`
  * frames have files and lines too, and are told apart by them. `remote` is asked for what this
- * machine does not have; NULL: none is. Returns 0 with `*ret_losses`, or -ENOMEM.
+ * machine does not have; NULL: none is. Returns 0 with `*ret_losses`, -ENOMEM, or -E2BIG
+ * (profile_check_made()).
  */
 int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
               struct lines_losses *ret_losses);

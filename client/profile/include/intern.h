@@ -33,6 +33,9 @@ struct intern {
 
 void intern_done(struct intern *table);
 
+/* What the table's items take, without the room that it has for more. */
+uint64_t intern_size_bytes(const struct intern *table);
+
 /* The number of the bytes (borrowed), which are kept if they are new. Returns 0, or -ENOMEM. */
 int intern_add(struct intern *table, const void *bytes, size_t size_bytes, uint32_t *ret_item);
 

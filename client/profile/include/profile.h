@@ -7,8 +7,11 @@
  * since names, corrections of mappings and completions of samples come after what they are about.
  *
  * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
- * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size; of
- * samples that share one completion, at most PROFILE_MERGED_MAX entries each.
+ * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size:
+ * many samples can share one long stack, and names can mean much longer ones, so what is made of a
+ * recording is counted, and one that exceeds PROFILE_MADE_BYTES and PROFILE_MADE_RATIO times its
+ * size is refused (-E2BIG). A stack that a sample and its completion both have a part of ends at
+ * PROFILE_MERGED_MAX entries.
  */
 
 #include "demangle.h"
@@ -28,6 +31,10 @@
 
 /* A stack of which a sample and its completion have each a part is cut at so many entries. */
 #define PROFILE_MERGED_MAX 510
+
+/* So much can be made of any recording, and so many times its size. */
+#define PROFILE_MADE_BYTES (UINT64_C(64) << 20)
+#define PROFILE_MADE_RATIO 16
 
 /* How a sample's user stack ends. */
 enum profile_rooted {
@@ -99,6 +106,7 @@ struct profile {
     size_t module_capacity;
     size_t module_count;
     struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
+    uint64_t read_bytes;           /* of the recording, uncompressed */
     struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
@@ -135,8 +143,16 @@ struct profile *profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
 /* Gives every sample its frames anew, once `inlines` has the addresses that it asked for, or knows
- * more of them. Returns 0, or -ENOMEM. */
+ * more of them. Returns 0, -ENOMEM, or -E2BIG. */
 int profile_resolve(struct profile *profile);
+
+/* Returns -E2BIG where the profile's tables and `more_bytes` are more than a recording of its size
+ * may become, else 0. */
+int profile_check_made(const struct profile *profile, uint64_t more_bytes);
+
+/* Says in `reterr` why the recording `name` was not loaded: `error` is -ENOMEM or -E2BIG. Returns
+ * `error`. */
+int profile_refuse(const char *name, int error, struct fault *reterr);
 
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);
