@@ -30,7 +30,7 @@
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
 #define RETRIES_MAX      1024 /* held samples that are tried again in one round */
-#define PASSES_MAX       ((size_t)16 * RETRIES_MAX) /* or looked at */
+#define STEPS_MAX        ((size_t)128 * RETRIES_MAX) /* or looked at */
 #define RETRY_FRAMES_MAX 65536       /* addresses that these look up: a stack may have 510 */
 #define EXPIRED_MAX      RETRIES_MAX /* samples that are waited for no longer, in one round */
 
@@ -59,9 +59,8 @@ struct drain {
     struct waiting_samples *held;
     /* Tables come one by one, and each time the samples that wait for it are tried again: a part at
      * a time, or many tables and many samples would keep the rings waiting. */
-    const struct held_sample *next_retry; /* NULL: no pass is under way */
-    struct news retried;                  /* by this pass */
-    struct news came;                     /* since it began */
+    struct waiting_walk retry;
+    struct news came; /* since that walk began */
 };
 
 static bool make_sinks(struct drain *drain)
@@ -235,14 +234,10 @@ static void settle_expired(struct drain *drain, uint64_t time_ns)
     const struct held_sample *held = waiting_samples_first(drain->held);
     for (size_t i = 0;
          i < EXPIRED_MAX && held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns; i++) {
-        const struct held_sample *next = waiting_samples_next(drain->held, held);
-        if (drain->next_retry == held) {
-            drain->next_retry = next;
-        }
         struct sample_wait wait = held->wait;
         (void)take_sample(drain, held->cpu_index, &held->record, &wait, true);
         waiting_samples_release(drain->held, held);
-        held = next;
+        held = waiting_samples_first(drain->held);
     }
 }
 
@@ -254,25 +249,22 @@ static uint64_t frame_count(const struct drain *drain)
 
 static void retry_held(struct drain *drain)
 {
-    size_t retry_count = 0;
-    if (drain->next_retry == NULL && (drain->came.tables != 0 || drain->came.readings)) {
-        drain->next_retry = waiting_samples_first(drain->held);
-        drain->retried = drain->came;
+    size_t steps = STEPS_MAX;
+    if (!drain->retry.is_under_way && (drain->came.tables != 0 || drain->came.readings)) {
+        drain->retry = (struct waiting_walk){
+            .is_under_way = true,
+            .has_readings = drain->came.readings,
+            .files = drain->came.tables,
+        };
         drain->came = (struct news){0};
     }
     const uint64_t frames_limit = frame_count(drain) + RETRY_FRAMES_MAX;
-    for (size_t i = 0; i < PASSES_MAX && retry_count < RETRIES_MAX &&
-                       frame_count(drain) < frames_limit && drain->next_retry != NULL;
-         i++) {
-        const struct held_sample *held = drain->next_retry;
-        drain->next_retry = waiting_samples_next(drain->held, held);
-        struct sample_wait wait = held->wait;
-        bool is_concerned =
-            wait.wanted != 0 ? (wait.files & drain->retried.tables) != 0 : drain->retried.readings;
-        if (!is_concerned) {
-            continue;
+    for (size_t i = 0; i < RETRIES_MAX && frame_count(drain) < frames_limit; i++) {
+        const struct held_sample *held = waiting_samples_walk(drain->held, &drain->retry, &steps);
+        if (held == NULL) {
+            return;
         }
-        retry_count++;
+        struct sample_wait wait = held->wait;
         if (take_sample(drain, held->cpu_index, &held->record, &wait, false) == RESOLVED_NOW) {
             waiting_samples_release(drain->held, held);
         } else {

@@ -2,10 +2,12 @@
 
 /*
  * Keeps samples that wait, in a ring of entries of different sizes. An entry is never split: one
- * that does not fit before the end of the memory begins at its start, and `wrap` is where the
- * entries before it end. Entries are released in any order; their room is free when all older ones
- * are released. Each process has a share, so that one with deep stacks in slow files cannot evict
- * the samples of all others.
+ * that does not fit before the end of the memory begins at its start. Entries are released in any
+ * order; their room is free when all older ones are released. Each process has a share, so that one
+ * with deep stacks in slow files cannot evict the samples of all others.
+ *
+ * Entries are numbered as they come. What each waits for stands in a second ring of small notes,
+ * since all are looked at for each table that comes, and entries lie far apart.
  */
 #include "waiting_samples.h"
 
@@ -21,22 +23,37 @@
 
 struct entry {
     size_t bytes; /* with all that belongs to it; a multiple of 8 */
-    bool released;
+    uint64_t number;
     struct held_sample sample;
+};
+
+struct note {
+    uint64_t files; /* as in struct sample_wait */
+    uint32_t at;    /* the entry's offset, in units of 8 bytes */
+    bool waits_for_reading;
+    bool is_released;
 };
 
 struct waiting_samples {
     uint8_t *memory; /* mapped */
     size_t capacity;
-    size_t head;       /* offset of the oldest entry */
-    size_t tail;       /* offset behind the newest */
-    size_t wrap;       /* once wrapped: offset behind the last entry before the memory's end */
-    size_t used_bytes; /* of the memory, since it last went back */
-    bool wrapped;
-    size_t entry_count; /* with those released that wait for an older one */
+    size_t head;        /* offset of the oldest entry */
+    size_t tail;        /* offset behind the newest */
+    size_t used_bytes;  /* of the memory, since it last went back */
+    bool wrapped;       /* the newest entries lie before the oldest */
+    struct note *notes; /* mapped, behind the memory; of the entry `number` at its remainder */
+    size_t note_max;
+    uint64_t first_number; /* of the oldest entry */
+    uint64_t next_number;
     size_t held_count;
     struct quota bytes; /* by pid */
 };
+
+/* Entries and notes are one mapping. */
+static size_t mapped_bytes(const struct waiting_samples *held)
+{
+    return held->capacity + held->note_max * sizeof *held->notes;
+}
 
 struct waiting_samples *waiting_samples_new(size_t capacity_bytes)
 {
@@ -47,32 +64,38 @@ struct waiting_samples *waiting_samples_new(size_t capacity_bytes)
     held->capacity = capacity_bytes;
     held->bytes.max = capacity_bytes;
     held->bytes.parts = SHARE_PARTS;
-    held->memory = mmap(NULL, capacity_bytes, PROT_READ | PROT_WRITE,
+    held->note_max = capacity_bytes / sizeof(struct entry);
+    held->memory = mmap(NULL, mapped_bytes(held), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (held->memory == MAP_FAILED) {
         free(held);
         return NULL;
     }
-    if (madvise(held->memory, capacity_bytes, MADV_DONTDUMP) < 0) {
+    if (madvise(held->memory, mapped_bytes(held), MADV_DONTDUMP) < 0) {
         return waiting_samples_free(held);
     }
+    held->notes = (struct note *)(void *)(held->memory + capacity_bytes);
     return held;
 }
 
 struct waiting_samples *waiting_samples_free(struct waiting_samples *held)
 {
     if (held != NULL) {
-        (void)munmap(held->memory, held->capacity);
+        (void)munmap(held->memory, mapped_bytes(held));
         free(held);
     }
     return NULL;
+}
+
+static struct note *note_of(const struct waiting_samples *held, uint64_t number)
+{
+    return &held->notes[number % held->note_max];
 }
 
 /* Room of `bytes` bytes, or NULL. */
 static struct entry *take_room(struct waiting_samples *held, size_t bytes)
 {
     if (!held->wrapped && held->capacity - held->tail < bytes && held->head >= bytes) {
-        held->wrap = held->tail;
         held->tail = 0;
         held->wrapped = true;
     }
@@ -82,9 +105,17 @@ static struct entry *take_room(struct waiting_samples *held, size_t bytes)
     struct entry *entry = (struct entry *)(void *)(held->memory + held->tail);
     held->tail += bytes;
     held->used_bytes = max_u64(held->used_bytes, held->tail);
-    held->entry_count++;
     held->held_count++;
     return entry;
+}
+
+static void write_note(struct waiting_samples *held, const struct entry *entry)
+{
+    *note_of(held, entry->number) = (struct note){
+        .files = entry->sample.wait.files,
+        .at = (uint32_t)((size_t)((const uint8_t *)entry - held->memory) / sizeof(uint64_t)),
+        .waits_for_reading = entry->sample.wait.wanted == 0,
+    };
 }
 
 static const void *copy(uint8_t **to, const void *bytes, size_t size_bytes)
@@ -114,7 +145,9 @@ bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
     if (entry == NULL) {
         return false;
     }
-    *entry = (struct entry){.bytes = bytes, .sample = {cpu_index, *wait, *record}};
+    *entry = (struct entry){
+        .bytes = bytes, .number = held->next_number++, .sample = {cpu_index, *wait, *record}};
+    write_note(held, entry);
     struct perf_sample_view *copied = &entry->sample.record.sample;
     uint8_t *to = (uint8_t *)(entry + 1);
     copied->kernel_chain = copy(&to, view->kernel_chain, view->kernel_count * sizeof(uint64_t));
@@ -124,82 +157,79 @@ bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
     return true;
 }
 
-/* The entry at `offset`, or the first one behind it that is not released; NULL at the end. */
-static const struct held_sample *find_from(const struct waiting_samples *held, size_t offset,
-                                           bool after_wrap)
+static struct entry *entry_at(const struct waiting_samples *held, uint64_t number)
 {
-    for (;;) {
-        if (held->wrapped && !after_wrap && offset == held->wrap) {
-            offset = 0;
-            after_wrap = true;
-        }
-        if (offset == held->tail && (after_wrap || !held->wrapped)) {
-            return NULL;
-        }
-        const struct entry *entry = (const void *)(held->memory + offset);
-        if (!entry->released) {
-            return &entry->sample;
-        }
-        offset += entry->bytes;
-    }
-}
-
-static const struct entry *entry_of(const struct held_sample *sample)
-{
-    return (const void *)((const uint8_t *)sample - offsetof(struct entry, sample));
+    return (void *)(held->memory + (size_t)note_of(held, number)->at * sizeof(uint64_t));
 }
 
 const struct held_sample *waiting_samples_first(const struct waiting_samples *held)
 {
-    return held->held_count == 0 ? NULL : find_from(held, held->head, false);
+    return held->held_count == 0 ? NULL : &entry_at(held, held->first_number)->sample;
 }
 
-const struct held_sample *waiting_samples_next(const struct waiting_samples *held,
-                                               const struct held_sample *sample)
+const struct held_sample *waiting_samples_walk(const struct waiting_samples *held,
+                                               struct waiting_walk *walk, size_t *steps)
 {
-    const struct entry *entry = entry_of(sample);
-    size_t offset = (size_t)((const uint8_t *)entry - held->memory);
-    return find_from(held, offset + entry->bytes, held->wrapped && offset < held->head);
+    walk->next = max_u64(walk->next, held->first_number);
+    for (; walk->is_under_way && *steps > 0; (*steps)--) {
+        if (walk->next == held->next_number) {
+            *walk = (struct waiting_walk){0};
+            return NULL;
+        }
+        uint64_t number = walk->next++;
+        const struct note *note = note_of(held, number);
+        bool has_come =
+            note->waits_for_reading ? walk->has_readings : (note->files & walk->files) != 0;
+        if (has_come && !note->is_released) {
+            (*steps)--;
+            return &entry_at(held, number)->sample;
+        }
+    }
+    return NULL;
 }
 
 /* Lets go of the oldest entries, as far as they are released. */
 static void advance_head(struct waiting_samples *held)
 {
-    while (held->entry_count > 0) {
-        const struct entry *entry = (const void *)(held->memory + held->head);
-        if (!entry->released) {
+    while (held->first_number < held->next_number) {
+        const struct note *note = note_of(held, held->first_number);
+        size_t head = (size_t)note->at * sizeof(uint64_t);
+        held->wrapped = held->wrapped && head >= held->head;
+        held->head = head;
+        if (!note->is_released) {
             return;
         }
-        held->head += entry->bytes;
-        held->entry_count--;
-        if (held->wrapped && held->head == held->wrap) {
-            held->head = 0;
-            held->wrapped = false;
-        }
+        held->first_number++;
     }
     /* Nothing is left: the memory goes back, if it is more than what a few samples take. */
     held->head = held->tail = 0;
     held->wrapped = false;
     if (held->used_bytes > KEPT_BYTES) {
-        (void)madvise(held->memory, held->capacity, MADV_DONTNEED);
+        (void)madvise(held->memory, mapped_bytes(held), MADV_DONTNEED);
         held->used_bytes = 0;
     }
+}
+
+/* The entry of a sample, which the owner of the memory may change. */
+static struct entry *entry_of(const struct waiting_samples *held, const struct held_sample *sample)
+{
+    size_t offset = (size_t)((const uint8_t *)sample - held->memory);
+    return (void *)(held->memory + offset - offsetof(struct entry, sample));
 }
 
 void waiting_samples_mark(struct waiting_samples *held, const struct held_sample *sample,
                           const struct sample_wait *wait)
 {
-    size_t offset = (size_t)((const uint8_t *)entry_of(sample) - held->memory);
-    struct entry *entry = (void *)(held->memory + offset);
+    struct entry *entry = entry_of(held, sample);
     entry->sample.wait = *wait;
+    write_note(held, entry);
 }
 
 void waiting_samples_release(struct waiting_samples *held, const struct held_sample *sample)
 {
-    size_t offset = (size_t)((const uint8_t *)entry_of(sample) - held->memory);
-    struct entry *entry = (void *)(held->memory + offset);
+    struct entry *entry = entry_of(held, sample);
     explicit_bzero(entry + 1, entry->bytes - sizeof *entry);
-    entry->released = true;
+    note_of(held, entry->number)->is_released = true;
     quota_give(&held->bytes, (uint32_t)entry->sample.record.pid, entry->bytes);
     held->held_count--;
     advance_head(held);

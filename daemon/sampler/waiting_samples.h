@@ -9,6 +9,8 @@
 
 #include "perf_record.h"
 
+#include <stdbool.h>
+
 struct waiting_samples;
 
 /* What a sample waits for. */
@@ -23,7 +25,17 @@ struct held_sample {
     struct perf_record record; /* of PERF_KIND_SAMPLE; its views are valid until the release */
 };
 
-/* Returned; `capacity_bytes` of address space, memory as it fills. NULL when there is none. */
+/* A way through the samples for which something has come, from the oldest on, a part at a time. All
+ * zero: none is under way. Any sample may be released meanwhile. */
+struct waiting_walk {
+    bool is_under_way;
+    bool has_readings; /* readings have come */
+    uint64_t files;    /* so have the tables of these, as bits */
+    uint64_t next;     /* number of the entry that is looked at next; 0 at first */
+};
+
+/* Returned; `capacity_bytes` of address space, and a tenth more, memory as it fills. NULL when
+ * there is none. */
 struct waiting_samples *waiting_samples_new(size_t capacity_bytes);
 struct waiting_samples *waiting_samples_free(struct waiting_samples *held);
 
@@ -31,10 +43,12 @@ struct waiting_samples *waiting_samples_free(struct waiting_samples *held);
 bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
                          const struct perf_record *record, const struct sample_wait *wait);
 
-/* The oldest, and the one after another; NULL: none. `sample` must still be held. */
+/* The oldest; NULL: none. */
 const struct held_sample *waiting_samples_first(const struct waiting_samples *held);
-const struct held_sample *waiting_samples_next(const struct waiting_samples *held,
-                                               const struct held_sample *sample);
+/* The next sample for which something has come, after looking at `*steps` at most, from which those
+ * looked at are taken. NULL: no step is left or, with `is_under_way` cleared, no sample. */
+const struct held_sample *waiting_samples_walk(const struct waiting_samples *held,
+                                               struct waiting_walk *walk, size_t *steps);
 /* It waits for something else now. */
 void waiting_samples_mark(struct waiting_samples *held, const struct held_sample *sample,
                           const struct sample_wait *wait);
