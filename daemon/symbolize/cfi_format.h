@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * How cfi_builder.c writes a table and cfi_table.c reads it; no other file includes this. Behind
- * the header: the segments, the rules, the pages and one more page that ends the last, the rows,
- * without gaps and with nothing after them.
+ * How cfi_builder.c and cfi_sweep.c write a table and cfi_table.c reads it; no other file includes
+ * this. Behind the header: the segments, the rules, the pages and one more page that ends the last,
+ * the rows, without gaps and with nothing after them.
  *
  * A row holds from its address to the next row's. Rows know the lower half of their address only:
  * each page begins with a row of its own, which carries over the rule that is in force, and so
