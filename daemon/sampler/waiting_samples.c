@@ -20,6 +20,7 @@
 
 #define SHARE_PARTS 2
 #define KEPT_BYTES  ((size_t)1 << 20) /* while nothing waits; more goes back */
+#define FETCH_BYTES ((size_t)1 << 18) /* of memory at once: a page fault costs more than a page */
 
 struct entry {
     size_t bytes; /* with all that belongs to it; a multiple of 8 */
@@ -92,6 +93,17 @@ static struct note *note_of(const struct waiting_samples *held, uint64_t number)
     return &held->notes[number % held->note_max];
 }
 
+/* Fetches memory from the kernel that entries will use next. Kernels before Linux 5.14 cannot; then
+ * it comes page by page. */
+static void fetch_memory(struct waiting_samples *held, size_t end)
+{
+    while (held->used_bytes < end) {
+        size_t bytes = min_u64(FETCH_BYTES, held->capacity - held->used_bytes);
+        (void)madvise(held->memory + held->used_bytes, bytes, MADV_POPULATE_WRITE);
+        held->used_bytes += bytes;
+    }
+}
+
 /* Room of `bytes` bytes, or NULL. */
 static struct entry *take_room(struct waiting_samples *held, size_t bytes)
 {
@@ -104,7 +116,7 @@ static struct entry *take_room(struct waiting_samples *held, size_t bytes)
     }
     struct entry *entry = (struct entry *)(void *)(held->memory + held->tail);
     held->tail += bytes;
-    held->used_bytes = max_u64(held->used_bytes, held->tail);
+    fetch_memory(held, held->tail);
     held->held_count++;
     return entry;
 }
