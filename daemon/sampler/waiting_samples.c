@@ -46,6 +46,7 @@ struct waiting_samples {
     size_t note_max;
     uint64_t first_number; /* of the oldest entry */
     uint64_t next_number;
+    uint64_t note_base; /* the number of the first note; those before are used up */
     size_t held_count;
     struct quota bytes; /* by pid */
 };
@@ -90,7 +91,7 @@ struct waiting_samples *waiting_samples_free(struct waiting_samples *held)
 
 static struct note *note_of(const struct waiting_samples *held, uint64_t number)
 {
-    return &held->notes[number % held->note_max];
+    return &held->notes[(number - held->note_base) % held->note_max];
 }
 
 /* Fetches memory from the kernel that entries will use next. Kernels before Linux 5.14 cannot; then
@@ -200,7 +201,7 @@ const struct held_sample *waiting_samples_walk(const struct waiting_samples *hel
     return NULL;
 }
 
-/* Lets go of the oldest entries, as far as they are released. */
+/* Drops the oldest entries, as far as they are released. */
 static void advance_head(struct waiting_samples *held)
 {
     while (held->first_number < held->next_number) {
@@ -214,9 +215,11 @@ static void advance_head(struct waiting_samples *held)
         held->first_number++;
     }
     /* Nothing is left: the memory goes back, if it is more than what a few samples take. */
+    uint64_t note_bytes = (held->next_number - held->note_base) * sizeof *held->notes;
     held->head = held->tail = 0;
     held->wrapped = false;
-    if (held->used_bytes > KEPT_BYTES) {
+    held->note_base = held->next_number;
+    if (max_u64(held->used_bytes, note_bytes) > KEPT_BYTES) {
         (void)madvise(held->memory, mapped_bytes(held), MADV_DONTNEED);
         held->used_bytes = 0;
     }

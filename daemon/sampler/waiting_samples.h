@@ -25,8 +25,8 @@ struct held_sample {
     struct perf_record record; /* of PERF_KIND_SAMPLE; its views are valid until the release */
 };
 
-/* A way through the samples for which something has come, from the oldest on, a part at a time. All
- * zero: none is under way. Any sample may be released meanwhile. */
+/* A walk over the samples whose table or reading has arrived, from the oldest on, a part at a time.
+ * All zero: none is under way. Any sample may be released meanwhile. */
 struct waiting_walk {
     bool is_under_way;
     bool has_readings; /* readings have come */
@@ -45,8 +45,8 @@ bool waiting_samples_add(struct waiting_samples *held, size_t cpu_index,
 
 /* The oldest; NULL: none. */
 const struct held_sample *waiting_samples_first(const struct waiting_samples *held);
-/* The next sample for which something has come, after looking at `*steps` at most, from which those
- * looked at are taken. NULL: no step is left or, with `is_under_way` cleared, no sample. */
+/* Returns the next sample whose table or reading has arrived. Each note that is looked at takes one
+ * of `*steps`. NULL: no step is left, or (`is_under_way` cleared) the walk has ended. */
 const struct held_sample *waiting_samples_walk(const struct waiting_samples *held,
                                                struct waiting_walk *walk, size_t *steps);
 /* It waits for something else now. */

@@ -3,7 +3,7 @@
 /*
  * The memory of held samples against a plain list: whatever is added and released in whatever
  * order, what is held comes out in its order and byte for byte, and what is released is gone. A
- * walk meets those for which something has come, and no other.
+ * walk returns those whose table or reading has arrived, and no other.
  */
 #include "unit_test.h"
 #include "waiting_samples.h"
