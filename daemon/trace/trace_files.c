@@ -270,8 +270,8 @@ static void take_scope(struct trace_files *files, struct trace_file *file)
     if (table->build_id_bytes == 0 && file != files->kernel) {
         trace_symbols_name_by_inode(name, file->name, module);
     }
-    file->scope = trace_symbols_scope(files->symbols, take_ptr(file->ticket), name, table->build_id,
-                                      table->build_id_bytes);
+    file->scope = trace_symbols_scope(files->symbols, take_ptr(file->ticket), file->wanted.owner,
+                                      name, table->build_id, table->build_id_bytes);
 }
 
 /* There is no table of it: for now, or for good. True: for good. */
@@ -338,7 +338,7 @@ static bool settle(struct trace_files *files, struct trace_file *file, bool *roo
             return false;
         }
         bool limited =
-            state == MODULE_FAILED && module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;
+            state == MODULE_READY || module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;
         if (state == MODULE_READY) {
             take_scope(files, file);
         }

@@ -12,6 +12,7 @@
 #include "capacity.h"
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "quota.h"
 #include "seeded_hash.h"
 #include "utf8.h"
 
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #define SCOPES_MAX           16384
+#define SCOPE_PARTS          2 /* an account has this part of what others leave */
 #define SCOPE_BUCKETS        CAPACITY(1024)
 #define BY_INODE             " (inode "
 #define ESCAPED_NAME_BYTES   ((size_t)4097) /* a name in a line is cut here */
@@ -30,7 +32,7 @@ struct trace_symbols {
     struct definition_log *log;
     struct symbol_scope *buckets[SCOPE_BUCKETS];       /* by wanted name */
     struct symbol_scope *named_buckets[SCOPE_BUCKETS]; /* by the name they have */
-    size_t scope_count;
+    struct quota scopes;                               /* by owner */
     size_t staged_bytes;
     char staging[FXT_DATA_BYTES_MAX];
     char line[LINE_BYTES_MAX];
@@ -52,6 +54,8 @@ struct trace_symbols *trace_symbols_new(struct definition_log *log)
     struct trace_symbols *symbols = calloc(1, sizeof *symbols);
     if (symbols != NULL) {
         symbols->log = log;
+        symbols->scopes.max = SCOPES_MAX;
+        symbols->scopes.parts = SCOPE_PARTS;
     }
     return symbols;
 }
@@ -161,8 +165,9 @@ void trace_symbols_leave(struct symbol_scope *scope)
 }
 
 struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
-                                         struct module_ticket *ticket, const char *name,
-                                         const uint8_t *build_id, size_t build_id_bytes)
+                                         struct module_ticket *ticket, uint32_t owner,
+                                         const char *name, const uint8_t *build_id,
+                                         size_t build_id_bytes)
 {
     const struct module *module = module_ticket_module(ticket);
     struct symbol_scope **bucket = &symbols->buckets[hash_file(&module->identity)];
@@ -175,13 +180,17 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
         }
     }
     struct symbol_scope *scope = NULL;
-    if (symbols->scope_count < SCOPES_MAX) {
+    if (quota_take(&symbols->scopes, owner, 1)) {
         scope = new_scope(module, name, build_id, build_id_bytes);
+        if (scope == NULL) {
+            quota_give(&symbols->scopes, owner, 1);
+        }
     }
     if (scope == NULL) {
         module_ticket_release(ticket);
         return NULL;
     }
+    scope->owner = owner;
     enter(scope, ticket);
     choose_name(symbols, scope);
     scope->next = *bucket;
@@ -189,7 +198,6 @@ struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
     struct symbol_scope **named = &symbols->named_buckets[hash_name(scope->name)];
     scope->next_named = *named;
     *named = scope;
-    symbols->scope_count++;
     return scope;
 }
 
@@ -200,7 +208,7 @@ static void begin_bucket(struct trace_symbols *symbols, struct symbol_scope **li
         struct symbol_scope *scope = *link;
         if (scope->user_count == 0) {
             *link = scope->next;
-            symbols->scope_count--;
+            quota_give(&symbols->scopes, scope->owner, 1);
             (void)free_scope(scope);
             continue;
         }

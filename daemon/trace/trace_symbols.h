@@ -31,6 +31,7 @@ struct symbol_scope {
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
     size_t build_id_bytes;
     unsigned number; /* the last that was given to another of its name and build-id */
+    uint32_t owner;  /* the account that pays for it */
     size_t symbol_count;
     uint64_t *written; /* owned: a bit for each symbol of the table */
 };
@@ -53,12 +54,13 @@ void trace_symbols_name_by_inode(char ret[MODULE_NAME_BYTES], const char *name,
 
 /*
  * The scope of a ready ticket's module (the ticket is taken, whatever the outcome) under `name`,
- * with one more user that trace_symbols_leave() takes away again. NULL when there is no memory or
- * too many scopes; borrowed.
+ * with one more user that trace_symbols_leave() takes away again; a new one counts for `owner`.
+ * NULL for now, when there is no memory or the owner has its share; borrowed.
  */
 struct symbol_scope *trace_symbols_scope(struct trace_symbols *symbols,
-                                         struct module_ticket *ticket, const char *name,
-                                         const uint8_t *build_id, size_t build_id_bytes);
+                                         struct module_ticket *ticket, uint32_t owner,
+                                         const char *name, const uint8_t *build_id,
+                                         size_t build_id_bytes);
 
 /* The last user's leaving lets go of the module; what has been written of it stays known until the
  * next log begins. */

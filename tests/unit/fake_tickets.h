@@ -7,7 +7,7 @@
  */
 #include "module_cache.h"
 
-#define TICKETS_MAX 8192
+#define TICKETS_MAX 8200
 
 struct module_ticket {
     char path[64]; /* "[kernel]"; "map of PID" and the question's path: a map of made code */

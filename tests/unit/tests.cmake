@@ -40,7 +40,7 @@ unit_test(utf8 common)
 unit_test(demangle client_profile)
 unit_test(kernel_code ${recording})
 # A module cache whose answers stand in its tickets.
-foreach(name trace_dumped trace_jit trace_jit_bounds)
+foreach(name trace_dumped trace_jit trace_jit_bounds trace_symbols)
     unit_test(${name} ${recording})
     target_sources(test_${name} PRIVATE unit/fake_tickets.c)
 endforeach()
