@@ -183,6 +183,10 @@ int folded_print(FILE *file, const struct profile *profile)
     int r = find_shown_frames(&folding);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = count_sample(&folding, &profile->samples[i]);
+        if (r == 0) {
+            r = profile_check_made(profile, intern_size_bytes(&folding.shown) +
+                                                intern_size_bytes(&folding.stacks));
+        }
     }
     if (r < 0) {
         return r;

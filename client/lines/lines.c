@@ -141,6 +141,7 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
     cleanup_(lines_readers_done) struct lines_readers readers = {.left_bytes =
                                                                      LINES_ANSWERS_BYTES_MAX};
     struct inlines *inlines = &profile->inlines;
+    const uint64_t made_bytes = profile_made_bytes(profile);
     inlines->is_wanted = true;
     inlines->has_lines = has_lines;
     int r = profile_resolve(profile);
@@ -154,5 +155,14 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
         inlines->frames[i].file = INTERN_NONE;
         inlines->frames[i].line = 0;
     }
-    return r < 0 ? r : profile_resolve(profile);
+    if (r == 0) {
+        r = profile_resolve(profile);
+    }
+    if (r == -E2BIG) {
+        inlines_done(inlines);
+        profile->discarded_bytes = profile_made_bytes(profile) - made_bytes;
+        ret_losses->is_too_much = true;
+        r = 0;
+    }
+    return r;
 }

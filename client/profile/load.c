@@ -467,9 +467,7 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum 
 {
     cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
     cleanup_(loader_done) struct loader loader = {.profile = profile};
-    const char *name = path == NULL             ? "recording"
-                       : strcmp(path, "-") == 0 ? "standard input"
-                                                : path;
+    const char *name = path == NULL ? "recording" : path;
     uint32_t empty = 0;
     if (profile != NULL) {
         profile->tables = calloc(1, sizeof *profile->tables);

@@ -91,7 +91,8 @@ static void resolver_done(struct resolver *resolver)
     free(resolver->run);
 }
 
-/* Many processes can share a stack, and each has its own of these. */
+/* Returns what the resolver's own tables take. Processes that share a stack have each its own of
+ * it. */
 static uint64_t size_bytes(const struct resolver *resolver)
 {
     return intern_size_bytes(&resolver->chain_keys) + intern_size_bytes(&resolver->owners) +
@@ -408,7 +409,8 @@ static int build_chain(struct resolver *resolver, const struct profile_sample *s
     return r;
 }
 
-static int resolve_chain(struct resolver *resolver, struct profile_sample *sample)
+static int resolve_chain(struct resolver *resolver, const struct profile_sample *sample,
+                         uint32_t *ret_chain)
 {
     struct chain_key key = {
         .pid = sample->pid,
@@ -432,7 +434,7 @@ static int resolve_chain(struct resolver *resolver, struct profile_sample *sampl
             return r;
         }
     }
-    sample->chain = known->chain;
+    *ret_chain = known->chain;
     return 0;
 }
 
@@ -452,15 +454,19 @@ static int resolve_process_name(struct profile *profile, struct profile_sample *
 int profile_resolve(struct profile *profile)
 {
     cleanup_(resolver_done) struct resolver resolver = {.profile = profile};
-    int r = 0;
+    cleanup_(freep) uint32_t *chains = calloc(profile->sample_count + 1, sizeof *chains);
+    int r = chains == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = resolve_process_name(profile, &profile->samples[i]);
         if (r == 0) {
-            r = resolve_chain(&resolver, &profile->samples[i]);
+            r = resolve_chain(&resolver, &profile->samples[i], &chains[i]);
         }
         if (r == 0) {
             r = profile_check_made(profile, size_bytes(&resolver));
         }
+    }
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        profile->samples[i].chain = chains[i];
     }
     return r;
 }

@@ -52,11 +52,13 @@ int load_detail(const char *path, enum load_detail detail, struct profile *profi
     }
     cleanup_(lines_remote_freep) struct lines_remote *remote = lines_remote_new();
     struct lines_losses losses = {0};
-    struct fault fault = {0};
-    int r = lines_add(profile, detail == LOAD_LINES, remote, &losses);
-    if (r < 0) {
-        (void)profile_refuse(path, r, &fault);
-        return complain("%s", fault.text);
+    if (lines_add(profile, detail == LOAD_LINES, remote, &losses) < 0) {
+        return complain("%s: there is not enough memory", path);
+    }
+    if (losses.is_too_much) {
+        (void)complain("%s: what debugging information says would take more than %d times its "
+                       "size; it is shown without",
+                       path, PROFILE_MADE_RATIO);
     }
     complain_losses(&losses);
     if (lines_remote_fault(remote) != NULL) {

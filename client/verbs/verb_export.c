@@ -71,21 +71,21 @@ static const struct command_line line = {
 };
 
 /* The file gets its name only when all of it is there. */
-static int export_file(const struct profile *profile, size_t format, const char *path)
+static int export_file(const struct profile *profile, const struct export_request *request)
 {
     cleanup_(output_freep) struct output *output = NULL;
     struct fault fault = {0};
-    if (output_open(path, &output, &fault) < 0) {
+    if (output_open(request->output_path, &output, &fault) < 0) {
         return complain("%s", fault.text);
     }
     FILE *file = output_stream(output);
-    if (file == NULL || formats[format].print(file, profile) < 0) {
-        return complain("%s: there is not enough memory", path);
+    int r = file == NULL ? -ENOMEM : formats[request->format].print(file, profile);
+    if (r < 0) {
+        (void)profile_refuse(request->path, r, &fault);
+    } else {
+        r = output_finish(output, &fault);
     }
-    if (output_finish(output, &fault) < 0) {
-        return complain("%s", fault.text);
-    }
-    return EXIT_DONE;
+    return r < 0 ? complain("%s", fault.text) : EXIT_DONE;
 }
 
 /* Whether the output would take the place of the recording. */
@@ -120,6 +120,6 @@ int verb_export(int argc, char **argv)
     if (load_detail(request.path, request.detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
-    int export_status = export_file(profile, request.format, request.output_path);
+    int export_status = export_file(profile, &request);
     return export_status == EXIT_DONE ? status : export_status;
 }

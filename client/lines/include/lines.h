@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Files that ended the child which read them. All zero at first. */
+/* What was not taken over of files that were found. All zero at first. */
 struct lines_losses {
-    size_t count;
+    bool is_too_much;  /* what they say together (profile_check_made()): nothing of it is shown */
+    size_t count;      /* files that ended the child which read them */
     size_t hang_count; /* of them: it did not answer */
     bool is_hopeless;  /* no more files were read */
     char path[256];    /* the first such file */
@@ -25,8 +26,7 @@ struct lines_losses {
 /*
  * Looks all addresses of the profile's stacks up, and resolves its samples again. With `has_lines`
  * frames have files and lines too, and are told apart by them. `remote` is asked for what this
- * machine does not have; NULL: none is. Returns 0 with `*ret_losses`, -ENOMEM, or -E2BIG
- * (profile_check_made()).
+ * machine does not have; NULL: none is. Returns 0 with `*ret_losses`, or -ENOMEM.
  */
 int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
               struct lines_losses *ret_losses);

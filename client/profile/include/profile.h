@@ -7,11 +7,10 @@
  * since names, corrections of mappings and completions of samples come after what they are about.
  *
  * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
- * borrowed from the profile. Memory is a small multiple of the recording's (uncompressed) size:
- * many samples can share one long stack, and names can mean much longer ones, so what is made of a
- * recording is counted, and one that exceeds PROFILE_MADE_BYTES and PROFILE_MADE_RATIO times its
- * size is refused (-E2BIG). A stack that a sample and its completion both have a part of ends at
- * PROFILE_MERGED_MAX entries.
+ * borrowed from the profile. Memory is a small multiple of the recording's decompressed size. Many
+ * samples can share one long stack, and a short name can mean a long one. So what is made of a
+ * recording is counted, and one that would take more than PROFILE_MADE_BYTES plus
+ * PROFILE_MADE_RATIO times its size is refused (-E2BIG).
  */
 
 #include "demangle.h"
@@ -29,10 +28,11 @@
 #define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
 #define PROFILE_PID_EXITED  UINT64_MAX
 
-/* A stack of which a sample and its completion have each a part is cut at so many entries. */
+/* A stack that a sample begins and its completion ends is cut at so many entries. */
 #define PROFILE_MERGED_MAX 510
 
-/* So much can be made of any recording, and so many times its size. */
+/* The limit of what is made of a recording: these bytes, plus this many times its decompressed
+ * size. */
 #define PROFILE_MADE_BYTES (UINT64_C(64) << 20)
 #define PROFILE_MADE_RATIO 16
 
@@ -106,7 +106,8 @@ struct profile {
     size_t module_capacity;
     size_t module_count;
     struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
-    uint64_t read_bytes;           /* of the recording, uncompressed */
+    uint64_t read_bytes;           /* of the recording, decompressed */
+    uint64_t discarded_bytes;      /* of the tables: of no use, and not counted any more */
     struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
@@ -143,16 +144,17 @@ struct profile *profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
 /* Gives every sample its frames anew, once `inlines` has the addresses that it asked for, or knows
- * more of them. Returns 0, -ENOMEM, or -E2BIG. */
+ * more of them. Returns 0, -ENOMEM or -E2BIG, with which samples keep the frames that they have. */
 int profile_resolve(struct profile *profile);
 
-/* Returns -E2BIG where the profile's tables and `more_bytes` are more than a recording of its size
- * may become, else 0. */
+/* What is made of the recording by now. */
+uint64_t profile_made_bytes(const struct profile *profile);
+/* Returns -E2BIG where that and `more_bytes` are more than may be made of it, else 0. */
 int profile_check_made(const struct profile *profile, uint64_t more_bytes);
 
-/* Says in `reterr` why the recording `name` was not loaded: `error` is -ENOMEM or -E2BIG. Returns
- * `error`. */
-int profile_refuse(const char *name, int error, struct fault *reterr);
+/* Says in `reterr` why the recording at `path` was not loaded, or a view of it not made: `error` is
+ * -ENOMEM or -E2BIG. Returns `error`. */
+int profile_refuse(const char *path, int error, struct fault *reterr);
 
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);
