@@ -43,7 +43,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define MAPS_BYTES_MAX     ((size_t)8 << 20) /* 65,530 lines, which a user may make 4 KB long */
+#define MAPS_BYTES_MAX     ((size_t)8 << 20) /* 65,530 lines of usual length */
 #define INIT_PID           1
 #define THREADS_TRIED_MAX  64
 #define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
@@ -108,7 +108,8 @@ static enum module_failure worse(enum module_failure a, enum module_failure b)
     return a == MODULE_FAILURE_NOT_FOUND ? b : a;
 }
 
-/* The same by the text of maps, within a bound. The descriptor is taken. */
+/* The same by the text of maps, within a bound: a user can make a line as long as it likes, by its
+ * path, which is not looked at. The descriptor is taken. */
 static bool find_maps_line(int maps_fd, uint64_t address, struct mapping_description *ret)
 {
     FILE *maps = fdopen(maps_fd, "re");
@@ -116,18 +117,20 @@ static bool find_maps_line(int maps_fd, uint64_t address, struct mapping_descrip
         close_fd(maps_fd);
         return false;
     }
-    cleanup_(freep) char *text = NULL;
-    size_t capacity = 0;
+    char text[512];
     size_t read_bytes = 0;
+    bool begins = true; /* a line */
     bool found = false;
-    while (!found && read_bytes < MAPS_BYTES_MAX) {
+    while (!found && read_bytes < MAPS_BYTES_MAX && fgets(text, sizeof text, maps) != NULL) {
         struct mapping_description line;
-        ssize_t bytes = getline(&text, &capacity, maps);
-        if (bytes <= 0) {
-            break;
+        size_t bytes = strcspn(text, "\n");
+        bool is_line = begins;
+        begins = text[bytes] == '\n';
+        read_bytes += bytes + 1;
+        text[bytes] = '\0';
+        if (!is_line) {
+            continue;
         }
-        read_bytes += (size_t)bytes;
-        text[strcspn(text, "\n")] = '\0';
         if (proc_parse_maps_line(text, &line) < 0 || line.start > address) {
             break;
         }
