@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks are counted by the names of their frames, not as lines: a file that repeats a long name in
- * a deep stack would else take memory out of all proportion. Each is an interned array: the
- * process's name, whether it is truncated, then the frames, outermost first.
+ * Samples are counted by the chain of their frames and the name of their process. Different chains
+ * can show the same, as two files' functions of one name. They come together when the stacks are
+ * sorted, and become one line. So nothing is kept that is not in the profile, however long the
+ * lines.
  */
 #include "folded.h"
 
@@ -14,8 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HEAD_COUNT 2 /* the name and the truncation, before the frames */
-
 /* What a frame shows of itself. */
 struct shown_frame {
     uint32_t name;
@@ -25,15 +24,19 @@ struct shown_frame {
     uint32_t line;
 };
 
+struct stack_key {
+    uint32_t process_name;
+    uint32_t is_truncated;
+    uint32_t chain;
+};
+
 struct folding {
     const struct profile *profile;
     struct intern shown;  /* struct shown_frame */
     uint32_t *shown_of;   /* owned; by frame of the profile */
-    struct intern stacks; /* uint32_t[]: HEAD_COUNT, then items of `shown` */
+    struct intern stacks; /* struct stack_key */
     uint64_t *counts;     /* owned; by item of `stacks` */
     size_t count_capacity;
-    uint32_t *building; /* owned */
-    size_t building_capacity;
 };
 
 static void folding_done(struct folding *folding)
@@ -42,7 +45,6 @@ static void folding_done(struct folding *folding)
     intern_done(&folding->stacks);
     free(folding->shown_of);
     free(folding->counts);
-    free(folding->building);
 }
 
 static int find_shown_frames(struct folding *folding)
@@ -69,21 +71,14 @@ static int find_shown_frames(struct folding *folding)
 
 static int count_sample(struct folding *folding, const struct profile_sample *sample)
 {
-    size_t count = 0;
-    const uint32_t *frames = profile_chain(folding->profile, sample->chain, &count);
-    int r = grow(folding->building, folding->building_capacity, count + HEAD_COUNT);
-    if (r < 0) {
-        return r;
-    }
-    uint32_t *stack = folding->building;
-    stack[0] = sample->process_name;
-    stack[1] = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
-    for (size_t i = 0; i < count; i++) {
-        stack[HEAD_COUNT + i] = folding->shown_of[frames[count - 1 - i]];
-    }
+    const struct stack_key key = {
+        .process_name = sample->process_name,
+        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
+        .chain = sample->chain,
+    };
     uint32_t item = 0;
     size_t known_count = folding->stacks.item_count;
-    if (intern_add(&folding->stacks, stack, (count + HEAD_COUNT) * sizeof *stack, &item) < 0 ||
+    if (intern_add(&folding->stacks, &key, sizeof key, &item) < 0 ||
         grow(folding->counts, folding->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
@@ -91,12 +86,10 @@ static int count_sample(struct folding *folding, const struct profile_sample *sa
     return 0;
 }
 
-static const uint32_t *stack_of(const struct folding *folding, uint32_t item, size_t *ret_count)
+static const struct stack_key *stack_key(const struct folding *folding, uint32_t item)
 {
     size_t size_bytes = 0;
-    const uint32_t *stack = intern_bytes(&folding->stacks, item, &size_bytes);
-    *ret_count = size_bytes / sizeof *stack;
-    return stack;
+    return intern_bytes(&folding->stacks, item, &size_bytes);
 }
 
 static const struct shown_frame *shown_frame(const struct folding *folding, uint32_t item)
@@ -122,19 +115,28 @@ static int compare_frames(const struct folding *folding, uint32_t a, uint32_t b)
     return r != 0 ? r : (left->line > right->line) - (left->line < right->line);
 }
 
+/* Outermost first. */
 static int compare_stacks(const void *left, const void *right, void *userdata)
 {
     const struct folding *folding = userdata;
-    size_t a_count = 0;
-    size_t b_count = 0;
-    const uint32_t *a = stack_of(folding, *(const uint32_t *)left, &a_count);
-    const uint32_t *b = stack_of(folding, *(const uint32_t *)right, &b_count);
-    int r = strcmp(profile_text(folding->profile, a[0]), profile_text(folding->profile, b[0]));
-    r = r == 0 ? (int)a[1] - (int)b[1] : r;
-    for (size_t i = HEAD_COUNT; i < a_count && i < b_count && r == 0; i++) {
-        r = a[i] == b[i] ? 0 : compare_frames(folding, a[i], b[i]);
+    const struct profile *profile = folding->profile;
+    const struct stack_key *a = stack_key(folding, *(const uint32_t *)left);
+    const struct stack_key *b = stack_key(folding, *(const uint32_t *)right);
+    size_t a_left = 0;
+    size_t b_left = 0;
+    const uint32_t *a_frames = profile_chain(profile, a->chain, &a_left);
+    const uint32_t *b_frames = profile_chain(profile, b->chain, &b_left);
+    int r = strcmp(profile_text(profile, a->process_name), profile_text(profile, b->process_name));
+    r = r == 0 ? (int)a->is_truncated - (int)b->is_truncated : r;
+    if (r != 0 || a->chain == b->chain) {
+        return r;
     }
-    return r != 0 ? r : (a_count > b_count) - (a_count < b_count);
+    for (; a_left > 0 && b_left > 0 && r == 0; a_left--, b_left--) {
+        uint32_t a_shown = folding->shown_of[a_frames[a_left - 1]];
+        uint32_t b_shown = folding->shown_of[b_frames[b_left - 1]];
+        r = a_shown == b_shown ? 0 : compare_frames(folding, a_shown, b_shown);
+    }
+    return r != 0 ? r : (a_left > b_left) - (a_left < b_left);
 }
 
 /* Semicolons and newlines part frames and lines, so in names they become colons. */
@@ -159,22 +161,36 @@ static void print_line(FILE *file, const struct profile *profile, const struct s
     }
 }
 
-static void print_stack(FILE *file, const struct folding *folding, uint32_t item)
+static void print_stack(FILE *file, const struct folding *folding, uint32_t item, uint64_t samples)
 {
+    const struct stack_key *key = stack_key(folding, item);
     size_t count = 0;
-    const uint32_t *stack = stack_of(folding, item, &count);
-    print_name(file, profile_text(folding->profile, stack[0]));
-    if (stack[1] != 0) {
+    const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
+    print_name(file, profile_text(folding->profile, key->process_name));
+    if (key->is_truncated != 0) {
         (void)fputs(";[truncated]", file);
     }
-    for (size_t i = HEAD_COUNT; i < count; i++) {
-        const struct shown_frame *frame = shown_frame(folding, stack[i]);
+    for (; count > 0; count--) {
+        const struct shown_frame *frame =
+            shown_frame(folding, folding->shown_of[frames[count - 1]]);
         (void)fputc(';', file);
         print_name(file, profile_text(folding->profile, frame->name));
         print_line(file, folding->profile, frame);
         (void)fputs(frame->is_kernel != 0 ? "_[k]" : frame->is_inlined != 0 ? "_[i]" : "", file);
     }
-    (void)fprintf(file, " %" PRIu64 "\n", folding->counts[item]);
+    (void)fprintf(file, " %" PRIu64 "\n", samples);
+}
+
+/* Prints the stacks in that order, those that show the same as one. */
+static void print_stacks(FILE *file, struct folding *folding, const uint32_t *order, size_t count)
+{
+    for (size_t i = 0, next = 0; i < count; i = next) {
+        uint64_t samples = 0;
+        for (; next < count && compare_stacks(&order[i], &order[next], folding) == 0; next++) {
+            samples += folding->counts[order[next]];
+        }
+        print_stack(file, folding, order[i], samples);
+    }
 }
 
 int folded_print(FILE *file, const struct profile *profile)
@@ -183,10 +199,6 @@ int folded_print(FILE *file, const struct profile *profile)
     int r = find_shown_frames(&folding);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = count_sample(&folding, &profile->samples[i]);
-        if (r == 0) {
-            r = profile_check_made(profile, intern_size_bytes(&folding.shown) +
-                                                intern_size_bytes(&folding.stacks));
-        }
     }
     if (r < 0) {
         return r;
@@ -200,8 +212,6 @@ int folded_print(FILE *file, const struct profile *profile)
         order[i] = (uint32_t)i;
     }
     qsort_r(order, count, sizeof *order, compare_stacks, &folding);
-    for (size_t i = 0; i < count; i++) {
-        print_stack(file, &folding, order[i]);
-    }
+    print_stacks(file, &folding, order, count);
     return 0;
 }

@@ -135,34 +135,51 @@ static int add_modules(struct profile *profile, struct lines_readers *readers,
     return r;
 }
 
+/* Gives samples the frames that debugging information knows. If there is no room for all of these,
+ * samples keep those that they have. */
+static int resolve_anew(struct profile *profile, struct lines_losses *losses)
+{
+    const uint64_t left_out_count = profile->left_out_count;
+    cleanup_(freep) uint32_t *chains = calloc(profile->sample_count + 1, sizeof *chains);
+    if (chains == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        chains[i] = profile->samples[i].chain;
+    }
+    int r = profile_resolve(profile);
+    losses->is_too_much = r == 0 && profile->left_out_count > left_out_count;
+    for (size_t i = 0; i < profile->sample_count && losses->is_too_much; i++) {
+        profile->samples[i].chain = chains[i];
+    }
+    if (losses->is_too_much) {
+        profile->left_out_count = left_out_count;
+        inlines_done(&profile->inlines);
+    }
+    return r;
+}
+
 int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
               struct lines_losses *ret_losses)
 {
     cleanup_(lines_readers_done) struct lines_readers readers = {.left_bytes =
                                                                      LINES_ANSWERS_BYTES_MAX};
     struct inlines *inlines = &profile->inlines;
-    const uint64_t made_bytes = profile_made_bytes(profile);
     inlines->is_wanted = true;
     inlines->has_lines = has_lines;
     int r = profile_resolve(profile);
+    const uint64_t made_bytes = profile_made_bytes(profile);
     if (r == 0) {
         r = add_modules(profile, &readers, remote);
     }
-    if (r == 0) {
-        *ret_losses = readers.losses;
+    if (r < 0) {
+        return r;
     }
+    profile->uncounted_bytes += profile_made_bytes(profile) - made_bytes;
     for (size_t i = 0; i < inlines->frame_count && !has_lines; i++) {
         inlines->frames[i].file = INTERN_NONE;
         inlines->frames[i].line = 0;
     }
-    if (r == 0) {
-        r = profile_resolve(profile);
-    }
-    if (r == -E2BIG) {
-        inlines_done(inlines);
-        profile->discarded_bytes = profile_made_bytes(profile) - made_bytes;
-        ret_losses->is_too_much = true;
-        r = 0;
-    }
-    return r;
+    *ret_losses = readers.losses;
+    return resolve_anew(profile, ret_losses);
 }

@@ -293,11 +293,18 @@ static int take_drop_stats(struct loader *loader, const struct fxt_record *whole
     return 0;
 }
 
+static bool is_full(const struct profile *profile)
+{
+    return profile_made_bytes(profile) >= profile_made_bytes_max(profile);
+}
+
 static int take_data(struct loader *loader, const struct fxt_record *whole)
 {
     struct profile *profile = loader->profile;
     const struct fxt_data *data = &whole->data;
     if (data_is_named(data, DATA_NAME_SYMBOLS)) {
+        struct demangler *demangler = &profile->tables->symbols.demangler;
+        demangler->keeps_mangled = demangler->keeps_mangled || is_full(profile);
         return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment,
                                  data->payload, data->payload_bytes);
     }
@@ -322,8 +329,7 @@ static int on_record(const struct fxt_record *record, void *userdata)
     };
     struct loader *loader = userdata;
     loader->profile->read_bytes = record->offset_bytes + record->size_bytes;
-    int r = takers[record->kind] == NULL ? 0 : takers[record->kind](loader, record);
-    return r < 0 ? r : profile_check_made(loader->profile, 0);
+    return takers[record->kind] == NULL ? 0 : takers[record->kind](loader, record);
 }
 
 /* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
@@ -344,7 +350,8 @@ static int cut_stack(struct profile *profile, uint32_t own, uint32_t rest, uint3
 
 /*
  * Lets the sample's stack go on with `rest`. Where both have entries it ends at PROFILE_MERGED_MAX
- * of them, so that many samples cannot each blow up one long rest; `*ret_cut` says so.
+ * of them, so that many samples cannot each blow up one long rest, or without a rest when no room
+ * is left; `*ret_cut` says so.
  */
 static int join_stacks(struct profile *profile, struct profile_sample *sample, uint32_t rest,
                        bool *ret_cut)
@@ -360,7 +367,8 @@ static int join_stacks(struct profile *profile, struct profile_sample *sample, u
         sample->rest_stack = rest;
     } else if (rest_bytes > 0) {
         *ret_cut = true;
-        return cut_stack(profile, sample->user_stack, rest, &sample->user_stack);
+        return is_full(profile) ? 0
+                                : cut_stack(profile, sample->user_stack, rest, &sample->user_stack);
     }
     return 0;
 }
@@ -399,7 +407,6 @@ static int complete_samples(struct profile *profile)
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         if (profile->samples[i].group != INTERN_NONE) {
             r = complete_sample(profile, &profile->samples[i]);
-            r = r < 0 ? r : profile_check_made(profile, 0);
         }
     }
     for (size_t i = 0; i < profile->group_count; i++) {
@@ -474,18 +481,18 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum 
     }
     if (profile == NULL || profile->tables == NULL ||
         intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
-        return profile_refuse(name, -ENOMEM, reterr);
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
     profile->tables->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
     int r = path == NULL
                 ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
                 : input_read(path, on_record, &loader, &profile->input, reterr);
-    if (r < 0 && r != -E2BIG) {
+    if (r < 0) {
         return r;
     }
-    r = r < 0 ? r : finish(&loader);
+    r = finish(&loader);
     if (r < 0) {
-        return profile_refuse(name, r, reterr);
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
     *ret = take_ptr(profile);
     return 0;

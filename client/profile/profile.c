@@ -9,9 +9,6 @@
 #include "json.h"
 #include "tables.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #define QUALITY_COMPLETE 1
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
@@ -49,26 +46,12 @@ uint64_t profile_made_bytes(const struct profile *profile)
 {
     return intern_size_bytes(&profile->texts) + intern_size_bytes(&profile->stacks) +
            intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames) -
-           profile->discarded_bytes;
+           profile->uncounted_bytes;
 }
 
-int profile_check_made(const struct profile *profile, uint64_t more_bytes)
+uint64_t profile_made_bytes_max(const struct profile *profile)
 {
-    uint64_t allowed_bytes = PROFILE_MADE_BYTES + PROFILE_MADE_RATIO * profile->read_bytes;
-    return profile_made_bytes(profile) + more_bytes > allowed_bytes ? -E2BIG : 0;
-}
-
-int profile_refuse(const char *path, int error, struct fault *reterr)
-{
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    if (error != -E2BIG) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
-    }
-    return fault_set(reterr, E2BIG,
-                     "%s: its stacks and names would take more than %" PRIu64
-                     " MiB and %d times its decompressed size; those of programs take twice that "
-                     "size at most, so it is not shown",
-                     name, PROFILE_MADE_BYTES >> 20, PROFILE_MADE_RATIO);
+    return PROFILE_MADE_BYTES + PROFILE_MADE_RATIO * profile->read_bytes;
 }
 
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)

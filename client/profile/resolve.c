@@ -17,14 +17,18 @@
 #include "cleanup.h"
 #include "frame_cache.h"
 #include "grow.h"
+#include "quota.h"
 #include "tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define UNKNOWN "[unknown]"
-#define KERNEL  "[kernel]"
+#define UNKNOWN  "[unknown]"
+#define KERNEL   "[kernel]"
+#define LEFT_OUT "[left out]" /* what stands for a stack for which there is no room */
+
+#define MADE_PARTS 2 /* a process may make this part of what others leave */
 
 /* A longer chain is none of a program's: its further addresses become a frame each. */
 #define CHAIN_COUNT_MAX ((size_t)4096)
@@ -77,6 +81,8 @@ struct resolver {
     size_t building_capacity;
     uint32_t *run; /* owned; frames of the address at hand */
     size_t run_capacity;
+    struct quota made; /* bytes, by process */
+    uint32_t left_out; /* the chain that is LEFT_OUT */
 };
 
 static void resolver_done(struct resolver *resolver)
@@ -91,13 +97,13 @@ static void resolver_done(struct resolver *resolver)
     free(resolver->run);
 }
 
-/* Returns what the resolver's own tables take. Processes that share a stack have each its own of
- * it. */
-static uint64_t size_bytes(const struct resolver *resolver)
+/* What is made of the recording, with the resolver's own tables: processes that share a stack have
+ * each its own of it there. */
+static uint64_t made_bytes(const struct resolver *resolver)
 {
-    return intern_size_bytes(&resolver->chain_keys) + intern_size_bytes(&resolver->owners) +
-           intern_size_bytes(&resolver->runs) + frame_cache_size_bytes(&resolver->cache) +
-           frame_cache_size_bytes(&resolver->rests);
+    return profile_made_bytes(resolver->profile) + intern_size_bytes(&resolver->chain_keys) +
+           intern_size_bytes(&resolver->owners) + intern_size_bytes(&resolver->runs) +
+           frame_cache_size_bytes(&resolver->cache) + frame_cache_size_bytes(&resolver->rests);
 }
 
 static bool holds_at(const struct mapping_validity *validity, uint64_t time_ns)
@@ -409,6 +415,23 @@ static int build_chain(struct resolver *resolver, const struct profile_sample *s
     return r;
 }
 
+/* Builds a chain, if its process has room for one more. */
+static int make_chain(struct resolver *resolver, const struct profile_sample *sample,
+                      const struct chain_key *key, struct known_chain *known, uint32_t *ret_chain)
+{
+    uint32_t process = (uint32_t)sample->pid;
+    uint64_t before_bytes = made_bytes(resolver);
+    if (!quota_take(&resolver->made, process, 1)) {
+        resolver->profile->left_out_count++;
+        *ret_chain = resolver->left_out;
+        return 0;
+    }
+    int r = build_chain(resolver, sample, key, known);
+    quota_charge(&resolver->made, process, made_bytes(resolver) - before_bytes);
+    *ret_chain = known->chain;
+    return r;
+}
+
 static int resolve_chain(struct resolver *resolver, const struct profile_sample *sample,
                          uint32_t *ret_chain)
 {
@@ -428,11 +451,11 @@ static int resolve_chain(struct resolver *resolver, const struct profile_sample 
         return -ENOMEM;
     }
     struct known_chain *known = &resolver->chains[item];
-    if (item == known_count || !holds_at(&known->validity, sample->time_ns)) {
-        int r = build_chain(resolver, sample, &key, known);
-        if (r < 0) {
-            return r;
-        }
+    if (item == known_count) {
+        *known = (struct known_chain){0};
+    }
+    if (!holds_at(&known->validity, sample->time_ns)) {
+        return make_chain(resolver, sample, &key, known, ret_chain);
     }
     *ret_chain = known->chain;
     return 0;
@@ -451,22 +474,30 @@ static int resolve_process_name(struct profile *profile, struct profile_sample *
     return intern_add(&profile->texts, name, strlen(name), &sample->process_name);
 }
 
+/* What was made before is nobody's share. */
+static int begin(struct resolver *resolver)
+{
+    const struct profile *profile = resolver->profile;
+    size_t count = 0;
+    resolver->made.max = profile_made_bytes_max(profile);
+    resolver->made.parts = MADE_PARTS;
+    resolver->made.taken = profile_made_bytes(profile);
+    int r = append_named(resolver, LEFT_OUT, false, &count);
+    return r < 0 ? r
+                 : intern_add(&resolver->profile->chains, resolver->run, sizeof *resolver->run,
+                              &resolver->left_out);
+}
+
 int profile_resolve(struct profile *profile)
 {
     cleanup_(resolver_done) struct resolver resolver = {.profile = profile};
-    cleanup_(freep) uint32_t *chains = calloc(profile->sample_count + 1, sizeof *chains);
-    int r = chains == NULL ? -ENOMEM : 0;
+    profile->left_out_count = 0;
+    int r = begin(&resolver);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = resolve_process_name(profile, &profile->samples[i]);
         if (r == 0) {
-            r = resolve_chain(&resolver, &profile->samples[i], &chains[i]);
+            r = resolve_chain(&resolver, &profile->samples[i], &profile->samples[i].chain);
         }
-        if (r == 0) {
-            r = profile_check_made(profile, size_bytes(&resolver));
-        }
-    }
-    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        profile->samples[i].chain = chains[i];
     }
     return r;
 }

@@ -28,6 +28,11 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
         return complain("%s", fault.text);
     }
     *ret = profile;
+    if (profile->left_out_count > 0) {
+        (void)complain("%s: %" PRIu64 " samples are shown as [left out]: the stacks of their "
+                       "processes would take more memory than there is for a recording of its size",
+                       path, profile->left_out_count);
+    }
     return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
 }
 
@@ -56,9 +61,9 @@ int load_detail(const char *path, enum load_detail detail, struct profile *profi
         return complain("%s: there is not enough memory", path);
     }
     if (losses.is_too_much) {
-        (void)complain("%s: what debugging information says would take more than %d times its "
-                       "size; it is shown without",
-                       path, PROFILE_MADE_RATIO);
+        (void)complain("%s: what debugging information says takes too much memory; the recording "
+                       "is shown without",
+                       path);
     }
     complain_losses(&losses);
     if (lines_remote_fault(remote) != NULL) {

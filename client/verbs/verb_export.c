@@ -79,13 +79,10 @@ static int export_file(const struct profile *profile, const struct export_reques
         return complain("%s", fault.text);
     }
     FILE *file = output_stream(output);
-    int r = file == NULL ? -ENOMEM : formats[request->format].print(file, profile);
-    if (r < 0) {
-        (void)profile_refuse(request->path, r, &fault);
-    } else {
-        r = output_finish(output, &fault);
+    if (file == NULL || formats[request->format].print(file, profile) < 0) {
+        return complain("%s: there is not enough memory", request->output_path);
     }
-    return r < 0 ? complain("%s", fault.text) : EXIT_DONE;
+    return output_finish(output, &fault) < 0 ? complain("%s", fault.text) : EXIT_DONE;
 }
 
 /* Whether the output would take the place of the recording. */

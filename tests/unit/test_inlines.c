@@ -166,31 +166,3 @@ TEST(does_not_let_chains_grow_without_end)
     assert_in_range(count, 4096, 6000);
     (void)profile_free(profile);
 }
-
-/* Takes 65 MiB for a name, as debugging information could have it. */
-static void add_long_text(struct profile *profile)
-{
-    const size_t bytes = (size_t)65 << 20;
-    uint32_t item = 0;
-    char *text = malloc(bytes);
-    assert_non_null(text);
-    memset(text, 'x', bytes);
-    assert_int_equal(intern_add(&profile->texts, text, bytes, &item), 0);
-    free(text);
-}
-
-/* Samples keep the frames that they have, and what was too much counts no more. */
-TEST(what_is_too_much_changes_nothing)
-{
-    struct profile *profile = load_example();
-    const uint64_t made_bytes = profile_made_bytes(profile);
-    FILE *nowhere = fopen("/dev/null", "w");
-    assert_non_null(nowhere);
-    tell(profile, 0x12, (const char *const[]){"leaf", "work"}, 2, NULL);
-    add_long_text(profile);
-    assert_int_equal(profile_resolve(profile), -E2BIG);
-    assert_int_equal(folded_print(nowhere, profile), -E2BIG);
-    assert_int_equal(fclose(nowhere), 0);
-    profile->discarded_bytes = profile_made_bytes(profile) - made_bytes;
-    assert_profile_folded(profile, "app;main;app+0x30 1\napp;main;work.part.0 1\n");
-}

@@ -15,7 +15,7 @@
 
 /* What was not taken over of files that were found. All zero at first. */
 struct lines_losses {
-    bool is_too_much;  /* what they say together (profile_check_made()): nothing of it is shown */
+    bool is_too_much;  /* what they say together: nothing of it is shown */
     size_t count;      /* files that ended the child which read them */
     size_t hang_count; /* of them: it did not answer */
     bool is_hopeless;  /* no more files were read */

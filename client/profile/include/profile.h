@@ -9,8 +9,9 @@
  * Texts are numbers in `texts`, stacks numbers in `stacks` and `chains`; what these stand for is
  * borrowed from the profile. Memory is a small multiple of the recording's decompressed size. Many
  * samples can share one long stack, and a short name can mean a long one. So what is made of a
- * recording is counted, and one that would take more than PROFILE_MADE_BYTES plus
- * PROFILE_MADE_RATIO times its size is refused (-E2BIG).
+ * recording is counted. Beyond PROFILE_MADE_BYTES plus PROFILE_MADE_RATIO times that size, names
+ * stay as compilers wrote them, and new stacks are left out. Each process has half of what others
+ * leave.
  */
 
 #include "demangle.h"
@@ -107,7 +108,8 @@ struct profile {
     size_t module_count;
     struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
     uint64_t read_bytes;           /* of the recording, decompressed */
-    uint64_t discarded_bytes;      /* of the tables: of no use, and not counted any more */
+    uint64_t uncounted_bytes;      /* of what is made: debugging information, which has a bound */
+    uint64_t left_out_count; /* samples that are shown without their frames, for want of room */
     struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
@@ -144,17 +146,12 @@ struct profile *profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
 /* Gives every sample its frames anew, once `inlines` has the addresses that it asked for, or knows
- * more of them. Returns 0, -ENOMEM or -E2BIG, with which samples keep the frames that they have. */
+ * more of them. Returns 0, or -ENOMEM. */
 int profile_resolve(struct profile *profile);
 
-/* What is made of the recording by now. */
+/* What is made of the recording by now, and what may be. */
 uint64_t profile_made_bytes(const struct profile *profile);
-/* Returns -E2BIG where that and `more_bytes` are more than may be made of it, else 0. */
-int profile_check_made(const struct profile *profile, uint64_t more_bytes);
-
-/* Says in `reterr` why the recording at `path` was not loaded, or a view of it not made: `error` is
- * -ENOMEM or -E2BIG. Returns `error`. */
-int profile_refuse(const char *path, int error, struct fault *reterr);
+uint64_t profile_made_bytes_max(const struct profile *profile);
 
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);
