@@ -43,10 +43,12 @@ static void reading_done(struct reading *reading)
     free(reading->claimed);
 }
 
-/* Finds .debug_line, and how many bytes there are of everything. */
+/* Finds .debug_line, and how many bytes there are of everything. Of two sections that may be it,
+ * neither is: libdw could read the other one. */
 static void read_sections(struct reading *reading, Elf *elf)
 {
     uint64_t sum_bytes = 0;
+    size_t line_count = 0;
     size_t names = 0;
     if (elf_getshdrstrndx(elf, &names) != 0) {
         return;
@@ -60,13 +62,10 @@ static void read_sections(struct reading *reading, Elf *elf)
             continue;
         }
         sum_bytes += header.sh_size;
-        const Elf_Data *data =
-            strstr(name, "debug_line") == NULL || strstr(name, "debug_line_str") != NULL
-                ? NULL
-                : elf_getdata(section, NULL);
-        if (data != NULL && data->d_buf != NULL) {
-            reading->line_section = data->d_buf;
-            reading->line_section_bytes = data->d_size;
+        if (strstr(name, "debug_line") != NULL && strstr(name, "debug_line_str") == NULL) {
+            const Elf_Data *data = line_count++ == 0 ? elf_getdata(section, NULL) : NULL;
+            reading->line_section = data == NULL ? NULL : data->d_buf;
+            reading->line_section_bytes = data == NULL ? 0 : data->d_size;
         }
     }
     reading->walk.work_left = WORK_MIN + WORK_PER_BYTE * sum_bytes;

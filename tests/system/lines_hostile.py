@@ -65,6 +65,8 @@ CASES = {
         ".popsection", 1, 1),
     "a line table of 64 MiB of rows": ("", 64 << 20, 1),
     "a line table of almost 4 MiB of rows": ("", (4 << 20) - 65536, 1),
+    "a section beside such a table that tells less of it": (
+        '.pushsection .debug_line_x,"",@progbits\n.long 100\n.fill 200, 1, 0\n.popsection\n', 64 << 20, 1),
     "a line table of noise": ("", 100000, 255),
 }
 
