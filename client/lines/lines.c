@@ -168,14 +168,12 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
     inlines->is_wanted = true;
     inlines->has_lines = has_lines;
     int r = profile_resolve(profile);
-    const uint64_t made_bytes = profile_made_bytes(profile);
     if (r == 0) {
         r = add_modules(profile, &readers, remote);
     }
     if (r < 0) {
         return r;
     }
-    profile->uncounted_bytes += profile_made_bytes(profile) - made_bytes;
     for (size_t i = 0; i < inlines->frame_count && !has_lines; i++) {
         inlines->frames[i].file = INTERN_NONE;
         inlines->frames[i].line = 0;

@@ -465,6 +465,7 @@ static int finish(struct loader *loader)
     if (r == 0) {
         r = tell_orphans(profile);
     }
+    profile->loaded_bytes = profile_made_bytes(profile);
     return r < 0 ? r : profile_resolve(profile);
 }
 

@@ -45,8 +45,7 @@ void profile_freep(struct profile **profile)
 uint64_t profile_made_bytes(const struct profile *profile)
 {
     return intern_size_bytes(&profile->texts) + intern_size_bytes(&profile->stacks) +
-           intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames) -
-           profile->uncounted_bytes;
+           intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames);
 }
 
 uint64_t profile_made_bytes_max(const struct profile *profile)

@@ -474,14 +474,16 @@ static int resolve_process_name(struct profile *profile, struct profile_sample *
     return intern_add(&profile->texts, name, strlen(name), &sample->process_name);
 }
 
-/* What was made before is nobody's share. */
+/* What loading has made is nobody's share. What an earlier call has made, and debugging
+ * information, which has a bound of its own, do not count: else there would be no room for what is
+ * made again. */
 static int begin(struct resolver *resolver)
 {
     const struct profile *profile = resolver->profile;
     size_t count = 0;
     resolver->made.max = profile_made_bytes_max(profile);
     resolver->made.parts = MADE_PARTS;
-    resolver->made.taken = profile_made_bytes(profile);
+    resolver->made.taken = profile->loaded_bytes;
     int r = append_named(resolver, LEFT_OUT, false, &count);
     return r < 0 ? r
                  : intern_add(&resolver->profile->chains, resolver->run, sizeof *resolver->run,

@@ -174,6 +174,12 @@ TEST(leaves_room_for_the_stacks_of_others)
     assert_true(profile->left_out_count > 0);
     assert_int_equal(count, 1);
     assert_string_equal(profile_text(profile, profile_frame(profile, chain[0])->name), "main");
+    /* So it is once more. */
+    uint32_t main_chain = profile->samples[400].chain;
+    uint64_t left_out_count = profile->left_out_count;
+    assert_int_equal(profile_resolve(profile), 0);
+    assert_int_equal(profile->samples[400].chain, main_chain);
+    assert_true(profile->left_out_count <= left_out_count);
     (void)profile_free(profile);
 }
 

@@ -108,7 +108,7 @@ struct profile {
     size_t module_count;
     struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
     uint64_t read_bytes;           /* of the recording, decompressed */
-    uint64_t uncounted_bytes;      /* of what is made: debugging information, which has a bound */
+    uint64_t loaded_bytes;         /* of what is made, before samples were resolved first */
     uint64_t left_out_count; /* samples that are shown without their frames, for want of room */
     struct inlines inlines;
     struct profile_group *groups; /* owned */
