@@ -2,9 +2,10 @@
 
 /*
  * A sweep over the runs by address. A run's first piece is its rank: where runs overlap, the lowest
- * rank wins. Runs that reach the current address wait in a heap, the best on top. A piece that was
- * written, or that a better run covers, is removed from its run, so the sweep visits each piece
- * once. Where there is no run, the rows of the settled table are copied.
+ * rank wins. Runs that reach the current address wait in a heap. A piece that was written, or that
+ * a better run covers, is removed from its run, so the sweep visits each piece once, and ranks keep
+ * their order: all pieces of a run were added before those of the next. Where there is no run, the
+ * rows of the settled table are copied.
  *
  * The runs are of foreign files: no order of them costs more than n log n.
  */
@@ -21,43 +22,6 @@ static bool is_before(const void *left, const void *right, const void *userdata)
 {
     (void)userdata;
     return ((const struct cfi_run *)left)->start < ((const struct cfi_run *)right)->start;
-}
-
-static bool is_better(const struct cfi_sweep *sweep, size_t a, size_t b)
-{
-    return sweep->runs[sweep->waiting[a]].first_piece < sweep->runs[sweep->waiting[b]].first_piece;
-}
-
-static void swap_waiting(struct cfi_sweep *sweep, size_t a, size_t b)
-{
-    uint32_t run = sweep->waiting[a];
-    sweep->waiting[a] = sweep->waiting[b];
-    sweep->waiting[b] = run;
-}
-
-static void push_waiting(struct cfi_sweep *sweep, size_t run)
-{
-    size_t at = sweep->waiting_count++;
-    sweep->waiting[at] = (uint32_t)run;
-    for (; at > 0 && is_better(sweep, at, (at - 1) / 2); at = (at - 1) / 2) {
-        swap_waiting(sweep, at, (at - 1) / 2);
-    }
-}
-
-static void pop_waiting(struct cfi_sweep *sweep)
-{
-    sweep->waiting[0] = sweep->waiting[--sweep->waiting_count];
-    for (size_t at = 0;;) {
-        size_t best = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
-            best = child < sweep->waiting_count && is_better(sweep, child, best) ? child : best;
-        }
-        if (best == at) {
-            return;
-        }
-        swap_waiting(sweep, at, best);
-        at = best;
-    }
 }
 
 /* Makes room for more rows. The builder refuses what the last growth allows beyond the limit. */
@@ -151,7 +115,7 @@ static void consume(struct cfi_sweep *sweep, struct cfi_run *run, uint64_t bytes
 /* Writes the best waiting run from `*at` on, up to its end or to `limit`, where another begins. */
 static int write_best(struct cfi_sweep *sweep, uint64_t limit, uint64_t *at)
 {
-    struct cfi_run *run = &sweep->runs[sweep->waiting[0]];
+    struct cfi_run *run = &sweep->runs[sweep->waiting.entries[0].number];
     while (run->size_bytes > 0 && run->start < *at) {
         consume(sweep, run, min_u64(sweep->pieces[run->first_piece].size_bytes, *at - run->start));
     }
@@ -166,7 +130,7 @@ static int write_best(struct cfi_sweep *sweep, uint64_t limit, uint64_t *at)
         *at += bytes;
     }
     if (run->size_bytes == 0) {
-        pop_waiting(sweep);
+        heap_pop(&sweep->waiting);
     }
     return 0;
 }
@@ -213,12 +177,13 @@ static int write_runs(struct cfi_sweep *sweep)
     sweep->base = at & ~(CFI_PAGE_BYTES - 1);
     size_t next = 0;
     int r = 0;
-    while (r == 0 && (next < sweep->run_count || sweep->waiting_count > 0)) {
-        if (sweep->waiting_count == 0) {
+    while (r == 0 && (next < sweep->run_count || sweep->waiting.count > 0)) {
+        if (sweep->waiting.count == 0) {
             r = write_settled(sweep, sweep->runs[next].start, &at);
         }
         while (next < sweep->run_count && sweep->runs[next].start <= at) {
-            push_waiting(sweep, next++);
+            heap_push(&sweep->waiting, sweep->runs[next].first_piece, (uint32_t)next);
+            next++;
         }
         if (r == 0) {
             uint64_t limit = next < sweep->run_count ? sweep->runs[next].start : UINT64_MAX;
@@ -240,17 +205,17 @@ static int write_runs(struct cfi_sweep *sweep)
 
 int cfi_sweep_run(struct cfi_sweep *sweep)
 {
-    sweep->waiting = calloc(sweep->run_count + 1, sizeof *sweep->waiting);
-    if (sweep->waiting == NULL) {
-        return -ENOMEM;
+    int r = heap_init(&sweep->waiting, sweep->run_count);
+    if (r < 0) {
+        return r;
     }
-    int r = array_sort(sweep->runs, sweep->run_count, sizeof *sweep->runs, is_before, NULL);
+    r = array_sort(sweep->runs, sweep->run_count, sizeof *sweep->runs, is_before, NULL);
     return r < 0 ? r : write_runs(sweep);
 }
 
 void cfi_sweep_done(struct cfi_sweep *sweep)
 {
-    free(sweep->waiting);
+    heap_done(&sweep->waiting);
     free(sweep->rows);
     free(sweep->pages);
 }

@@ -7,6 +7,7 @@
  */
 
 #include "cfi_format.h"
+#include "heap.h"
 
 /* The number of the rule that says nothing. */
 #define CFI_SWEEP_RULE_NONE 0
@@ -36,8 +37,7 @@ struct cfi_sweep {
     struct cfi_row *rows; /* owned */
     size_t row_count;
     size_t row_capacity;
-    uint32_t *waiting; /* owned; of cfi_sweep.c: a heap of runs */
-    size_t waiting_count;
+    struct heap waiting; /* of cfi_sweep.c: the runs that reach where it is */
 };
 
 /* Makes the rows. Returns 0, -ENOMEM, or -E2BIG: more than a table holds. In any case, release with

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "heap.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -30,8 +31,7 @@ struct claims {
     struct claim *all;
     size_t count;
     size_t capacity;
-    uint32_t *heap; /* numbers of claims; the latest line is the first */
-    size_t heap_count;
+    struct heap heap;             /* numbers of claims; the latest line is the first */
     const struct claim *furthest; /* of those that were met, or NULL */
     uint64_t further_end;         /* of the others */
 };
@@ -111,47 +111,6 @@ static bool is_before(const void *left, const void *right, const void *userdata)
     return a->start != b->start ? a->start < b->start : a->line < b->line;
 }
 
-static bool is_later(const struct claims *claims, size_t a, size_t b)
-{
-    return claims->all[claims->heap[a]].line > claims->all[claims->heap[b]].line;
-}
-
-static void swap(struct claims *claims, size_t a, size_t b)
-{
-    uint32_t kept = claims->heap[a];
-    claims->heap[a] = claims->heap[b];
-    claims->heap[b] = kept;
-}
-
-static void push(struct claims *claims, uint32_t claim)
-{
-    size_t at = claims->heap_count++;
-    claims->heap[at] = claim;
-    while (at > 0 && is_later(claims, at, (at - 1) / 2)) {
-        swap(claims, at, (at - 1) / 2);
-        at = (at - 1) / 2;
-    }
-}
-
-static void pop(struct claims *claims)
-{
-    size_t at = 0;
-    claims->heap[0] = claims->heap[--claims->heap_count];
-    for (;;) {
-        size_t latest = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++) {
-            if (child < claims->heap_count && is_later(claims, child, latest)) {
-                latest = child;
-            }
-        }
-        if (latest == at) {
-            return;
-        }
-        swap(claims, at, latest);
-        at = latest;
-    }
-}
-
 static int add_piece(struct symbol_builder *builder, const struct claim *claim, bool is_shared,
                      uint64_t start, uint64_t end)
 {
@@ -169,10 +128,10 @@ static int add_until(struct claims *claims, uint64_t *at, uint64_t limit,
                      struct symbol_builder *builder)
 {
     int r = 0;
-    while (r == 0 && claims->heap_count > 0 && *at < limit) {
-        const struct claim *top = &claims->all[claims->heap[0]];
+    while (r == 0 && claims->heap.count > 0 && *at < limit) {
+        const struct claim *top = &claims->all[claims->heap.entries[0].number];
         if (top->end <= *at) {
-            pop(claims);
+            heap_pop(&claims->heap);
             continue;
         }
         uint64_t end = top->end < limit ? top->end : limit;
@@ -205,7 +164,7 @@ static int add_claims(struct claims *claims, struct symbol_builder *builder)
     for (size_t i = 0; r == 0 && i < claims->count; i++) {
         r = add_until(claims, &at, claims->all[i].start, builder);
         at = claims->all[i].start;
-        push(claims, (uint32_t)i);
+        heap_push(&claims->heap, UINT32_MAX - claims->all[i].line, (uint32_t)i);
         meet(claims, &claims->all[i]);
     }
     return r == 0 ? add_until(claims, &at, UINT64_MAX, builder) : r;
@@ -219,10 +178,12 @@ int perf_map_parse(const char *text, size_t bytes, struct symbol_builder *builde
         r = array_sort(claims.all, claims.count, sizeof *claims.all, is_before, NULL);
     }
     if (r == 0) {
-        claims.heap = calloc(claims.count + 1, sizeof *claims.heap);
-        r = claims.heap == NULL ? -ENOMEM : add_claims(&claims, builder);
+        r = heap_init(&claims.heap, claims.count);
     }
-    free(claims.heap);
+    if (r == 0) {
+        r = add_claims(&claims, builder);
+    }
+    heap_done(&claims.heap);
     free(claims.all);
     return r;
 }
