@@ -135,30 +135,6 @@ static int add_modules(struct profile *profile, struct lines_readers *readers,
     return r;
 }
 
-/* Gives samples the frames that debugging information knows. If there is no room for all of these,
- * samples keep those that they have. */
-static int resolve_anew(struct profile *profile, struct lines_losses *losses)
-{
-    const uint64_t left_out_count = profile->left_out_count;
-    cleanup_(freep) uint32_t *chains = calloc(profile->sample_count + 1, sizeof *chains);
-    if (chains == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        chains[i] = profile->samples[i].chain;
-    }
-    int r = profile_resolve(profile);
-    losses->is_too_much = r == 0 && profile->left_out_count > left_out_count;
-    for (size_t i = 0; i < profile->sample_count && losses->is_too_much; i++) {
-        profile->samples[i].chain = chains[i];
-    }
-    if (losses->is_too_much) {
-        profile->left_out_count = left_out_count;
-        inlines_done(&profile->inlines);
-    }
-    return r;
-}
-
 int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
               struct lines_losses *ret_losses)
 {
@@ -179,5 +155,5 @@ int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remo
         inlines->frames[i].line = 0;
     }
     *ret_losses = readers.losses;
-    return resolve_anew(profile, ret_losses);
+    return profile_resolve(profile);
 }

@@ -415,15 +415,23 @@ static int build_chain(struct resolver *resolver, const struct profile_sample *s
     return r;
 }
 
-/* Builds a chain, if its process has room for one more. */
+/* What a sample has whose process has no room for another chain. */
+static uint32_t keep_chain(const struct resolver *resolver, const struct profile_sample *sample)
+{
+    struct profile *profile = resolver->profile;
+    uint32_t chain = profile->is_resolved ? sample->chain : resolver->left_out;
+    profile->plain_count += chain != resolver->left_out;
+    return chain;
+}
+
+/* Builds a chain, if there is room for it. */
 static int make_chain(struct resolver *resolver, const struct profile_sample *sample,
                       const struct chain_key *key, struct known_chain *known, uint32_t *ret_chain)
 {
     uint32_t process = (uint32_t)sample->pid;
     uint64_t before_bytes = made_bytes(resolver);
     if (!quota_take(&resolver->made, process, 1)) {
-        resolver->profile->left_out_count++;
-        *ret_chain = resolver->left_out;
+        *ret_chain = keep_chain(resolver, sample);
         return 0;
     }
     int r = build_chain(resolver, sample, key, known);
@@ -494,12 +502,15 @@ int profile_resolve(struct profile *profile)
 {
     cleanup_(resolver_done) struct resolver resolver = {.profile = profile};
     profile->left_out_count = 0;
+    profile->plain_count = 0;
     int r = begin(&resolver);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = resolve_process_name(profile, &profile->samples[i]);
         if (r == 0) {
             r = resolve_chain(&resolver, &profile->samples[i], &profile->samples[i].chain);
+            profile->left_out_count += profile->samples[i].chain == resolver.left_out;
         }
     }
+    profile->is_resolved = true;
     return r;
 }

@@ -28,11 +28,6 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
         return complain("%s", fault.text);
     }
     *ret = profile;
-    if (profile->left_out_count > 0) {
-        (void)complain("%s: %" PRIu64 " samples are shown as [left out]: the stacks of their "
-                       "processes would take more memory than there is for a recording of its size",
-                       path, profile->left_out_count);
-    }
     return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
 }
 
@@ -50,20 +45,28 @@ static void complain_losses(const struct lines_losses *losses)
     }
 }
 
-int load_detail(const char *path, enum load_detail detail, struct profile *profile)
+/* Says how many samples are shown with less than is known, for want of room. */
+static void complain_no_room(const char *path, const struct profile *profile)
 {
-    if (detail == LOAD_FUNCTIONS) {
-        return EXIT_DONE;
+    if (profile->left_out_count > 0) {
+        (void)complain("%s: %" PRIu64 " samples are shown as [left out]: the stacks of their "
+                       "processes would take more memory than there is for a recording of its size",
+                       path, profile->left_out_count);
     }
+    if (profile->plain_count > 0) {
+        (void)complain("%s: %" PRIu64 " samples are shown without debugging information: with it, "
+                       "the stacks of their processes would take more memory than there is for a "
+                       "recording of its size",
+                       path, profile->plain_count);
+    }
+}
+
+static int add_lines(const char *path, bool has_lines, struct profile *profile)
+{
     cleanup_(lines_remote_freep) struct lines_remote *remote = lines_remote_new();
     struct lines_losses losses = {0};
-    if (lines_add(profile, detail == LOAD_LINES, remote, &losses) < 0) {
+    if (lines_add(profile, has_lines, remote, &losses) < 0) {
         return complain("%s: there is not enough memory", path);
-    }
-    if (losses.is_too_much) {
-        (void)complain("%s: what debugging information says takes too much memory; the recording "
-                       "is shown without",
-                       path);
     }
     complain_losses(&losses);
     if (lines_remote_fault(remote) != NULL) {
@@ -71,4 +74,12 @@ int load_detail(const char *path, enum load_detail detail, struct profile *profi
                        lines_remote_fault(remote));
     }
     return EXIT_DONE;
+}
+
+int load_detail(const char *path, enum load_detail detail, struct profile *profile)
+{
+    int status =
+        detail == LOAD_FUNCTIONS ? EXIT_DONE : add_lines(path, detail == LOAD_LINES, profile);
+    complain_no_room(path, profile);
+    return status;
 }

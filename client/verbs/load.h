@@ -18,8 +18,9 @@ enum load_detail {
 };
 
 /*
- * Adds that to the profile of the recording at `path`, and complains if it fails, or if servers
- * that were to be asked cannot be. Returns an exit status.
+ * Adds that to the profile of the recording at `path`, and complains if it fails, if servers that
+ * were to be asked cannot be, or if there was no room for all that samples have. Returns an exit
+ * status.
  */
 int load_detail(const char *path, enum load_detail detail, struct profile *profile);
 

@@ -186,6 +186,7 @@ TEST(leaves_room_for_the_stacks_of_others)
             shown_count += strcmp(profile_text(profile, frame->name), "main") == 0;
         }
         assert_true(profile->left_out_count > 0);
+        assert_int_equal(profile->plain_count, 0);
         assert_true(shown_count > 0);
         assert_int_equal(profile_resolve(profile), 0);
     }

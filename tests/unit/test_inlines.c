@@ -166,3 +166,37 @@ TEST(does_not_let_chains_grow_without_end)
     assert_in_range(count, 4096, 6000);
     (void)profile_free(profile);
 }
+
+#define MANY       1200 /* samples, of different stacks */
+#define LONG_COUNT 4000 /* functions, inlined into each of two that all of them have */
+
+/* Samples keep the frames that they have, where a process has no room for those that debugging
+ * information knows. */
+TEST(what_finds_no_room_is_shown_without)
+{
+    static const char *names[LONG_COUNT];
+    struct recording *recording =
+        recording_of("name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x1000 0;"
+                     "symbol ab /bin/app 0 main; symbol ab /bin/app 16 work");
+    for (uint64_t i = 0; i < MANY; i++) {
+        add_sample(recording, 1 + i, 7, COMPLETE, ADDRESSES(0x1012, 0x1031, 0x1101 + i));
+    }
+    struct profile *profile = load_recording(recording);
+    profile->inlines.is_wanted = true;
+    assert_int_equal(profile_resolve(profile), 0);
+    for (size_t i = 0; i < LONG_COUNT; i++) {
+        names[i] = "leaf";
+    }
+    tell(profile, 0x12, names, LONG_COUNT, "file");
+    tell(profile, 0x30, names, LONG_COUNT, "file");
+    profile->inlines.has_lines = true;
+    assert_int_equal(profile_resolve(profile), 0);
+    assert_int_equal(profile->left_out_count, 0);
+    assert_in_range(profile->plain_count, 1, MANY / 2);
+    for (size_t i = 0; i < MANY; i++) {
+        size_t count = 0;
+        (void)profile_chain(profile, profile->samples[i].chain, &count);
+        assert_int_equal(count, i < MANY - profile->plain_count ? 2 * LONG_COUNT + 1 : 3);
+    }
+    (void)profile_free(profile);
+}

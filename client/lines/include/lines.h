@@ -13,10 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What was not taken over of files that were found. All zero at first. */
+/* Files that ended the child which read them. All zero at first. */
 struct lines_losses {
-    bool is_too_much;  /* what they say together: nothing of it is shown */
-    size_t count;      /* files that ended the child which read them */
+    size_t count;
     size_t hang_count; /* of them: it did not answer */
     bool is_hopeless;  /* no more files were read */
     char path[256];    /* the first such file */

@@ -110,6 +110,8 @@ struct profile {
     uint64_t read_bytes;           /* of the recording, decompressed */
     uint64_t loaded_bytes;         /* of what is made, before samples were resolved first */
     uint64_t left_out_count; /* samples that are shown without their frames, for want of room */
+    uint64_t plain_count;    /* or without what debugging information says */
+    bool is_resolved;        /* once; what comes then may find no room for a sample */
     struct inlines inlines;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
@@ -146,7 +148,8 @@ struct profile *profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
 /* Gives every sample its frames anew, once `inlines` has the addresses that it asked for, or knows
- * more of them. Returns 0, or -ENOMEM. */
+ * more of them. One whose process has no room for others keeps those that it has. Returns 0, or
+ * -ENOMEM. */
 int profile_resolve(struct profile *profile);
 
 /* What is made of the recording by now, and what may be. */
