@@ -324,7 +324,7 @@ setpriv --reuid="$stranger" --regid="$stranger" --clear-groups "$WORK/profctl" s
 "${member[@]}" "$WORK/profctl" record -F 999 -d 5 -o - >"$WORK/names.fxt" 2>"$WORK/record.out" &
 record_pid=$!
 background_pids+=("$record_pid")
-sleep 0.5
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 # Programs of the time that is recorded: one of 20 ms, and one that is deleted as soon as it runs.
 "$WORKLOADS/brief" >/dev/null
 build fresh_spin
