@@ -32,33 +32,46 @@ has_names() {
     [ "$1" != threads ] || [ "$(cat "/proc/$BACKGROUND_PID/task"/*/comm | grep -cx 'alpha\|bravo\|charlie')" -eq 3 ]
 }
 
+spinners=()
+declare -A task_of # each label's "PID/task/TID"
+
+# spinners_go CONT|STOP: lets them run, or leaves the CPUs to others.
+spinners_go() {
+    kill "-$1" "${spinners[@]}"
+}
+
 # spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
-# of them together must leave the CPUs to the recorder.
+# of them together must leave the CPUs to the recorder. They run from the next recording on.
 spin() {
     local label=$1 tid name
     shift
     run_in_background nice -n 10 "$@" --seconds 250 >/dev/null
     wait_until 10 has_names "$label" || fail "filter_$label does not begin: $(cat "/proc/$BACKGROUND_PID/task"/*/comm)"
     for tid in "/proc/$BACKGROUND_PID/task"/*; do
-        name=$(cat "$tid/comm")
-        echo "$label${name#"filter_$label"} $BACKGROUND_PID ${tid##*/}"
-    done >>"$WORK/tasks"
+        read -r name <"$tid/comm"
+        name=$label${name#"filter_$label"}
+        task_of[$name]=$BACKGROUND_PID/task/${tid##*/}
+        echo "$name $BACKGROUND_PID ${tid##*/}" >>"$WORK/tasks"
+    done
+    spinners+=("$BACKGROUND_PID")
+    kill -STOP "$BACKGROUND_PID"
 }
 
 tid_of() {
-    awk -v label="$1" '$1 == label { print $3 }' "$WORK/tasks"
+    echo "${task_of[$1]##*/}"
 }
 
-# cpu_ns LABEL: how long a task has run.
-cpu_ns() {
-    awk '{ print $1 }' "/proc/$(awk -v label="$1" '$1 == label { print $2 "/task/" $3 }' "$WORK/tasks")/schedstat"
+# read_cpu_ns LABEL: how long a task has run, in CPU_NS. It starts no program, since it is asked again and again.
+read_cpu_ns() {
+    read -r CPU_NS _ <"/proc/${task_of[$1]}/schedstat"
 }
 
 # have_run LABEL=NS...: each has run for 0.2 s since it had run for NS: some 200 ticks, of which the test asks for 5.
 have_run() {
     local entry
     for entry in "$@"; do
-        [ "$(cpu_ns "${entry%=*}")" -gt $((${entry#*=} + 200000000)) ] || return 1
+        read_cpu_ns "${entry%=*}"
+        [ "$CPU_NS" -gt $((${entry#*=} + 200000000)) ] || return 1
     done
 }
 
@@ -67,16 +80,19 @@ expect_in() {
     local labels=$1 label since=() recorder
     shift
     echo "$*: $labels"
-    run_in_background profctl record -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
+    run_in_background profctl record -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
+    spinners_go CONT
     for label in $labels; do
-        since+=("$label=$(cpu_ns "$label")")
+        read_cpu_ns "$label"
+        since+=("$label=$CPU_NS")
     done
     [ -n "$labels" ] || sleep 0.7
     wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
     kill -TERM "$recorder"
     wait "$recorder" || fail "record $*: $(cat "$WORK/out")"
+    spinners_go STOP
     profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
     profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
     # shellcheck disable=SC2086
@@ -86,16 +102,17 @@ expect_in() {
 
 # make_cgroup TYPE: a cgroup in the first hierarchy of that type that lets a process in. Its folder is in CGROUP.
 make_cgroup() {
-    local mount
+    local mount status
     while read -r mount; do
         CGROUP=$mount/cpu-profilerd-test-$$
         mkdir "$CGROUP" || continue
         cgroups+=("$CGROUP")
-        sleep 60 &
-        background_pids+=("$!")
-        if echo "$!" >"$CGROUP/cgroup.procs"; then
-            return 0
-        fi
+        run_in_background sleep 60
+        echo "$BACKGROUND_PID" >"$CGROUP/cgroup.procs" && status=0 || status=1
+        # In a recording, a program that ends in the cgroup would be one of what is asked for.
+        kill -KILL "$BACKGROUND_PID"
+        wait "$BACKGROUND_PID"
+        [ "$status" -ne 0 ] || return 0
     done < <(awk -v type="$1" '$3 == type { print $2 }' /proc/mounts | sort -r)
     return 1
 } 2>/dev/null
@@ -144,6 +161,7 @@ if [ "$STORY" = tasks ]; then
 
     # A detached session takes the same options.
     profctl start -p "$wanted" >/dev/null || fail "start -p"
+    spinners_go CONT
     sleep 0.5
     profctl status --json >"$WORK/status.json" || fail "status"
     profctl stop >/dev/null || fail "stop"

@@ -3,15 +3,17 @@
 #
 # Stacks deeper than the copy: one program that recurses to all depths in turn, as few bytes as can be asked
 # for. Most stacks are cut, most of these are completed from shallower ones, and each that is says what it
-# is and ends as every stack of this program must.
+# is and ends as every stack of this program must. Only this program is recorded: the stacks of others would take the
+# place of its own among those that are remembered.
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
 run_in_background "$WORKLOADS/odd_stacks" wave 280
+wave_pid=$BACKGROUND_PID
 echo '{"frequency_hz": 999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
-profctl record --config "$WORK/config.json" -a -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
+profctl record --config "$WORK/config.json" -p "$wave_pid" -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"
-profctl record --config "$WORK/config.json" -a -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
+profctl record --config "$WORK/config.json" -p "$wave_pid" -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"
 stop_background
 profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"
