@@ -45,6 +45,13 @@ static bool decode(const char *name, struct output *output)
     return name[1] == 'Z' && cplus_demangle_v3_callback(name, DMGL_NO_OPTS, on_piece, output) != 0;
 }
 
+/* Of what stays as it is at the end of a name. */
+static size_t suffix_bytes(const char *name, size_t bytes)
+{
+    size_t count = strlen(SUFFIX);
+    return bytes > count && strcmp(name + bytes - count, SUFFIX) == 0 ? count : 0;
+}
+
 bool demangle_name(struct demangler *demangler, const char *name, char *ret)
 {
     bool is_mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
@@ -53,10 +60,9 @@ bool demangle_name(struct demangler *demangler, const char *name, char *ret)
     if (!is_mangled || bytes >= sizeof encoded || demangler->exploded_count >= EXPLODED_MAX) {
         return false;
     }
-    size_t suffix_bytes = strlen(SUFFIX);
-    bool has_suffix = bytes > suffix_bytes && strcmp(name + bytes - suffix_bytes, SUFFIX) == 0;
-    memcpy(encoded, name, bytes + 1);
-    encoded[has_suffix ? bytes - suffix_bytes : bytes] = '\0';
+    size_t kept_bytes = bytes - suffix_bytes(name, bytes);
+    memcpy(encoded, name, kept_bytes);
+    encoded[kept_bytes] = '\0';
 
     struct output output;
     output.used = 0;
@@ -67,9 +73,7 @@ bool demangle_name(struct demangler *demangler, const char *name, char *ret)
     if (!decode(encoded, &output) || output.used == 0) {
         return false;
     }
-    if (has_suffix) {
-        on_piece(SUFFIX, suffix_bytes, &output);
-    }
+    on_piece(name + kept_bytes, bytes - kept_bytes, &output);
     (void)utf8_clean(ret, DEMANGLED_BYTES_MAX, output.text, output.used);
     return true;
 }

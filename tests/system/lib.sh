@@ -151,9 +151,9 @@ stop_daemon() {
     fi
 }
 
-# session_runs: the daemon has a session, and samples.
+# session_runs: the daemon has a session, and samples. The quickest of the programs asks, since it asks again and again.
 session_runs() {
-    profctl status --json 2>/dev/null | grep -q '"state": *"running"'
+    "$RELEASE_DIR/bin/profctl" status --json 2>/dev/null | grep -q '"state": *"running"'
 }
 
 # run_in_background COMMAND...: stopped at the end of the test; its pid is in BACKGROUND_PID.
