@@ -180,12 +180,13 @@ static struct proc_reading *take_request(struct proc_pool *reader)
     return request;
 }
 
-/* The number of slow places, of any account or of one. Called under the memory's lock. */
-static size_t count_slow(bool any, uint32_t account)
+/* The number of slow places but `own`, of any account or of one. Called under the memory's lock. */
+static size_t count_slow(const struct place *own, bool any, uint32_t account)
 {
     size_t count = 0;
     for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
-        count += memory.places[i].slow && (any || memory.places[i].account == account);
+        const struct place *place = &memory.places[i];
+        count += place != own && place->slow && (any || place->account == account);
     }
     return count;
 }
@@ -194,26 +195,27 @@ static size_t count_slow(bool any, uint32_t account)
 static bool is_everything_slow(void)
 {
     (void)pthread_mutex_lock(&memory.lock);
-    bool slow = count_slow(true, 0) == PROC_POOL_THREADS_MAX;
+    bool slow = count_slow(NULL, true, 0) == PROC_POOL_THREADS_MAX;
     (void)pthread_mutex_unlock(&memory.lock);
     return slow;
 }
 
-/* True when the process of a place may hang as well; notes that process. */
+/* True when the process of a place may hang as others do; notes that process. The place's own
+ * thread may have been slow until now: it goes on, since no other is lost so. */
 static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t account)
 {
     const size_t kept_count = account == 0 ? KEPT_PLACES : ROOT_PLACES;
     bool hangs = hung_processes_have(pid, start_time_ns);
     (void)pthread_mutex_lock(&memory.lock);
-    hangs = hangs || count_slow(false, account) >= PROC_POOL_UID_LOST_MAX ||
-            count_slow(true, 0) >= PROC_POOL_THREADS_MAX - kept_count;
+    hangs = hangs || count_slow(place, false, account) >= PROC_POOL_UID_LOST_MAX ||
+            count_slow(place, true, 0) >= PROC_POOL_THREADS_MAX - kept_count;
     place->account = account;
     place->pid = pid;
     place->start_time_ns = start_time_ns;
     for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
         const struct place *other = &memory.places[i];
-        hangs =
-            hangs || (other->slow && other->pid == pid && other->start_time_ns == start_time_ns);
+        hangs = hangs || (other != place && other->slow && other->pid == pid &&
+                          other->start_time_ns == start_time_ns);
     }
     (void)pthread_mutex_unlock(&memory.lock);
     return hangs;

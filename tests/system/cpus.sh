@@ -18,6 +18,7 @@ profctl start --config "$WORK/one.json" >/dev/null || fail "start"
 # It starts and maps its files there, and runs on here.
 run_in_background taskset -c "$there" "$WORKLOADS/busy" --seconds 1.5 >/dev/null
 mover=$BACKGROUND_PID
+wait_until 10 grep -qx busy "/proc/$mover/comm" || fail "the workload does not begin"
 sleep 0.5
 taskset -cp "$here" "$mover" >/dev/null || fail "the workload cannot be moved"
 wait "$mover" || fail "the workload"

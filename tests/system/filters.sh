@@ -209,9 +209,9 @@ fi
 # The other story's programs are nice. The one that changes twice and the one that changes its cgroup have a CPU each.
 stop_background
 echo "{\"targets\": {$targets}, \"exclude_self\": false}" >"$WORK/config.json"
-run_in_background profctl record --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out"
+run_in_background profctl record --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out" 2>&1
 recorder=$BACKGROUND_PID
-sleep 0.5
+wait_until 10 session_runs || fail "record: $(cat "$WORK/out")"
 stories=("$WORK/chameleon")
 run_in_background python3 "${0%/*}/filters.py" chameleon filter_changed $UID_WANTED >"$WORK/chameleon"
 changing=("$BACKGROUND_PID")

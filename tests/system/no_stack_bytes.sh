@@ -57,7 +57,7 @@ cp "$WORKLOADS/secret_keeper" "$WORK/keeper"
 profctl record -F 4000 -a -d 8 -o "$WORK/secret.fxt" >"$WORK/record.out" 2>&1 &
 record_pid=$!
 background_pids+=("$record_pid")
-sleep 0.5
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 # Its table is not there yet: the first samples are held.
 run_in_background "$WORK/keeper" 10
 keeper_pid=$BACKGROUND_PID

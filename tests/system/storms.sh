@@ -15,7 +15,7 @@ start_daemon
 record() {
     name=$1
     run_in_background profctl record -F 4000 -a -o "$WORK/$1.fxt" >"$WORK/$1.out" 2>&1
-    sleep 0.3
+    wait_until 10 session_runs || fail "record $1: $(cat "$WORK/$1.out")"
 }
 
 # judge STORY LOG: the recording NAME is whole; what it says against what the workload told is judged at the end.

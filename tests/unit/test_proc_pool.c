@@ -12,9 +12,12 @@
 #include <stdatomic.h>
 
 #define WAIT_MS        10000
+#define SHORT_MS       200
+#define SHORT_NS       (SHORT_MS * UINT64_C(1000000))
 #define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
 #define IDENTITY_HANGS 9999
 #define SPINS_PID      901
+#define SLEEPS_PID     902 /* whose reading sleeps before anything of it can hang */
 #define BIG_PID        900 /* whose reading takes much memory */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,8 +28,6 @@ static size_t hanging_count;
 static bool closed; /* nobody reads before it is opened */
 static uint64_t
     start_time_ns; /* of all processes of a test: those of the last one are remembered */
-
-#define SHORT_NS UINT64_C(200000000)
 
 static uint32_t uid_of(int32_t pid)
 {
@@ -50,6 +51,9 @@ static int read_fake(const struct proc_request *request, proc_read_guard_fn guar
         (void)pthread_cond_wait(&changed, &lock);
     }
     (void)pthread_mutex_unlock(&lock);
+    if (pid == SLEEPS_PID) {
+        (void)poll(NULL, 0, SHORT_MS);
+    }
     if (request->part != PROC_PART_IDENTITY && !guard(pid, start_time_ns, uid_of(pid), userdata)) {
         reading->scan.mappings_missing = true;
         return 0;
@@ -234,6 +238,14 @@ TEST_WITH(waits_for_none_of_those_who_are_slow, set_up_shipping, tear_down)
         free(reading);
     }
     expect(HANGS_FROM + 2, false, 0);
+}
+
+/* A thread that slept is no other one that its process keeps. */
+TEST_WITH(reads_a_process_whose_thread_was_slow, set_up_shipping, tear_down)
+{
+    ask(SLEEPS_PID);
+    expect(7, false, 0);
+    assert_int_equal(answer(SLEEPS_PID, false), 0);
 }
 
 TEST_WITH(waits_with_one_thread_for_one_process, set_up_shipping, tear_down)
