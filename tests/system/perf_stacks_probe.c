@@ -93,8 +93,9 @@ __attribute__((no_sanitize("address"))) static void touch_pages(uint64_t from, u
     }
 }
 
-/* Spins with a constant stack pointer and a pattern on its stack. */
-static _Noreturn void spin(volatile struct truth *truth)
+/* Spins with a constant stack pointer and a pattern on its stack, in a frame of its own: the
+ * smallest copy holds that. */
+__attribute__((noinline)) static _Noreturn void spin(volatile struct truth *truth)
 {
     volatile uint64_t pattern[PATTERN_WORDS];
     for (size_t i = 0; i < PATTERN_WORDS; i++) {
