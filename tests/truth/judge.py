@@ -3,8 +3,8 @@
 judge.py PROGRAMS DUMP... compares every sample of programs that know their own calls with their declarations.
 
 A DUMP is the output of `profctl dump --json` for one recording. PROGRAMS has one line for each program: its name, file,
-declaration (chains.py has the grammar) and the reason if the program is absent, with tabs between. Process names select
-the samples. The verdicts:
+declaration (chains.py has the grammar), the reason if the program is absent, and the reason why some of its stacks are
+known to be false today, with tabs between. Process names select the samples. The verdicts:
 
   true     the stack is marked complete (quality 1) and matches a whole chain
   marked   the stack has any other quality and matches a whole chain or the inner part of one
@@ -12,7 +12,7 @@ the samples. The verdicts:
   WRONG    the stack is marked incomplete and matches no inner part of any chain
   UNTRUE   the stack is marked complete and matches no whole chain
 
-The judge fails for one WRONG or UNTRUE stack. A program with too few samples in the functions that it `spins` in fails
+The judge fails for one WRONG or UNTRUE stack; of a program that is known for them, if there is none. A program with too few samples in the functions that it `spins` in fails
 as well, since nothing was tried. An absent program has a row with the reason.
 """
 import bisect
@@ -60,9 +60,10 @@ def verdict_of(declaration, process, frames, quality):
 class Program:
     """One row of the table."""
 
-    def __init__(self, name, path, declaration, why_not):
+    def __init__(self, name, path, declaration, why_not, known):
         self.name = name
         self.why_not = why_not
+        self.known = known
         if why_not:
             return
         with open(declaration, encoding="utf-8") as file:
@@ -86,10 +87,12 @@ class Program:
             self.bad[f"{verdict} ({QUALITIES.get(sample.quality, sample.quality)}) {stack}"] += 1
 
     def judge(self):
-        """The remark that begins with FAILED; empty for a program without a fault."""
+        """The remark that begins with FAILED; empty for a program without a fault that is not known."""
         bad = self.counts["WRONG"] + self.counts["UNTRUE"]
-        if bad:
+        if bad and not self.known:
             return "FAILED"
+        if self.known and not bad:
+            return f"FAILED: its stacks are true now, or marked, so this is over: {self.known}"
         if self.spun < SPUN_MIN:
             return f"FAILED: {self.spun} samples in {' '.join(sorted(self.declaration.spins))}, at least {SPUN_MIN}"
         return ""
@@ -99,8 +102,7 @@ def programs_of(path):
     programs = []
     with open(path, encoding="utf-8") as file:
         for line in file:
-            name, binary, declaration, why_not = line.rstrip("\n").split("\t")
-            programs.append(Program(name, binary, declaration, why_not))
+            programs.append(Program(*line.rstrip("\n").split("\t")))
     return programs
 
 
@@ -113,7 +115,7 @@ def print_table(programs):
             continue
         counts = program.counts
         totals.update(counts)
-        remarks = [program.judge()] + [f"{name}: {count}" for name, count in program.qualities.most_common()]
+        remarks = [program.judge(), program.known and f"known: {program.known}"] + [f"{name}: {count}" for name, count in program.qualities.most_common()]
         print(f"{program.name:16}{counts.total():8}{counts['true']:8}{counts['marked']:8}{counts['none']:6}"
               f"{counts['WRONG']:7}{counts['UNTRUE']:8}  {', '.join(filter(None, remarks))}")
     print(f"{'total':16}{totals.total():8}{totals['true']:8}{totals['marked']:8}{totals['none']:6}"
@@ -198,7 +200,9 @@ def main():
             print(f"    {count:6} {stack}")
         if len(program.bad) > STACKS_SHOWN:
             print(f"    ... and {len(program.bad) - STACKS_SHOWN} more stacks")
-    print(f"\n{len(judged)} programs judged, {len(programs) - len(judged)} not here, {len(failed)} failed")
+    known = sum(1 for program in judged if program.known)
+    print(f"\n{len(judged)} programs judged, {known} of them known for false stacks, "
+          f"{len(programs) - len(judged)} not here, {len(failed)} failed")
     return 1 if failed or not judged else 0
 
 
