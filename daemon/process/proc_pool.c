@@ -201,7 +201,7 @@ static bool is_everything_slow(void)
 }
 
 /* True when the process of a place may hang as others do; notes that process. The place's own
- * thread may have been slow until now: it goes on, since no other is lost so. */
+ * thread may be slow already: it goes on, since no further thread is lost by that. */
 static bool may_hang(struct place *place, int32_t pid, uint64_t start_time_ns, uint32_t account)
 {
     const size_t kept_count = account == 0 ? KEPT_PLACES : ROOT_PLACES;

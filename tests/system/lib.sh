@@ -151,7 +151,7 @@ stop_daemon() {
     fi
 }
 
-# session_runs: the daemon has a session, and samples. The quickest of the programs asks, since it asks again and again.
+# session_runs: the daemon has a session, and samples. The release build asks, since it starts quickest.
 session_runs() {
     "$RELEASE_DIR/bin/profctl" status --json 2>/dev/null | grep -q '"state": *"running"'
 }
@@ -168,6 +168,15 @@ run_in_background() {
 # such a gap, a reader of any priority that loses a sample was too slow itself.
 watch_cpus() {
     run_in_background "$BUILD_DIR/bin/cpu_gaps" 150 >>"$WORK/gaps"
+}
+
+# expect_none_lost REPORT: no tick is lost, but where watch_cpus() has noted a gap.
+expect_none_lost() {
+    local lost
+    lost=$(json "$1" "d['books']['total']['lost']") || fail "no books"
+    [ "$lost" -ne 0 ] || return 0
+    echo "$lost ticks are lost; $(tr '\n' ';' <"$WORK/gaps")"
+    [ -s "$WORK/gaps" ] || fail "ticks are lost, and no CPU stood still"
 }
 
 # stop_background: ends what run_in_background() started. For a test that has recorded, and needs the CPUs to judge.

@@ -17,7 +17,7 @@
 #define HANGS_FROM     1000 /* pids of processes that hang; each has its uid in the hundreds */
 #define IDENTITY_HANGS 9999
 #define SPINS_PID      901
-#define SLEEPS_PID     902 /* whose reading sleeps before anything of it can hang */
+#define SLEEPS_PID     902 /* its reading sleeps until its thread is slow, before anything can hang */
 #define BIG_PID        900 /* whose reading takes much memory */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -240,7 +240,7 @@ TEST_WITH(waits_for_none_of_those_who_are_slow, set_up_shipping, tear_down)
     expect(HANGS_FROM + 2, false, 0);
 }
 
-/* A thread that slept is no other one that its process keeps. */
+/* A slow thread does not count itself among those that its process keeps. */
 TEST_WITH(reads_a_process_whose_thread_was_slow, set_up_shipping, tear_down)
 {
     ask(SLEEPS_PID);
