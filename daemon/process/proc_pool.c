@@ -25,6 +25,7 @@
 #include "threads.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #define TURNS             64 /* accounts whose time is remembered */
@@ -352,9 +353,12 @@ static void leave(void *owner, size_t number)
     slot->scan = proc_read_free(slot->scan);
 }
 
+/* A thread may come here after the session has ended, whose end had given memory back. What it has
+ * freed since would stay. */
 static void free_pool(void *owner)
 {
     free(owner);
+    (void)malloc_trim(0);
 }
 
 static void init_memory(void)

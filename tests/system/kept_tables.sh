@@ -31,15 +31,24 @@ little_is_left() {
     [ "$after" -lt 4096 ]
 }
 
-for ((session = 0; session < 4; session++)); do
-    run_in_background profctl record -F 4000 -a -d 3 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
+# run_session NAME SECONDS: its recording ends, and what it has learnt goes back.
+run_session() {
+    run_in_background profctl record -F 4000 -a -d "$2" -o "$WORK/p.fxt" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record: $(cat "$WORK/out")"
-    sleep 2
+    sleep "$(python3 -c "print($2 / 2)")"
     during=$(anon_kib)
     wait "$recorder" || fail "record: $(cat "$WORK/out")"
-    wait_until 10 little_is_left || fail "session $session leaves $after KiB of $during"
-    echo "session $session: $during KiB while it runs, $after KiB after it"
+    wait_until 10 little_is_left || fail "the $1 session leaves $after KiB of $during"
+    echo "$1: $during KiB while it runs, $after KiB after it"
+}
+
+for session in first second; do
+    run_session $session 3
     # The mappings of five processes are 20 MiB: 72 bytes each.
     [ "$((during - after))" -gt 20480 ] || fail "it has learnt of no mappings"
+done
+# These mostly end while threads still read the mappings: each thread goes on until it has read them.
+for session in {1..10}; do
+    run_session "short $session" 0.4
 done
