@@ -32,16 +32,10 @@ has_names() {
     [ "$1" != threads ] || [ "$(cat "/proc/$BACKGROUND_PID/task"/*/comm | grep -cx 'alpha\|bravo\|charlie')" -eq 3 ]
 }
 
-spinners=()
 declare -A task_of # each label's "PID/task/TID"
 
-# spinners_go CONT|STOP: lets them run, or leaves the CPUs to others.
-spinners_go() {
-    kill "-$1" "${spinners[@]}"
-}
-
 # spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
-# of them together must leave the CPUs to the recorder. They run from the next recording on.
+# of them together must leave the CPUs to the recorder.
 spin() {
     local label=$1 tid name
     shift
@@ -53,8 +47,6 @@ spin() {
         task_of[$name]=$BACKGROUND_PID/task/${tid##*/}
         echo "$name $BACKGROUND_PID ${tid##*/}" >>"$WORK/tasks"
     done
-    spinners+=("$BACKGROUND_PID")
-    kill -STOP "$BACKGROUND_PID"
 }
 
 tid_of() {
@@ -83,7 +75,6 @@ expect_in() {
     run_in_background profctl record -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
-    spinners_go CONT
     for label in $labels; do
         read_cpu_ns "$label"
         since+=("$label=$CPU_NS")
@@ -92,7 +83,6 @@ expect_in() {
     wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
     kill -TERM "$recorder"
     wait "$recorder" || fail "record $*: $(cat "$WORK/out")"
-    spinners_go STOP
     profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
     profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
     # shellcheck disable=SC2086
@@ -161,7 +151,6 @@ if [ "$STORY" = tasks ]; then
 
     # A detached session takes the same options.
     profctl start -p "$wanted" >/dev/null || fail "start -p"
-    spinners_go CONT
     sleep 0.5
     profctl status --json >"$WORK/status.json" || fail "status"
     profctl stop >/dev/null || fail "stop"
