@@ -4,8 +4,9 @@
  * Derives rows from a function's returns, where its CFA is rsp + 8. Going back over an instruction,
  * an expression by the registers behind it becomes one by the registers before it. A register whose
  * new value is unknown ends the expression. Where the flow parts, both ways must agree. A jump to
- * code with a row of the file, or to a function's start, counts as a return. From round to round
- * knowledge is only lost, so the rounds end.
+ * code with a row of the file counts as a return, and so does one to a function's start, unless
+ * that function's own returns say otherwise. From round to round knowledge is only lost, so the
+ * rounds end.
  */
 #include "code_backward.h"
 
@@ -33,8 +34,7 @@ static void give_up(struct code_backward *state)
 
 static bool is_on(const struct code_backward *state, unsigned int number)
 {
-    return (state->expression == CODE_OFFSET || state->expression == CODE_DEREF) &&
-           state->base == number;
+    return code_backward_is_known(state) && state->base == number;
 }
 
 /* Behind it, `to` was `from` + offset. */
@@ -68,8 +68,7 @@ static void change(struct code_backward *state, uint32_t registers)
             *place = lost;
         }
     }
-    if ((state->expression == CODE_OFFSET || state->expression == CODE_DEREF) &&
-        (registers >> state->base & 1) != 0) {
+    if (code_backward_is_known(state) && (registers >> state->base & 1) != 0) {
         give_up(state);
     }
 }
@@ -179,6 +178,10 @@ static void undo(struct code_backward *state, const struct code_effect *effect)
     case CODE_POP:
         pop(state, effect->to);
         break;
+    case CODE_MOVE:
+        store(state, effect->to, effect->offset, CODE_REGISTER_NONE, effect->store_bytes);
+        pop(state, CODE_REGISTER_NONE);
+        break;
     case CODE_LEAVE:
         pop(state, ARCH_DWARF_BP);
         copy(state, ARCH_DWARF_SP, ARCH_DWARF_BP, 0);
@@ -262,7 +265,8 @@ struct backward {
     enum code_trust trust; /* of the flow that is followed in this round */
 };
 
-/* What holds where flow goes on: at another function's start, what holds at its call. */
+/* What holds where flow goes on: at another function's start, what holds at its call, unless its
+ * instructions say otherwise. */
 static struct code_backward state_at(const struct backward *run, const struct code_site *from,
                                      const struct code_site *site)
 {
@@ -270,9 +274,10 @@ static struct code_backward state_at(const struct backward *run, const struct co
     if (state.expression != CODE_OPEN) {
         return state;
     }
-    return site->start == CODE_START_FUNCTION && site->function != from->function
-               ? return_state()
-               : run->states[code_region_number(run->region, site)];
+    const struct code_backward *own = &run->states[code_region_number(run->region, site)];
+    bool is_other = code_start_is_function(site->start) && site->function != from->function;
+    bool is_call = !code_backward_is_known(own) || code_backward_is_return(own);
+    return is_other && is_call ? return_state() : *own;
 }
 
 static struct code_backward state_behind(const struct backward *run, const struct code_site *site)
@@ -301,6 +306,14 @@ static struct code_backward state_behind(const struct backward *run, const struc
                            : row_state(cfi_table_find(run->table, site->effect.target));
         meet(&behind, &there);
     }
+    const struct code_table *table = code_region_table(run->region, site);
+    for (size_t i = 0; i < table->count; i++) {
+        uint64_t to = run->region->targets[table->first + i];
+        target = code_region_find(run->region, to);
+        struct code_backward there = target != NULL ? state_at(run, site, target)
+                                                    : row_state(cfi_table_find(run->table, to));
+        meet(&behind, &there);
+    }
     return behind;
 }
 
@@ -311,7 +324,7 @@ static bool is_due(const struct backward *run, const struct code_site *site, uin
     const struct code_region *region = run->region;
     const struct code_site *next = code_region_next(region, site);
     const struct code_site *target = code_region_find(region, site->effect.target);
-    return round == 1 ||
+    return round == 1 || site->table != 0 ||
            (next != NULL && region->marks[code_region_number(region, next)] + 1 >= round) ||
            (target != NULL && region->marks[code_region_number(region, target)] + 1 >= round);
 }

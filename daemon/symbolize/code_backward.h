@@ -54,6 +54,18 @@ struct code_backward {
     struct code_place kept[CODE_KEPT_COUNT];
 };
 
+static inline bool code_backward_is_known(const struct code_backward *state)
+{
+    return state->expression == CODE_OFFSET || state->expression == CODE_DEREF;
+}
+
+/* Whether it says that the return address is on top of the stack. */
+static inline bool code_backward_is_return(const struct code_backward *state)
+{
+    return state->expression == CODE_OFFSET && state->base == ARCH_DWARF_SP &&
+           state->offset == CODE_WORD_BYTES;
+}
+
 /* As code_forward_run(). */
 bool code_backward_run(const struct code_region *region, const struct cfi_table *table,
                        struct code_backward *states);

@@ -2,8 +2,9 @@
 
 /*
  * Turns an instruction that Zydis decoded into its effect. An effect claims too little rather than
- * too much: a register that an instruction changes in any other way is in `changes`. Stores through
- * an index register are ignored: compilers reach arrays so, never saved registers.
+ * too much: a register that an instruction changes in any other way is in `changes`. A store
+ * through an index register counts as one without: an array does not begin where a register is
+ * saved.
  */
 #include "code_effect.h"
 
@@ -39,13 +40,19 @@ static bool is_word_register(const ZydisDecodedOperand *operand)
            ZydisRegisterGetClass(operand->reg.value) == ZYDIS_REGCLASS_GPR64;
 }
 
-/* Whether it is *(register + constant) of the program's own memory, and near. */
-static bool is_based(const ZydisDecodedOperand *operand)
+/* Whether it is of the program's own memory, from *(register + constant) on, and near. */
+static bool begins_based(const ZydisDecodedOperand *operand)
 {
     return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            ZydisRegisterGetClass(operand->mem.base) == ZYDIS_REGCLASS_GPR64 &&
-           operand->mem.index == ZYDIS_REGISTER_NONE && operand->mem.segment != ZYDIS_REGISTER_FS &&
-           operand->mem.segment != ZYDIS_REGISTER_GS && code_is_near(operand->mem.disp.value);
+           operand->mem.segment != ZYDIS_REGISTER_FS && operand->mem.segment != ZYDIS_REGISTER_GS &&
+           code_is_near(operand->mem.disp.value);
+}
+
+/* Whether it is *(register + constant). */
+static bool is_based(const ZydisDecodedOperand *operand)
+{
+    return begins_based(operand) && operand->mem.index == ZYDIS_REGISTER_NONE;
 }
 
 static bool is_written(const ZydisDecodedOperand *operand)
@@ -74,7 +81,7 @@ static void note_changes(struct code_effect *effect, const ZydisDecodedOperand *
         if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
             uint8_t number = register_number(operand->reg.value);
             effect->changes |= (uint16_t)(number == CODE_REGISTER_NONE ? 0 : 1U << number);
-        } else if (is_based(operand)) {
+        } else if (begins_based(operand)) {
             set_action(effect, CODE_STORE, register_number(operand->mem.base), CODE_REGISTER_NONE,
                        operand->mem.disp.value);
             effect->store_bytes = operand->size / 8;
@@ -103,8 +110,13 @@ static bool note_move(struct code_effect *effect, const ZydisDecodedOperand *ope
     return true;
 }
 
-static bool note_address(struct code_effect *effect, const ZydisDecodedOperand *operands)
+/* lea: of what a register leads to, or of a fixed address. */
+static bool note_address(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
+                         const ZydisDecodedOperand *operands, uint64_t address)
 {
+    if (operands[1].mem.base == ZYDIS_REGISTER_RIP) {
+        effect->target = address + instruction->length + (uint64_t)operands[1].mem.disp.value;
+    }
     if (!is_word_register(&operands[0]) || !is_based(&operands[1])) {
         return false;
     }
@@ -132,9 +144,16 @@ static bool note_stack(struct code_effect *effect, enum code_action action,
     if (instruction->operand_width != 64) {
         return false;
     }
-    uint8_t number = instruction->operand_count_visible > 0 && is_word_register(&operands[0])
+    bool has_operand = instruction->operand_count_visible > 0;
+    uint8_t number = has_operand && is_word_register(&operands[0])
                          ? register_number(operands[0].reg.value)
                          : CODE_REGISTER_NONE;
+    if (action == CODE_POP && has_operand && begins_based(&operands[0])) {
+        set_action(effect, CODE_MOVE, register_number(operands[0].mem.base), CODE_REGISTER_NONE,
+                   operands[0].mem.disp.value);
+        effect->store_bytes = CODE_WORD_BYTES;
+        return true;
+    }
     set_action(effect, action, action == CODE_POP ? number : CODE_REGISTER_NONE,
                action == CODE_PUSH ? number : CODE_REGISTER_NONE, 0);
     return true;
@@ -142,13 +161,13 @@ static bool note_stack(struct code_effect *effect, enum code_action action,
 
 /* Whether the instruction is one whose action has a name, which is noted. */
 static bool note_action(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
-                        const ZydisDecodedOperand *operands)
+                        const ZydisDecodedOperand *operands, uint64_t address)
 {
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_MOV:
         return note_move(effect, operands);
     case ZYDIS_MNEMONIC_LEA:
-        return note_address(effect, operands);
+        return note_address(effect, instruction, operands, address);
     case ZYDIS_MNEMONIC_ADD:
         return note_sum(effect, operands, 1);
     case ZYDIS_MNEMONIC_SUB:
@@ -175,6 +194,14 @@ static uint64_t branch_target(const ZydisDecodedInstruction *instruction,
     return is_direct ? address + instruction->length + operands[0].imm.value.u : 0;
 }
 
+/* Whether it is a word at a fixed address, as a jump goes through that leads to another module. */
+static bool is_fixed(const ZydisDecodedOperand *operand)
+{
+    return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+           operand->mem.index == ZYDIS_REGISTER_NONE &&
+           (operand->mem.base == ZYDIS_REGISTER_RIP || operand->mem.base == ZYDIS_REGISTER_NONE);
+}
+
 /* A call of what stands behind it only brings its own address. */
 static void note_call(struct code_effect *effect, uint64_t next)
 {
@@ -183,6 +210,19 @@ static void note_call(struct code_effect *effect, uint64_t next)
         effect->flow = CODE_NEXT;
         effect->target = 0;
         set_action(effect, CODE_PUSH, CODE_REGISTER_NONE, CODE_REGISTER_NONE, 0);
+    }
+}
+
+static void note_jump(struct code_effect *effect, const ZydisDecodedOperand *to)
+{
+    effect->flow = effect->target != 0 ? CODE_JUMP : is_fixed(to) ? CODE_END : CODE_INDIRECT;
+    bool is_table = effect->flow == CODE_INDIRECT && to->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                    to->mem.index != ZYDIS_REGISTER_NONE && to->mem.scale == CODE_WORD_BYTES &&
+                    to->mem.disp.value >= INT32_MIN && to->mem.disp.value <= INT32_MAX;
+    if (is_table) {
+        effect->sight = CODE_SIGHT_TABLE;
+        effect->from = register_number(to->mem.base);
+        effect->offset = (int32_t)to->mem.disp.value;
     }
 }
 
@@ -202,7 +242,7 @@ static bool note_flow(struct code_effect *effect, const ZydisDecodedInstruction 
         return true;
     case ZYDIS_CATEGORY_UNCOND_BR:
         effect->target = branch_target(instruction, operands, address);
-        effect->flow = effect->target == 0 ? CODE_END : CODE_JUMP;
+        note_jump(effect, &operands[0]);
         return true;
     case ZYDIS_CATEGORY_RET:
         effect->flow =
@@ -236,6 +276,39 @@ static bool is_same_register(const ZydisDecodedOperand *operands, unsigned int n
            register_number(operands[0].reg.value) == number;
 }
 
+/* mov of a constant to what a system call takes for its number. */
+static void note_number(struct code_effect *effect, const ZydisDecodedOperand *operands)
+{
+    if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        register_number(operands[0].reg.value) != ARCH_DWARF_AX ||
+        operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        return;
+    }
+    uint64_t number = operands[1].imm.value.u;
+    if (operands[0].size >= 32 && number == SYS_rt_sigreturn) {
+        effect->sight = CODE_SIGHT_SIGRETURN;
+    } else if (operands[0].reg.value != ZYDIS_REGISTER_AH &&
+               (number == SYS_clone || number == SYS_clone3)) {
+        effect->sight = CODE_SIGHT_CLONE;
+    }
+}
+
+/* What a compiler does with an index before it jumps through a table. */
+static void note_limit(struct code_effect *effect, const ZydisDecodedOperand *operands)
+{
+    int64_t limit = operands[1].imm.value.s;
+    bool is_stack = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                    register_number(operands[0].reg.value) == ARCH_DWARF_SP;
+    if (operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || is_stack || limit <= 0 ||
+        limit > INT32_MAX) {
+        return;
+    }
+    effect->sight = CODE_SIGHT_LIMIT;
+    if (effect->action == CODE_NOTHING) {
+        effect->offset = (int32_t)limit;
+    }
+}
+
 static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
                        const ZydisDecodedOperand *operands)
 {
@@ -245,12 +318,11 @@ static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction
         effect->changes |= 1U << ARCH_DWARF_AX;
         break;
     case ZYDIS_MNEMONIC_MOV:
-        effect->sight = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].size >= 32 &&
-                                register_number(operands[0].reg.value) == ARCH_DWARF_AX &&
-                                operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-                                operands[1].imm.value.u == SYS_rt_sigreturn
-                            ? CODE_SIGHT_SIGRETURN
-                            : CODE_SIGHT_NONE;
+        note_number(effect, operands);
+        break;
+    case ZYDIS_MNEMONIC_CMP:
+    case ZYDIS_MNEMONIC_SUB:
+        note_limit(effect, operands);
         break;
     case ZYDIS_MNEMONIC_TEST:
         effect->sight =
@@ -287,7 +359,7 @@ struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_
     effect.bytes = instruction.length;
     effect.flow = CODE_NEXT;
     if (!note_flow(&effect, &instruction, operands, address) &&
-        !note_action(&effect, &instruction, operands)) {
+        !note_action(&effect, &instruction, operands, address)) {
         effect.action = CODE_NOTHING;
         note_changes(&effect, operands, instruction.operand_count);
     }

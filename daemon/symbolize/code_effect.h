@@ -15,12 +15,13 @@
 
 /* Where execution goes on. */
 enum code_flow {
-    CODE_NEXT,   /* behind it */
-    CODE_CALL,   /* behind it, once the callee has returned */
-    CODE_JUMP,   /* at `target` */
-    CODE_BRANCH, /* behind it or at `target` */
-    CODE_RETURN, /* in the caller */
-    CODE_END,    /* nowhere, or where the instruction alone does not tell; or it is none */
+    CODE_NEXT,     /* behind it */
+    CODE_CALL,     /* behind it, once the callee has returned */
+    CODE_JUMP,     /* at `target` */
+    CODE_BRANCH,   /* behind it or at `target` */
+    CODE_RETURN,   /* in the caller */
+    CODE_INDIRECT, /* where a register, or a word that a register leads to, tells */
+    CODE_END,      /* nowhere, or in another function that a fixed word tells; or it is none */
 };
 
 enum code_action {
@@ -30,6 +31,7 @@ enum code_action {
     CODE_STORE, /* *(to + offset) = from, of `store_bytes`; from may be CODE_REGISTER_NONE */
     CODE_PUSH,  /* from, which may be CODE_REGISTER_NONE */
     CODE_POP,   /* to, which may be CODE_REGISTER_NONE */
+    CODE_MOVE,  /* it pops a word and stores it: *(to + offset), by what rsp is then */
     CODE_LEAVE, /* rsp = rbp, and then it pops rbp */
 };
 
@@ -41,11 +43,16 @@ enum code_sight {
     CODE_SIGHT_IF_ZERO,     /* of the branch */
     CODE_SIGHT_IF_NOT_ZERO,
     CODE_SIGHT_CLEAR_FP,  /* rbp = 0, which begins a stack */
-    CODE_SIGHT_SIGRETURN, /* rax or eax = the number of that system call */
+    CODE_SIGHT_LIMIT,     /* it compares with `offset`, or takes -`offset` off: of an index */
+    CODE_SIGHT_TABLE,     /* of an indirect jump: to *(register + 8 * index + offset); `from` is the
+                             register, or CODE_REGISTER_NONE */
+    CODE_SIGHT_CLONE,     /* rax, eax or al = the number of clone() or clone3() */
+    CODE_SIGHT_SIGRETURN, /* rax or eax = that of the system call by which handlers return */
 };
 
 struct code_effect {
-    uint64_t target; /* the address of a direct jump, branch or call, or 0 */
+    uint64_t target; /* the address of a direct jump, branch or call; the one that it puts into a
+                        register; or 0 */
     int32_t offset;
     uint16_t changes; /* a bit for each register that gets another value, beside the action's */
     uint16_t store_bytes;

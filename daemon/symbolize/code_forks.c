@@ -1,76 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Joins what the forward and the backward look know of one instruction. It adds what flow alone
- * does not show: behind the system call that makes a thread the same instructions run on two
- * stacks. The child, for which the call returns 0, has no caller. The child's way is recognised by
- * its end: a row that is a root, or the instruction that clears rbp, with which the ABI marks the
- * first frame.
+ * Adds what flow alone does not show: behind the system call that makes a thread the same
+ * instructions run on two stacks. The child, for which the call returns 0, has no caller. The call
+ * is recognised by its number, which a constant of the code has to be, and the child's way by its
+ * end: a row that is a root, or the instruction that clears rbp, with which the ABI marks the first
+ * frame.
  */
 #include "code_forks.h"
 
-#define FORK_SITES_MAX  6  /* from the system call to the branch */
-#define CHILD_SITES_MAX 16 /* from there to the end of what the child does by itself */
+#include "code_proof.h"
 
-static bool is_nothing_known(const struct code_backward *state)
-{
-    return state->expression == CODE_OPEN || state->expression == CODE_NOWHERE;
-}
-
-/* Whether the two looks say what cannot be both. */
-static bool do_contradict(const struct code_forward *forward, const struct code_backward *backward)
-{
-    if (!forward->reached || is_nothing_known(backward)) {
-        return false;
-    }
-    int32_t value = forward->values[backward->base];
-    if (backward->expression == CODE_OFFSET) {
-        return value != CODE_UNKNOWN && value != -backward->offset;
-    }
-    return backward->base == ARCH_DWARF_SP && backward->offset == forward->slot_offset &&
-           backward->addend != forward->slot_addend;
-}
-
-/* What only the other one knows of the caller's registers. */
-static void complete(struct cfi_rule *rule, const struct cfi_rule *other)
-{
-    if (rule->bp_saved == CFI_LOST && other->bp_saved != CFI_AT_BP) {
-        rule->bp_saved = other->bp_saved;
-        rule->bp_offset = other->bp_offset;
-    }
-    if (rule->bx_saved == CFI_LOST && other->bx_saved != CFI_AT_BP) {
-        rule->bx_saved = other->bx_saved;
-        rule->bx_offset = other->bx_offset;
-    }
-}
-
-/* The surer of the two counts; of two that are as sure, none where they contradict each other; and
- * what is doubtful counts only if both say it. */
-static struct cfi_rule join(const struct code_forward *forward,
-                            const struct code_backward *backward)
-{
-    const struct cfi_rule none = {.kind = CFI_NONE};
-    struct cfi_rule before = code_forward_rule(forward);
-    struct cfi_rule behind = code_backward_rule(backward);
-    bool contradict = do_contradict(forward, backward);
-    bool both = before.kind != CFI_NONE && behind.kind != CFI_NONE;
-    enum code_trust before_trust = before.kind == CFI_NONE ? CODE_TRUST_NONE : forward->reached;
-    enum code_trust behind_trust = behind.kind == CFI_NONE ? CODE_TRUST_NONE : backward->trust;
-    if (forward->broken) {
-        return none;
-    }
-    if (before_trust == behind_trust && (contradict || before_trust == CODE_TRUST_NONE)) {
-        return none;
-    }
-    if (before_trust != CODE_TRUST_SURE && behind_trust != CODE_TRUST_SURE && !both) {
-        return none;
-    }
-    if (both && !contradict) {
-        complete(&before, &behind);
-        return before;
-    }
-    return before_trust > behind_trust ? before : behind;
-}
+#define NUMBER_SITES_MAX 24 /* from where the call's number is set to the system call */
+#define FORK_SITES_MAX   6  /* from the system call to the branch */
+#define CHILD_SITES_MAX  16 /* from there to the end of what the child does by itself */
 
 static bool begins_stack(const struct code_site *site)
 {
@@ -91,6 +34,29 @@ static const struct code_site *child_of(const struct code_region *region,
     return begins_stack(child) ? child : NULL;
 }
 
+static bool changes_number(const struct code_effect *effect)
+{
+    bool is_result = (effect->action == CODE_COPY || effect->action == CODE_LOAD ||
+                      effect->action == CODE_POP) &&
+                     effect->to == ARCH_DWARF_AX;
+    return is_result || (effect->changes >> ARCH_DWARF_AX & 1) != 0;
+}
+
+/* Whether a system call is one that makes a thread, by what sets its number. */
+static bool is_clone(const struct code_region *region, size_t number)
+{
+    for (size_t i = number; i-- > 0 && number - i <= NUMBER_SITES_MAX;) {
+        const struct code_effect *effect = &region->sites[i].effect;
+        if (effect->sight == CODE_SIGHT_CLONE) {
+            return true;
+        }
+        if (effect->flow != CODE_NEXT || changes_number(effect)) {
+            break;
+        }
+    }
+    return false;
+}
+
 /* Whether the instruction stands between a system call and the branch at which its child leaves. */
 static bool is_in_fork(const struct code_region *region, size_t number)
 {
@@ -103,7 +69,8 @@ static bool is_in_fork(const struct code_region *region, size_t number)
         first--;
     }
     if (first == 0 || region->sites[first - 1].effect.sight != CODE_SIGHT_SYSCALL ||
-        region->sites[first].effect.sight != CODE_SIGHT_TEST_RESULT) {
+        region->sites[first].effect.sight != CODE_SIGHT_TEST_RESULT ||
+        !is_clone(region, first - 1)) {
         return false;
     }
     while (last < region->site_count && last - first < FORK_SITES_MAX) {
@@ -133,7 +100,8 @@ static bool is_first_of_child(const struct code_region *region, size_t number)
 
 static bool is_end_of_child(const struct code_effect *effect)
 {
-    return effect->flow == CODE_RETURN || effect->flow == CODE_END || effect->flow == CODE_JUMP ||
+    return effect->flow == CODE_RETURN || effect->flow == CODE_END ||
+           effect->flow == CODE_INDIRECT || effect->flow == CODE_JUMP ||
            effect->sight == CODE_SIGHT_SYSCALL;
 }
 
@@ -152,7 +120,8 @@ static bool is_child(const struct code_region *region, size_t number)
     return false;
 }
 
-/* Whether it is one of the two instructions of a signal trampoline. */
+/* Whether it is one of the two instructions of a signal trampoline. Where something else leads to
+ * the system call, its number may be another one. */
 static bool is_trampoline(const struct code_region *region, size_t number)
 {
     size_t first = region->sites[number].effect.sight == CODE_SIGHT_SYSCALL && number > 0
@@ -160,7 +129,8 @@ static bool is_trampoline(const struct code_region *region, size_t number)
                        : number;
     return region->sites[first].effect.sight == CODE_SIGHT_SIGRETURN &&
            first + 1 < region->site_count &&
-           region->sites[first + 1].effect.sight == CODE_SIGHT_SYSCALL;
+           region->sites[first + 1].effect.sight == CODE_SIGHT_SYSCALL &&
+           !region->sites[first + 1].is_target && !region->sites[first + 1].is_taken;
 }
 
 bool code_forks_is_late(const struct code_region *region, size_t number)
@@ -194,16 +164,18 @@ static struct cfi_rule trampoline_rule(void)
 
 struct cfi_rule code_forks_rule(const struct code_region *region, size_t number,
                                 const struct code_forward *forward,
-                                const struct code_backward *backward)
+                                const struct code_backward *backward, bool *ret_by_symbol)
 {
-    struct cfi_rule rule = join(forward, backward);
+    struct cfi_rule rule = code_proof_rule(region, number, forward, backward, ret_by_symbol);
     if (is_trampoline(region, number)) {
+        *ret_by_symbol = false;
         return trampoline_rule();
     }
     if (is_in_fork(region, number)) {
         bool is_plain = rule.kind == CFI_OFFSET && rule.cfa_register == ARCH_DWARF_SP;
-        rule.kind = is_plain ? CFI_FORK : CFI_NONE;
+        rule.kind = is_plain ? CFI_FORK : CFI_END;
     } else if (is_child(region, number)) {
+        *ret_by_symbol = false;
         rule = (struct cfi_rule){.kind = CFI_ROOT};
     }
     return rule;

@@ -5,6 +5,9 @@
  * each instruction's effect changes the state. Where two ways meet, the state keeps what both agree
  * on. A row of the file itself always holds. States only lose knowledge, so the rounds end.
  *
+ * A symbol alone does not prove that a function is called: operations of an interpreter are jumped
+ * to. So a state says what has shown it.
+ *
  * Code that aligns its stack keeps its frame in a word on the stack. Such a word is followed by its
  * distance from rsp, and compared with writes through rsp.
  */
@@ -30,8 +33,10 @@ static void forget_slot(struct code_forward *state)
 
 static void forget_all(struct code_forward *state)
 {
-    *state = (struct code_forward){
-        .slot_offset = CODE_UNKNOWN, .reached = state->reached, .broken = state->broken};
+    *state = (struct code_forward){.slot_offset = CODE_UNKNOWN,
+                                   .reached = state->reached,
+                                   .broken = state->broken,
+                                   .origin = state->origin};
     for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
         state->values[i] = CODE_UNKNOWN;
     }
@@ -174,6 +179,10 @@ static void execute(struct code_forward *state, const struct code_effect *effect
     case CODE_POP:
         pop(state, effect->to);
         break;
+    case CODE_MOVE:
+        pop(state, CODE_REGISTER_NONE);
+        store(state, effect->to, effect->offset, CODE_REGISTER_NONE, effect->store_bytes);
+        break;
     case CODE_LEAVE:
         copy(state, ARCH_DWARF_SP, ARCH_DWARF_BP, 0);
         pop(state, ARCH_DWARF_BP);
@@ -211,6 +220,7 @@ static bool meet(struct code_forward *state, const struct code_forward *other)
         met.slot_addend = 0;
     }
     met.broken = state->broken || other->broken;
+    met.origin = state->origin < other->origin ? state->origin : other->origin;
     bool changed = memcmp(state, &met, sizeof met) != 0;
     *state = met;
     return changed;
@@ -246,6 +256,7 @@ static void take_row(struct code_forward *state, const struct cfi_rule *row)
     }
     if (!state->reached) {
         state->reached = CODE_TRUST_SURE;
+        state->origin = CODE_ORIGIN_CALL;
         forget_all(state);
     }
     if (row->kind == CFI_OFFSET && state->values[row->cfa_register] == CODE_UNKNOWN) {
@@ -264,6 +275,7 @@ static void take_row(struct code_forward *state, const struct cfi_rule *row)
 static void take_backward(struct code_forward *state, const struct code_backward *backward)
 {
     state->reached = CODE_TRUST_SURE;
+    state->origin = CODE_ORIGIN_CALL;
     forget_all(state);
     if (backward->expression == CODE_OFFSET) {
         state->values[backward->base] = -backward->offset;
@@ -280,13 +292,19 @@ static void take_backward(struct code_forward *state, const struct code_backward
     }
 }
 
-/* Before the first round: what no other instruction has to say. */
-static void begin(const struct code_region *region, struct code_forward *states)
+/* Before the first round: what no other instruction has to say. A label is a function's start if
+ * its own return says so. */
+static void begin(const struct code_region *region, const struct code_backward *backward,
+                  struct code_forward *states)
 {
     for (size_t i = 0; i < region->site_count; i++) {
+        enum code_start start = region->sites[i].start;
+        bool returns = code_backward_is_return(&backward[i]);
         states[i] = (struct code_forward){.slot_offset = CODE_UNKNOWN};
-        if (region->sites[i].start != CODE_START_NONE) {
+        if (code_start_is_function(start) || (start == CODE_START_LABEL && returns)) {
             states[i] = start_state();
+            states[i].origin =
+                returns || start == CODE_START_CALLED ? CODE_ORIGIN_CALL : CODE_ORIGIN_SYMBOL;
         }
     }
 }
@@ -299,6 +317,17 @@ struct forward {
     bool takes_backward;   /* and where it may begin */
 };
 
+/* Whether it changes what holds at a function's start that another function goes on there: where
+ * the stack is not as at a call, the start is none. */
+static bool enter(struct code_forward *known, const struct code_forward *from)
+{
+    bool is_call = from->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES;
+    bool changed =
+        from->reached == CODE_TRUST_SURE && !is_call && known->origin != CODE_ORIGIN_NONE;
+    known->origin = changed ? CODE_ORIGIN_NONE : known->origin;
+    return changed;
+}
+
 /* Whether what flows from one place to another changes what holds there. A function's start knows
  * what is on its stack, unless the function itself comes back to it; and what a callee might not
  * return to is not asked where something surer is known. */
@@ -306,14 +335,19 @@ static bool flow_to(const struct forward *run, const struct code_site *site,
                     const struct code_site *to, const struct code_forward *from, bool behind_call)
 {
     struct code_forward state = *from;
-    if (to == NULL || (to->start == CODE_START_FUNCTION && to->function != site->function)) {
+    if (to == NULL) {
         return false;
     }
     struct code_forward *known = &run->states[code_region_number(run->region, to)];
+    uint8_t *mark = &run->region->marks[code_region_number(run->region, to)];
+    if (code_start_is_function(to->start) && to->function != site->function) {
+        bool changed = enter(known, from);
+        *mark |= changed;
+        return changed;
+    }
     if (known->reached == CODE_TRUST_SURE && behind_call) {
         return false;
     }
-    uint8_t *mark = &run->region->marks[code_region_number(run->region, to)];
     state.reached = known->reached != CODE_TRUST_NONE ? known->reached
                     : behind_call                     ? CODE_TRUST_DOUBTFUL
                                                       : from->reached;
@@ -326,6 +360,9 @@ static bool run_site(const struct forward *run, const struct code_site *site)
 {
     struct code_forward state = run->states[code_region_number(run->region, site)];
     const struct code_backward *backward = &run->backward[code_region_number(run->region, site)];
+    if (site->is_taken && !code_backward_is_return(backward)) {
+        state.origin = CODE_ORIGIN_NONE;
+    }
     take_row(&state, site->row);
     if (!state.reached && run->takes_backward && backward->trust == CODE_TRUST_SURE) {
         take_backward(&state, backward);
@@ -351,6 +388,10 @@ static bool run_site(const struct forward *run, const struct code_site *site)
     if (site->effect.flow == CODE_JUMP || site->effect.flow == CODE_BRANCH) {
         changed |=
             flow_to(run, site, code_region_find(run->region, site->effect.target), &state, false);
+    }
+    for (size_t i = 0; i < code_region_table(run->region, site)->count; i++) {
+        uint64_t target = run->region->targets[code_region_table(run->region, site)->first + i];
+        changed |= flow_to(run, site, code_region_find(run->region, target), &state, false);
     }
     return changed;
 }
@@ -381,7 +422,7 @@ bool code_forward_run(const struct code_region *region, const struct code_backwa
                       struct code_forward *states)
 {
     struct forward run = {region, backward, states, CODE_TRUST_SURE, false};
-    begin(region, states);
+    begin(region, backward, states);
     if (!settle(&run)) {
         return false;
     }

@@ -10,6 +10,13 @@
 
 #define CODE_UNKNOWN INT32_MIN
 
+/* What shows that the return address was on top of the stack where a way begins. */
+enum code_origin {
+    CODE_ORIGIN_NONE,
+    CODE_ORIGIN_SYMBOL, /* only that a symbol calls it a function */
+    CODE_ORIGIN_CALL,   /* a call, its own return, or a row of the file */
+};
+
 struct code_forward {
     int32_t values[ARCH_REGISTERS_COUNT]; /* register = CFA + value, or CODE_UNKNOWN */
     int32_t saved[CODE_KEPT_COUNT];       /* the caller's is at CFA + saved, or CODE_UNKNOWN */
@@ -18,6 +25,7 @@ struct code_forward {
     uint8_t own[CODE_KEPT_COUNT];         /* 1: the register still has the caller's value */
     uint8_t reached;                      /* enum code_trust; CODE_TRUST_NONE: nothing leads here */
     uint8_t broken; /* 1: the return address was written over: a return is a jump */
+    uint8_t origin; /* enum code_origin, the least of all ways here */
 };
 
 /*

@@ -66,6 +66,35 @@ static int add_site(struct code_region *region, size_t *capacity, const struct c
     return r;
 }
 
+/* The instruction that an address lies in, or NULL. */
+static struct code_site *find_holder(const struct code_region *region, uint64_t address)
+{
+    uint64_t at = address - region->start;
+    for (size_t back = 0; at < region->bytes && back <= at; back++) {
+        if (region->numbers[at - back] != 0) {
+            return &region->sites[region->numbers[at - back] - 1];
+        }
+    }
+    return NULL;
+}
+
+/* Notes where direct jumps lead, and which addresses of code the code itself computes. */
+static void note_targets(const struct code_region *region)
+{
+    for (size_t i = 0; i < region->site_count; i++) {
+        const struct code_effect *effect = &region->sites[i].effect;
+        struct code_site *holder = effect->target == 0 ? NULL : find_holder(region, effect->target);
+        if (holder == NULL) {
+            continue;
+        }
+        bool is_first = region->start + holder->at == effect->target;
+        holder->is_split |= !is_first;
+        holder->is_target |= is_first && effect->flow != CODE_CALL && effect->flow != CODE_NEXT;
+        holder->is_taken |=
+            is_first && effect->flow == CODE_NEXT && !code_start_is_function(holder->start);
+    }
+}
+
 int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes, uint64_t start,
                      const struct cfi_table *table, const struct code_starts *starts)
 {
@@ -87,7 +116,7 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
             .start = (uint8_t)cursor.start,
             .row = cursor.row.rule,
         };
-        function = site.start == CODE_START_FUNCTION ? site.at : function;
+        function = code_start_is_function(site.start) ? site.at : function;
         site.function = function;
         uint64_t boundary = next_boundary(&cursor);
         if (boundary - address < site.effect.bytes) {
@@ -105,6 +134,7 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         code_region_done(&region);
         return r < 0 ? r : -ENOMEM;
     }
+    note_targets(&region);
     *ret = region;
     return 0;
 }
@@ -114,9 +144,13 @@ void code_region_done(struct code_region *region)
     free(region->sites);
     free(region->numbers);
     free(region->marks);
+    free(region->tables);
+    free(region->targets);
     region->sites = NULL;
     region->numbers = NULL;
     region->marks = NULL;
+    region->tables = NULL;
+    region->targets = NULL;
 }
 
 const struct code_site *code_region_find(const struct code_region *region, uint64_t address)
@@ -126,6 +160,13 @@ const struct code_site *code_region_find(const struct code_region *region, uint6
         return NULL;
     }
     return &region->sites[region->numbers[at] - 1];
+}
+
+const struct code_table *code_region_table(const struct code_region *region,
+                                           const struct code_site *site)
+{
+    static const struct code_table none = {0, 0};
+    return site->table == 0 ? &none : &region->tables[site->table - 1];
 }
 
 const struct code_site *code_region_next(const struct code_region *region,
@@ -142,12 +183,13 @@ enum code_fall code_region_fall(const struct code_site *site, const struct code_
     case CODE_BRANCH:
         return next != NULL ? CODE_FALL_CERTAIN : CODE_FALL_NONE;
     case CODE_CALL:
-        if (next == NULL || next->start == CODE_START_FUNCTION) {
+        if (next == NULL || code_start_is_function(next->start)) {
             return CODE_FALL_NONE;
         }
         return site->goes_on ? CODE_FALL_CERTAIN : CODE_FALL_DOUBTFUL;
     case CODE_JUMP:
     case CODE_RETURN:
+    case CODE_INDIRECT:
     case CODE_END:
         break;
     }

@@ -10,10 +10,15 @@
 /* One instruction, and what else is known of its place. */
 struct code_site {
     struct code_effect effect;
-    uint32_t at;                /* from the region's start */
-    uint32_t function;          /* where the last function begins up to here, from there, or 0 */
-    uint8_t start;              /* enum code_start */
-    bool goes_on;               /* what stands behind it is of the same function, for certain */
+    uint32_t at;       /* from the region's start */
+    uint32_t function; /* where the last function begins up to here, from there, or 0 */
+    uint8_t start;     /* enum code_start */
+    bool goes_on;      /* what stands behind it is of the same function, for certain */
+    bool is_target;    /* a direct jump leads to it */
+    bool is_taken;     /* its address is put into a register, and it is no function: any jump may
+                           lead to it */
+    uint32_t table;    /* 1 + the number of the table through which it jumps, or 0 */
+    bool is_split;     /* the same for an address within it: other instructions are there */
     const struct cfi_rule *row; /* the file's own, CFI_NONE where it says nothing; borrowed */
 };
 
@@ -27,6 +32,12 @@ static inline bool code_row_is_near(const struct cfi_rule *row)
            code_is_near(row->bp_offset) && code_is_near(row->bx_offset);
 }
 
+/* Where an indirect jump leads, by a table of the file. */
+struct code_table {
+    size_t first; /* among the region's targets */
+    size_t count;
+};
+
 /* A stretch of code as a row of instructions. */
 struct code_region {
     uint64_t *left_visits; /* how many instructions may still be looked at; borrowed */
@@ -37,6 +48,10 @@ struct code_region {
     uint32_t
         *numbers;   /* for each byte: 1 + the number of the instruction that begins there, or 0 */
     uint8_t *marks; /* one for each site, of the look that is under way */
+    struct code_table *tables;
+    size_t table_count;
+    uint64_t *targets; /* of all tables, each an address of code */
+    size_t target_count;
 };
 
 /* Counts a round over the region. False: no more may be looked at. */
@@ -59,6 +74,10 @@ void code_region_done(struct code_region *region);
 
 /* The instruction that begins at an address, or NULL. */
 const struct code_site *code_region_find(const struct code_region *region, uint64_t address);
+
+/* The table through which an instruction jumps; one without entries where none is known. */
+const struct code_table *code_region_table(const struct code_region *region,
+                                           const struct code_site *site);
 
 /* What stands behind an instruction without a gap, or NULL. */
 const struct code_site *code_region_next(const struct code_region *region,

@@ -39,7 +39,7 @@ static size_t return_bytes(const uint8_t *code, size_t bytes, uint64_t address)
     }
     struct code_effect second =
         code_effect_decode(code + first.bytes, bytes - first.bytes, address + first.bytes);
-    return second.flow == CODE_END && second.bytes > 1 ? (size_t)first.bytes + second.bytes : 0;
+    return second.flow == CODE_INDIRECT ? (size_t)first.bytes + second.bytes : 0;
 }
 
 int code_resumers_add(const uint8_t *code, size_t bytes, uint64_t start,

@@ -4,9 +4,9 @@
  * Corrects rows of the file's own where they do not tell all, and makes rows for the stretches of
  * executable sections that no row covers. A file's own table gets those of small stretches, up to a
  * bound: most programs have a few, which every process runs through as it starts. Rows around a
- * stretch are facts to start from. Each instruction gets a rule from the forward look, from
- * functions' starts, or from the backward look, from returns. If both have one, they must agree;
- * else there is no row. Code whose analysis does not settle has no rows either.
+ * stretch are facts to start from. Each instruction gets the rule that the forward look, from
+ * functions' starts, and the backward look, from returns, prove together; or one by which the stack
+ * ends there. Code whose analysis does not settle has no rows.
  *
  * The code is foreign. The number of decoded instructions is bounded, and a wrong row affects only
  * stacks of its own module.
@@ -16,11 +16,14 @@
 #include "arch_x86_64.h"
 #include "cleanup.h"
 #include "code_backward.h"
+#include "code_doubts.h"
 #include "code_forks.h"
 #include "code_forward.h"
+#include "code_proof.h"
 #include "code_region.h"
 #include "code_resumers.h"
 #include "code_starts.h"
+#include "code_tables.h"
 #include "eh_frame.h"
 #include "kept_registers.h"
 #include "segments.h"
@@ -60,6 +63,9 @@ struct code_rows {
     const struct cfi_table *table;
     struct code_starts *starts;
     struct kept_registers *kept;
+    struct code_doubts *doubts;
+    bool is_all_read;           /* no code without rows was left out so far */
+    bool has_large;             /* there is more than the small stretches */
     uint64_t left_visits;       /* as code_region_visit() counts them */
     uint64_t left_bytes;        /* that may be looked through for calls */
     struct code_stretch *small; /* SMALL_COUNT_MAX of them */
@@ -115,24 +121,55 @@ static bool is_unclaimed(const struct code_rows *rows, uint64_t address)
            code_starts_find(rows->starts, address) == CODE_START_NONE;
 }
 
-/* Gives each instruction from `first` to `end` that no row covers its rule. */
+/* The bytes for which the rule of an instruction holds: a trampoline's also before and behind it,
+ * as far as nothing is proved there. */
+static struct code_stretch rule_stretch(const struct code_rows *rows,
+                                        const struct code_region *region, size_t number,
+                                        const struct cfi_rule *rule)
+{
+    const struct code_site *site = &region->sites[number];
+    struct code_stretch stretch = {.start = region->start + site->at};
+    stretch.end = stretch.start + site->effect.bytes;
+    if (rule->kind == CFI_END) {
+        stretch.start += number > 0 && code_forks_is_late(region, number - 1);
+        stretch.end -= number + 1 < region->site_count && code_forks_is_early(region, number + 1);
+    } else {
+        stretch.start -=
+            code_forks_is_early(region, number) && is_unclaimed(rows, stretch.start - 1);
+        stretch.end += code_forks_is_late(region, number) && is_unclaimed(rows, stretch.end);
+    }
+    return stretch;
+}
+
+/* Adds the rule of one instruction, which may have to wait until all code is read. */
+static int add_rule(const struct code_rows *rows, const struct code_region *region, size_t number,
+                    struct cfi_rule *rule, bool by_symbol)
+{
+    const struct code_site *site = &region->sites[number];
+    uint64_t address = region->start + site->at;
+    bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
+    if (by_symbol && !is_kept) {
+        *rule = (struct cfi_rule){.kind = CFI_END};
+    }
+    struct code_stretch stretch = rule_stretch(rows, region, number, rule);
+    rule->kept = rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, address) : 0;
+    return is_kept ? code_doubts_add(rows->doubts, stretch.start, stretch.end, rule,
+                                     region->start + site->function)
+                   : cfi_builder_add(rows->builder, stretch.start, stretch.end, rule);
+}
+
+/* Gives each instruction that no row covers its rule. */
 static int add_rules(const struct code_rows *rows, const struct code_region *region,
                      const struct code_forward *forward, const struct code_backward *backward)
 {
-    int r = 0;
+    int r = code_proof_note_jumps(region, forward, backward, rows->doubts);
+    code_proof_prepare(region, forward);
     for (size_t i = 0; r == 0 && i < region->site_count; i++) {
-        const struct code_site *site = &region->sites[i];
-        uint64_t start = region->start + site->at;
-        uint64_t end = start + site->effect.bytes;
-        if (cfi_rule_covers(site->row)) {
-            continue;
-        }
-        struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
-        if (rule.kind != CFI_NONE) {
-            rule.kept = rule.kind == CFI_OFFSET ? kept_registers_find(rows->kept, start) : 0;
-            start -= code_forks_is_early(region, i) && is_unclaimed(rows, start - 1);
-            end += code_forks_is_late(region, i) && is_unclaimed(rows, end);
-            r = cfi_builder_add(rows->builder, start, end, &rule);
+        if (!cfi_rule_covers(region->sites[i].row)) {
+            bool by_symbol = false;
+            struct cfi_rule rule =
+                code_forks_rule(region, i, &forward[i], &backward[i], &by_symbol);
+            r = add_rule(rows, region, i, &rule, by_symbol);
         }
     }
     return r;
@@ -169,15 +206,18 @@ static int add_region(struct code_rows *rows, const struct code_part *part, uint
         return r;
     }
     region.left_visits = &rows->left_visits;
+    r = code_tables_read(&region, rows->file);
     cleanup_(freep) struct code_forward *forward = calloc(region.site_count + 1, sizeof *forward);
     cleanup_(freep) struct code_backward *backward =
         calloc(region.site_count + 1, sizeof *backward);
-    if (forward == NULL || backward == NULL) {
+    if (r < 0 || forward == NULL || backward == NULL) {
         r = -ENOMEM;
     } else if (code_region_visit(&region, CODE_DECODE_VISITS) &&
                code_backward_run(&region, rows->table, backward) &&
                code_forward_run(&region, backward, forward)) {
         r = add_rules(rows, &region, forward, backward);
+    } else {
+        rows->is_all_read = false;
     }
     code_region_done(&region);
     return r;
@@ -230,6 +270,7 @@ static int add_stretch(struct code_rows *rows, const struct code_part *part, uin
     uint64_t stop = cut_region(rows, start, at, rows_behind(rows->table, end, around, part->end));
     *ret_next = stop > end && around == AROUND_INSIDE_BYTES ? stop : end < stop ? end : stop;
     if (rows->left_visits == 0) {
+        rows->is_all_read = false;
         *ret_next = part->end;
         return 0;
     }
@@ -276,7 +317,7 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
         uint64_t callee = 0;
         at += code_effect_skip(code + at, bytes - at, start + at, &callee);
         if (callee != 0 && !cfi_rule_covers(cfi_table_find(rows->table, callee))) {
-            r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
+            r = code_starts_add(rows->starts, callee, 0, CODE_START_CALLED);
         }
     }
     return r == -E2BIG ? 0 : r;
@@ -402,10 +443,15 @@ static void note_stretch(struct code_rows *rows, const struct code_part *part, u
     bool is_between = start > part->start && end < part->end;
     bool is_left_out = is_between && cfi_is_padding(start, end) &&
                        cfi_table_find(rows->table, start - 1)->signal_frame == 0;
-    if (is_left_out || end - start > CFI_SMALL_BYTES) {
+    if (is_left_out) {
+        return;
+    }
+    if (end - start > CFI_SMALL_BYTES) {
+        rows->has_large = true;
         return;
     }
     if (rows->small_count == SMALL_COUNT_MAX || rows->small_bytes + (end - start) > SMALL_SUM_MAX) {
+        rows->has_large = true;
         cfi_builder_lacks_small(rows->builder);
         return;
     }
@@ -480,7 +526,10 @@ static int add_uncovered(struct code_rows *rows)
         rows->window_bytes = 0;
         r = add_part(rows, &rows->parts[i]);
     }
-    return r;
+    if (r == 0 && !rows->is_all_read) {
+        code_doubts_jump_anywhere(rows->doubts);
+    }
+    return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
 }
 
 /* Rows for small stretches of code that no row covers. */
@@ -507,7 +556,13 @@ static int add_small(struct code_rows *rows)
             r = add_stretch(rows, part, stretch.start, stretch.end, &stretch.start);
         }
     }
-    return r;
+    if (r == 0 && (rows->has_large || !rows->is_all_read)) {
+        if (code_doubts_has_rows(rows->doubts)) {
+            cfi_builder_lacks_small(rows->builder);
+        }
+        return 0;
+    }
+    return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
 }
 
 /* Rows of the extent: those that correct the file's own come first. */
@@ -545,16 +600,20 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .table = table,
         .starts = code_starts_new(),
         .kept = kept_registers_new(),
+        .doubts = code_doubts_new(),
+        .is_all_read = true,
         .left_visits = CODE_ROWS_VISITS_MAX,
         .left_bytes = CALLS_BYTES_MAX,
         .small = small,
         .step_bytes = STEP_BYTES,
         .window = window,
     };
-    bool has_memory = window != NULL && small != NULL && rows.starts != NULL && rows.kept != NULL;
+    bool has_memory = window != NULL && small != NULL && rows.starts != NULL && rows.kept != NULL &&
+                      rows.doubts != NULL;
     r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
     (void)kept_registers_free(rows.kept);
+    (void)code_doubts_free(rows.doubts);
     return r;
 }
 

@@ -157,9 +157,9 @@ static int add_linkage(const struct reading *reading, const struct elf_file *fil
     bool common = has_common_entry(code, bytes);
     for (size_t at = common ? step : 0; r == 0 && at + step <= bytes; at += step) {
         size_t lazy = lazy_half(code + at, step);
-        r = add_uncovered(reading, section.sh_addr + at, 0, CODE_START_FUNCTION);
+        r = add_uncovered(reading, section.sh_addr + at, 0, CODE_START_CALLED);
         if (r == 0 && lazy != 0 && common) {
-            r = add_uncovered(reading, section.sh_addr + at + lazy, 0, CODE_START_FUNCTION);
+            r = add_uncovered(reading, section.sh_addr + at + lazy, 0, CODE_START_CALLED);
         }
     }
     return r;
@@ -181,21 +181,31 @@ int code_starts_read(struct code_starts *starts, const struct elf_file *file,
     return r;
 }
 
-/* Of two at one address the one that says more comes first. */
 static bool is_before(const void *a, const void *b, const void *userdata)
 {
     const struct start *left = a;
     const struct start *right = b;
     (void)userdata;
-    if (left->address != right->address) {
-        return left->address < right->address;
-    }
-    return left->kind != right->kind ? left->kind > right->kind : left->end > right->end;
+    return left->address < right->address;
 }
 
 int code_starts_sort(struct code_starts *starts)
 {
-    return array_sort(starts->all, starts->count, sizeof *starts->all, is_before, NULL);
+    struct start *all = starts->all;
+    size_t count = 0;
+    int r = array_sort(all, starts->count, sizeof *all, is_before, NULL);
+    /* One at each address has all that is said of it. */
+    for (size_t i = 0; r == 0 && i < starts->count; i++) {
+        if (count > 0 && all[count - 1].address == all[i].address) {
+            struct start *same = &all[count - 1];
+            same->kind = same->kind > all[i].kind ? same->kind : all[i].kind;
+            same->end = same->end > all[i].end ? same->end : all[i].end;
+        } else {
+            all[count++] = all[i];
+        }
+    }
+    starts->count = r == 0 ? count : starts->count;
+    return r;
 }
 
 static size_t lower_bound(const struct code_starts *starts, uint64_t address)
@@ -230,12 +240,11 @@ uint64_t code_starts_next(const struct code_starts *starts, uint64_t address)
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to)
 {
     size_t at = lower_bound(starts, from);
-    /* Of the last that begins at or before it, that which says most comes first. */
     if (at == starts->count || starts->all[at].address != from) {
         if (at == 0) {
             return false;
         }
-        at = lower_bound(starts, starts->all[at - 1].address);
+        at--;
     }
     return starts->all[at].address <= from && to < starts->all[at].end;
 }

@@ -229,6 +229,27 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
     return call_for_symbols(walk, &input);
 }
 
+size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer, size_t bytes)
+{
+    size_t count = 0;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(file->elf, &count) != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_here = gelf_getphdr(file->elf, (int)i, &segment) != NULL &&
+                       segment.p_type == PT_LOAD && vaddr >= segment.p_vaddr &&
+                       vaddr - segment.p_vaddr < segment.p_filesz;
+        if (is_here) {
+            uint64_t from = vaddr - segment.p_vaddr;
+            uint64_t there = segment.p_filesz - from;
+            return elf_file_read(file, segment.p_offset + from, buffer,
+                                 bytes < there ? bytes : there);
+        }
+    }
+    return 0;
+}
+
 bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret)
 {
     size_t names = 0;

@@ -40,6 +40,11 @@ bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
 /* Fills `buffer` from the file; less when it has shrunk. */
 size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t bytes);
 
+/* The same by an address of the module, up to the end of its segment: what is mapped there. 0:
+ * nothing of the file is. */
+size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer,
+                            size_t bytes);
+
 /* The first section of that name; false: there is none. */
 bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
 

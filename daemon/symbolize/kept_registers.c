@@ -154,6 +154,7 @@ static bool follow(struct way *way, uint64_t at)
     case CODE_RETURN:
         return true;
     case CODE_CALL:
+    case CODE_INDIRECT:
     case CODE_END:
         break;
     }

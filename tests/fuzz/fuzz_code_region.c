@@ -6,6 +6,7 @@
  * bytes to the next, and then the code.
  */
 #include "code_forks.h"
+#include "code_proof.h"
 #include "fuzz_target.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static struct code_starts *make_starts(const uint8_t *bytes)
     struct code_starts *starts = code_starts_new();
     uint64_t at = START;
     for (size_t i = 0; starts != NULL && i < START_COUNT; i++) {
-        enum code_start kind = bytes[i] % 2 == 0 ? CODE_START_FUNCTION : CODE_START_LABEL;
+        enum code_start kind = CODE_START_LABEL + bytes[i] % 3;
         (void)code_starts_add(starts, at, bytes[i] % 3 == 0 ? bytes[i] : 0, kind);
         at += bytes[i];
     }
@@ -66,8 +67,10 @@ static void check(struct code_region *region, const struct cfi_table *table)
     region->left_visits = &left_visits;
     bool is_settled =
         code_backward_run(region, table, backward) && code_forward_run(region, backward, forward);
+    code_proof_prepare(region, forward);
     for (size_t i = 0; is_settled && i < region->site_count; i++) {
-        struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i]);
+        bool by_symbol = false;
+        struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i], &by_symbol);
         if (rule.kind > CFI_ROOT && !is_rule_valid(&rule)) {
             abort();
         }

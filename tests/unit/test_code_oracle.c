@@ -65,7 +65,7 @@ static void compare(const struct subject *subject, uint64_t at, const struct cfi
                     const struct cfi_rule *found, struct tally *tally)
 {
     tally->instructions++;
-    if (found->kind == CFI_NONE) {
+    if (found->kind == CFI_NONE || found->kind == CFI_END) {
         tally->unknown++;
         return;
     }

@@ -12,7 +12,6 @@
 
 /* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
  * LOST, or below the CFA). */
-#define NONE             "0, 0, 0, 0"
 #define ROOT             "2, 0, 0, 0"
 #define SP(n)            "3, 7, " #n ", 0"
 #define BP(n)            "3, 6, " #n ", 0"
@@ -75,7 +74,7 @@ __asm__(
     MARK(AT_SP(56, 8), SAME, BELOW(16))  "movq $0, 48(%rsp)\n"
     MARK(AT_SP(56, 8), SAME, BELOW(16))  "mov 56(%rsp), %rsi\n"
                                          "xor %eax, %eax\n"
-    MARK(AT_SP(56, 8), SAME, BELOW(16))  "movups %xmm0, 48(%rsp)\n"
+    MARK(SI(8), SAME, BELOW(16))         "movups %xmm0, 48(%rsp)\n"
     MARK(SI(8), SAME, BELOW(16))         "mov -8(%rsi), %rbx\n"
                                          "lea (%rsi), %rsp\n"
     MARK(SP(8), SAME, SAME)              "ret\n"
@@ -114,21 +113,21 @@ __asm__(
     FUNCTION(other_stack) /* nothing tells what is on it */
                                          "push %rbp\n"
                                          "mov %rdi, %rsp\n"
-    MARK(NONE, SAME, SAME)               "call pushes\n"
-    MARK(NONE, SAME, SAME)               "jmp *%rax\n"
+    MARK(ENDS, SAME, SAME)               "call pushes\n"
+    MARK(ENDS, SAME, SAME)               "jmp *%rax\n"
     END(other_stack));
 
 __asm__(
     FUNCTION(pushed_return) /* a return that is a jump */
                                          "push %rdi\n"
-    MARK(NONE, SAME, SAME)               "nop\n"
+    MARK(ENDS, SAME, SAME)               "nop\n"
                                          "ret\n"
     END(pushed_return));
 
 __asm__(
     FUNCTION(loop_that_grows) /* what is pushed depends on how often */
                                          "1: push %rdi\n"
-    MARK(NONE, SAME, SAME)               "dec %rsi\n"
+    MARK(ENDS, SAME, SAME)               "dec %rsi\n"
                                          "jnz 1b\n"
                                          "ud2\n"
     END(loop_that_grows));
@@ -147,7 +146,7 @@ __asm__(
 __asm__(
     NAMELESS /* an indirect call may not return, so it proves nothing of the code before it */
                                          "push %rbx\n"
-    MARK(NONE, SAME, SAME)               "call *%rax\n"
+    MARK(ENDS, SAME, SAME)               "call *%rax\n"
     MARK(SP(16), SAME, BELOW(16))        "pop %rbx\n"
     MARK(SP(8), SAME, SAME)              "ret\n"
     END_NAMELESS);
@@ -180,12 +179,12 @@ __asm__(
     END_NAMELESS);
 
 __asm__(
-    FUNCTION(restores) /* without a pop, and goes anywhere then */
+    FUNCTION(restores) /* without a pop, and goes on anywhere */
                                          "push %rbx\n"
                                          "xor %ebx, %ebx\n"
-    MARK(SP(16), SAME, BELOW(16))        "mov (%rsp), %rbx\n"
-    MARK(SP(16), SAME, SAME)             "movq $0, (%rsp)\n"
-    MARK(SP(16), SAME, SAME)             "jmp *%rax\n"
+    MARK(ENDS, SAME, SAME)               "mov (%rsp), %rbx\n"
+    MARK(ENDS, SAME, SAME)               "movq $0, (%rsp)\n"
+    MARK(ENDS, SAME, SAME)               "jmp *%rax\n"
     END(restores));
 
 __asm__( /* there is no instruction before it */
@@ -389,7 +388,7 @@ TEST(knows_a_signal_trampoline)
         assert_int_equal(rule->ra_saved, CFI_AT_SP);
         assert_int_equal(rule->ra_offset, 168);
     }
-    assert_int_equal(rule_at(&trampoline - 2)->kind, CFI_NONE);
+    assert_int_equal(rule_at(&trampoline - 2)->kind, CFI_END);
 }
 
 TEST(knows_which_registers_callees_keep)

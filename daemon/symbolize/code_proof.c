@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Joins what the forward and the backward look know of one instruction. A rule is proved by one of
+ * these:
+ *
+ * - The backward look is sure: from here the flow comes to a return, whatever led here.
+ * - Both looks say the same. If a call on the way did not return, or the start were none, they
+ *   would differ.
+ * - The forward look begins where a function is called for certain, and nothing else leads into the
+ *   function: it has no jump whose target only a register tells. Where only a symbol says that it
+ * is called, the jumps of all other code count, too (code_doubts.h).
+ *
+ * Elsewhere the rule is CFI_END. A guess would show callers that are none, and so would the frame
+ * pointer, which such code seldom has.
+ */
+#include "code_proof.h"
+
+#include <string.h>
+
+/* Whether the two looks say what cannot be both. */
+static bool do_contradict(const struct code_forward *forward, const struct code_backward *backward)
+{
+    if (!forward->reached || !code_backward_is_known(backward)) {
+        return false;
+    }
+    int32_t value = forward->values[backward->base];
+    if (backward->expression == CODE_OFFSET) {
+        return value != CODE_UNKNOWN && value != -backward->offset;
+    }
+    return backward->base == ARCH_DWARF_SP && backward->offset == forward->slot_offset &&
+           backward->addend != forward->slot_addend;
+}
+
+/* Whether each of them leads to the same CFA. */
+static bool do_agree(const struct code_forward *forward, const struct code_backward *backward)
+{
+    if (!forward->reached) {
+        return false;
+    }
+    if (backward->expression == CODE_OFFSET) {
+        return forward->values[backward->base] == -backward->offset;
+    }
+    return backward->expression == CODE_DEREF && backward->base == ARCH_DWARF_SP &&
+           backward->offset == forward->slot_offset && backward->addend == forward->slot_addend;
+}
+
+/* Whether the look back can tell where a register of the caller is: not in a word that is saved
+ * later, below the stack pointer, nor by rbp, which may lead elsewhere in a frame that is not a
+ * leaf's. */
+static bool is_there(uint8_t saved, int32_t offset, int32_t sp)
+{
+    return saved != CFI_LOST && saved != CFI_AT_BP && (saved != CFI_AT_CFA || offset >= sp);
+}
+
+/* Of two rules for one frame: what is restored behind an instruction is the caller's, whatever was
+ * saved before it. */
+static void take_restored(struct cfi_rule *rule, const struct cfi_rule *behind, int32_t sp)
+{
+    if (is_there(behind->bp_saved, behind->bp_offset, sp)) {
+        rule->bp_saved = behind->bp_saved;
+        rule->bp_offset = behind->bp_offset;
+    }
+    if (is_there(behind->bx_saved, behind->bx_offset, sp)) {
+        rule->bx_saved = behind->bx_saved;
+        rule->bx_offset = behind->bx_offset;
+    }
+}
+
+/* And what was saved before it, where nothing is known to be restored. */
+static void take_saved(struct cfi_rule *rule, const struct cfi_rule *before, int32_t sp)
+{
+    if (!is_there(rule->bp_saved, rule->bp_offset, sp)) {
+        rule->bp_saved = before->bp_saved;
+        rule->bp_offset = before->bp_offset;
+    }
+    if (!is_there(rule->bx_saved, rule->bx_offset, sp)) {
+        rule->bx_saved = before->bx_saved;
+        rule->bx_offset = before->bx_offset;
+    }
+}
+
+/* The first instruction of the function that one lies in. */
+static size_t function_of(const struct code_region *region, const struct code_site *site)
+{
+    return region->numbers[site->function] - 1;
+}
+
+static bool is_own_word(const struct code_site *site)
+{
+    return site->row->kind != CFI_NONE;
+}
+
+/* Whether the function of an instruction goes on in another one when it leaves there. */
+static bool is_tail(const struct code_forward *forward)
+{
+    return forward->reached && forward->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES;
+}
+
+/* Whether it jumps to where nothing tells, with a frame. */
+static bool is_wild(const struct code_site *site, const struct code_forward *forward)
+{
+    return site->effect.flow == CODE_INDIRECT && site->table == 0 && !is_own_word(site) &&
+           !is_tail(forward);
+}
+
+void code_proof_prepare(const struct code_region *region, const struct code_forward *forward)
+{
+    memset(region->marks, 0, region->site_count);
+    for (size_t i = 0; i < region->site_count; i++) {
+        if (is_wild(&region->sites[i], &forward[i])) {
+            region->marks[function_of(region, &region->sites[i])] = 1;
+        }
+    }
+}
+
+/* Notes one jump, unless it stays in the region, whose looks follow it. */
+static int note_jump(const struct code_region *region, uint64_t target, struct code_doubts *doubts)
+{
+    return code_region_find(region, target) == NULL ? code_doubts_jump(doubts, target) : 0;
+}
+
+int code_proof_note_jumps(const struct code_region *region, const struct code_forward *forward,
+                          const struct code_backward *backward, struct code_doubts *doubts)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < region->site_count; i++) {
+        const struct code_site *site = &region->sites[i];
+        const struct code_table *table = code_region_table(region, site);
+        bool is_direct = site->effect.flow == CODE_JUMP || site->effect.flow == CODE_BRANCH;
+        bool has_frame = !is_tail(&forward[i]) && !code_backward_is_return(&backward[i]);
+        /* What changes its stack for one that it does not know goes on there, as longjmp() does. */
+        bool is_switch = forward[i].reached && forward[i].values[ARCH_DWARF_SP] == CODE_UNKNOWN;
+        if (is_own_word(site) || !has_frame) {
+            continue;
+        }
+        if (is_wild(site, &forward[i]) && !is_switch) {
+            code_doubts_jump_anywhere(doubts);
+        }
+        if (is_direct) {
+            r = note_jump(region, site->effect.target, doubts);
+        }
+        for (size_t j = 0; r == 0 && j < table->count; j++) {
+            r = note_jump(region, region->targets[table->first + j], doubts);
+        }
+    }
+    return r;
+}
+
+/* What the forward look alone proves, as the origin of its ways. */
+static enum code_origin proof_of_forward(const struct code_region *region,
+                                         const struct code_site *site,
+                                         const struct code_forward *forward,
+                                         const struct code_backward *backward)
+{
+    bool is_entered = site->is_taken && !code_backward_is_return(backward);
+    bool is_open = !is_own_word(site) && region->marks[function_of(region, site)] != 0;
+    return forward->reached == CODE_TRUST_SURE && !is_entered && !is_open
+               ? (enum code_origin)forward->origin
+               : CODE_ORIGIN_NONE;
+}
+
+struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
+                                const struct code_forward *forward,
+                                const struct code_backward *backward, bool *ret_by_symbol)
+{
+    const struct cfi_rule unproved = {.kind = CFI_END};
+    const struct code_site *site = &region->sites[number];
+    struct cfi_rule before = code_forward_rule(forward);
+    struct cfi_rule behind = code_backward_rule(backward);
+    bool is_sure = behind.kind != CFI_NONE && backward->trust == CODE_TRUST_SURE;
+    bool contradict = do_contradict(forward, backward);
+    bool agree = do_agree(forward, backward);
+    *ret_by_symbol = false;
+    if (site->is_split || forward->broken ||
+        (is_sure && contradict && forward->reached == CODE_TRUST_SURE)) {
+        return unproved;
+    }
+    if (is_sure) {
+        if (agree) {
+            take_saved(&behind, &before, forward->values[ARCH_DWARF_SP]);
+        }
+        return behind;
+    }
+    enum code_origin origin =
+        agree ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
+    if (before.kind == CFI_NONE || origin == CODE_ORIGIN_NONE) {
+        return unproved;
+    }
+    if (agree) {
+        take_restored(&before, &behind, forward->values[ARCH_DWARF_SP]);
+    }
+    *ret_by_symbol = origin == CODE_ORIGIN_SYMBOL;
+    return before;
+}
