@@ -20,6 +20,7 @@
                            */
 #define LEAVE_SITES_MAX 4 /* from the comparison to the branch */
 #define ENTRIES_MAX     1024
+#define VISITS_A_TABLE  256  /* a look back, and a read of the file */
 #define TARGETS_MAX     8192 /* of a region */
 #define DISTANCE_BYTES  sizeof(int32_t)
 
@@ -128,6 +129,15 @@ static int add_table(struct code_region *region, struct code_site *site, const u
     return 0;
 }
 
+/* Counts what the table of a jump costs. False: no more may be read. */
+static bool take_visits(const struct code_region *region, size_t entry_count)
+{
+    uint64_t visits = VISITS_A_TABLE + entry_count;
+    bool is_allowed = visits <= *region->left_visits;
+    *region->left_visits -= is_allowed ? visits : 0;
+    return is_allowed;
+}
+
 /* Returns 0, also where nothing is known of the table, or -ENOMEM. */
 static int read_table(struct code_region *region, size_t number, const struct elf_file *file,
                       size_t *capacities)
@@ -141,6 +151,9 @@ static int read_table(struct code_region *region, size_t number, const struct el
         (is_fixed ? 0 : found.base) + (is_words ? (uint64_t)(int64_t)site->effect.offset : 0);
     if ((!is_fixed && found.base == 0) || found.entry_count == 0 ||
         region->target_count + found.entry_count > TARGETS_MAX) {
+        return 0;
+    }
+    if (!take_visits(region, found.entry_count)) {
         return 0;
     }
     uint8_t bytes[ENTRIES_MAX * sizeof(uint64_t)];

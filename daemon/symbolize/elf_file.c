@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Programs have a dozen of them; what lies behind is not looked for. */
+#define MAPPED_HEADERS_MAX 64
+
 #define NOTES_BYTES_MAX ((uint64_t)65536)
 #define CODE_BYTES_MAX  ((uint64_t)16 << 20)
 
@@ -236,7 +239,7 @@ size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *b
     if (elf_getphdrnum(file->elf, &count) != 0) {
         return 0;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < MAPPED_HEADERS_MAX; i++) {
         bool is_here = gelf_getphdr(file->elf, (int)i, &segment) != NULL &&
                        segment.p_type == PT_LOAD && vaddr >= segment.p_vaddr &&
                        vaddr - segment.p_vaddr < segment.p_filesz;

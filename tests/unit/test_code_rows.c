@@ -187,6 +187,44 @@ __asm__(
     MARK(ENDS, SAME, SAME)               "jmp *%rax\n"
     END(restores));
 
+/* What only jumps through tables lead to: of distances, as compilers make them for libraries, with
+ * an index that is compared; and one that is biased, and not compared. */
+#define TABLE(entries) ".pushsection .rodata\n.balign 4\n8: " entries "\n.popsection\n"
+__asm__(
+    FUNCTION(switches)
+                                         "push %rbx\n"
+                                         "cmp $2, %edi\n"
+                                         "ja 9f\n"
+                                         "lea 8f(%rip), %rdx\n"
+                                         "mov %edi, %edi\n"
+                                         "movslq (%rdx,%rdi,4), %rax\n"
+                                         "add %rdx, %rax\n"
+    MARK(SP(16), SAME, BELOW(16))        "jmp *%rax\n"
+    MARK(SP(16), SAME, BELOW(16))        "1: call *%rbx\n"
+    MARK(SP(16), SAME, BELOW(16))        "jmp 1b\n"
+                                         "2: sub $16, %rsp\n"
+    MARK(SP(32), SAME, BELOW(16))        "3: call *%rcx\n"
+                                         "jmp 3b\n"
+    MARK(SP(16), SAME, BELOW(16))        "9: pop %rbx\n"
+                                         "ret\n"
+    TABLE(".long 1b - 8b, 2b - 8b, 9b - 8b")
+    END(switches));
+__asm__(
+    FUNCTION(no_table) /* what the comparison lets through is more than leads to code */
+                                         "push %rbx\n"
+                                         "cmp $4, %edi\n"
+                                         "ja 9f\n"
+                                         "lea 8f(%rip), %rdx\n"
+                                         "movslq (%rdx,%rdi,4), %rax\n"
+                                         "add %rdx, %rax\n"
+                                         "jmp *%rax\n"
+    MARK(ENDS, SAME, SAME)               "1: call *%rbx\n"
+                                         "jmp 1b\n"
+    MARK(SP(16), SAME, BELOW(16))        "9: pop %rbx\n"
+                                         "ret\n"
+    TABLE(".long 1b - 8b, 9b - 8b, 0x70000000, 0, 9b - 8b")
+    END(no_table));
+
 __asm__( /* there is no instruction before it */
     ".pushsection alone, \"ax\"\n"
     ".type first_of_all, @function\n"
