@@ -4,7 +4,8 @@
  * Keeps rows until all code of a file was read. A compiler calls its functions, or jumps to them
  * when their frame is gone, but for the parts that it moves away from the rest (`.cold`): these
  * have symbols like functions. An author of assembly may jump to a function in any state, also
- * through a table. The number of kept rows is bounded.
+ * through a table, and that function may pass its stack on. A row holds if no such jump leads to
+ * its function, and if none may lead anywhere, or a call leads there. What is kept is bounded.
  */
 #include "code_doubts.h"
 
@@ -13,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX  ((size_t)1 << 17)
-#define JUMPS_MAX ((size_t)1 << 20)
+#define ROWS_MAX      ((size_t)1 << 17)
+#define ADDRESSES_MAX ((size_t)1 << 19) /* of each kind */
 
 struct doubt {
     uint64_t start, end;
@@ -22,13 +23,27 @@ struct doubt {
     struct cfi_rule rule;
 };
 
+/* A function, and where it goes on. */
+struct pass {
+    uint64_t function;
+    uint64_t target;
+};
+
+struct addresses {
+    uint64_t *all;
+    size_t count;
+    size_t capacity;
+};
+
 struct code_doubts {
     struct doubt *rows;
     size_t row_count;
     size_t row_capacity;
-    uint64_t *jumps; /* where they lead */
-    size_t jump_count;
-    size_t jump_capacity;
+    struct addresses calls; /* where they lead, as the next */
+    struct addresses jumps;
+    struct pass *passes;
+    size_t pass_count;
+    size_t pass_capacity;
     bool is_anywhere;
 };
 
@@ -41,7 +56,9 @@ struct code_doubts *code_doubts_free(struct code_doubts *doubts)
 {
     if (doubts != NULL) {
         free(doubts->rows);
-        free(doubts->jumps);
+        free(doubts->calls.all);
+        free(doubts->jumps.all);
+        free(doubts->passes);
         free(doubts);
     }
     return NULL;
@@ -75,25 +92,45 @@ int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
     return r;
 }
 
-int code_doubts_jump(struct code_doubts *doubts, uint64_t target)
+static int add_address(struct addresses *addresses, uint64_t address)
 {
-    if (doubts->jump_count == JUMPS_MAX) {
-        doubts->is_anywhere = true;
-        return 0;
-    }
-    void *jumps = doubts->jumps;
-    int r =
-        array_grow(&jumps, &doubts->jump_capacity, doubts->jump_count + 1, sizeof *doubts->jumps);
-    doubts->jumps = jumps;
+    void *all = addresses->all;
+    int r = array_grow(&all, &addresses->capacity, addresses->count + 1, sizeof *addresses->all);
+    addresses->all = all;
     if (r == 0) {
-        doubts->jumps[doubts->jump_count++] = target;
+        addresses->all[addresses->count++] = address;
     }
     return r;
 }
 
-void code_doubts_jump_anywhere(struct code_doubts *doubts)
+int code_doubts_call(struct code_doubts *doubts, uint64_t target)
 {
-    doubts->is_anywhere = true;
+    return doubts->calls.count < ADDRESSES_MAX ? add_address(&doubts->calls, target) : 0;
+}
+
+int code_doubts_jump(struct code_doubts *doubts, uint64_t target)
+{
+    if (target == CODE_DOUBTS_ANYWHERE || doubts->jumps.count == ADDRESSES_MAX) {
+        doubts->is_anywhere = true;
+        return 0;
+    }
+    return add_address(&doubts->jumps, target);
+}
+
+int code_doubts_pass(struct code_doubts *doubts, uint64_t function, uint64_t target)
+{
+    if (doubts->pass_count == ADDRESSES_MAX) {
+        doubts->is_anywhere = true;
+        return 0;
+    }
+    void *passes = doubts->passes;
+    int r =
+        array_grow(&passes, &doubts->pass_capacity, doubts->pass_count + 1, sizeof *doubts->passes);
+    doubts->passes = passes;
+    if (r == 0) {
+        doubts->passes[doubts->pass_count++] = (struct pass){function, target};
+    }
+    return r;
 }
 
 static bool is_lower(const void *left, const void *right, const void *userdata)
@@ -102,29 +139,91 @@ static bool is_lower(const void *left, const void *right, const void *userdata)
     return *(const uint64_t *)left < *(const uint64_t *)right;
 }
 
-/* Whether a jump leads to an address; they are sorted. */
-static bool is_jumped_to(const struct code_doubts *doubts, uint64_t address)
+static bool is_pass_before(const void *left, const void *right, const void *userdata)
+{
+    (void)userdata;
+    return ((const struct pass *)left)->function < ((const struct pass *)right)->function;
+}
+
+static int sort(struct addresses *addresses)
+{
+    size_t count = 0;
+    int r = array_sort(addresses->all, addresses->count, sizeof *addresses->all, is_lower, NULL);
+    for (size_t i = 0; r == 0 && i < addresses->count; i++) {
+        if (count == 0 || addresses->all[count - 1] != addresses->all[i]) {
+            addresses->all[count++] = addresses->all[i];
+        }
+    }
+    addresses->count = r == 0 ? count : addresses->count;
+    return r;
+}
+
+/* Whether it is among them; they are sorted. */
+static bool has(const struct addresses *addresses, uint64_t address)
 {
     size_t low = 0;
-    size_t high = doubts->jump_count;
+    size_t high = addresses->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (doubts->jumps[middle] < address) {
+        if (addresses->all[middle] < address) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < doubts->jump_count && doubts->jumps[low] == address;
+    return low < addresses->count && addresses->all[low] == address;
+}
+
+/* The first that the function at an address passes its stack to, or its place among all. */
+static size_t first_pass(const struct code_doubts *doubts, uint64_t function)
+{
+    size_t low = 0;
+    size_t high = doubts->pass_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (doubts->passes[middle].function < function) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* What is jumped to passes its stack on. Each pass is followed once: it is gone then. */
+static int follow_passes(struct code_doubts *doubts)
+{
+    int r = array_sort(doubts->passes, doubts->pass_count, sizeof *doubts->passes, is_pass_before,
+                       NULL);
+    for (size_t i = 0; r == 0 && i < doubts->jumps.count; i++) {
+        uint64_t function = doubts->jumps.all[i];
+        size_t at = first_pass(doubts, function);
+        for (; r == 0 && at < doubts->pass_count && doubts->passes[at].function == function; at++) {
+            uint64_t target = doubts->passes[at].target;
+            doubts->passes[at].target = function;
+            r = target != function ? code_doubts_jump(doubts, target) : 0;
+        }
+    }
+    return r;
 }
 
 int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
 {
     static const struct cfi_rule unproved = {.kind = CFI_END};
-    int r = array_sort(doubts->jumps, doubts->jump_count, sizeof *doubts->jumps, is_lower, NULL);
+    int r = sort(&doubts->calls);
+    if (r == 0) {
+        r = sort(&doubts->jumps);
+    }
+    if (r == 0) {
+        r = follow_passes(doubts);
+    }
+    if (r == 0) {
+        r = sort(&doubts->jumps);
+    }
     for (size_t i = 0; r == 0 && i < doubts->row_count; i++) {
         const struct doubt *row = &doubts->rows[i];
-        bool holds = !doubts->is_anywhere && !is_jumped_to(doubts, row->function);
+        bool may_be_entered = doubts->is_anywhere && !has(&doubts->calls, row->function);
+        bool holds = !may_be_entered && !has(&doubts->jumps, row->function);
         r = cfi_builder_add(builder, row->start, row->end, holds ? &row->rule : &unproved);
     }
     return r;

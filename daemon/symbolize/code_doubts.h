@@ -4,9 +4,9 @@
 #include "cfi_table.h"
 
 /*
- * Rows of functions that nothing in their own code shows to be called, only a symbol. They hold
- * unless other code of the file jumps there with another stack; all of it has to be read before
- * they are settled.
+ * Rows of functions that nothing in their own code shows to be called, only a symbol, or what was
+ * decoded as a call. They hold unless other code of the file jumps there with another stack; all of
+ * it has to be read before they are settled.
  */
 struct code_doubts;
 
@@ -17,16 +17,22 @@ struct code_doubts *code_doubts_free(struct code_doubts *doubts);
 bool code_doubts_has_room(const struct code_doubts *doubts);
 bool code_doubts_has_rows(const struct code_doubts *doubts);
 
-/* Keeps a rule (copied) for [start, end), of the function that begins at `function`. Returns 0 or
- * -ENOMEM. */
+/* Keeps a rule (copied) for [start, end), of the function that begins at `function`. This and the
+ * next three return 0 or -ENOMEM. */
 int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule, uint64_t function);
 
-/* A jump leads to an address, where the stack is not as at a call. Returns 0 or -ENOMEM. */
+/* A call that is executed leads to an address. */
+int code_doubts_call(struct code_doubts *doubts, uint64_t target);
+
+/* As a target: a jump may lead anywhere. */
+#define CODE_DOUBTS_ANYWHERE UINT64_MAX
+
+/* A jump leads to an address, where the stack is not as at a call. */
 int code_doubts_jump(struct code_doubts *doubts, uint64_t target);
 
-/* A jump may lead anywhere with such a stack: no symbol shows anything any more. */
-void code_doubts_jump_anywhere(struct code_doubts *doubts);
+/* The function at an address goes on at another with the stack that it was entered with. */
+int code_doubts_pass(struct code_doubts *doubts, uint64_t function, uint64_t target);
 
 /* Adds the rows that hold, and for the others such that end the stack. Returns as
  * cfi_builder_add(). */

@@ -321,7 +321,8 @@ struct forward {
  * the stack is not as at a call, the start is none. */
 static bool enter(struct code_forward *known, const struct code_forward *from)
 {
-    bool is_call = from->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES;
+    bool is_call =
+        from->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES && from->origin != CODE_ORIGIN_NONE;
     bool changed =
         from->reached == CODE_TRUST_SURE && !is_call && known->origin != CODE_ORIGIN_NONE;
     known->origin = changed ? CODE_ORIGIN_NONE : known->origin;

@@ -86,22 +86,12 @@ static size_t function_of(const struct code_region *region, const struct code_si
     return region->numbers[site->function] - 1;
 }
 
-static bool is_own_word(const struct code_site *site)
-{
-    return site->row->kind != CFI_NONE;
-}
-
-/* Whether the function of an instruction goes on in another one when it leaves there. */
-static bool is_tail(const struct code_forward *forward)
-{
-    return forward->reached && forward->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES;
-}
-
 /* Whether it jumps to where nothing tells, with a frame. */
 static bool is_wild(const struct code_site *site, const struct code_forward *forward)
 {
-    return site->effect.flow == CODE_INDIRECT && site->table == 0 && !is_own_word(site) &&
-           !is_tail(forward);
+    bool is_tail = forward->reached && forward->values[ARCH_DWARF_SP] == -CODE_WORD_BYTES;
+    return site->effect.flow == CODE_INDIRECT && site->table == 0 && !code_site_has_row(site) &&
+           !is_tail;
 }
 
 void code_proof_prepare(const struct code_region *region, const struct code_forward *forward)
@@ -114,39 +104,6 @@ void code_proof_prepare(const struct code_region *region, const struct code_forw
     }
 }
 
-/* Notes one jump, unless it stays in the region, whose looks follow it. */
-static int note_jump(const struct code_region *region, uint64_t target, struct code_doubts *doubts)
-{
-    return code_region_find(region, target) == NULL ? code_doubts_jump(doubts, target) : 0;
-}
-
-int code_proof_note_jumps(const struct code_region *region, const struct code_forward *forward,
-                          const struct code_backward *backward, struct code_doubts *doubts)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < region->site_count; i++) {
-        const struct code_site *site = &region->sites[i];
-        const struct code_table *table = code_region_table(region, site);
-        bool is_direct = site->effect.flow == CODE_JUMP || site->effect.flow == CODE_BRANCH;
-        bool has_frame = !is_tail(&forward[i]) && !code_backward_is_return(&backward[i]);
-        /* What changes its stack for one that it does not know goes on there, as longjmp() does. */
-        bool is_switch = forward[i].reached && forward[i].values[ARCH_DWARF_SP] == CODE_UNKNOWN;
-        if (is_own_word(site) || !has_frame) {
-            continue;
-        }
-        if (is_wild(site, &forward[i]) && !is_switch) {
-            code_doubts_jump_anywhere(doubts);
-        }
-        if (is_direct) {
-            r = note_jump(region, site->effect.target, doubts);
-        }
-        for (size_t j = 0; r == 0 && j < table->count; j++) {
-            r = note_jump(region, region->targets[table->first + j], doubts);
-        }
-    }
-    return r;
-}
-
 /* What the forward look alone proves, as the origin of its ways. */
 static enum code_origin proof_of_forward(const struct code_region *region,
                                          const struct code_site *site,
@@ -154,7 +111,7 @@ static enum code_origin proof_of_forward(const struct code_region *region,
                                          const struct code_backward *backward)
 {
     bool is_entered = site->is_taken && !code_backward_is_return(backward);
-    bool is_open = !is_own_word(site) && region->marks[function_of(region, site)] != 0;
+    bool is_open = !code_site_has_row(site) && region->marks[function_of(region, site)] != 0;
     return forward->reached == CODE_TRUST_SURE && !is_entered && !is_open
                ? (enum code_origin)forward->origin
                : CODE_ORIGIN_NONE;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "code_doubts.h"
 #include "code_forward.h"
 
 /*
@@ -11,13 +10,8 @@
  */
 void code_proof_prepare(const struct code_region *region, const struct code_forward *forward);
 
-/* The rule of an instruction, CFI_END where none is proved. `*ret_by_symbol`: it only holds if no
- * other code jumps to the function with another stack. */
+/* The rule of an instruction, CFI_END where none is proved. `*ret_by_symbol`: it rests on a symbol,
+ * or on what may be a call (code_doubts.h). */
 struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
                                 const struct code_forward *forward,
                                 const struct code_backward *backward, bool *ret_by_symbol);
-
-/* Notes which of the region's jumps out of it are made with a stack that is not as at a call.
- * Returns 0 or -ENOMEM. */
-int code_proof_note_jumps(const struct code_region *region, const struct code_forward *forward,
-                          const struct code_backward *backward, struct code_doubts *doubts);

@@ -22,6 +22,12 @@ struct code_site {
     const struct cfi_rule *row; /* the file's own, CFI_NONE where it says nothing; borrowed */
 };
 
+/* Whether the file itself says something of it. */
+static inline bool code_site_has_row(const struct code_site *site)
+{
+    return site->row->kind != CFI_NONE;
+}
+
 /* To decode an instruction costs as much as to look at it so often. */
 #define CODE_DECODE_VISITS 8
 

@@ -19,6 +19,7 @@
 #include "code_doubts.h"
 #include "code_forks.h"
 #include "code_forward.h"
+#include "code_jumps.h"
 #include "code_proof.h"
 #include "code_region.h"
 #include "code_resumers.h"
@@ -162,7 +163,7 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
 static int add_rules(const struct code_rows *rows, const struct code_region *region,
                      const struct code_forward *forward, const struct code_backward *backward)
 {
-    int r = code_proof_note_jumps(region, forward, backward, rows->doubts);
+    int r = code_jumps_note(region, forward, backward, rows->doubts);
     code_proof_prepare(region, forward);
     for (size_t i = 0; r == 0 && i < region->site_count; i++) {
         if (!cfi_rule_covers(region->sites[i].row)) {
@@ -306,7 +307,7 @@ static int add_part(struct code_rows *rows, const struct code_part *part)
     return r;
 }
 
-/* What is called from code without rows is a function. */
+/* What is called from code without rows may be a function. */
 static int add_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
                        uint64_t end)
 {
@@ -317,7 +318,7 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
         uint64_t callee = 0;
         at += code_effect_skip(code + at, bytes - at, start + at, &callee);
         if (callee != 0 && !cfi_rule_covers(cfi_table_find(rows->table, callee))) {
-            r = code_starts_add(rows->starts, callee, 0, CODE_START_CALLED);
+            r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
         }
     }
     return r == -E2BIG ? 0 : r;
@@ -527,7 +528,7 @@ static int add_uncovered(struct code_rows *rows)
         r = add_part(rows, &rows->parts[i]);
     }
     if (r == 0 && !rows->is_all_read) {
-        code_doubts_jump_anywhere(rows->doubts);
+        r = code_doubts_jump(rows->doubts, CODE_DOUBTS_ANYWHERE);
     }
     return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A sorted list of addresses at which functions begin. The target of a call is a function, and so
- * is a symbol of that type with a size. Another symbol may be a label inside of a function; it
- * counts as a start only if the flow into it agrees. An entry of a lazy procedure linkage table has
- * two starts: the jump through its slot leads to the code behind it at first.
+ * A sorted list of addresses at which functions begin. The target of a call is a function, if what
+ * was decoded is one, and so is a symbol of that type with a size. Another symbol may be a label
+ * inside of a function; it counts as a start only if the flow into it agrees. An entry of a lazy
+ * procedure linkage table has two starts: the jump through its slot leads to the code behind it at
+ * first.
  */
 #include "code_starts.h"
 

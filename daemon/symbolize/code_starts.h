@@ -9,8 +9,9 @@
 enum code_start {
     CODE_START_NONE,
     CODE_START_LABEL,    /* of a symbol that may be no function's */
-    CODE_START_FUNCTION, /* of a symbol of that type: it is called, or jumped to */
-    CODE_START_CALLED,   /* where a call leads to: the return address is on top of the stack */
+    CODE_START_FUNCTION, /* of a symbol of that type, or of what may be a call: it is called, or
+                            jumped to */
+    CODE_START_CALLED,   /* for certain: the return address is on top of the stack */
 };
 
 static inline bool code_start_is_function(enum code_start start)

@@ -7,6 +7,7 @@
 
 #define FIRST  UINT64_C(0x1000)
 #define SECOND UINT64_C(0x2000)
+#define THIRD  UINT64_C(0x3000)
 #define BYTES  16
 
 static const struct cfi_rule rule = {.kind = CFI_OFFSET,
@@ -60,7 +61,7 @@ TEST(rows_hold_where_nothing_jumps_to_the_function)
 TEST(a_jump_to_its_start_ends_all_of_a_function)
 {
     struct code_doubts *doubts = two_functions();
-    assert_int_equal(code_doubts_jump(doubts, UINT64_MAX), 0);
+    assert_int_equal(code_doubts_jump(doubts, UINT64_MAX - 1), 0);
     assert_int_equal(code_doubts_jump(doubts, SECOND), 0);
     assert_int_equal(code_doubts_jump(doubts, 1), 0);
     check(doubts, CFI_OFFSET, CFI_END);
@@ -69,7 +70,50 @@ TEST(a_jump_to_its_start_ends_all_of_a_function)
 TEST(a_jump_to_anywhere_ends_all)
 {
     struct code_doubts *doubts = two_functions();
-    code_doubts_jump_anywhere(doubts);
+    assert_int_equal(code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE), 0);
+    check(doubts, CFI_END, CFI_END);
+}
+
+TEST(a_function_that_is_called_holds_nevertheless)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE), 0);
+    assert_int_equal(code_doubts_call(doubts, SECOND), 0);
+    check(doubts, CFI_END, CFI_OFFSET);
+}
+
+TEST(unless_it_is_jumped_to_as_well)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_call(doubts, SECOND), 0);
+    assert_int_equal(code_doubts_jump(doubts, SECOND), 0);
+    check(doubts, CFI_OFFSET, CFI_END);
+}
+
+TEST(a_function_passes_on_the_stack_that_it_was_jumped_to_with)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_pass(doubts, SECOND, FIRST), 0);
+    assert_int_equal(code_doubts_pass(doubts, THIRD, SECOND), 0);
+    assert_int_equal(code_doubts_pass(doubts, FIRST, THIRD), 0);
+    assert_int_equal(code_doubts_jump(doubts, THIRD), 0);
+    check(doubts, CFI_END, CFI_END);
+}
+
+TEST(and_where_it_was_called_none)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_pass(doubts, SECOND, FIRST), 0);
+    assert_int_equal(code_doubts_pass(doubts, SECOND, CODE_DOUBTS_ANYWHERE), 0);
+    assert_int_equal(code_doubts_jump(doubts, THIRD), 0);
+    check(doubts, CFI_OFFSET, CFI_OFFSET);
+}
+
+TEST(it_may_pass_it_on_to_anywhere)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_pass(doubts, THIRD, CODE_DOUBTS_ANYWHERE), 0);
+    assert_int_equal(code_doubts_jump(doubts, THIRD), 0);
     check(doubts, CFI_END, CFI_END);
 }
 
