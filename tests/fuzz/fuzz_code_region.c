@@ -51,7 +51,7 @@ static bool is_rule_valid(const struct cfi_rule *rule)
     bool is_call = rule->ra_saved == CFI_AT_CFA && rule->ra_offset == -CODE_WORD_BYTES;
     bool is_above = rule->cfa_register != ARCH_DWARF_SP ||
                     rule->cfa_offset >= (rule->kind == CFI_DEREF ? 0 : CODE_WORD_BYTES);
-    return rule->kind <= CFI_END && rule->cfa_register < ARCH_REGISTERS_COUNT && is_above &&
+    return rule->kind < CFI_END && rule->cfa_register < ARCH_REGISTERS_COUNT && is_above &&
            (is_call || rule->signal_frame == 1) && rule->bp_saved <= CFI_LOST &&
            rule->bx_saved <= CFI_LOST;
 }
@@ -71,7 +71,7 @@ static void check(struct code_region *region, const struct cfi_table *table)
     for (size_t i = 0; is_settled && i < region->site_count; i++) {
         bool by_symbol = false;
         struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i], &by_symbol);
-        if (rule.kind > CFI_ROOT && !is_rule_valid(&rule)) {
+        if (rule.kind > CFI_ROOT && rule.kind != CFI_END && !is_rule_valid(&rule)) {
             abort();
         }
     }
