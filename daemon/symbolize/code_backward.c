@@ -10,6 +10,8 @@
  */
 #include "code_backward.h"
 
+#include "code_returns.h"
+
 #include <string.h>
 
 #define ROUNDS_MAX 12
@@ -242,9 +244,7 @@ static struct code_place row_place(const struct cfi_rule *row, uint8_t saved, in
 static struct code_backward row_state(const struct cfi_rule *row)
 {
     struct code_backward state = {.expression = CODE_OPEN};
-    bool is_call = row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA &&
-                   row->ra_offset == -CODE_WORD_BYTES && code_row_is_near(row);
-    if (is_call && (row->kind == CFI_OFFSET || row->kind == CFI_DEREF)) {
+    if (code_row_is_call(row)) {
         state = (struct code_backward){
             .expression = row->kind == CFI_OFFSET ? CODE_OFFSET : CODE_DEREF,
             .base = row->cfa_register,
@@ -276,8 +276,7 @@ static struct code_backward state_at(const struct backward *run, const struct co
     }
     const struct code_backward *own = &run->states[code_region_number(run->region, site)];
     bool is_other = code_start_is_function(site->start) && site->function != from->function;
-    bool is_call = !code_backward_is_known(own) || code_backward_is_return(own);
-    return is_other && is_call ? return_state() : *own;
+    return is_other && !code_backward_is_known(own) ? return_state() : *own;
 }
 
 static struct code_backward state_behind(const struct backward *run, const struct code_site *site)
@@ -375,7 +374,7 @@ bool code_backward_run(const struct code_region *region, const struct cfi_table 
         return false;
     }
     run.trust = CODE_TRUST_DOUBTFUL;
-    return settle(&run);
+    return settle(&run) && code_returns_run(region, table, states);
 }
 
 static void set_saved(const struct code_backward *state, size_t kept, uint8_t *ret_saved,

@@ -49,6 +49,8 @@ struct code_backward {
     uint8_t base;
     uint8_t trust;      /* enum code_trust */
     uint8_t overwrites; /* 1: the instruction writes over what the return will take */
+    uint8_t returns; /* 1: the flow comes to a return, not only to what a symbol calls a function */
+    uint8_t zero[3]; /* states are compared byte by byte */
     int32_t offset;
     int32_t addend;
     struct code_place kept[CODE_KEPT_COUNT];
@@ -59,11 +61,11 @@ static inline bool code_backward_is_known(const struct code_backward *state)
     return state->expression == CODE_OFFSET || state->expression == CODE_DEREF;
 }
 
-/* Whether it says that the return address is on top of the stack. */
+/* Whether it proves that the return address is on top of the stack. */
 static inline bool code_backward_is_return(const struct code_backward *state)
 {
     return state->expression == CODE_OFFSET && state->base == ARCH_DWARF_SP &&
-           state->offset == CODE_WORD_BYTES;
+           state->offset == CODE_WORD_BYTES && state->returns != 0;
 }
 
 /* As code_forward_run(). */

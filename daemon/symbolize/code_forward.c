@@ -249,9 +249,7 @@ static void take_saved(struct code_forward *state, size_t kept, uint8_t saved, i
 /* What a row of the file says, beside what is known already. */
 static void take_row(struct code_forward *state, const struct cfi_rule *row)
 {
-    bool is_call =
-        row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA && row->ra_offset == -CODE_WORD_BYTES;
-    if (!is_call || !code_row_is_near(row) || (row->kind != CFI_OFFSET && row->kind != CFI_DEREF)) {
+    if (!code_row_is_call(row)) {
         return;
     }
     if (!state->reached) {

@@ -125,7 +125,8 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
     const struct code_site *site = &region->sites[number];
     struct cfi_rule before = code_forward_rule(forward);
     struct cfi_rule behind = code_backward_rule(backward);
-    bool is_sure = behind.kind != CFI_NONE && backward->trust == CODE_TRUST_SURE;
+    bool returns = backward->returns != 0;
+    bool is_sure = behind.kind != CFI_NONE && backward->trust == CODE_TRUST_SURE && returns;
     bool contradict = do_contradict(forward, backward);
     bool agree = do_agree(forward, backward);
     *ret_by_symbol = false;
@@ -140,7 +141,7 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
         return behind;
     }
     enum code_origin origin =
-        agree ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
+        agree && returns ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
     if (before.kind == CFI_NONE || origin == CODE_ORIGIN_NONE) {
         return unproved;
     }

@@ -44,6 +44,14 @@ struct code_table {
     size_t count;
 };
 
+/* Whether a row of the file says where the caller's frame is, as of a function that was called. */
+static inline bool code_row_is_call(const struct cfi_rule *row)
+{
+    return row->signal_frame == 0 && row->ra_saved == CFI_AT_CFA &&
+           row->ra_offset == -CODE_WORD_BYTES && code_row_is_near(row) &&
+           (row->kind == CFI_OFFSET || row->kind == CFI_DEREF);
+}
+
 /* A stretch of code as a row of instructions. */
 struct code_region {
     uint64_t *left_visits; /* how many instructions may still be looked at; borrowed */

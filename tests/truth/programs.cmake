@@ -374,7 +374,7 @@ set(known_red_zone "a register that is saved below the stack pointer is taken fo
 set(known_names "a function of C is taken for the one of Go whose name it has")
 set(case_number 0)
 foreach(case ret_n labels operators epilogue entries yield red_zone pop_mem indexed no_return exits middle sigreturn far
-    names switched retpoline two_slots)
+    names switched retpoline two_slots passed pushed data_calls)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET)
     if(case MATCHES "^(red_zone|two_slots)$")

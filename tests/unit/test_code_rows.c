@@ -171,11 +171,19 @@ __asm__(
     END_NAMELESS);
 
 __asm__(
-    NAMELESS /* it ends with a jump to another function, which has no rows */
+    NAMELESS /* it ends with a jump to another function */
                                          "push %rbx\n"
     MARK(SP(16), SAME, BELOW(16))        "xor %ebx, %ebx\n"
                                          "pop %rbx\n"
-    MARK(SP(8), SAME, SAME)              "jmp other_stack\n"
+    MARK(SP(8), SAME, SAME)              "jmp pushes\n"
+    END_NAMELESS);
+
+__asm__(
+    NAMELESS /* it ends with a jump to one that nothing shows to be called */
+                                         "push %rbx\n"
+    MARK(ENDS, SAME, SAME)               "xor %ebx, %ebx\n"
+                                         "pop %rbx\n"
+    MARK(ENDS, SAME, SAME)               "jmp loop_that_grows\n"
     END_NAMELESS);
 
 __asm__(

@@ -41,6 +41,9 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define RETPOLINE 17 /* a retpoline with a loop in it */
 #define TWO_SLOTS                                                                                  \
     18 /* the saved rbp is overwritten by an indexed store, and restored from elsewhere */
+#define PASSED     19 /* OPERATORS, reached by direct jumps only, which pass the stack on */
+#define PUSHED     20 /* OPERATORS, reached by returns to what was pushed */
+#define DATA_CALLS 21 /* data that decodes as a call of a place within a function */
 
 #if TRUTH_CASE == RET_N
 __asm__(
@@ -151,6 +154,20 @@ __asm__(BEGIN(asm_leaf) "lea callback(%rip), %rax\n call 2f\n3: pause\n lfence\n
 /* rbp is saved twice; the first place gets a pointer to outer()'s frame by an indexed store. */
 __asm__(BEGIN(asm_leaf) "push %rbp\n push %rbp\n mov $1, %ecx\n mov %rsi, (%rsp,%rcx,8)\n"
                         "mov $6, %ebp\n" SPIN "pop %rbp\n pop %rcx\n ret\n" END(asm_leaf));
+#elif TRUTH_CASE == PASSED || TRUTH_CASE == PUSHED
+#if TRUTH_CASE == PASSED
+#define DISPATCH "jmp asm_first\n"
+#else
+#define DISPATCH "pushq (%r10,%r11,8)\n ret\n"
+#endif
+__asm__(BEGIN(asm_leaf) "sub $16, %rsp\n lea asm_table(%rip), %r10\n xor %r11d, %r11d\n" DISPATCH
+            END(asm_leaf) BEGIN(asm_first) "jmp *(%r10,%r11,8)\n" END(asm_first) BEGIN(asm_spin)
+                SPIN "inc %r11\n" DISPATCH END(asm_spin) BEGIN(asm_end) "add $16, %rsp\n ret\n" END(
+                    asm_end) ".section .data.rel.ro, \"aw\"\n .balign 8\n"
+                             "asm_table: .quad asm_spin, asm_end\n .text\n");
+#elif TRUTH_CASE == DATA_CALLS
+__asm__(BEGIN(asm_leaf) "sub $16, %rsp\n jmp 5f\n .byte 0xe8\n .long 5f - . - 4\n nop\n"
+                        "5: dec %rdi\n jmp 5b\n" END(asm_leaf));
 #endif
 
 uint64_t stale_return __attribute__((used));
