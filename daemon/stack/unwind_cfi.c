@@ -8,7 +8,8 @@
  *
  * Compilers do not describe the pops before a return. The rule still has the register's place on
  * the stack, which is then below rsp and in no copy; but the register has the caller's value again.
- * A leaf that saved registers in its red zone would look the same, but compilers do not do that.
+ * Where a leaf saved the register in its red zone, the rule says that it is lost (dwarf_cfa.c). The
+ * two look alike only while the CFA rests on another register than rsp.
  */
 #include "unwind_cfi.h"
 

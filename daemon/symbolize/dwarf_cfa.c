@@ -6,6 +6,13 @@
  * for the return address means that no rule can express it, and CFI_LOST that it is undefined. For
  * rbp and rbx both are CFI_LOST, since the caller can be found without them.
  *
+ * A place below rsp has two causes. Compilers do not describe the pops before a return: the CFA
+ * falls, and the register, which has the caller's value again, keeps a place that was on the stack
+ * in an earlier row. A leaf that saves a register in its red zone has the place below rsp from the
+ * first row on, and then uses the register: in such rows it is CFI_LOST. So it is in a return that
+ * clang lays before the prologue, whose rows look the same. Where the CFA does not rest on rsp, no
+ * row tells the two causes apart, and the first one is assumed.
+ *
  * Each instruction has at least one byte, and remembered states are bounded, so the cost is bounded
  * by the size of the program. Pure.
  */
@@ -53,12 +60,23 @@ enum instruction {
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
+struct state {
+    struct cfi_rule rule;
+    /* A bit for rbp and for rbx: in all rows since the register got its rule its place was below
+     * rsp, or there was no row yet. */
+    uint8_t below;
+};
+
+#define BELOW_BP   1U
+#define BELOW_BX   2U
+#define BELOW_BOTH (BELOW_BP | BELOW_BX)
+
 struct machine {
     const struct dwarf_cie *cie;
     struct cfi_builder *builder; /* NULL in a CIE, whose instructions belong to no address */
     struct dwarf_cursor program;
-    struct cfi_rule state;
-    struct cfi_rule remembered[REMEMBERED_MAX];
+    struct state state;
+    struct state remembered[REMEMBERED_MAX];
     size_t remembered_count;
     uint64_t row_start; /* the state holds from here to the location */
     uint64_t location;
@@ -66,16 +84,49 @@ struct machine {
     bool saves_result[2]; /* rax and rdx, which no caller expects to be kept */
 };
 
-/* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
-static struct cfi_rule make_row(const struct dwarf_cie *cie, const struct cfi_rule *state)
+/* True for a place that is certain to lie below rsp. */
+static bool is_below_stack(const struct cfi_rule *rule, uint8_t saved, int32_t offset)
 {
-    if (state->ra_saved == CFI_LOST) {
+    if (saved == CFI_AT_CFA) {
+        return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_SP &&
+               (int64_t)rule->cfa_offset + offset < 0;
+    }
+    return saved == CFI_AT_SP && offset < 0;
+}
+
+/* Goes by a row that is complete: registers that have only had places below rsp are lost. Most rows
+ * do without, and are made faster where this is a call. */
+__attribute__((noinline)) static void lose_below(struct state *state, struct cfi_rule *row)
+{
+    if (!is_below_stack(row, row->bp_saved, row->bp_offset)) {
+        state->below &= (uint8_t)~BELOW_BP;
+    }
+    if (!is_below_stack(row, row->bx_saved, row->bx_offset)) {
+        state->below &= (uint8_t)~BELOW_BX;
+    }
+    if ((state->below & BELOW_BP) != 0) {
+        row->bp_saved = CFI_LOST;
+        row->bp_offset = 0;
+    }
+    if ((state->below & BELOW_BX) != 0) {
+        row->bx_saved = CFI_LOST;
+        row->bx_offset = 0;
+    }
+}
+
+/* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
+static struct cfi_rule make_row(const struct dwarf_cie *cie, struct state *state)
+{
+    if (state->rule.ra_saved == CFI_LOST) {
         return (struct cfi_rule){.kind = CFI_ROOT};
     }
-    if (state->ra_saved != CFI_AT_CFA && state->ra_saved != CFI_AT_SP) {
+    if (state->rule.ra_saved != CFI_AT_CFA && state->rule.ra_saved != CFI_AT_SP) {
         return (struct cfi_rule){.kind = CFI_UNSUPPORTED};
     }
-    struct cfi_rule row = *state;
+    struct cfi_rule row = state->rule;
+    if (state->below != 0) {
+        lose_below(state, &row);
+    }
     row.keeps_fp = cie->keeps_fp && row.kind == CFI_OFFSET && row.cfa_register == ARCH_DWARF_SP &&
                    row.cfa_offset >= ARCH_FRAME_CFA_OFFSET;
     return row;
@@ -131,24 +182,36 @@ static int set_location(struct machine *machine)
     return advance_to(machine, location);
 }
 
-/* Says where a register is, if it is one that is followed. */
-static void set_place(struct cfi_rule *state, uint64_t column, enum cfi_saved saved, int64_t offset)
+/* Gives rbp or rbx a place, which is not new where it is the same. */
+static void move_place(struct state *state, uint8_t bit, uint8_t *saved, int32_t *offset,
+                       uint8_t new_saved, int32_t new_offset)
 {
+    if (*saved != new_saved || *offset != new_offset) {
+        state->below |= bit;
+        *saved = new_saved;
+        *offset = new_offset;
+    }
+}
+
+/* Says where a register is, if it is one that is followed. */
+static void set_place(struct state *state, uint64_t column, enum cfi_saved saved, int64_t offset)
+{
+    struct cfi_rule *rule = &state->rule;
     bool is_memory = saved == CFI_AT_CFA || saved == CFI_AT_SP || saved == CFI_AT_BP;
     bool fits = !is_memory || offset == (int32_t)offset;
     int32_t kept = is_memory && fits ? (int32_t)offset : 0;
     switch (column) {
     case ARCH_DWARF_RA:
-        state->ra_saved = fits ? (uint8_t)saved : CFI_SAME;
-        state->ra_offset = kept;
+        rule->ra_saved = fits ? (uint8_t)saved : CFI_SAME;
+        rule->ra_offset = kept;
         break;
     case ARCH_DWARF_BP:
-        state->bp_saved = fits ? (uint8_t)saved : CFI_LOST;
-        state->bp_offset = kept;
+        move_place(state, BELOW_BP, &rule->bp_saved, &rule->bp_offset,
+                   fits ? (uint8_t)saved : CFI_LOST, kept);
         break;
     case ARCH_DWARF_BX:
-        state->bx_saved = fits ? (uint8_t)saved : CFI_LOST;
-        state->bx_offset = kept;
+        move_place(state, BELOW_BX, &rule->bx_saved, &rule->bx_offset,
+                   fits ? (uint8_t)saved : CFI_LOST, kept);
         break;
     default:
         break;
@@ -156,7 +219,7 @@ static void set_place(struct cfi_rule *state, uint64_t column, enum cfi_saved sa
 }
 
 /* For places that no table can express: a value computed, or in another register. */
-static void set_unknown(struct cfi_rule *state, uint64_t column)
+static void set_unknown(struct state *state, uint64_t column)
 {
     set_place(state, column, column == ARCH_DWARF_RA ? CFI_SAME : CFI_LOST, 0);
 }
@@ -261,7 +324,7 @@ static int run_definition(struct machine *machine, enum instruction instruction)
         if (!read_expression(machine, &expression)) {
             return -EBADMSG;
         }
-        dwarf_expression_cfa(expression, &machine->state);
+        dwarf_expression_cfa(expression, &machine->state.rule);
         return 0;
     }
     bool has_register = instruction != CFA_DEFINE_OFFSET && instruction != CFA_DEFINE_OFFSET_SIGNED;
@@ -271,11 +334,11 @@ static int run_definition(struct machine *machine, enum instruction instruction)
         return -EBADMSG;
     }
     if (has_register && has_offset) {
-        define_cfa(&machine->state, base_register, offset);
+        define_cfa(&machine->state.rule, base_register, offset);
     } else if (has_register) {
-        define_cfa_register(&machine->state, base_register);
+        define_cfa_register(&machine->state.rule, base_register);
     } else {
-        define_cfa_offset(&machine->state, offset);
+        define_cfa_offset(&machine->state.rule, offset);
     }
     return 0;
 }
@@ -458,12 +521,12 @@ int dwarf_cfa_begin(struct dwarf_cie *cie, struct dwarf_cursor program)
     struct machine machine = {
         .cie = cie,
         .program = program,
-        .state = cie->initial,
+        .state.rule = cie->initial,
         .end = 1,
     };
     int r = run_program(&machine);
     if (r == 0) {
-        cie->initial = machine.state;
+        cie->initial = machine.state.rule;
     }
     return r;
 }
@@ -475,7 +538,7 @@ int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint
     machine.cie = cie;
     machine.builder = builder;
     machine.program = program;
-    machine.state = cie->initial;
+    machine.state = (struct state){.rule = cie->initial, .below = BELOW_BOTH};
     machine.remembered_count = 0;
     machine.row_start = start;
     machine.location = start;

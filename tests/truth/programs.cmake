@@ -370,7 +370,6 @@ else()
 endif()
 
 # False today, by their numbers in misled.c. docs/unwinding.md, "What reading code cannot tell", says the same in words.
-set(known_red_zone "a register that is saved below the stack pointer is taken for one that is kept")
 set(known_names "a function of C is taken for the one of Go whose name it has")
 set(case_number 0)
 foreach(case ret_n labels operators epilogue entries yield red_zone pop_mem indexed no_return exits middle sigreturn far

@@ -41,9 +41,9 @@ static const struct story stories[] = {
      ROWS({0, ENTRY}, {1, PUSHED}, {4, "r6+16 ra c-8 bp c-16 bx ="},
           {0x84, "r7+8 ra c-8 bp c-16 bx ="})},
     {"restore goes back to the CIE's rule",
-     BYTES(0x86, 2, 0x83, 3, 0x41, 0xc6, 0x41, 0x06, 3, 0x90, 2, 0x41, 0xd0),
-     ROWS({0, "r7+8 ra c-8 bp c-16 bx c-24"}, {1, "r7+8 ra c-8 bp = bx c-24"},
-          {2, "r7+8 ra c-16 bp = bx ="}, {3, ENTRY})},
+     BYTES(0x0e, 24, 0x86, 2, 0x83, 3, 0x41, 0xc6, 0x41, 0x06, 3, 0x90, 2, 0x41, 0xd0),
+     ROWS({0, "r7+24 ra c-8 bp c-16 bx c-24"}, {1, "r7+24 ra c-8 bp = bx c-24"},
+          {2, "r7+24 ra c-16 bp = bx ="}, {3, "r7+24 ra c-8 bp = bx ="})},
     {"states are remembered with their CFA, and nest",
      BYTES(0x0a, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x0e, 24, 0x41, 0x0b, 0x41, 0x0b),
      ROWS({0, PUSHED}, {1, "r7+24 ra c-8 bp c-16 bx ="}, {2, PUSHED}, {3, ENTRY})},
@@ -138,6 +138,44 @@ static const struct story stories[] = {
     {"a state that nobody remembered", BYTES(0x48, 0x0b), {{7, ENTRY}, {8, "unsupported"}}},
 };
 
+#define LEAF   "r7+8 ra c-8 bp ? bx ="
+#define POPPED "r7+8 ra c-8 bp c-16 bx c-24"
+
+/* Registers whose places lie below rsp. */
+static const struct story below_stack[] = {
+    {"a leaf that saves in its red zone", BYTES(0x45, 0x86, 3, 0x50, 0xc6),
+     ROWS({4, ENTRY}, {5, LEAF}, {20, LEAF}, {21, ENTRY})},
+    {"a save below a stack pointer that has fallen, and one word below it",
+     BYTES(0x0e, 24, 0x86, 3, 0x83, 4), ROWS({0, "r7+24 ra c-8 bp c-24 bx ?"})},
+    {"a place by rsp", BYTES(0x10, 6, 2, 0x77, 0x70, 0x41, 0x10, 6, 2, 0x77, 0),
+     ROWS({0, LEAF}, {1, "r7+8 ra c-8 bp s+0 bx ="})},
+    {"a CFA of the same row that comes behind the place", BYTES(0x41, 0x86, 2, 0x0e, 16),
+     ROWS({0, ENTRY}, {1, PUSHED})},
+    {"saves before the stack pointer falls",
+     BYTES(0x45, 0x83, 4, 0x86, 3, 0x45, 0x0e, 32, 0x50, 0x0e, 8),
+     ROWS({5, "r7+8 ra c-8 bp ? bx ?"}, {10, "r7+32 ra c-8 bp c-24 bx c-32"},
+          {26, "r7+8 ra c-8 bp c-24 bx c-32"})},
+    {"pops in the order of the pushes",
+     BYTES(0x0e, 24, 0x86, 2, 0x83, 3, 0x41, 0x0e, 16, 0x41, 0x0e, 8),
+     ROWS({0, "r7+24 ra c-8 bp c-16 bx c-24"}, {1, "r7+16 ra c-8 bp c-16 bx c-24"}, {2, POPPED})},
+    {"loads before the stack pointer rises at once",
+     BYTES(0x0e, 24, 0x86, 2, 0x83, 3, 0x41, 0x0e, 8), ROWS({1, POPPED})},
+    {"an epilogue in the middle",
+     BYTES(0x0e, 24, 0x86, 2, 0x83, 3, 0x41, 0x0a, 0x0e, 8, 0x41, 0x0b, 0x41, 0x0e, 8),
+     ROWS({1, POPPED}, {2, "r7+24 ra c-8 bp c-16 bx c-24"}, {3, POPPED})},
+    {"a state from before the stack pointer fell", BYTES(0x86, 3, 0x41, 0x0a, 0x0e, 32, 0x41, 0x0b),
+     ROWS({0, LEAF}, {1, "r7+32 ra c-8 bp c-24 bx ="}, {2, LEAF})},
+    {"a save while the CFA rests on rbp",
+     BYTES(0x0e, 16, 0x86, 2, 0x41, 0x0d, 6, 0x83, 3, 0x41, 0x0c, 7, 8),
+     ROWS({1, "r6+16 ra c-8 bp c-16 bx c-24"}, {2, POPPED})},
+    {"a place that is said twice", BYTES(0x0e, 16, 0x86, 2, 0x41, 0x0e, 8, 0x86, 2),
+     ROWS({0, PUSHED}, {1, "r7+8 ra c-8 bp c-16 bx ="})},
+    {"another place", BYTES(0x0e, 16, 0x86, 2, 0x41, 0x0e, 8, 0x86, 3),
+     ROWS({0, PUSHED}, {1, LEAF})},
+    {"the same place after another rule",
+     BYTES(0x0e, 16, 0x86, 2, 0x41, 0x0e, 8, 0xc6, 0x41, 0x86, 2), ROWS({1, ENTRY}, {2, LEAF})},
+};
+
 static struct dwarf_cursor cursor_over(const uint8_t *bytes, size_t size_bytes)
 {
     return (struct dwarf_cursor){.bytes = bytes, .left = size_bytes, .address = 0x100};
@@ -180,6 +218,39 @@ TEST(runs_every_instruction)
                          END - START);
         assert_int_equal(cfi_table_find(&made.table, END)->kind, CFI_NONE);
     }
+}
+
+TEST(tells_saves_in_the_red_zone_from_pops)
+{
+    const struct dwarf_cie cie = make_cie(common, sizeof common);
+    for (size_t i = 0; i < COUNT_OF(below_stack); i++) {
+        cleanup_(free_cfi) struct made_cfi made =
+            run(&cie, below_stack[i].program, below_stack[i].program_bytes);
+        expect_rows(&below_stack[i], &made.table);
+    }
+}
+
+/* esp and ebp have other numbers, and words 4 bytes. */
+TEST(tells_them_apart_in_32_bits)
+{
+    static const uint8_t common_32bit[] = {0x0c, 4, 4, 0x80 | 8, 1};
+    static const struct story story = {
+        "a save, a push and a pop",
+        BYTES(0x41, 0x85, 3, 0x41, 0xc5, 0x0e, 8, 0x85, 2, 0x41, 0x0e, 4),
+        ROWS({0, "r7+4 ra c-4 bp = bx ="}, {1, "r7+4 ra c-4 bp ? bx ="},
+             {2, "r7+8 ra c-4 bp c-8 bx ="}, {3, "r7+4 ra c-4 bp c-8 bx ="}),
+    };
+    struct dwarf_cie cie = {.code_align = 1, .data_align = -4};
+    struct dwarf_cursor cursor = cursor_over(common_32bit, sizeof common_32bit);
+    cursor.is_32bit = true;
+    assert_int_equal(dwarf_cfa_begin(&cie, cursor), 0);
+    cie.is_supported = true;
+    cursor = cursor_over(story.program, story.program_bytes);
+    cursor.is_32bit = true;
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(dwarf_cfa_run(&cie, cursor, START, END, builder), 0);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    expect_rows(&story, &made.table);
 }
 
 TEST(covers_all_of_a_function_wherever_its_program_breaks_off)
