@@ -225,6 +225,20 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     return send_question(worker, &question, fd, debug_fd, max_bytes);
 }
 
+int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
+                         const struct elf_worker_file *file, size_t max_bytes)
+{
+    const struct elf_worker_question question = {
+        .sequence = worker->sequence + 1,
+        .request = (uint32_t)request,
+        .link_count = file->link_count,
+        .size_bytes = file->size_bytes,
+        .changed_s = file->changed_s,
+        .changed_ns = file->changed_ns,
+    };
+    return send_question(worker, &question, file->fd, file->debug_fd, max_bytes);
+}
+
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
                         uint32_t known_bytes, size_t max_bytes)
 {

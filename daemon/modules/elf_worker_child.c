@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define KEPT_BYTES_MAX (16 << 20)
 
@@ -190,12 +191,28 @@ static int build(const struct elf_worker_question *question, const struct files 
     return -ENOSYS;
 }
 
+/* True when the file may have been written since it was opened. Its time of change is also that of
+ * its names: one that came or went is told by their count. */
+static bool is_written_since(const struct elf_worker_question *question, int fd)
+{
+    struct stat now;
+    if (question->link_count == 0) {
+        return false;
+    }
+    return fstat(fd, &now) < 0 || (uint64_t)now.st_size != question->size_bytes ||
+           (now.st_nlink == question->link_count && (now.st_ctim.tv_sec != question->changed_s ||
+                                                     now.st_ctim.tv_nsec != question->changed_ns));
+}
+
 static int build_table(const struct elf_worker_question *question, const struct files *files,
                        size_t *ret_bytes)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
     int r = build(question, files, &bytes, &size_bytes);
+    if (is_written_since(question, files->fd)) {
+        r = -ESTALE;
+    }
     if (r == 0) {
         r = seal_table(bytes, size_bytes, files->table_fd);
     }

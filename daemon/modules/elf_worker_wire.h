@@ -25,6 +25,10 @@ struct elf_worker_question {
     uint64_t sequence;
     uint32_t request;     /* enum elf_worker_request */
     uint32_t known_bytes; /* of a perf map or a jitdump: as were read of it before */
+    uint64_t link_count;  /* of the file, as the next, when it was opened; 0: do not compare */
+    uint64_t size_bytes;
+    int64_t changed_s;
+    int64_t changed_ns;
 };
 
 struct elf_worker_answer {

@@ -5,6 +5,8 @@
  */
 #include "mapping_query.h"
 
+#include "extremes.h"
+
 #include <string.h>
 
 /* The vdso of a 32-bit process is another image than that of 64 bits; it lies where 32 bits reach.
@@ -65,6 +67,7 @@ struct module_query mapping_query(const struct process *process, const struct ma
         .device_minor = file->device_minor,
         .inode = file->inode,
         .inode_generation = file->inode_generation,
+        .mapped_ns = max_u64(mapping->from_ns, mapping->seen_ns),
         .start_time_ns = process->start_time_ns,
     };
 }

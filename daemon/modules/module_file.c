@@ -11,8 +11,9 @@
  * ever opened and nothing can be exchanged in between. Paths are resolved inside the root that they
  * belong to, whatever symbolic links say.
  *
- * Whatever the way, the file counts only if it is the inode that the query names. The process is
- * held by its folder in /proc, and is the one meant only if it began when that one did.
+ * Whatever the way, the file counts only if it is the inode that the query names, and was neither
+ * made nor written since it was mapped. The process is held by its folder in /proc, and is the one
+ * meant only if it began when that one did.
  *
  * The owner of a file is taken for its author only where the machine's own root shows the same file
  * under the same path, to a process that has that root. In a container, or on a filesystem that a
@@ -21,8 +22,9 @@
 #include "module_search.h"
 
 #include "cleanup.h"
+#include "clock.h"
+#include "extremes.h"
 #include "kernel_filesystem.h"
-#include "limit_clock.h"
 #include "mount_table.h"
 #include "proc_map.h"
 #include "proc_parse.h"
@@ -234,6 +236,39 @@ static bool is_mapped_inode(const struct module_search *search, int fd,
            (is_overlay && (search->is_own || file->is_local || was_device_met(search, fd)));
 }
 
+static uint64_t stamp_ns(const struct statx_timestamp *stamp)
+{
+    uint64_t ns = 0;
+    bool fits = stamp->tv_sec >= 0 &&
+                !__builtin_mul_overflow((uint64_t)stamp->tv_sec, NS_PER_S, &ns) &&
+                !__builtin_add_overflow(ns, stamp->tv_nsec, &ns);
+    return fits ? ns : UINT64_MAX;
+}
+
+/*
+ * True when the file was made or written after it was mapped: its content was another one then, or
+ * it is another file under the inode's number. The times of a local filesystem and of an overlay
+ * are the machine's own. A time in the future tells nothing: the clock was set since, or a program
+ * chose it. A write is not seen if a program set its time back.
+ */
+static bool is_written_since(const struct module_query *query, int fd,
+                             const struct module_file *file, const struct statfs *filesystem)
+{
+    struct statx known;
+    uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+    uint64_t real_ns = clock_ns(CLOCK_REALTIME);
+    bool has_times = file->is_local || filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
+    if (!has_times || query->mapped_ns == 0 || query->mapped_ns > boot_ns ||
+        statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &known) < 0) {
+        return false;
+    }
+    uint64_t mapped_ns = real_ns - min_u64(real_ns, boot_ns - query->mapped_ns);
+    uint64_t written_ns = stamp_ns(&known.stx_mtime);
+    uint64_t made_ns = (known.stx_mask & STATX_BTIME) != 0 ? stamp_ns(&known.stx_btime) : 0;
+    return (written_ns > mapped_ns && written_ns <= real_ns) ||
+           (made_ns > mapped_ns && made_ns <= real_ns);
+}
+
 /* Init's folder, where we may look at its root, else our own: a service may be shown less of the
  * machine's files than there is, and all of it as mounted without set-user-id. */
 int module_search_machine_root(int *ret_process_fd)
@@ -416,7 +451,8 @@ static enum module_failure open_for_reading(struct module_search *search, int pa
     if (failure != MODULE_FAILURE_NONE) {
         return failure;
     }
-    if (!is_mapped_inode(search, fd, &file, &filesystem)) {
+    if (!is_mapped_inode(search, fd, &file, &filesystem) ||
+        is_written_since(search->query, fd, &file, &filesystem)) {
         return MODULE_FAILURE_IDENTITY;
     }
     *ret = file;

@@ -75,6 +75,19 @@ uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_
     return (file_bytes + debug_bytes) * NS_PER_BYTE;
 }
 
+static int send_file(const struct module_load *load, struct elf_worker *worker, size_t limit_bytes)
+{
+    const struct elf_worker_file file = {
+        .fd = load->file.fd,
+        .debug_fd = load->debug_fd,
+        .size_bytes = load->file.identity.size_bytes,
+        .changed_s = load->file.identity.changed_s,
+        .changed_ns = load->file.identity.changed_ns,
+        .link_count = load->file.link_count,
+    };
+    return elf_worker_send_file(worker, file_request(load->request.table), &file, limit_bytes);
+}
+
 int module_load_ask(const struct module_load *load, struct elf_worker *worker)
 {
     enum module_table table = load->request.table;
@@ -96,12 +109,13 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
         return elf_worker_send_map(worker, ELF_WORKER_JITDUMP, load->file.fd,
                                    load->request.known_bytes, limit_bytes);
     case MODULE_FILE:
+        return send_file(load, worker, limit_bytes);
     case MODULE_VDSO:
     case MODULE_VDSO_32BIT:
     case MODULE_DEBUG:
         break;
     }
-    return elf_worker_send(worker, request, load->file.fd, load->debug_fd, limit_bytes);
+    return elf_worker_send(worker, request, load->file.fd, -1, limit_bytes);
 }
 
 bool module_load_debug_path(const struct module_load *load, const struct elf_worker_table *table,

@@ -205,7 +205,9 @@ enum module_failure module_file_open_jitdump(const struct module_query *query,
     if (process_fd < 0 && query->map_device == 0) {
         return MODULE_FAILURE_NOT_FOUND;
     }
-    enum module_failure failure = module_file_open(query, guard, &file);
+    struct module_query growing = *query;
+    growing.mapped_ns = 0;
+    enum module_failure failure = module_file_open(&growing, guard, &file);
     cleanup_(closep) int fd = file.fd;
     if (failure != MODULE_FAILURE_NONE) {
         return failure;

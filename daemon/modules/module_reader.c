@@ -179,7 +179,8 @@ static bool receive_answer(struct module_reader *reader, enum module_worker_name
         return false;
     }
     module_worker_works(worker);
-    if (r == -ENOBUFS) {
+    /* What was opened is not in a file that was written since: it is to be opened again. */
+    if (r == -ENOBUFS || r == -ESTALE) {
         return fail_load(take_load(reader, worker, now_ns), MODULE_FAILURE_LIMIT, ret);
     }
     if (r < 0 && name == MODULE_SECOND) {

@@ -90,6 +90,12 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
     return 0;
 }
 
+int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
+                         const struct elf_worker_file *file, size_t max_bytes)
+{
+    return elf_worker_send(worker, request, file->fd, file->debug_fd, max_bytes);
+}
+
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
                         uint32_t known_bytes, size_t max_bytes)
 {

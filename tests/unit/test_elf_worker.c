@@ -140,6 +140,53 @@ TEST(answers_that_a_file_is_none_of_its_kind_and_goes_on)
     elf_worker_free(worker);
 }
 
+/* What a worker answers of the C library, if that was so when it was opened. */
+static int answer_for(struct elf_worker *worker, const struct elf_worker_file *file)
+{
+    struct elf_worker_table table = {.map = NULL};
+    assert_int_equal(elf_worker_send_file(worker, ELF_WORKER_SYMBOLS, file, SYMBOL_TABLE_BYTES_MAX),
+                     0);
+    int r = receive(worker, &table);
+    if (r == 0) {
+        (void)munmap(table.map, table.map_bytes);
+    }
+    return r;
+}
+
+TEST(gives_no_table_of_a_file_that_was_written_since_it_was_opened)
+{
+    struct elf_worker *worker = start(&honest);
+    struct stat status;
+    int fd = open_libc();
+    assert_int_equal(fstat(fd, &status), 0);
+    const struct elf_worker_file same = {
+        .fd = fd,
+        .debug_fd = -1,
+        .size_bytes = (uint64_t)status.st_size,
+        .changed_s = status.st_ctim.tv_sec,
+        .changed_ns = status.st_ctim.tv_nsec,
+        .link_count = status.st_nlink,
+    };
+    assert_int_equal(answer_for(worker, &same), 0);
+    struct elf_worker_file other = same;
+    other.size_bytes++;
+    assert_int_equal(answer_for(worker, &other), -ESTALE);
+    other = same;
+    other.changed_s--;
+    assert_int_equal(answer_for(worker, &other), -ESTALE);
+    other = same;
+    other.changed_ns ^= 1;
+    assert_int_equal(answer_for(worker, &other), -ESTALE);
+    /* A name that came or went is no write. */
+    other.link_count++;
+    assert_int_equal(answer_for(worker, &other), 0);
+    other.link_count = 0;
+    assert_int_equal(answer_for(worker, &other), 0);
+    expect_libc(worker);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
 TEST(says_when_it_was_killed_and_a_new_one_works)
 {
     struct elf_worker_table table = {.map = NULL};

@@ -61,6 +61,7 @@ static enum module_failure open_dump(int32_t pid, const char *path, uint64_t map
     struct module_query query = query_of(path);
     query.pid = pid;
     query.map_device = map_device;
+    query.mapped_ns = 1; /* it is written after that */
     struct module_file file = {.fd = -1};
     const struct module_guard guards = {.place = guard, .is_careful = true};
     enum module_failure failure = module_file_open_jitdump(&query, &guards, &file);

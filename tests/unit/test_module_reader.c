@@ -21,6 +21,7 @@ enum answer {
     ANSWER_NONE,
     ANSWER_TABLE,
     ANSWER_BROKEN,
+    ANSWER_STALE,
     ANSWER_DEATH,
 };
 
@@ -42,13 +43,16 @@ static void on_sent(struct elf_worker *worker, int fd)
 
 int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
 {
+    static const int results[] = {
+        [ANSWER_NONE] = -EAGAIN,  [ANSWER_TABLE] = 0,      [ANSWER_BROKEN] = -EBADMSG,
+        [ANSWER_STALE] = -ESTALE, [ANSWER_DEATH] = -EPIPE,
+    };
     enum answer answer = world.answers[worker->reads];
-    if (answer == ANSWER_NONE) {
-        return -EAGAIN;
+    if (answer != ANSWER_NONE) {
+        worker->reads = 0;
+        memset(ret, 0, sizeof *ret);
     }
-    worker->reads = 0;
-    memset(ret, 0, sizeof *ret);
-    return answer == ANSWER_TABLE ? 0 : answer == ANSWER_BROKEN ? -EBADMSG : -EPIPE;
+    return results[answer];
 }
 
 void opener_discard(struct opener *opener, int fd, uid_t uid)
@@ -230,6 +234,20 @@ READER_TEST(an_account_passes_its_own_slow_file)
     expect_read(700 * MS, slow);
     expect_nothing(700 * MS);
     expect_with(slow_too, MODULE_FIRST);
+}
+
+READER_TEST(a_file_that_was_written_meanwhile_may_be_asked_for_again)
+{
+    int slow = begin_slow();
+    int quick = add(2, 1 * MS);
+    expect_nothing(300 * MS);
+    expect_with(quick, MODULE_SECOND);
+    world.answers[quick] = ANSWER_STALE;
+    expect_out(301 * MS, quick, MODULE_FAILURE_LIMIT);
+    world.answers[slow] = ANSWER_STALE;
+    expect_out(302 * MS, slow, MODULE_FAILURE_LIMIT);
+    expect_put_back(0);
+    expect_restarts(0);
 }
 
 /* The session has ended that wanted them: a worker reads nothing for nobody. */

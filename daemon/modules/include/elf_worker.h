@@ -86,6 +86,20 @@ pid_t elf_worker_pid(const struct elf_worker *worker); /* 0: there is none, or n
 int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, int fd,
                     int debug_fd, size_t max_bytes);
 
+/* A file as it was when it was opened. */
+struct elf_worker_file {
+    int fd;       /* borrowed, as the next */
+    int debug_fd; /* -1: none */
+    uint64_t size_bytes;
+    int64_t changed_s; /* st_ctim */
+    int64_t changed_ns;
+    uint64_t link_count; /* 0: it has no name, and is not compared */
+};
+
+/* The same for a file that others may write meanwhile: then the answer is -ESTALE. */
+int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
+                         const struct elf_worker_file *file, size_t max_bytes);
+
 /* The same for a perf map or a jitdump, of which `known_bytes` were read before (perf_map.h). */
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
                         uint32_t known_bytes, size_t max_bytes);

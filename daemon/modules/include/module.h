@@ -94,7 +94,9 @@ struct module_query {
     uint32_t device_minor;
     uint64_t inode;
     uint64_t inode_generation; /* 0: unknown */
-    uint64_t map_device;       /* of a perf map that was read before: as its module has it */
+    uint64_t mapped_ns;  /* the mapping was there then, CLOCK_BOOTTIME; 0: unknown. A file that
+                            was written since is not the one that was mapped */
+    uint64_t map_device; /* of a perf map that was read before: as its module has it */
 };
 
 /* What has been asked of the module cache, and what came of it. For any one thread. */
