@@ -81,6 +81,10 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
     if (!is_wanted(reading, symbol, name)) {
         return 0;
     }
+    /* Its code is the resolver's, which has a symbol of its own or none. */
+    if (GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) {
+        return symbol_builder_nameless(reading->builder, symbol->st_value, symbol->st_size);
+    }
     return symbol_builder_add(reading->builder, symbol->st_value, symbol->st_size, rank_of(symbol),
                               name);
 }

@@ -2,8 +2,8 @@
 
 /*
  * Collects the functions of one module and serialises them as a table. Names are cleaned when they
- * are added; entries are sorted once, at the end. A barrier is an entry without a name: it ends a
- * symbol without a size and is not written.
+ * are added; entries are sorted once, at the end. An entry without a name is not written. It ends a
+ * symbol without a size, and takes its own bytes from any other.
  *
  * A name that equals a recent one is stored once: many symbols may share one string, and copies of
  * it would make a huge table of a small file. Other duplicates (strings that begin inside each
@@ -20,17 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BARRIER UINT32_MAX
-#define RANK_BARRIER 255
-#define REPLACEMENT  "\xef\xbf\xbd"
-#define RECENT_NAMES 32768 /* a power of two */
-#define NOT_WRITTEN  UINT32_MAX
-#define PLACE_BYTES  sizeof(uint32_t)
+#define NAME_NONE     UINT32_MAX
+#define RANK_NAMELESS 255
+#define REPLACEMENT   "\xef\xbf\xbd"
+#define RECENT_NAMES  32768 /* a power of two */
+#define NOT_WRITTEN   UINT32_MAX
+#define PLACE_BYTES   sizeof(uint32_t)
 
 struct entry {
     uint64_t start;
     uint64_t size_bytes;
-    uint32_t name; /* offset of a text in the builder's names, or NAME_BARRIER */
+    uint32_t name; /* offset of a text in the builder's names, or NAME_NONE */
     uint32_t claim;
     uint16_t name_bytes;
     uint16_t underscores;
@@ -229,10 +229,17 @@ int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t 
                                  });
 }
 
+int symbol_builder_nameless(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes)
+{
+    return append_entry(builder, &(struct entry){.start = start,
+                                                 .size_bytes = size_bytes,
+                                                 .name = NAME_NONE,
+                                                 .rank = RANK_NAMELESS});
+}
+
 int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address)
 {
-    return append_entry(
-        builder, &(struct entry){.start = address, .name = NAME_BARRIER, .rank = RANK_BARRIER});
+    return symbol_builder_nameless(builder, address, 0);
 }
 
 /* Whether `a` comes before `b`: by address, and at one address the best name first. */
@@ -251,7 +258,7 @@ static bool is_before(const void *left, const void *right, const void *userdata)
     if (a->rank != b->rank) {
         return a->rank < b->rank;
     }
-    if (a->name == NAME_BARRIER || b->name == NAME_BARRIER) {
+    if (a->name == NAME_NONE || b->name == NAME_NONE) {
         return false;
     }
     if (a->underscores != b->underscores) {
@@ -269,30 +276,40 @@ static uint64_t add_saturated(uint64_t start, uint64_t bytes)
     return start > UINT64_MAX - bytes ? UINT64_MAX : start + bytes;
 }
 
+/* What is known of one address: the best name, with its size, or if it has none the largest one of
+ * all. Goes through the sorted entries of the address, the best of which comes first. */
+static struct entry join_entries(const struct entry *entries, size_t count, size_t *ret_count)
+{
+    struct entry joined = entries[0];
+    size_t i = 0;
+    uint64_t size_bytes = 0;
+    for (; i < count && entries[i].start == joined.start; i++) {
+        size_bytes = entries[i].size_bytes > size_bytes ? entries[i].size_bytes : size_bytes;
+        joined = joined.name == NAME_NONE ? entries[i] : joined;
+    }
+    joined.size_bytes = joined.size_bytes == 0 ? size_bytes : joined.size_bytes;
+    *ret_count = i;
+    return joined;
+}
+
 /*
  * Reduces the sorted entries to those that will be written, with their final sizes; gives their
- * count. One step handles the entries of one address: the first is the best name.
+ * count. One step handles the entries of one address.
  */
 static size_t resolve_entries(struct entry *entries, size_t count)
 {
     size_t kept = 0;
     uint64_t sized_end = 0; /* how far the functions with a size reach so far */
-    for (size_t i = 0, next = 0; i < count; i = next) {
-        struct entry best = entries[i];
-        uint64_t size = best.size_bytes;
-        uint64_t other_size = 0;
-        for (next = i; next < count && entries[next].start == best.start; next++) {
-            other_size =
-                entries[next].size_bytes > other_size ? entries[next].size_bytes : other_size;
-        }
-        size = size == 0 ? other_size : size;
-        if (best.name == NAME_BARRIER || (size == 0 && best.start < sized_end)) {
+    size_t step = 0;
+    for (size_t i = 0; i < count; i += step) {
+        struct entry best = join_entries(entries + i, count - i, &step);
+        uint64_t end = add_saturated(best.start, best.size_bytes);
+        if (best.size_bytes == 0 && (best.name == NAME_NONE || best.start < sized_end)) {
             continue;
         }
 
-        uint64_t end = add_saturated(best.start, size);
-        if (size == 0) {
-            uint64_t limit = next < count ? entries[next].start : UINT64_MAX;
+        if (best.size_bytes == 0) {
+            uint64_t limit = i + step < count ? entries[i + step].start : UINT64_MAX;
             end = add_saturated(best.start, SYMBOL_SIZELESS_BYTES_MAX);
             end = limit < end ? limit : end;
         } else {
@@ -302,7 +319,7 @@ static size_t resolve_entries(struct entry *entries, size_t count)
             entries[kept - 1].size_bytes = best.start - entries[kept - 1].start;
         }
         best.size_bytes = end - best.start < UINT32_MAX ? end - best.start : UINT32_MAX;
-        if (best.size_bytes > 0) {
+        if (best.size_bytes > 0 && best.name != NAME_NONE) {
             entries[kept++] = best;
         }
     }

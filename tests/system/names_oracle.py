@@ -11,8 +11,9 @@ plt      An entry of a linkage table, of which eu-addr2line knows nothing. objdu
 alias    Two names of one function: readelf has both at one address, and as functions. Ours prefers those with a size to those without, global to
          weak to local ones, then those with fewer underscores in front, then the shorter; that ours is the best by this rule
          is checked.
-label    eu-addr2line has the name of something that is no function (data or a mark within the code), or of a label
-         without a size within a function; ours has the function that holds the address, or none if none does.
+label    eu-addr2line has the name of something that is no function (data, a mark within the code, or an indirect function,
+         whose code is its resolver's), or of a label without a size within a function or before the address; ours has
+         the function that holds the address, or none if none does.
 nested   Two functions that both hold the address: ours has the one that begins later.
 version  eu-addr2line has the version of a symbol behind its name (foo@@GLIBC_2.34).
 """
@@ -20,7 +21,7 @@ import bisect, collections, json, lzma, os, random, re, subprocess, sys, tempfil
 
 NONE = "??"
 REASONS = ("plt", "alias", "label", "nested", "version", None)
-FUNCTIONS = ("FUNC", "IFUNC")
+FUNCTIONS = ("FUNC",)
 
 
 def run(command, text=""):

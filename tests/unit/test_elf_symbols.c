@@ -3,7 +3,7 @@
 /*
  * Real files against nm as the oracle, and files that have been damaged. nm knows sizes and names;
  * where it shows a function at an address, the table's name for that address must be one that nm
- * gives for it.
+ * gives for it. An indirect function (nm's `i`) gives its resolver no name.
  */
 #include "elf_symbols.h"
 
@@ -89,7 +89,7 @@ static struct knowledge ask_nm(const char *options, const char *path)
         uint64_t address = 0;
         uint64_t size = 0;
         int count = sscanf(line, "%s %c %" SCNx64 " %" SCNx64, name, &type, &address, &size);
-        if (count >= 3 && strchr("TtWwi", type) != NULL) {
+        if (count >= 3 && strchr("TtWw", type) != NULL) {
             name[strcspn(name, "@")] = '\0';
             knowledge.all = reallocarray(knowledge.all, knowledge.count + 1, sizeof *knowledge.all);
             knowledge.all[knowledge.count++] = (struct known){address, strdup(name)};
@@ -174,6 +174,135 @@ TEST(takes_labels_of_code_only_and_functions_before_them)
     assert_int_equal(find_symbol(&made.table, "test_data_label"), -1);
     assert_true(find_symbol(&made.table, "test_marked_function") >= 0);
     assert_int_equal(find_symbol(&made.table, "test_section_mark"), -1);
+}
+
+/* A library of a section of code, symbols in it, and call frames. */
+#define CODE_BYTES   256
+#define SYMBOLS_MAX  5
+#define FRAMES_MAX   3
+#define SECTION_CODE 1
+
+struct placed {
+    const char *name;
+    uint64_t at; /* in the code */
+    uint64_t size_bytes;
+    unsigned char type;
+    unsigned char bind;
+};
+
+struct framed {
+    uint64_t at;
+    uint64_t size_bytes;
+};
+
+static const uint8_t cie[] = {22,   0,  0, 0, 0,    0, 0, 0,    1, 'z', 'R', 0, 1,
+                              0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1, 0,   0,   0, 0};
+
+/* An FDE with addresses, and no data. */
+struct frame {
+    uint32_t length;
+    uint32_t cie_distance;
+    uint64_t range[2];
+    uint8_t data[8];
+} __attribute__((packed));
+
+struct library {
+    uint8_t frames[sizeof cie + FRAMES_MAX * sizeof(struct frame)];
+    Elf64_Sym symbols[SYMBOLS_MAX + 1];
+    char names[64];
+    struct elf_image image;
+    uint64_t code; /* where it is */
+};
+
+static void put_placed(struct library *library, const struct placed *placed, size_t count)
+{
+    size_t used = 1;
+    for (size_t i = 0; i < count && placed[i].name != NULL; i++) {
+        library->symbols[i + 1] = (Elf64_Sym){
+            .st_name = (Elf64_Word)used,
+            .st_info = (unsigned char)ELF64_ST_INFO(placed[i].bind, placed[i].type),
+            .st_shndx = SECTION_CODE,
+            .st_value = library->code + placed[i].at,
+            .st_size = placed[i].size_bytes,
+        };
+        memcpy(library->names + used, placed[i].name, strlen(placed[i].name) + 1);
+        used += strlen(placed[i].name) + 1;
+    }
+}
+
+static void put_framed(struct library *library, const struct framed *framed, size_t count)
+{
+    memcpy(library->frames, cie, sizeof cie);
+    for (size_t i = 0; i < count && framed[i].at > 0; i++) {
+        size_t at = sizeof cie + i * sizeof(struct frame);
+        struct frame frame = {
+            .length = sizeof frame - sizeof frame.length,
+            .cie_distance = (uint32_t)at + sizeof frame.length,
+            .range = {library->code + framed[i].at, framed[i].size_bytes},
+        };
+        memcpy(library->frames + at, &frame, sizeof frame);
+    }
+}
+
+static struct made_symbols read_library(const struct placed placed[SYMBOLS_MAX],
+                                        const struct framed framed[FRAMES_MAX])
+{
+    static const uint8_t code[CODE_BYTES];
+    struct library library = {
+        .image = {
+            .sections = {{".text", SHT_PROGBITS, SHF_EXECINSTR, code, sizeof code, 0, 0},
+                         {".eh_frame", SHT_PROGBITS, SHF_ALLOC, library.frames,
+                          sizeof library.frames, 0, 0},
+                         {".symtab", SHT_SYMTAB, 0, library.symbols, sizeof library.symbols, 4,
+                          sizeof *library.symbols},
+                         {".strtab", SHT_STRTAB, 0, library.names, sizeof library.names, 0, 0}},
+            .section_count = 4}};
+    library.code = elf_image_offset(&library.image, SECTION_CODE);
+    put_placed(&library, placed, SYMBOLS_MAX);
+    put_framed(&library, framed, FRAMES_MAX);
+    cleanup_(closep) int fd = elf_image_make(&library.image);
+    return read_good(fd);
+}
+
+/* "0-10 name" for each stretch of code with one name, "0-10" without one. */
+static void expect_library(const struct placed placed[SYMBOLS_MAX],
+                           const struct framed framed[FRAMES_MAX], const char *expected)
+{
+    char words[512] = "";
+    cleanup_(free_symbols) struct made_symbols made = read_library(placed, framed);
+    const uint64_t code = elf_image_offset(&(struct elf_image){.section_count = 4}, SECTION_CODE);
+    for (uint64_t at = 0, next = 0; at < CODE_BYTES; at = next) {
+        const char *name = symbol_at(&made.table, code + at);
+        while (next < CODE_BYTES && strcmp(symbol_at(&made.table, code + next), name) == 0) {
+            next++;
+        }
+        size_t used = strlen(words);
+        (void)snprintf(words + used, sizeof words - used, "%s%" PRIx64 "-%" PRIx64 "%s%s",
+                       at == 0 ? "" : ", ", at, next, name[0] == '\0' ? "" : " ", name);
+    }
+    assert_string_equal(words, expected);
+}
+
+#define SYMBOLS(...) ((const struct placed[SYMBOLS_MAX]){__VA_ARGS__})
+#define FRAMES(...)  ((const struct framed[FRAMES_MAX]){__VA_ARGS__})
+#define NO_FRAMES    FRAMES({0, 0})
+
+TEST(gives_a_resolver_no_name_but_its_own)
+{
+    const struct placed work = {"work", 0x40, 0x20, STT_GNU_IFUNC, STB_GLOBAL};
+    expect_library(SYMBOLS(work), NO_FRAMES, "0-100");
+    expect_library(SYMBOLS(work, {"choose", 0x40, 0x20, STT_FUNC, STB_LOCAL}), NO_FRAMES,
+                   "0-40, 40-60 choose, 60-100");
+    /* Whatever has no size has the resolver's there, and none of it before or within. */
+    expect_library(SYMBOLS({"mark", 0x40, 0, STT_NOTYPE, STB_LOCAL}, work), NO_FRAMES,
+                   "0-40, 40-60 mark, 60-100");
+    expect_library(SYMBOLS(work, {"before", 0x10, 0, STT_FUNC, STB_GLOBAL},
+                           {"within", 0x50, 0, STT_NOTYPE, STB_LOCAL},
+                           {"behind", 0x70, 0, STT_FUNC, STB_LOCAL}),
+                   NO_FRAMES, "0-10, 10-40 before, 40-70, 70-100 behind");
+    expect_library(SYMBOLS({"before", 0x10, 0, STT_FUNC, STB_GLOBAL},
+                           {"work", 0x40, 0, STT_GNU_IFUNC, STB_GLOBAL}),
+                   NO_FRAMES, "0-10, 10-40 before, 40-100");
 }
 
 TEST(names_a_function_of_this_program_by_its_file_offset)

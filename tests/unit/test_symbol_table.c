@@ -19,19 +19,26 @@
 struct input {
     uint64_t start;
     uint64_t size_bytes;
-    int rank; /* -1: a barrier */
+    int rank; /* -1: it has no name, and is a barrier if it has no size either */
     char name[NAME_BYTES];
 };
+
+static int add_input(struct symbol_builder *builder, const struct input *input)
+{
+    if (input->rank >= 0) {
+        return symbol_builder_add(builder, input->start, input->size_bytes, input->rank,
+                                  input->name);
+    }
+    return input->size_bytes == 0
+               ? symbol_builder_barrier(builder, input->start)
+               : symbol_builder_nameless(builder, input->start, input->size_bytes);
+}
 
 static struct made_symbols build(const struct input *inputs, size_t count)
 {
     struct symbol_builder *builder = symbol_builder_new();
     for (size_t i = 0; i < count; i++) {
-        const struct input *input = &inputs[i];
-        int r = input->rank < 0 ? symbol_builder_barrier(builder, input->start)
-                                : symbol_builder_add(builder, input->start, input->size_bytes,
-                                                     input->rank, input->name);
-        assert_int_equal(r, 0);
+        assert_int_equal(add_input(builder, &inputs[i]), 0);
     }
     return finish_symbols(builder);
 }
@@ -57,7 +64,7 @@ static bool is_better(const struct input *a, const struct input *b)
 
 /* What is known about one start address, before anything is cut. */
 struct model {
-    const struct input *best; /* NULL: nothing begins here */
+    const struct input *best; /* NULL: nothing with a name begins here */
     uint64_t size_bytes;
     bool occupied; /* something begins here, a barrier too */
 };
@@ -75,11 +82,11 @@ static void fill_model(const struct input *inputs, size_t count, struct model *m
         uint64_t own = 0;
         uint64_t other = 0;
         for (size_t i = 0; i < count; i++) {
-            if (inputs[i].start != start || inputs[i].rank < 0) {
+            if (inputs[i].start != start) {
                 continue;
             }
             other = inputs[i].size_bytes > other ? inputs[i].size_bytes : other;
-            bool is_best = model[start].best->rank == inputs[i].rank &&
+            bool is_best = model[start].best != NULL && model[start].best->rank == inputs[i].rank &&
                            strcmp(model[start].best->name, inputs[i].name) == 0;
             own = is_best && inputs[i].size_bytes > own ? inputs[i].size_bytes : own;
         }
@@ -90,7 +97,7 @@ static void fill_model(const struct input *inputs, size_t count, struct model *m
 static bool is_label(const struct model *model, uint64_t start)
 {
     for (uint64_t earlier = 0; earlier < start; earlier++) {
-        if (model[earlier].best != NULL && start - earlier < model[earlier].size_bytes) {
+        if (start - earlier < model[earlier].size_bytes) {
             return model[start].size_bytes == 0;
         }
     }
@@ -115,8 +122,10 @@ static const char *model_name(const struct model *model, uint64_t address)
 {
     for (uint64_t after = address + 1; after > 0; after--) {
         uint64_t start = after - 1;
-        if (model[start].best != NULL && !is_label(model, start)) {
-            return does_reach(model, start, address) ? model[start].best->name : "";
+        const struct input *best = model[start].best;
+        bool is_function = best != NULL || model[start].size_bytes > 0;
+        if (is_function && !is_label(model, start)) {
+            return best != NULL && does_reach(model, start, address) ? best->name : "";
         }
     }
     return "";

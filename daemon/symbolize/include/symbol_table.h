@@ -94,5 +94,8 @@ int symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t 
 void symbol_builder_claim(struct symbol_builder *builder, uint32_t claim);
 /* Something that is no function begins or ends here: no sizeless symbol reaches over it. */
 int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address);
+/* A function without a name: it has that of another symbol at `start`, with its size if that has
+ * none, and otherwise no name, not even of a symbol before it or of a label within it. */
+int symbol_builder_nameless(struct symbol_builder *builder, uint64_t start, uint64_t size_bytes);
 /* Returned bytes: release with free(). */
 int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size_t *ret_size_bytes);
