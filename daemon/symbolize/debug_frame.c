@@ -141,5 +141,5 @@ int debug_frame_add(const struct elf_file *file, struct cfi_builder *builder)
         .content.is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
         .is_debug = true,
     };
-    return dwarf_entries_read(&section, file, builder);
+    return dwarf_entries_walk(&section, file, dwarf_entries_add_rows, builder);
 }

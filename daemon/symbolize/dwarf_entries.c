@@ -3,7 +3,8 @@
 /*
  * Walks the entries of .eh_frame (Linux Standard Base, 10.6) and .debug_frame (DWARF 5, 6.4.1):
  * CIEs, with what several functions have in common, and FDEs, each with a reference to a CIE before
- * it and the rows of one function. dwarf_cfa.c runs the instructions in both.
+ * it and the rows of one function. dwarf_cfa.c runs the instructions in both, where rows are
+ * wanted.
  *
  * The section is foreign. The walk goes forward only, and an FDE can refer only to a CIE that the
  * walk has passed, so that each byte is read once and CIEs cannot overlap. An entry with broken
@@ -14,7 +15,6 @@
 
 #include "arch_x86_64.h"
 #include "array.h"
-#include "dwarf_cfa.h"
 #include "segments.h"
 
 #include <stdlib.h>
@@ -34,7 +34,8 @@ struct cie_entry {
 struct walk {
     const struct dwarf_section *section;
     const struct elf_file *file;
-    struct cfi_builder *builder;
+    dwarf_function_fn on_function;
+    void *userdata;
     struct cie_entry *cies; /* by rising address */
     size_t cie_count;
     size_t cie_capacity;
@@ -200,7 +201,7 @@ static int add_fde(struct walk *walk, struct dwarf_cursor body, const struct dwa
          !dwarf_read_block(&body, augmentation_bytes, &augmentation))) {
         return 0;
     }
-    return dwarf_cfa_run(cie, body, start, end, walk->builder);
+    return walk->on_function(cie, body, start, end, walk->userdata);
 }
 
 /* Reads one entry off the section; false at its end. */
@@ -244,10 +245,15 @@ static int add_entry(struct walk *walk, const struct entry *entry)
     return cie == NULL ? 0 : add_fde(walk, body, cie);
 }
 
-int dwarf_entries_read(const struct dwarf_section *section, const struct elf_file *file,
-                       struct cfi_builder *builder)
+int dwarf_entries_walk(const struct dwarf_section *section, const struct elf_file *file,
+                       dwarf_function_fn on_function, void *userdata)
 {
-    struct walk walk = {.section = section, .file = file, .builder = builder};
+    struct walk walk = {
+        .section = section,
+        .file = file,
+        .on_function = on_function,
+        .userdata = userdata,
+    };
     struct dwarf_cursor rest = section->content;
     struct entry entry;
     int r = 0;
@@ -257,4 +263,10 @@ int dwarf_entries_read(const struct dwarf_section *section, const struct elf_fil
     }
     free(walk.cies);
     return r;
+}
+
+int dwarf_entries_add_rows(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
+                           uint64_t end, void *builder)
+{
+    return dwarf_cfa_run(cie, program, start, end, builder);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "dwarf_cursor.h"
+#include "dwarf_cfa.h"
 #include "elf_file.h"
-
-struct cfi_builder;
 
 /* A section of CIEs and FDEs. */
 struct dwarf_section {
@@ -16,8 +14,16 @@ struct dwarf_section {
 };
 
 /*
- * Adds the rows of all functions of `file` that the section describes. Returns what
- * cfi_builder_add() does.
+ * Calls for each function of `file` that the section describes, with the addresses that it has in
+ * an executable segment, and its instructions behind those of its CIE; a callback that returns < 0
+ * ends it. Returns 0, -ENOMEM, or what the callback returned.
  */
-int dwarf_entries_read(const struct dwarf_section *section, const struct elf_file *file,
-                       struct cfi_builder *builder);
+typedef int (*dwarf_function_fn)(const struct dwarf_cie *cie, struct dwarf_cursor program,
+                                 uint64_t start, uint64_t end, void *userdata);
+int dwarf_entries_walk(const struct dwarf_section *section, const struct elf_file *file,
+                       dwarf_function_fn on_function, void *userdata);
+
+/* A dwarf_function_fn that adds the function's rows to a struct cfi_builder. Returns what
+ * cfi_builder_add() does. */
+int dwarf_entries_add_rows(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
+                           uint64_t end, void *builder);

@@ -107,8 +107,13 @@ static bool find_by_header(const struct elf_file *file, struct extent *ret)
     return is_extent_valid(file, ret);
 }
 
-static int read_section(const struct elf_file *file, const struct extent *extent,
-                        struct cfi_builder *builder)
+static bool find_frames(const struct elf_file *file, struct extent *ret)
+{
+    return find_by_section(file, ret) || find_by_header(file, ret);
+}
+
+static int walk_extent(const struct elf_file *file, const struct extent *extent,
+                       dwarf_function_fn on_function, void *userdata)
 {
     uint64_t bytes = extent->size_bytes;
     if (bytes > EH_FRAME_BYTES_MAX) {
@@ -129,7 +134,16 @@ static int read_section(const struct elf_file *file, const struct extent *extent
         .data_address = extent->data_address,
         .ends_with_nothing = extent->ends_with_nothing,
     };
-    return dwarf_entries_read(&section, file, builder);
+    return dwarf_entries_walk(&section, file, on_function, userdata);
+}
+
+int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, void *userdata)
+{
+    struct extent extent = {0};
+    if (elf_file_machine(file) == ELF_MACHINE_OTHER || !find_frames(file, &extent)) {
+        return 0;
+    }
+    return walk_extent(file, &extent, on_function, userdata);
 }
 
 int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
@@ -146,10 +160,10 @@ int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
         cfi_builder_32bit(builder);
     }
     struct extent extent = {0};
-    bool has_frames = find_by_section(file, &extent) || find_by_header(file, &extent);
+    bool has_frames = find_frames(file, &extent);
     r = cfi_roots_add_certain(file, builder);
     if (r == 0 && has_frames) {
-        r = read_section(file, &extent, builder);
+        r = walk_extent(file, &extent, dwarf_entries_add_rows, builder);
     }
     if (r == 0) {
         r = debug_frame_add(file, builder);

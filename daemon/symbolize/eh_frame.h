@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "cfi_table.h"
-#include "elf_file.h"
+#include "dwarf_entries.h"
 
 /* A larger .eh_frame is not read. */
 #define EH_FRAME_BYTES_MAX ((size_t)128 << 20)
@@ -20,3 +19,7 @@ int eh_frame_read(int fd, struct cfi_builder *builder);
 
 /* The same for an open file. */
 int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder);
+
+/* Calls for each function that .eh_frame describes, as dwarf_entries_walk() does; with an .eh_frame
+ * that is larger than what is read it returns -E2BIG. */
+int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, void *userdata);

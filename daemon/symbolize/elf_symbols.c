@@ -15,6 +15,7 @@
 #include "elf_plt.h"
 #include "mini_debug.h"
 #include "segments.h"
+#include "sizeless_ends.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct reading {
     struct elf_file file;           /* the one whose code it is */
     const struct elf_file *symbols; /* whose symbols are read now: this or one split off it */
     struct symbol_builder *builder;
+    struct sizeless_ends sizeless;
 };
 
 /* Assembly labels count as functions only where code is, and not the ones that tools put there. */
@@ -77,7 +79,7 @@ static int rank_of(const GElf_Sym *symbol)
 
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 {
-    const struct reading *reading = userdata;
+    struct reading *reading = userdata;
     if (!is_wanted(reading, symbol, name)) {
         return 0;
     }
@@ -85,8 +87,10 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
     if (GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) {
         return symbol_builder_nameless(reading->builder, symbol->st_value, symbol->st_size);
     }
-    return symbol_builder_add(reading->builder, symbol->st_value, symbol->st_size, rank_of(symbol),
-                              name);
+    int r = symbol->st_size == 0 ? sizeless_ends_want(&reading->sizeless, symbol->st_value) : 0;
+    return r < 0 ? r
+                 : symbol_builder_add(reading->builder, symbol->st_value, symbol->st_size,
+                                      rank_of(symbol), name);
 }
 
 static int add_segments(const struct reading *reading)
@@ -235,6 +239,10 @@ int elf_symbols_read(int fd, int debug_fd, struct symbol_builder *builder)
     if (r == 0) {
         r = add_section_ends(&reading);
     }
+    if (r == 0) {
+        r = sizeless_ends_add(&reading.sizeless, &reading.file, builder);
+    }
+    sizeless_ends_done(&reading.sizeless);
     elf_file_done(&reading.file);
     return r;
 }

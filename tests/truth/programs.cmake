@@ -394,5 +394,10 @@ add_custom_command(OUTPUT ${truth_dir}/libentry.so
 truth_program(m_lib_entry lib_entry.c lib_entry.truth KNOWN "the entry of a library is taken for a root"
     DEPENDS ${truth_dir}/libentry.so OPTIONS ${plain} ${truth_dir}/libentry.so -Wl,-rpath,$ORIGIN)
 truth_program(m_ifunc ifunc.c ifunc.truth OPTIONS ${plain})
-truth_program(m_sizeless sizeless.c sizeless.truth KNOWN "a symbol without a size names the functions behind it"
-    AFTER cp m_sizeless.truth m_sizeless.truth.unstripped COMMAND strip m_sizeless.truth OPTIONS ${plain} -rdynamic)
+foreach(name sizeless size_bare size_next)
+    set(options_sizeless ${plain} -rdynamic)
+    set(options_size_bare ${plain} -rdynamic ${bare})
+    set(options_size_next ${plain} -rdynamic -DTRUTH_BARE)
+    truth_program(m_${name} sizeless.c sizeless.truth OPTIONS ${options_${name}}
+        AFTER cp m_${name}.truth m_${name}.truth.unstripped COMMAND strip m_${name}.truth)
+endforeach()

@@ -305,6 +305,30 @@ TEST(gives_a_resolver_no_name_but_its_own)
                    NO_FRAMES, "0-10, 10-40 before, 40-100");
 }
 
+TEST(ends_a_symbol_without_a_size_where_its_call_frames_do)
+{
+    const struct placed first = {"first", 0x10, 0, STT_FUNC, STB_GLOBAL};
+    const struct placed last = {"last", 0x80, 0, STT_NOTYPE, STB_LOCAL};
+    expect_library(SYMBOLS(first, last), NO_FRAMES, "0-10, 10-80 first, 80-100 last");
+    expect_library(SYMBOLS(first, last), FRAMES({0x80, 8}, {0x10, 0x18}),
+                   "0-10, 10-28 first, 28-80, 80-88 last, 88-100");
+    /* A label in it ends where it ends; two names are of one function. */
+    expect_library(SYMBOLS(first, last, {"label", 0x20, 0, STT_NOTYPE, STB_LOCAL},
+                           {"_first", 0x10, 0, STT_FUNC, STB_GLOBAL}),
+                   FRAMES({0x10, 0x18}), "0-10, 10-20 first, 20-28 label, 28-80, 80-100 last");
+    /* What has no call frames ends before what has some. */
+    expect_library(SYMBOLS(last, first), FRAMES({0xa0, 8}, {0x30, 8}, {0x20, 4}),
+                   "0-10, 10-20 first, 20-80, 80-a0 last, a0-100");
+    /* Of entries that contradict each other the nearest end counts, and an empty one is none. */
+    expect_library(SYMBOLS(first, last), FRAMES({0x10, 0x18}, {0x10, 0x30}, {0x18, 4}),
+                   "0-10, 10-18 first, 18-80, 80-100 last");
+    expect_library(SYMBOLS(first, last), FRAMES({0x10, 0}, {0x80, UINT64_MAX}),
+                   "0-10, 10-80 first, 80-100 last");
+    /* A size says more. */
+    expect_library(SYMBOLS({"sized", 0x10, 0x40, STT_FUNC, STB_GLOBAL}), FRAMES({0x10, 0x18}),
+                   "0-10, 10-50 sized, 50-100");
+}
+
 TEST(names_a_function_of_this_program_by_its_file_offset)
 {
     uint64_t vaddr = 0;
