@@ -43,16 +43,20 @@ struct known {
     enum role role;
 };
 
+static const struct known any_names[] = {
+    {"_start", ROLE_ROOT},            /* the kernel jumps to it */
+    {"__start_context", ROLE_RETURN}, /* where what makecontext() was given returns to */
+};
+
 /*
- * Go's linker describes all of its functions as if each were called, and stayed on its stack. Names
- * have the suffix from Go 1.17 on. mcall and morestack are roots, though they come from a
- * goroutine: what they call may let that go on elsewhere, or move its stack, and what rbp led to
- * is then no stack of this thread's. runtime.systemstack_switch is not among these: there the stack
- * goes on, on the other side.
+ * These mean something in files of Go only, any other may use such a name otherwise. Go's linker
+ * describes all of its functions as if each were called, and stayed on its stack. Names have the
+ * suffix from Go 1.17 on. mcall and morestack are roots, though they come from a goroutine: what
+ * they call may let that go on elsewhere, or move its stack, and what rbp led to is then no stack
+ * of this thread's. runtime.systemstack_switch is not among these: there the stack goes on, on the
+ * other side.
  */
-static const struct known names[] = {
-    {"_start", ROLE_ROOT},                      /* the kernel jumps to it */
-    {"__start_context", ROLE_RETURN},           /* where what makecontext() was given returns to */
+static const struct known go_names[] = {
     {"runtime.rt0_go", ROLE_CERTAIN_ROOT},      /* entered by jumps only, from the entry */
     {"runtime.rt0_go.abi0", ROLE_CERTAIN_ROOT}, /* the same */
     {"runtime.goexit", ROLE_CERTAIN_ROOT},      /* every goroutine's first frame returns into it */
@@ -82,6 +86,7 @@ struct search {
     const struct elf_file *file;
     struct cfi_builder *builder;
     bool only_certain;
+    bool is_go;
 };
 
 /* Most names of a program differ from all of these in their first two characters. */
@@ -90,14 +95,22 @@ static bool begin_alike(const char *a, const char *b)
     return a[0] == b[0] && a[0] != '\0' && a[1] == b[1];
 }
 
-static const struct known *find_known(const char *name)
+static const struct known *find_among(const struct known *names, size_t count, const char *name)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (begin_alike(name, names[i].name) && strcmp(name, names[i].name) == 0) {
             return &names[i];
         }
     }
     return NULL;
+}
+
+static const struct known *find_known(const struct search *search, const char *name)
+{
+    const struct known *known = find_among(any_names, sizeof any_names / sizeof *any_names, name);
+    return known != NULL || !search->is_go
+               ? known
+               : find_among(go_names, sizeof go_names / sizeof *go_names, name);
 }
 
 /* What is certain is so of functions only, and for as long as they are. */
@@ -144,7 +157,7 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
     const struct search *search = userdata;
     unsigned char type = GELF_ST_TYPE(symbol->st_info);
     bool is_code = symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);
-    const struct known *known = is_code ? find_known(name) : NULL;
+    const struct known *known = is_code ? find_known(search, name) : NULL;
     if (known == NULL || !is_wanted(search, symbol, known->role)) {
         return 0;
     }
@@ -156,11 +169,11 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 static int on_go_function(const struct go_function *function, void *userdata)
 {
     const struct search *search = userdata;
-    const struct known *known = find_known(function->name);
+    const struct known *known = find_known(search, function->name);
     if (known == NULL && function->writes_sp) {
         char name[NAME_BYTES_MAX];
         int bytes = snprintf(name, sizeof name, "%s" ASSEMBLY_SUFFIX, function->name);
-        known = bytes > 0 && (size_t)bytes < sizeof name ? find_known(name) : NULL;
+        known = bytes > 0 && (size_t)bytes < sizeof name ? find_known(search, name) : NULL;
     }
     if (known == NULL || (known->role == ROLE_ROOT && search->only_certain)) {
         return 0;
@@ -170,7 +183,7 @@ static int on_go_function(const struct go_function *function, void *userdata)
 
 static int add_roots(const struct elf_file *file, bool only_certain, struct cfi_builder *builder)
 {
-    struct search search = {file, builder, only_certain};
+    struct search search = {file, builder, only_certain, elf_go_is_linked(file)};
     int r = elf_file_symbols(file, on_symbol, &search);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &search);

@@ -15,6 +15,7 @@
 
 #include "arch_x86_64.h"
 #include "array.h"
+#include "elf_go.h"
 #include "segments.h"
 
 #include <stdlib.h>
@@ -24,7 +25,6 @@
 
 /* Go's linker writes this one. For x86-64 no other does, for 32 bits all do. */
 #define GO_DATA_ALIGN (-4)
-#define GO_NOTE       ".note.go.buildid"
 
 struct cie_entry {
     uint64_t address;
@@ -121,9 +121,8 @@ static bool read_alignment(struct dwarf_cursor *cursor, uint8_t version, const c
 static bool is_go(const struct walk *walk, const struct dwarf_cie *cie)
 {
     const struct dwarf_section *section = walk->section;
-    GElf_Shdr note;
     return section->is_debug && cie->data_align == GO_DATA_ALIGN &&
-           (!section->content.is_32bit || elf_file_section(walk->file, GO_NOTE, &note));
+           (!section->content.is_32bit || elf_go_is_linked(walk->file));
 }
 
 /*

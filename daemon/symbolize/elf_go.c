@@ -21,6 +21,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sections of which Go's linker writes one or more, whatever its options are and whoever links its
+ * output; strip leaves them. A plugin has no .go.buildinfo, a program linked with -buildid= no
+ * note, and the table of functions keeps its name where no C linker makes a position-independent
+ * file. */
+static const char *const go_sections[] = {
+    ".go.buildinfo",
+    ".note.go.buildid",
+    ".gopclntab",
+    ".data.rel.ro.gopclntab",
+};
+
 /* Words of the record of a module. */
 enum {
     MODULE_TABLE = 0,
@@ -43,6 +54,17 @@ static bool has_symtab(const struct elf_file *file)
     while ((section = elf_nextscn(file->elf, section)) != NULL) {
         GElf_Shdr header;
         if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_SYMTAB) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool elf_go_is_linked(const struct elf_file *file)
+{
+    GElf_Shdr header;
+    for (size_t i = 0; i < sizeof go_sections / sizeof *go_sections; i++) {
+        if (elf_file_section(file, go_sections[i], &header)) {
             return true;
         }
     }

@@ -4,6 +4,10 @@
 #include "elf_file.h"
 #include "go_functions.h"
 
+/* True for a file that Go's linker made, alone or as a part that a C linker took in. What gccgo
+ * makes has another runtime, and is none. */
+bool elf_go_is_linked(const struct elf_file *file);
+
 /* A section with a larger table is not read: the largest known is of a program of 700 MB. */
 #define ELF_GO_BYTES_MAX ((uint64_t)256 << 20)
 

@@ -25,8 +25,11 @@
 
 static const uint8_t plain_cie[] = {1, 'z', 'R', 0, ALIGNMENT, 1, 0x00, PROGRAM};
 
-/* What nobody calls, with a name that says so, and what looks like it. */
-__asm__(".pushsection .text.test_roots, \"ax\"\n"
+/* What nobody calls, with a name that says so, and what looks like it, in a file of Go's. */
+__asm__(".pushsection .go.buildinfo, \"a\"\n"
+        ".skip 8\n"
+        ".popsection\n"
+        ".pushsection .text.test_roots, \"ax\"\n"
         ".globl test_root, test_no_root, test_certain, test_label, test_switch, test_behind\n"
         ".type \"runtime.goexit.abi0\", @function\n"
         "test_root:\n"
