@@ -310,15 +310,17 @@ static bool is_in_switch(const struct cfi_builder *builder, uint64_t address)
     return false;
 }
 
-bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address)
+uint64_t cfi_builder_next(const struct cfi_builder *builder, uint64_t address)
 {
+    uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < builder->run_count; i++) {
         const struct cfi_run *run = &builder->runs[i];
         if (address >= run->start && address - run->start < run->size_bytes) {
-            return true;
+            return address;
         }
+        next = run->start > address && run->start < next ? run->start : next;
     }
-    return false;
+    return next;
 }
 
 /* The same rule for a function that goes over to another stack. */

@@ -5,13 +5,15 @@
  * where call-frame information does not say so or is wrong. Without these names an unwinder would
  * run past the end of such a stack. A program's entry needs no name: the kernel jumps there. The
  * entry of glibc's dynamic linker, with which every process begins, has no call frames, and no
- * symbol once it is stripped.
+ * symbol once it is stripped. The code of an entry of unknown size is followed to its end
+ * (cfi_entry.c), and code that returns is none.
  *
  * Names are foreign, too. A module that gives such a name to another of its functions ends stacks
  * early at its own frames, which its call-frame information could do as well.
  */
 #include "cfi_roots.h"
 
+#include "cfi_entry.h"
 #include "elf_go.h"
 #include "segments.h"
 
@@ -19,11 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a function whose symbol has no size: its first call is the last thing it does. */
-#define SIZELESS_BYTES 32
-
-/* Of the code at the entry, as far as nothing else claims it: glibc's is 61 bytes. */
-#define ENTRY_BYTES 64
+/* A file has one `_start` or none, in either table of symbols. */
+#define SIZELESS_COUNT_MAX 4
 
 /* What the names of Go's assembly end in, and room for any name that is known. */
 #define ASSEMBLY_SUFFIX ".abi0"
@@ -45,6 +44,7 @@ struct known {
 
 static const struct known any_names[] = {
     {"_start", ROLE_ROOT},            /* the kernel jumps to it */
+    {"_dl_start_user", ROLE_ROOT},    /* the same code's second half in a dynamic linker */
     {"__start_context", ROLE_RETURN}, /* where what makecontext() was given returns to */
 };
 
@@ -82,11 +82,19 @@ static const struct known go_names[] = {
     {"runtime.vgetrandom1", ROLE_SWITCH},
 };
 
+/* A root whose symbol has no size. */
+struct sizeless_root {
+    uint64_t start;
+    enum role role;
+};
+
 struct search {
     const struct elf_file *file;
     struct cfi_builder *builder;
     bool only_certain;
     bool is_go;
+    struct sizeless_root sizeless[SIZELESS_COUNT_MAX];
+    size_t sizeless_count;
 };
 
 /* Most names of a program differ from all of these in their first two characters. */
@@ -152,17 +160,41 @@ static int add_known(const struct search *search, enum role role, uint64_t start
                     role == ROLE_SWITCH ? &switch_rule : &root_rule);
 }
 
+/* Its end is looked for when all else is known. Go's linker gives all functions a size. */
+static void note_sizeless(struct search *search, enum role role, uint64_t start)
+{
+    if (role != ROLE_SWITCH && search->sizeless_count < SIZELESS_COUNT_MAX) {
+        search->sizeless[search->sizeless_count++] = (struct sizeless_root){start, role};
+    }
+}
+
+static int add_sizeless(const struct search *search)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < search->sizeless_count; i++) {
+        const struct sizeless_root *root = &search->sizeless[i];
+        struct entry_code code = cfi_entry_measure(search->file, search->builder, root->start);
+        if (code.size_bytes > 0) {
+            r = add_known(search, root->role, root->start, code.size_bytes);
+        }
+    }
+    return r;
+}
+
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 {
-    const struct search *search = userdata;
+    struct search *search = userdata;
     unsigned char type = GELF_ST_TYPE(symbol->st_info);
     bool is_code = symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);
     const struct known *known = is_code ? find_known(search, name) : NULL;
     if (known == NULL || !is_wanted(search, symbol, known->role)) {
         return 0;
     }
-    return add_known(search, known->role, symbol->st_value,
-                     symbol->st_size == 0 ? SIZELESS_BYTES : symbol->st_size);
+    if (symbol->st_size == 0) {
+        note_sizeless(search, known->role, symbol->st_value);
+        return 0;
+    }
+    return add_known(search, known->role, symbol->st_value, symbol->st_size);
 }
 
 /* Go's own names have no suffix; but what sets the stack pointer is the assembly, no wrapper. */
@@ -183,12 +215,17 @@ static int on_go_function(const struct go_function *function, void *userdata)
 
 static int add_roots(const struct elf_file *file, bool only_certain, struct cfi_builder *builder)
 {
-    struct search search = {file, builder, only_certain, elf_go_is_linked(file)};
+    struct search search = {
+        .file = file,
+        .builder = builder,
+        .only_certain = only_certain,
+        .is_go = elf_go_is_linked(file),
+    };
     int r = elf_file_symbols(file, on_symbol, &search);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &search);
     }
-    return r;
+    return r == 0 ? add_sizeless(&search) : r;
 }
 
 int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *builder)
@@ -201,12 +238,31 @@ int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder)
     return add_roots(file, false, builder);
 }
 
+/* Whether the kernel or a dynamic linker begins a program at the file's entry. Of other files that
+ * have one it may be: a dynamic linker, a static program at any address, a library of an old
+ * linker, which has it where its code begins. */
+static bool is_program(const struct elf_file *file, const GElf_Ehdr *header)
+{
+    size_t count = 0;
+    GElf_Phdr part;
+    bool has_linker = false;
+    if (elf_getphdrnum(file->elf, &count) == 0) {
+        for (size_t i = 0; i < count && !has_linker; i++) {
+            has_linker = gelf_getphdr(file->elf, (int)i, &part) != NULL && part.p_type == PT_INTERP;
+        }
+    }
+    return header->e_type == ET_EXEC || has_linker;
+}
+
 int cfi_roots_add_entry(const struct elf_file *file, struct cfi_builder *builder)
 {
     GElf_Ehdr header;
-    if (gelf_getehdr(file->elf, &header) == NULL || header.e_entry == 0 ||
-        cfi_builder_has(builder, header.e_entry)) {
+    if (gelf_getehdr(file->elf, &header) == NULL || header.e_entry == 0) {
         return 0;
     }
-    return add_rule(file, builder, header.e_entry, ENTRY_BYTES, 0, &root_rule);
+    struct entry_code code = cfi_entry_measure(file, builder, header.e_entry);
+    if (!code.begins_stack && !is_program(file, &header)) {
+        return 0;
+    }
+    return add_rule(file, builder, header.e_entry, code.size_bytes, 0, &root_rule);
 }

@@ -16,7 +16,7 @@ int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder);
 
 /*
  * The same for the entry of a program, after everything else, if nothing is said of it: that of the
- * vDSO for 32 bits is a function that is called. Only for a file with call-frame information:
- * there, what is left without a row beside the entry belongs to it.
+ * vDSO for 32 bits is a function that is called. Nor is it a root if its code returns, or if it may
+ * be a library's and does not clear the frame pointer. Only for a file with call-frame information.
  */
 int cfi_roots_add_entry(const struct elf_file *file, struct cfi_builder *builder);

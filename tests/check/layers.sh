@@ -23,6 +23,7 @@ daemon/config/*               common json                             | cjson
 daemon/symbolize/debug_frame.* common                                 | elf zlib
 daemon/symbolize/mini_debug.*  common                                 | elf lzma
 daemon/symbolize/code_effect.* common                                 | zydis
+daemon/symbolize/entry_code.*  common                                 | zydis
 daemon/symbolize/*            common                                  | elf
 daemon/sample/*               common symbolize                        |
 daemon/perf/*                 common                                  | perf_event

@@ -319,6 +319,8 @@ if(truth_musl)
         truth_program(muq_${link} frames.c musl_qsort.truth COMPILER ${musl_compiler}
             OPTIONS ${options} -DTRUTH_FRAME=10)
     endforeach()
+    truth_program(musl_stripped ladder.c musl_stripped.truth COMPILER ${musl_compiler} OPTIONS ${plain} -static
+        AFTER cp musl_stripped.truth musl_stripped.truth.unstripped COMMAND strip musl_stripped.truth)
     truth_program(musl_churn tasks.c musl_churn.truth COMPILER ${musl_compiler} OPTIONS ${plain} -static -DTRUTH_TASK=1)
 else()
     truth_missing(musl "no musl-gcc here")
@@ -390,16 +392,24 @@ foreach(case ret_n labels operators epilogue entries yield red_zone pop_mem inde
     endif()
     truth_program(m_${case} misled.c misled.truth OPTIONS ${options} -DTRUTH_CASE=${case_number})
 endforeach()
-set(known_entry "what stands behind an entry without call frames is taken for a part of it")
 set(options ${plain} -ffreestanding -fno-pie -no-pie -nostdlib -static)
-truth_program(m_entry entry.c entry.truth KNOWN "${known_entry}" OPTIONS ${options})
-truth_program(m_entry_begin entry.c entry.truth KNOWN "${known_entry}"
-    OPTIONS ${options} -DTRUTH_ENTRY="begin" -Wl,-e,begin)
-add_custom_command(OUTPUT ${truth_dir}/libentry.so
-    COMMAND ${CMAKE_C_COMPILER} ${plain} ${bare} -shared -fPIC -DTRUTH_LIBRARY ${truth_sources}/lib_entry.c -Wl,-e,work
-    -o ${truth_dir}/libentry.so DEPENDS ${truth_sources}/lib_entry.c ${truth_sources}/truth.h VERBATIM)
-truth_program(m_lib_entry lib_entry.c lib_entry.truth KNOWN "the entry of a library is taken for a root"
-    DEPENDS ${truth_dir}/libentry.so OPTIONS ${plain} ${truth_dir}/libentry.so -Wl,-rpath,$ORIGIN)
+truth_program(m_entry entry.c entry.truth OPTIONS ${options})
+truth_program(m_entry_begin entry.c entry.truth OPTIONS ${options} -DTRUTH_ENTRY="begin" -Wl,-e,begin)
+truth_program(m_entry_call entry.c entry_stripped.truth OPTIONS ${options} -DTRUTH_BARE_CALL
+    AFTER cp m_entry_call.truth m_entry_call.truth.unstripped COMMAND strip m_entry_call.truth)
+truth_program(m_entry_next entry.c entry_next.truth OPTIONS ${options} -DTRUTH_NEXT
+    AFTER cp m_entry_next.truth m_entry_next.truth.unstripped COMMAND strip m_entry_next.truth)
+foreach(kind entry long)
+    set(library ${truth_dir}/liblib_${kind}.so)
+    set(options ${plain} ${bare} -shared -fPIC -DTRUTH_LIBRARY -Wl,-e,work)
+    if(kind STREQUAL long)
+        list(APPEND options -DTRUTH_LONG)
+    endif()
+    add_custom_command(OUTPUT ${library} COMMAND ${CMAKE_C_COMPILER} ${options} ${truth_sources}/lib_entry.c -o ${library}
+        DEPENDS ${truth_sources}/lib_entry.c ${truth_sources}/truth.h VERBATIM)
+    truth_program(m_lib_${kind} lib_entry.c lib_entry.truth DEPENDS ${library}
+        OPTIONS ${plain} ${library} -Wl,-rpath,$ORIGIN)
+endforeach()
 truth_program(m_ifunc ifunc.c ifunc.truth OPTIONS ${plain})
 foreach(name sizeless size_bare size_next)
     set(options_sizeless ${plain} -rdynamic)

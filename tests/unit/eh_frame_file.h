@@ -22,7 +22,6 @@ struct eh_frame_file {
     const uint8_t *eh_frame;
     size_t eh_frame_bytes;
     uint64_t claimed_bytes; /* 0: as many as there are */
-    uint64_t entry;
     uint16_t machine;
     bool has_no_sections;
     const uint8_t *debug_frame; /* comes after the other one */
@@ -55,7 +54,6 @@ static inline int eh_frame_file_make(const struct eh_frame_file *file)
                       .p_memsz = CODE_END - CODE_START},
                      {.p_type = PT_GNU_EH_FRAME, .p_flags = PF_R, .p_filesz = sizeof header}},
         .segment_count = 3,
-        .entry = file->entry,
         .machine = file->machine,
         .has_no_sections = file->has_no_sections,
     };

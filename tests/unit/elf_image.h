@@ -38,6 +38,7 @@ struct elf_image {
     Elf64_Phdr segments[ELF_IMAGE_SEGMENTS_MAX];
     size_t segment_count; /* 0: the usual one */
     uint64_t entry;
+    uint16_t type;        /* 0: a library */
     uint16_t machine;     /* 0: x86-64 */
     bool has_no_sections; /* so says the header */
 };
@@ -63,7 +64,7 @@ static inline void elf_image_fill(const struct elf_image *image, uint8_t *bytes,
     char *names = (char *)bytes + names_offset;
     *header = (Elf64_Ehdr){
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-        .e_type = ET_DYN,
+        .e_type = image->type == 0 ? ET_DYN : image->type,
         .e_machine = image->machine == 0 ? EM_X86_64 : image->machine,
         .e_version = EV_CURRENT,
         .e_entry = image->entry,

@@ -9,6 +9,7 @@
 #include "arch_x86_64.h"
 #include "built_tables.h"
 #include "eh_frame.h"
+#include "entry_code.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -339,7 +340,8 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
 /* Nobody calls a program's entry, whether its call-frame information says so or is not there. */
 static bool is_entry(const struct subject *subject, uint64_t address)
 {
-    return subject->entry != 0 && address >= subject->entry && address - subject->entry < 64;
+    return subject->entry != 0 && address >= subject->entry &&
+           address - subject->entry < ENTRY_CODE_BYTES_MAX;
 }
 
 /* A thunk of position-independent code without call frames: eight bytes are more than it has. */

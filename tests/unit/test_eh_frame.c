@@ -164,7 +164,7 @@ static struct made_cfi read_file(const struct eh_frame_file *file)
 
 static struct made_cfi read_section(const struct section *section)
 {
-    return read_file(FILE_OF(*section, .entry = 0));
+    return read_file(FILE_OF(*section, .claimed_bytes = 0));
 }
 
 static int32_t offset_at(const struct made_cfi *outcome, uint64_t vaddr)
@@ -264,7 +264,7 @@ TEST(has_no_rows_for_other_machines)
 {
     cleanup_(free_section) struct section section = begin_section();
     put_function(&section, CODE_START, 16, 24);
-    struct eh_frame_file *file = FILE_OF(section, .entry = 0);
+    struct eh_frame_file *file = FILE_OF(section, .claimed_bytes = 0);
     file->machine = EM_AARCH64;
     cleanup_(free_cfi) struct made_cfi outcome = read_file(file);
     uint64_t vaddr = 0;
@@ -426,32 +426,5 @@ TEST(knows_roots_and_switches_by_their_names_and_certain_roots_against_call_fram
         if (strcmp(words, cases[i].words) != 0) {
             fail_msg("row %zu: %s, expected %s", i, words, cases[i].words);
         }
-    }
-}
-
-TEST(ends_stacks_at_the_entry_of_a_program)
-{
-    cleanup_(free_section) struct section section = begin_section();
-    put_function(&section, CODE_START, 16, 24);
-    put_function(&section, CODE_START + 0x140, 16, 24);
-    static const struct {
-        uint64_t entry;
-        uint64_t address;
-        enum cfi_kind kind;
-    } cases[] = {
-        {CODE_START + 0x100, CODE_START + 0xff, CFI_NONE},
-        {CODE_START + 0x100, CODE_START + 0x100, CFI_ROOT},
-        {CODE_START + 0x100, CODE_START + 0x13f, CFI_ROOT},
-        /* What the module says of its code comes first. */
-        {CODE_START + 0x130, CODE_START + 0x140, CFI_OFFSET},
-        {CODE_START, CODE_START, CFI_OFFSET},
-        {CODE_END - 8, CODE_END - 1, CFI_ROOT},
-        {CODE_END, CODE_END - 1, CFI_NONE},
-        {0, 0, CFI_NONE},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        cleanup_(free_cfi) struct made_cfi outcome =
-            read_file(FILE_OF(section, .entry = cases[i].entry));
-        assert_int_equal(kind_at(&outcome, cases[i].address), cases[i].kind);
     }
 }

@@ -155,8 +155,9 @@ void cfi_builder_lacks_small(struct cfi_builder *builder);
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);
-/* True when a range that was added holds the address. Searches all of them. */
-bool cfi_builder_has(const struct cfi_builder *builder, uint64_t address);
+/* The first address from `address` on that a range holds which was added; UINT64_MAX: there is
+ * none. Searches all of them. */
+uint64_t cfi_builder_next(const struct cfi_builder *builder, uint64_t address);
 /*
  * [start, end) is a function that switches to another stack: ranges that are added later and begin
  * in it become CFI_SWITCH. A bounded number of such functions is kept, the first ones.
