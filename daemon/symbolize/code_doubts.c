@@ -158,20 +158,20 @@ static int sort(struct addresses *addresses)
     return r;
 }
 
-/* Whether it is among them; they are sorted. */
-static bool has(const struct addresses *addresses, uint64_t address)
+/* Whether one of them lies from `start` on and before `end`; they are sorted. */
+static bool has_within(const struct addresses *addresses, uint64_t start, uint64_t end)
 {
     size_t low = 0;
     size_t high = addresses->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (addresses->all[middle] < address) {
+        if (addresses->all[middle] < start) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < addresses->count && addresses->all[low] == address;
+    return low < addresses->count && addresses->all[low] < end;
 }
 
 /* The first that the function at an address passes its stack to, or its place among all. */
@@ -207,6 +207,25 @@ static int follow_passes(struct code_doubts *doubts)
     return r;
 }
 
+/* Behind the last of the rows of one function, which were added in their order. */
+static size_t rows_end(const struct code_doubts *doubts, size_t first)
+{
+    size_t at = first + 1;
+    while (at < doubts->row_count && doubts->rows[at].function == doubts->rows[first].function) {
+        at++;
+    }
+    return at;
+}
+
+/* Whether the rows of a function hold, of which these are the first and the last. */
+static bool does_hold(const struct code_doubts *doubts, const struct doubt *first,
+                      const struct doubt *last)
+{
+    uint64_t function = first->function;
+    bool is_called = has_within(&doubts->calls, function, function + 1);
+    return (!doubts->is_anywhere || is_called) && !has_within(&doubts->jumps, function, last->end);
+}
+
 int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
 {
     static const struct cfi_rule unproved = {.kind = CFI_END};
@@ -220,11 +239,13 @@ int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
     if (r == 0) {
         r = sort(&doubts->jumps);
     }
-    for (size_t i = 0; r == 0 && i < doubts->row_count; i++) {
-        const struct doubt *row = &doubts->rows[i];
-        bool may_be_entered = doubts->is_anywhere && !has(&doubts->calls, row->function);
-        bool holds = !may_be_entered && !has(&doubts->jumps, row->function);
-        r = cfi_builder_add(builder, row->start, row->end, holds ? &row->rule : &unproved);
+    for (size_t i = 0; r == 0 && i < doubts->row_count;) {
+        size_t behind = rows_end(doubts, i);
+        bool holds = does_hold(doubts, &doubts->rows[i], &doubts->rows[behind - 1]);
+        for (; r == 0 && i < behind; i++) {
+            const struct doubt *row = &doubts->rows[i];
+            r = cfi_builder_add(builder, row->start, row->end, holds ? &row->rule : &unproved);
+        }
     }
     return r;
 }

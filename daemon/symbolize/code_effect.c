@@ -222,6 +222,7 @@ static void note_jump(struct code_effect *effect, const ZydisDecodedOperand *to)
     if (is_table) {
         effect->sight = CODE_SIGHT_TABLE;
         effect->from = register_number(to->mem.base);
+        effect->to = register_number(to->mem.index);
         effect->offset = (int32_t)to->mem.disp.value;
     }
 }
@@ -293,19 +294,31 @@ static void note_number(struct code_effect *effect, const ZydisDecodedOperand *o
     }
 }
 
-/* What a compiler does with an index before it jumps through a table. */
-static void note_limit(struct code_effect *effect, const ZydisDecodedOperand *operands)
+/* What a compiler does with an index before it jumps through a table: of instructions without an
+ * action only. */
+static void note_index(struct code_effect *effect, const ZydisDecodedInstruction *instruction,
+                       const ZydisDecodedOperand *operands)
 {
-    int64_t limit = operands[1].imm.value.s;
-    bool is_stack = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                    register_number(operands[0].reg.value) == ARCH_DWARF_SP;
-    if (operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || is_stack || limit <= 0 ||
-        limit > INT32_MAX) {
+    const ZydisDecodedOperand *from = &operands[1];
+    int64_t value = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? from->imm.value.s : 0;
+    bool is_positive = value > 0 && value <= INT32_MAX;
+    if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || effect->action != CODE_NOTHING) {
         return;
     }
-    effect->sight = CODE_SIGHT_LIMIT;
-    if (effect->action == CODE_NOTHING) {
-        effect->offset = (int32_t)limit;
+    effect->to = register_number(operands[0].reg.value);
+    if (instruction->mnemonic == ZYDIS_MNEMONIC_CMP && is_positive) {
+        effect->sight = CODE_SIGHT_LIMIT;
+        effect->offset = (int32_t)value;
+    } else if (instruction->mnemonic == ZYDIS_MNEMONIC_AND && is_positive &&
+               (value & (value + 1)) == 0) {
+        effect->sight = CODE_SIGHT_MASK;
+        effect->offset = (int32_t)value;
+    } else if (from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+        effect->sight = CODE_SIGHT_EXTEND;
+        effect->from = register_number(from->reg.value);
+    } else if (from->type == ZYDIS_OPERAND_TYPE_MEMORY && from->mem.scale == sizeof(int32_t)) {
+        effect->sight = CODE_SIGHT_ENTRY;
+        effect->from = register_number(from->mem.index);
     }
 }
 
@@ -318,11 +331,15 @@ static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction
         effect->changes |= 1U << ARCH_DWARF_AX;
         break;
     case ZYDIS_MNEMONIC_MOV:
+        note_index(effect, instruction, operands);
         note_number(effect, operands);
         break;
     case ZYDIS_MNEMONIC_CMP:
-    case ZYDIS_MNEMONIC_SUB:
-        note_limit(effect, operands);
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_MOVZX:
+    case ZYDIS_MNEMONIC_MOVSX:
+    case ZYDIS_MNEMONIC_MOVSXD:
+        note_index(effect, instruction, operands);
         break;
     case ZYDIS_MNEMONIC_TEST:
         effect->sight =

@@ -42,11 +42,14 @@ enum code_sight {
     CODE_SIGHT_TEST_RESULT, /* rax or eax with itself */
     CODE_SIGHT_IF_ZERO,     /* of the branch */
     CODE_SIGHT_IF_NOT_ZERO,
-    CODE_SIGHT_CLEAR_FP,  /* rbp = 0, which begins a stack */
-    CODE_SIGHT_LIMIT,     /* it compares with `offset`, or takes -`offset` off: of an index */
-    CODE_SIGHT_TABLE,     /* of an indirect jump: to *(register + 8 * index + offset); `from` is the
-                             register, or CODE_REGISTER_NONE */
-    CODE_SIGHT_CLONE,     /* rax, eax or al = the number of clone() or clone3() */
+    CODE_SIGHT_CLEAR_FP, /* rbp = 0, which begins a stack */
+    CODE_SIGHT_LIMIT,    /* it compares register `to` with `offset`, which is positive */
+    CODE_SIGHT_MASK, /* of register `to` it leaves what `offset`, one less than a power of 2, has */
+    CODE_SIGHT_EXTEND, /* `to` becomes a part of `from`, extended */
+    CODE_SIGHT_ENTRY,  /* it loads from an array of 4-byte words by the index in `from` */
+    CODE_SIGHT_TABLE, /* of an indirect jump: to *(from + 8 * to + offset); `from` is a register, or
+                         CODE_REGISTER_NONE */
+    CODE_SIGHT_CLONE, /* rax, eax or al = the number of clone() or clone3() */
     CODE_SIGHT_SIGRETURN, /* rax or eax = that of the system call by which handlers return */
 };
 

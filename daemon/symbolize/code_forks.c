@@ -21,6 +21,22 @@ static bool begins_stack(const struct code_site *site)
            (site->row->kind == CFI_ROOT || site->effect.sight == CODE_SIGHT_CLEAR_FP);
 }
 
+/* Whether what the child does by itself comes to the call of the function that it was given. A
+ * child that goes on in its parent's function may be on its parent's stack, or on a copy of it. */
+static bool calls_function(const struct code_region *region, const struct code_site *child)
+{
+    for (size_t i = 0; child != NULL && i < CHILD_SITES_MAX; i++) {
+        if (child->row->kind == CFI_ROOT) {
+            return true;
+        }
+        if (child->effect.flow != CODE_NEXT) {
+            return child->effect.flow == CODE_CALL && child->effect.target == 0;
+        }
+        child = code_region_next(region, child);
+    }
+    return false;
+}
+
 /* Where the child of the fork goes whose branch is `branch`, or NULL: it is no such branch. */
 static const struct code_site *child_of(const struct code_region *region,
                                         const struct code_site *branch)
@@ -31,7 +47,7 @@ static const struct code_site *child_of(const struct code_region *region,
     } else if (branch->effect.sight == CODE_SIGHT_IF_NOT_ZERO) {
         child = code_region_next(region, branch);
     }
-    return begins_stack(child) ? child : NULL;
+    return begins_stack(child) && calls_function(region, child) ? child : NULL;
 }
 
 static bool changes_number(const struct code_effect *effect)
@@ -141,7 +157,8 @@ bool code_forks_is_late(const struct code_region *region, size_t number)
 
 bool code_forks_is_early(const struct code_region *region, size_t number)
 {
-    return region->sites[number].effect.sight == CODE_SIGHT_SIGRETURN &&
+    bool is_behind_call = number > 0 && region->sites[number - 1].effect.flow == CODE_CALL;
+    return region->sites[number].effect.sight == CODE_SIGHT_SIGRETURN && !is_behind_call &&
            is_trampoline(region, number);
 }
 

@@ -299,7 +299,8 @@ static void begin(const struct code_region *region, const struct code_backward *
         enum code_start start = region->sites[i].start;
         bool returns = code_backward_is_return(&backward[i]);
         states[i] = (struct code_forward){.slot_offset = CODE_UNKNOWN};
-        if (code_start_is_function(start) || (start == CODE_START_LABEL && returns)) {
+        bool is_label = start == CODE_START_LABEL && backward[i].trust == CODE_TRUST_SURE;
+        if (code_start_is_function(start) || (is_label && returns)) {
             states[i] = start_state();
             states[i].origin =
                 returns || start == CODE_START_CALLED ? CODE_ORIGIN_CALL : CODE_ORIGIN_SYMBOL;
@@ -363,7 +364,8 @@ static bool run_site(const struct forward *run, const struct code_site *site)
         state.origin = CODE_ORIGIN_NONE;
     }
     take_row(&state, site->row);
-    if (!state.reached && run->takes_backward && backward->trust == CODE_TRUST_SURE) {
+    if (!state.reached && run->takes_backward && backward->trust == CODE_TRUST_SURE &&
+        backward->returns != 0) {
         take_backward(&state, backward);
         run->states[code_region_number(run->region, site)] = state;
     }

@@ -16,7 +16,7 @@ enum leave {
     LEAVE_TAIL,      /* as a function that has been called leaves for the next */
     LEAVE_PASS,      /* the same, if it was called: only a symbol says so */
     LEAVE_FRAME,     /* with something else on the stack, or nothing is known */
-    LEAVE_ELSEWHERE, /* on a stack that it has changed to, whatever is on that one */
+    LEAVE_ELSEWHERE, /* on a stack that it has changed to, as longjmp() does: behind a call there */
 };
 
 /* Whether an instruction gives the stack pointer a value that does not come from itself. */
@@ -26,10 +26,10 @@ static bool sets_stack(const struct code_effect *effect)
                    effect->from != ARCH_DWARF_SP && effect->from != ARCH_DWARF_BP;
     bool is_load =
         (effect->action == CODE_LOAD || effect->action == CODE_POP) && effect->to == ARCH_DWARF_SP;
-    return is_copy || is_load || (effect->changes >> ARCH_DWARF_SP & 1) != 0;
+    return is_copy || is_load;
 }
 
-/* Whether the code before a jump has changed to another stack, as longjmp() does. */
+/* Whether the code before an instruction has changed to another stack. */
 static bool is_switch(const struct code_region *region, size_t number)
 {
     for (size_t i = number; i-- > 0 && number - i <= SWITCH_SITES_MAX;) {
@@ -104,7 +104,9 @@ static int note_site(const struct code_region *region, size_t number,
                    ? code_doubts_call(doubts, site->effect.target)
                    : 0;
     case CODE_RETURN:
-        return is_pushed_return(forward) ? code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE) : 0;
+        return is_pushed_return(forward) || is_switch(region, number)
+                   ? code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE)
+                   : 0;
     case CODE_JUMP:
     case CODE_BRANCH:
     case CODE_INDIRECT:

@@ -5,8 +5,9 @@
  * these:
  *
  * - The backward look is sure: from here the flow comes to a return, whatever led here.
- * - Both looks say the same. If a call on the way did not return, or the start were none, they
- *   would differ.
+ * - Both looks say the same. If a call on the way did not return, or took
+ *   words off the stack, or the start were none, they would differ. A frame pointer holds for all
+ *   ways into the function.
  * - The forward look begins where a function is called for certain, and nothing else leads into the
  *   function: it has no jump whose target only a register tells. Where only a symbol says that it
  * is called, the jumps of all other code count, too (code_doubts.h).
@@ -18,18 +19,22 @@
 
 #include <string.h>
 
-/* Whether the two looks say what cannot be both. */
+/* Whether the two looks say what cannot be both. Where the look forward knows the stack pointer, a
+ * word or a register of which it knows nothing leads elsewhere: to a stack that the code changes
+ * to. */
 static bool do_contradict(const struct code_forward *forward, const struct code_backward *backward)
 {
     if (!forward->reached || !code_backward_is_known(backward)) {
         return false;
     }
+    bool knows_stack =
+        forward->reached == CODE_TRUST_SURE && forward->values[ARCH_DWARF_SP] != CODE_UNKNOWN;
     int32_t value = forward->values[backward->base];
     if (backward->expression == CODE_OFFSET) {
-        return value != CODE_UNKNOWN && value != -backward->offset;
+        return value == CODE_UNKNOWN ? knows_stack : value != -backward->offset;
     }
-    return backward->base == ARCH_DWARF_SP && backward->offset == forward->slot_offset &&
-           backward->addend != forward->slot_addend;
+    bool is_slot = backward->base == ARCH_DWARF_SP && backward->offset == forward->slot_offset;
+    return is_slot ? backward->addend != forward->slot_addend : knows_stack;
 }
 
 /* Whether each of them leads to the same CFA. */
@@ -131,7 +136,7 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
     bool agree = do_agree(forward, backward);
     *ret_by_symbol = false;
     if (site->is_split || forward->broken ||
-        (is_sure && contradict && forward->reached == CODE_TRUST_SURE)) {
+        (contradict && (forward->reached == CODE_TRUST_SURE || !is_sure))) {
         return unproved;
     }
     if (is_sure) {
@@ -145,7 +150,12 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
     if (before.kind == CFI_NONE || origin == CODE_ORIGIN_NONE) {
         return unproved;
     }
-    if (agree) {
+    bool is_frame = behind.kind == CFI_OFFSET &&
+                    (behind.cfa_register == ARCH_DWARF_BP || behind.cfa_register == ARCH_DWARF_BX);
+    if (agree && returns && is_frame) {
+        take_saved(&behind, &before, forward->values[ARCH_DWARF_SP]);
+        before = behind;
+    } else if (agree) {
         take_restored(&before, &behind, forward->values[ARCH_DWARF_SP]);
     }
     *ret_by_symbol = origin == CODE_ORIGIN_SYMBOL;

@@ -88,10 +88,11 @@ static void note_targets(const struct code_region *region)
             continue;
         }
         bool is_first = region->start + holder->at == effect->target;
+        bool is_own = holder == &region->sites[i]; /* it computes where it is itself */
         holder->is_split |= !is_first;
         holder->is_target |= is_first && effect->flow != CODE_CALL && effect->flow != CODE_NEXT;
-        holder->is_taken |=
-            is_first && effect->flow == CODE_NEXT && !code_start_is_function(holder->start);
+        holder->is_taken |= is_first && !is_own && effect->flow == CODE_NEXT &&
+                            !code_start_is_function(holder->start);
     }
 }
 

@@ -2,10 +2,10 @@
 
 /*
  * Reads the tables of a compiler's `switch`. Shortly before such a jump an instruction compares the
- * index with the table's last one. The table has addresses, at a fixed place or one that an
- * instruction before has computed, or distances from itself, of 4 bytes. Each entry has to lead to
- * code, and one of them into the function itself. Where anything else is found nothing is known:
- * the jump may lead anywhere.
+ * index with the table's last one, or masks it. The table has addresses, at a fixed place or one
+ * that an instruction before has computed, or distances from itself, of 4 bytes. Each entry has to
+ * lead to code, and one of them into the function itself. Where anything else is found nothing is
+ * known: the jump may lead anywhere.
  */
 #include "code_tables.h"
 
@@ -26,40 +26,65 @@
 
 /* What the instructions before a jump tell of its table. */
 struct found {
-    uint64_t base; /* 0: no address was computed */
-    size_t entry_count;
+    uint64_t base;      /* 0: no address was computed */
+    unsigned int index; /* the register that has it, as far as the look back has come */
+    size_t entry_count; /* 0: nothing limits it so far */
+    bool is_lost;       /* the index comes from elsewhere */
 };
 
-/* The last entry's number, by an instruction before the one that leaves for other indices; 0: it is
- * none. */
-static size_t last_entry(const struct code_region *region, size_t number)
+/* Whether a conditional jump uses what an instruction has compared. */
+static bool is_used(const struct code_region *region, size_t number)
 {
-    const struct code_effect *effect = &region->sites[number].effect;
-    int32_t limit = effect->offset < 0 ? -effect->offset : effect->offset;
-    if (effect->sight != CODE_SIGHT_LIMIT || limit >= ENTRIES_MAX) {
-        return 0;
-    }
     for (size_t i = number + 1; i < region->site_count && i - number <= LEAVE_SITES_MAX; i++) {
         if (region->sites[i].effect.flow == CODE_BRANCH) {
-            return (size_t)limit;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-static struct found look_back(const struct code_region *region, size_t number, unsigned int base)
+static bool changes(const struct code_effect *effect, unsigned int number)
 {
-    struct found found = {0};
-    for (size_t i = number; i-- > 0 && number - i <= BACK_SITES_MAX;) {
+    bool is_result =
+        effect->action == CODE_COPY || effect->action == CODE_LOAD || effect->action == CODE_POP;
+    return (is_result && effect->to == number) || (effect->changes >> number & 1) != 0;
+}
+
+/* One instruction further back, where the index is still to be limited. */
+static void follow_index(struct found *found, const struct code_region *region, size_t number)
+{
+    const struct code_effect *effect = &region->sites[number].effect;
+    bool is_limit = effect->sight == CODE_SIGHT_LIMIT && is_used(region, number);
+    bool is_mask = effect->sight == CODE_SIGHT_MASK;
+    if ((is_limit || is_mask) && effect->to == found->index && effect->offset < ENTRIES_MAX) {
+        found->entry_count = (size_t)effect->offset + 1;
+    } else if (changes(effect, found->index)) {
+        bool is_copy = effect->action == CODE_COPY && effect->offset == 0;
+        found->is_lost = !is_copy && effect->sight != CODE_SIGHT_EXTEND;
+        found->index = effect->from;
+    }
+}
+
+/* Goes back from a jump: first to the load of a distance, where the table has such, then to what
+ * limits its index, and to where the table's address is computed. */
+static struct found look_back(const struct code_region *region, size_t number)
+{
+    const struct code_effect *jump = &region->sites[number].effect;
+    bool has_index = jump->sight == CODE_SIGHT_TABLE;
+    unsigned int base = has_index ? jump->from : CODE_REGISTER_NONE;
+    struct found found = {.index = jump->to};
+    for (size_t i = number; !found.is_lost && i-- > 0 && number - i <= BACK_SITES_MAX;) {
         const struct code_effect *effect = &region->sites[i].effect;
         bool is_address = effect->flow == CODE_NEXT && effect->target != 0 &&
                           (base == CODE_REGISTER_NONE || (effect->changes >> base & 1) != 0);
         if (found.base == 0 && is_address) {
             found.base = effect->target;
         }
-        size_t last = found.entry_count == 0 ? last_entry(region, i) : 0;
-        if (last != 0) {
-            found.entry_count = last + 1;
+        if (!has_index && effect->sight == CODE_SIGHT_ENTRY) {
+            has_index = true;
+            found.index = effect->from;
+        } else if (has_index && found.entry_count == 0) {
+            follow_index(&found, region, i);
         }
     }
     return found;
@@ -145,8 +170,7 @@ static int read_table(struct code_region *region, size_t number, const struct el
     struct code_site *site = &region->sites[number];
     bool is_words = site->effect.sight == CODE_SIGHT_TABLE;
     bool is_fixed = is_words && site->effect.from == CODE_REGISTER_NONE;
-    struct found found =
-        look_back(region, number, is_words ? site->effect.from : CODE_REGISTER_NONE);
+    struct found found = look_back(region, number);
     uint64_t table =
         (is_fixed ? 0 : found.base) + (is_words ? (uint64_t)(int64_t)site->effect.offset : 0);
     if ((!is_fixed && found.base == 0) || found.entry_count == 0 ||

@@ -52,9 +52,9 @@ static void check(struct code_doubts *doubts, enum cfi_kind first, enum cfi_kind
 TEST(rows_hold_where_nothing_jumps_to_the_function)
 {
     struct code_doubts *doubts = two_functions();
-    assert_int_equal(code_doubts_jump(doubts, FIRST + 4), 0);
+    assert_int_equal(code_doubts_jump(doubts, FIRST - 1), 0);
+    assert_int_equal(code_doubts_jump(doubts, FIRST + BYTES), 0);
     assert_int_equal(code_doubts_jump(doubts, SECOND - 1), 0);
-    assert_int_equal(code_doubts_jump(doubts, SECOND + 1), 0);
     check(doubts, CFI_OFFSET, CFI_OFFSET);
 }
 
@@ -65,6 +65,13 @@ TEST(a_jump_to_its_start_ends_all_of_a_function)
     assert_int_equal(code_doubts_jump(doubts, SECOND), 0);
     assert_int_equal(code_doubts_jump(doubts, 1), 0);
     check(doubts, CFI_OFFSET, CFI_END);
+}
+
+TEST(and_so_does_one_into_its_middle)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_jump(doubts, FIRST + BYTES - 1), 0);
+    check(doubts, CFI_END, CFI_OFFSET);
 }
 
 TEST(a_jump_to_anywhere_ends_all)

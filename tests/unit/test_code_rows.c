@@ -96,7 +96,7 @@ __asm__(
                                          "test %rdi, %rdi\n"
                                          "jz 1f\n"
                                          "sub $24, %rsp\n"
-    MARK(SP(32), SAME, SAME)             "call pushes\n"
+    MARK(ENDS, SAME, SAME)               "call pushes\n"
                                          "1: mov $1, %eax\n"
     MARK(SP(8), SAME, SAME)              "ret\n"
     END(no_return));
