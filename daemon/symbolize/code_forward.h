@@ -24,8 +24,9 @@ struct code_forward {
     int32_t slot_addend;                  /* CODE_UNKNOWN: there is no such word */
     uint8_t own[CODE_KEPT_COUNT];         /* 1: the register still has the caller's value */
     uint8_t reached;                      /* enum code_trust; CODE_TRUST_NONE: nothing leads here */
-    uint8_t broken; /* 1: the return address was written over: a return is a jump */
-    uint8_t origin; /* enum code_origin, the least of all ways here */
+    uint8_t broken;  /* 1: the return address was written over: a return is a jump */
+    uint8_t origin;  /* enum code_origin, the least of all ways here */
+    uint8_t zero[3]; /* states are compared byte by byte */
 };
 
 /*
