@@ -52,10 +52,8 @@ void (*volatile panic_pointer)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 #define SHRINK        17
 #define ENUM_SMALL    18
 #define MASK_COMPARE  19 /* another comparison near a switch without one */
-#define COLD_FAR      20 /* two parts of a cold function, at different depths, far away */
-#define CALLEE_POPS   21 /* clang's swiftasynccall: the callee takes its arguments off */
-#define FORKED        22 /* clone() as fork(), inlined, with a counter in rbp */
-#define OWN_TABLE     23 /* a switch without comparison, before there is a frame */
+#define CALLEE_POPS   20 /* clang's swiftasynccall: the callee takes its arguments off */
+#define FORKED        21 /* clone() as fork(), inlined, with a counter in rbp */
 
 #if TRUTH_CASE == SWITCH_MASK
 TRUTH_FUNCTION uint64_t work(uint64_t kind, uint64_t count)
@@ -546,78 +544,6 @@ TRUTH_FUNCTION uint64_t work(uint64_t kind, uint64_t count)
     }
     return r;
 }
-#elif TRUTH_CASE == COLD_FAR
-static jmp_buf back;
-__attribute__((noreturn, cold)) TRUTH_FUNCTION void fail(uint64_t count);
-TRUTH_FUNCTION void fail(uint64_t count)
-{
-    stored[1] = callback(count);
-    longjmp(back, 1);
-}
-TRUTH_FUNCTION void touch(void *p);
-TRUTH_FUNCTION void touch(void *p)
-{
-    __asm__ volatile("" ::"r"(p) : "memory");
-}
-#define FILL(n)                                                                                    \
-    __attribute__((cold)) TRUTH_FUNCTION uint64_t fill##n(uint64_t x);                             \
-    TRUTH_FUNCTION uint64_t fill##n(uint64_t x)                                                    \
-    {                                                                                              \
-        for (int i = 0; i < 64; i++)                                                               \
-            stored[i] =                                                                            \
-                stored[(i * 7 + n) & 63] * x + callback(x) + stored[(i + 3) & 63] / (x | 1);       \
-        stored[n] = pointer(x + n) * stored[n + 1];                                                \
-        stored[n + 1] = pointer(x + 2 * n);                                                        \
-        stored[n + 3] = callback(n) / (x | 1);                                                     \
-        return x;                                                                                  \
-    }
-FILL(1)
-FILL(2)
-FILL(3)
-FILL(4)
-FILL(5)
-FILL(6) FILL(7) FILL(8) FILL(9) FILL(10) FILL(11) FILL(12) FILL(13) FILL(14) FILL(15) FILL(16)
-    FILL(17) FILL(18) FILL(19) FILL(20) FILL(21) FILL(22) FILL(23) FILL(24) FILL(25) FILL(26)
-        FILL(27) FILL(28) FILL(29) FILL(30) FILL(31) FILL(32) FILL(33) FILL(34) FILL(35) FILL(36)
-            FILL(37) FILL(38) FILL(39) FILL(40)
-    /* Its frames leave a return address every 16 bytes. */
-    TRUTH_FUNCTION uint64_t descend(uint64_t depth);
-TRUTH_FUNCTION uint64_t descend(uint64_t depth)
-{
-    if (depth == 0)
-        return 0;
-    uint64_t r = descend(depth - 1);
-    TRUTH_STAY();
-    return r;
-}
-TRUTH_FUNCTION uint64_t inner(uint64_t kind, uint64_t count);
-TRUTH_FUNCTION uint64_t inner(uint64_t kind, uint64_t count)
-{
-    if (__builtin_expect(kind > 7, 0)) {
-        fail(kind);
-    }
-    if (kind == 0)
-        return count;
-    char room[TRUTH_ROOM];
-    touch(room);
-    if (__builtin_expect(room[0] != 1, 1)) {
-        touch(room);
-    }
-    if (__builtin_expect(kind != 1, 0)) {
-        fail(count);
-    }
-    touch(room);
-    return stored[3];
-}
-TRUTH_FUNCTION uint64_t work(uint64_t kind, uint64_t count)
-{
-    (void)descend(32);
-    if (setjmp(back) == 0) {
-        return inner(kind | 2, count);
-    }
-    TRUTH_STAY();
-    return 3;
-}
 #elif TRUTH_CASE == CALLEE_POPS
 __attribute__((swiftasynccall)) TRUTH_FUNCTION void many(uint64_t a, uint64_t b, uint64_t c,
                                                          uint64_t d, uint64_t e, uint64_t f,
@@ -658,47 +584,6 @@ TRUTH_FUNCTION uint64_t work(uint64_t kind, uint64_t count)
     (void)waitpid((pid_t)pid, NULL, 0);
     return kind;
 }
-#elif TRUTH_CASE == OWN_TABLE
-TRUTH_FUNCTION uint64_t work(uint64_t kind, uint64_t count)
-{
-    switch (kind & 7) {
-    case 0:
-        DIE_P(count);
-    case 1:
-        for (uint64_t i = 0; i < count; i++) {
-            __asm__ volatile("" : "+r"(kind));
-        }
-        return pointer(count);
-    case 6:
-        DIE_P(count);
-    case 2:
-        for (uint64_t i = 0; i < count; i++) {
-            __asm__ volatile("" : "+r"(kind));
-        }
-        return pointer(count + 1);
-    case 3:
-        DIE_P(count);
-    case 4:
-        stored[5] = kind;
-        for (uint64_t i = 0; i < count; i++) {
-            __asm__ volatile("" : "+r"(kind));
-        }
-        return pointer(count + 3);
-    case 5:
-        stored[6] = kind;
-        for (uint64_t i = 0; i < count; i++) {
-            __asm__ volatile("" : "+r"(kind));
-        }
-        return pointer(count + 3);
-    case 7:
-        stored[7] = kind;
-        for (uint64_t i = 0; i < count; i++) {
-            __asm__ volatile("" : "+r"(kind));
-        }
-        return pointer(count + 3);
-    }
-    return 0;
-}
 #endif
 
 #if TRUTH_CASE == DRAP || TRUTH_CASE == ALLOCA_LOOP || TRUTH_CASE == COLD || TRUTH_CASE == BIG
@@ -712,8 +597,6 @@ TRUTH_FUNCTION uint64_t enter(uint64_t count)
     uint64_t kind = safe[turn++ & 7];
 #if TRUTH_CASE == TAIL_POINTER
     kind = turn % 3 + 1;
-#elif TRUTH_CASE == OWN_TABLE
-    kind = kind == 0 ? 1 : kind;
 #endif
 #if TRUTH_CASE == CALLEE_POPS
     uint64_t (*volatile functions[16])(uint64_t) = {
