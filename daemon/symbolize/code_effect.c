@@ -306,7 +306,9 @@ static void note_index(struct code_effect *effect, const ZydisDecodedInstruction
         return;
     }
     effect->to = register_number(operands[0].reg.value);
-    if (instruction->mnemonic == ZYDIS_MNEMONIC_CMP && is_positive) {
+    if (effect->to == ARCH_DWARF_SP && from->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+        effect->sight = CODE_SIGHT_STACK;
+    } else if (instruction->mnemonic == ZYDIS_MNEMONIC_CMP && is_positive) {
         effect->sight = CODE_SIGHT_LIMIT;
         effect->offset = (int32_t)value;
     } else if (instruction->mnemonic == ZYDIS_MNEMONIC_AND && is_positive &&

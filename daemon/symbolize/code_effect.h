@@ -43,6 +43,7 @@ enum code_sight {
     CODE_SIGHT_IF_ZERO,     /* of the branch */
     CODE_SIGHT_IF_NOT_ZERO,
     CODE_SIGHT_CLEAR_FP, /* rbp = 0, which begins a stack */
+    CODE_SIGHT_STACK,    /* it loads rsp from a word that no register leads to */
     CODE_SIGHT_LIMIT,    /* it compares register `to` with `offset`, which is positive */
     CODE_SIGHT_MASK, /* of register `to` it leaves what `offset`, one less than a power of 2, has */
     CODE_SIGHT_EXTEND, /* `to` becomes a part of `from`, extended */

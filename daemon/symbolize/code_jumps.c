@@ -26,7 +26,7 @@ static bool sets_stack(const struct code_effect *effect)
                    effect->from != ARCH_DWARF_SP && effect->from != ARCH_DWARF_BP;
     bool is_load =
         (effect->action == CODE_LOAD || effect->action == CODE_POP) && effect->to == ARCH_DWARF_SP;
-    return is_copy || is_load;
+    return is_copy || is_load || effect->sight == CODE_SIGHT_STACK;
 }
 
 /* Whether the code before an instruction has changed to another stack. */
@@ -92,6 +92,15 @@ static bool is_pushed_return(const struct code_forward *forward)
     return forward->reached == CODE_TRUST_SURE && sp != CODE_UNKNOWN && sp < -CODE_WORD_BYTES;
 }
 
+/* A coroutine may begin with a return from the code that goes over to its stack, whatever is on it.
+ */
+static bool is_switched_return(const struct code_region *region, size_t number,
+                               const struct code_forward *forward)
+{
+    bool knows_stack = forward->reached && forward->values[ARCH_DWARF_SP] != CODE_UNKNOWN;
+    return !knows_stack && is_switch(region, number);
+}
+
 static int note_site(const struct code_region *region, size_t number,
                      const struct code_forward *forward, const struct code_backward *backward,
                      struct code_doubts *doubts)
@@ -104,7 +113,7 @@ static int note_site(const struct code_region *region, size_t number,
                    ? code_doubts_call(doubts, site->effect.target)
                    : 0;
     case CODE_RETURN:
-        return is_pushed_return(forward) || is_switch(region, number)
+        return is_pushed_return(forward) || is_switched_return(region, number, forward)
                    ? code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE)
                    : 0;
     case CODE_JUMP:

@@ -125,9 +125,10 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
                 (struct code_effect){.bytes = (uint8_t)(boundary - address), .flow = CODE_END};
         }
         at += site.effect.bytes;
-        site.goes_on =
-            site.effect.flow == CODE_CALL &&
-            (cfi_rule_covers(site.row) || code_starts_is_within(starts, address, start + at));
+        bool is_call = site.effect.flow == CODE_CALL;
+        bool is_within = code_starts_is_within(starts, address, start + at);
+        site.goes_on = is_call && (cfi_rule_covers(site.row) || is_within);
+        site.is_last = is_call && !site.goes_on && code_starts_is_within(starts, address, address);
         r = add_site(&region, &capacity, &site);
     }
     region.marks = malloc(region.site_count + 1);
@@ -184,7 +185,7 @@ enum code_fall code_region_fall(const struct code_site *site, const struct code_
     case CODE_BRANCH:
         return next != NULL ? CODE_FALL_CERTAIN : CODE_FALL_NONE;
     case CODE_CALL:
-        if (next == NULL || code_start_is_function(next->start)) {
+        if (next == NULL || site->is_last || code_start_is_function(next->start)) {
             return CODE_FALL_NONE;
         }
         return site->goes_on ? CODE_FALL_CERTAIN : CODE_FALL_DOUBTFUL;

@@ -13,6 +13,7 @@ struct code_site {
     uint32_t at;       /* from the region's start */
     uint32_t function; /* where the last function begins up to here, from there, or 0 */
     uint8_t start;     /* enum code_start */
+    bool is_last;      /* its function ends behind it, by its size */
     bool goes_on;      /* what stands behind it is of the same function, for certain */
     bool is_target;    /* a direct jump leads to it */
     bool is_taken;     /* its address is put into a register, and it is no function: any jump may
