@@ -3,7 +3,7 @@
 /*
  * A sorted list of addresses at which functions begin. The target of a call is a function, if what
  * was decoded is one, and so is a symbol of that type with a size. Another symbol may be a label
- * inside of a function; it counts as a start only if the flow into it agrees. An entry of a lazy
+ * inside of a function; it counts as a start only if its own return says so. An entry of a lazy
  * procedure linkage table has two starts: the jump through its slot leads to the code behind it at
  * first.
  */
