@@ -306,9 +306,11 @@ def call_before(elf, address):
     return votes.most_common(1)[0][0] if votes else None
 
 
-def is_trampoline(elf, address):
-    """Whether address - 1 lies in the two instructions that return from a signal."""
-    return any(elf.bytes_at(address - 1 - back, len(TRAMPOLINE)) == TRAMPOLINE for back in (0, 7))
+def is_trampoline(elf, address, is_leaf=False):
+    """Whether address - 1 lies in the two instructions that return from a signal; of a leaf, whether it is executing
+    one of them, or stands behind them while the kernel returns."""
+    offsets = (0, 7, len(TRAMPOLINE)) if is_leaf else (1, 8)
+    return any(elf.bytes_at(address - back, len(TRAMPOLINE)) == TRAMPOLINE for back in offsets)
 
 
 def same_function(elf, first, second):
@@ -324,7 +326,7 @@ def prove(world, edge):
         return "declared", caller_path
     if is_trampoline(elf, caller):
         return "declared", "the trampoline of a signal"
-    if other is not None and not is_leaf and is_trampoline(other, callee):
+    if other is not None and is_trampoline(other, callee, is_leaf):
         return "declared", "interrupted by a signal"
     call = call_before(elf, caller)
     if call is None:
