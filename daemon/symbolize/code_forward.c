@@ -302,8 +302,9 @@ static void begin(const struct code_region *region, const struct code_backward *
         bool is_label = start == CODE_START_LABEL && backward[i].trust == CODE_TRUST_SURE;
         if (code_start_is_function(start) || (is_label && returns)) {
             states[i] = start_state();
-            states[i].origin =
-                returns || start == CODE_START_CALLED ? CODE_ORIGIN_CALL : CODE_ORIGIN_SYMBOL;
+            states[i].origin = start == CODE_START_CALLED ? CODE_ORIGIN_CERTAIN
+                               : returns                  ? CODE_ORIGIN_CALL
+                                                          : CODE_ORIGIN_SYMBOL;
         }
     }
 }

@@ -13,8 +13,9 @@
 /* What shows that the return address was on top of the stack where a way begins. */
 enum code_origin {
     CODE_ORIGIN_NONE,
-    CODE_ORIGIN_SYMBOL, /* only that a symbol calls it a function */
-    CODE_ORIGIN_CALL,   /* a call, its own return, or a row of the file */
+    CODE_ORIGIN_SYMBOL,  /* only that a symbol calls it a function */
+    CODE_ORIGIN_CALL,    /* a call, its own return, or a row of the file */
+    CODE_ORIGIN_CERTAIN, /* CODE_START_CALLED; and what it calls takes nothing off the stack */
 };
 
 struct code_forward {

@@ -53,7 +53,7 @@ static enum leave how_it_leaves(const struct code_region *region, size_t number,
         return LEAVE_TAIL;
     }
     if (sp == -CODE_WORD_BYTES && forward->origin != CODE_ORIGIN_NONE) {
-        return forward->origin == CODE_ORIGIN_CALL ? LEAVE_TAIL : LEAVE_PASS;
+        return forward->origin == CODE_ORIGIN_SYMBOL ? LEAVE_PASS : LEAVE_TAIL;
     }
     return sp == CODE_UNKNOWN && is_switch(region, number) ? LEAVE_ELSEWHERE : LEAVE_FRAME;
 }

@@ -135,8 +135,10 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
     bool contradict = do_contradict(forward, backward);
     bool agree = do_agree(forward, backward);
     *ret_by_symbol = false;
+    bool is_certain =
+        !is_sure && forward->origin == CODE_ORIGIN_CERTAIN && forward->reached == CODE_TRUST_SURE;
     if (site->is_split || forward->broken ||
-        (contradict && (forward->reached == CODE_TRUST_SURE || !is_sure))) {
+        (contradict && !is_certain && (forward->reached == CODE_TRUST_SURE || !is_sure))) {
         return unproved;
     }
     if (is_sure) {

@@ -3,9 +3,9 @@
 /*
  * A sorted list of addresses at which functions begin. The target of a call is a function, if what
  * was decoded is one, and so is a symbol of that type with a size. Another symbol may be a label
- * inside of a function; it counts as a start only if its own return says so. An entry of a lazy
- * procedure linkage table has two starts: the jump through its slot leads to the code behind it at
- * first.
+ * inside of a function; it counts as a start only if its own return says so. What Go's table lists
+ * is called for certain: Go's runtime unwinds by that table. An entry of a lazy procedure linkage
+ * table has two starts: the jump through its slot leads to the code behind it at first.
  */
 #include "code_starts.h"
 
@@ -117,7 +117,7 @@ static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 static int on_go_function(const struct go_function *function, void *userdata)
 {
     return add_uncovered(userdata, function->start, function->end - function->start,
-                         CODE_START_FUNCTION);
+                         CODE_START_CALLED);
 }
 
 /* Whether one of the entries jumps to the first, which so is not called, but gone on with. */
