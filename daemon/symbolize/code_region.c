@@ -90,7 +90,9 @@ static void note_targets(const struct code_region *region)
         bool is_first = region->start + holder->at == effect->target;
         bool is_own = holder == &region->sites[i]; /* it computes where it is itself */
         holder->is_split |= !is_first;
-        holder->is_target |= is_first && effect->flow != CODE_CALL && effect->flow != CODE_NEXT;
+        bool is_jump = is_first && effect->flow != CODE_CALL && effect->flow != CODE_NEXT;
+        holder->is_target |= is_jump;
+        holder->is_ahead |= is_jump && holder > &region->sites[i];
         holder->is_taken |= is_first && !is_own && effect->flow == CODE_NEXT &&
                             !code_start_is_function(holder->start);
     }
@@ -188,7 +190,7 @@ enum code_fall code_region_fall(const struct code_site *site, const struct code_
         if (next == NULL || site->is_last || code_start_is_function(next->start)) {
             return CODE_FALL_NONE;
         }
-        return site->goes_on ? CODE_FALL_CERTAIN : CODE_FALL_DOUBTFUL;
+        return site->goes_on && !next->is_ahead ? CODE_FALL_CERTAIN : CODE_FALL_DOUBTFUL;
     case CODE_JUMP:
     case CODE_RETURN:
     case CODE_INDIRECT:

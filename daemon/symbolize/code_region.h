@@ -16,10 +16,11 @@ struct code_site {
     bool is_last;      /* its function ends behind it, by its size */
     bool goes_on;      /* what stands behind it is of the same function, for certain */
     bool is_target;    /* a direct jump leads to it */
-    bool is_taken;     /* its address is put into a register, and it is no function: any jump may
-                           lead to it */
-    uint32_t table;    /* 1 + the number of the table through which it jumps, or 0 */
-    bool is_split;     /* the same for an address within it: other instructions are there */
+    bool is_ahead;  /* one before it does: what holds there does not rest on what stands between */
+    bool is_taken;  /* its address is put into a register, and it is no function: any jump may
+                        lead to it */
+    uint32_t table; /* 1 + the number of the table through which it jumps, or 0 */
+    bool is_split;  /* the same for an address within it: other instructions are there */
     const struct cfi_rule *row; /* the file's own, CFI_NONE where it says nothing; borrowed */
 };
 
@@ -106,7 +107,8 @@ static inline size_t code_region_number(const struct code_region *region,
 
 /*
  * Whether flow goes on to what stands behind an instruction. Behind a call that is certain within a
- * function whose end is known: the callee might not return, and what stands there be another's.
+ * function whose end is known, where no jump from before leads there: else the callee might not
+ * return, and what stands there be another's, or another way's.
  */
 enum code_fall {
     CODE_FALL_NONE,

@@ -148,7 +148,9 @@ static int add_table(struct code_region *region, struct code_site *site, const u
     for (size_t i = 0; i < count; i++) {
         const struct code_site *to = code_region_find(region, targets[i]);
         if (to != NULL) {
-            region->sites[code_region_number(region, to)].is_target = true;
+            struct code_site *target = &region->sites[code_region_number(region, to)];
+            target->is_target = true;
+            target->is_ahead = target->is_ahead || target > site;
         }
     }
     return 0;
