@@ -26,6 +26,7 @@
 #include "code_starts.h"
 #include "code_tables.h"
 #include "eh_frame.h"
+#include "elf_go.h"
 #include "kept_registers.h"
 #include "segments.h"
 
@@ -65,10 +66,11 @@ struct code_rows {
     struct code_starts *starts;
     struct kept_registers *kept;
     struct code_doubts *doubts;
-    bool is_all_read;           /* no code without rows was left out so far */
-    bool has_large;             /* there is more than the small stretches */
-    uint64_t left_visits;       /* as code_region_visit() counts them */
-    uint64_t left_bytes;        /* that may be looked through for calls */
+    bool keeps_frames;    /* Go's code does: what is not proved is left to the frame pointer */
+    bool is_all_read;     /* no code without rows was left out so far */
+    bool has_large;       /* there is more than the small stretches */
+    uint64_t left_visits; /* as code_region_visit() counts them */
+    uint64_t left_bytes;  /* that may be looked through for calls */
     struct code_stretch *small; /* SMALL_COUNT_MAX of them */
     size_t small_count;
     uint64_t small_bytes;
@@ -151,6 +153,9 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
     bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
     if (by_symbol && !is_kept) {
         *rule = (struct cfi_rule){.kind = CFI_END};
+    }
+    if (rule->kind == CFI_END && rows->keeps_frames) {
+        return 0;
     }
     struct code_stretch stretch = rule_stretch(rows, region, number, rule);
     rule->kept = rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, address) : 0;
@@ -602,6 +607,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .starts = code_starts_new(),
         .kept = kept_registers_new(),
         .doubts = code_doubts_new(),
+        .keeps_frames = elf_go_is_linked(file),
         .is_all_read = true,
         .left_visits = CODE_ROWS_VISITS_MAX,
         .left_bytes = CALLS_BYTES_MAX,
