@@ -10,8 +10,6 @@
  */
 #include "code_backward.h"
 
-#include "code_returns.h"
-
 #include <string.h>
 
 #define ROUNDS_MAX 12
@@ -374,7 +372,7 @@ bool code_backward_run(const struct code_region *region, const struct cfi_table 
         return false;
     }
     run.trust = CODE_TRUST_DOUBTFUL;
-    return settle(&run) && code_returns_run(region, table, states);
+    return settle(&run);
 }
 
 static void set_saved(const struct code_backward *state, size_t kept, uint8_t *ret_saved,

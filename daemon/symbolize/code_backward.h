@@ -49,8 +49,9 @@ struct code_backward {
     uint8_t base;
     uint8_t trust;      /* enum code_trust */
     uint8_t overwrites; /* 1: the instruction writes over what the return will take */
-    uint8_t returns; /* 1: the flow comes to a return, not only to what a symbol calls a function */
-    uint8_t zero[3]; /* states are compared byte by byte */
+    uint8_t returns;    /* code_returns.h: 1: the flow comes to a return, not only to what a symbol
+                           calls a function */
+    uint8_t zero[3];    /* states are compared byte by byte */
     int32_t offset;
     int32_t addend;
     struct code_place kept[CODE_KEPT_COUNT];

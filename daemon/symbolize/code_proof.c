@@ -5,12 +5,11 @@
  * these:
  *
  * - The backward look is sure: from here the flow comes to a return, whatever led here.
- * - Both looks say the same. If a call on the way did not return, or took
- *   words off the stack, or the start were none, they would differ. A frame pointer holds for all
- *   ways into the function.
+ * - Both looks say the same. If a call on the way did not return, or took words off the stack, or
+ *   the start were none, they would differ. A frame pointer holds for all ways into the function.
  * - The forward look begins where a function is called for certain, and nothing else leads into the
  *   function: it has no jump whose target only a register tells. Where only a symbol says that it
- * is called, the jumps of all other code count, too (code_doubts.h).
+ *   is called, the jumps of all other code count, too (code_doubts.h).
  *
  * Elsewhere the rule is CFI_END. A guess would show callers that are none, and so would the frame
  * pointer, which such code seldom has.

@@ -23,6 +23,7 @@
 #include "code_proof.h"
 #include "code_region.h"
 #include "code_resumers.h"
+#include "code_returns.h"
 #include "code_starts.h"
 #include "code_tables.h"
 #include "eh_frame.h"
@@ -220,6 +221,7 @@ static int add_region(struct code_rows *rows, const struct code_part *part, uint
         r = -ENOMEM;
     } else if (code_region_visit(&region, CODE_DECODE_VISITS) &&
                code_backward_run(&region, rows->table, backward) &&
+               code_returns_run(&region, rows->table, backward) &&
                code_forward_run(&region, backward, forward)) {
         r = add_rules(rows, &region, forward, backward);
     } else {

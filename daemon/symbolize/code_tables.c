@@ -15,10 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define BACK_SITES_MAX                                                                             \
-    32                    /* from the jump to the comparison, and to where the table's address is  \
-                           */
-#define LEAVE_SITES_MAX 4 /* from the comparison to the branch */
+#define BACK_SITES_MAX  32 /* from the jump to the comparison, and to the table's address */
+#define LEAVE_SITES_MAX 4  /* from the comparison to the branch */
 #define ENTRIES_MAX     1024
 #define VISITS_A_TABLE  256  /* a look back, and a read of the file */
 #define TARGETS_MAX     8192 /* of a region */

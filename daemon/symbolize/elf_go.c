@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sections of which Go's linker writes one or more, whatever its options are and whoever links its
- * output; strip leaves them. A plugin has no .go.buildinfo, a program linked with -buildid= no
+/* Sections of which Go's linker writes one or more, with any options, and with a C linker
+ * behind it; strip leaves them. A plugin has no .go.buildinfo, a program linked with -buildid= no
  * note, and the table of functions keeps its name where no C linker makes a position-independent
  * file. */
 static const char *const go_sections[] = {

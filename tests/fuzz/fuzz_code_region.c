@@ -7,6 +7,7 @@
  */
 #include "code_forks.h"
 #include "code_proof.h"
+#include "code_returns.h"
 #include "fuzz_target.h"
 
 #include <stdlib.h>
@@ -65,8 +66,9 @@ static void check(struct code_region *region, const struct cfi_table *table)
         abort();
     }
     region->left_visits = &left_visits;
-    bool is_settled =
-        code_backward_run(region, table, backward) && code_forward_run(region, backward, forward);
+    bool is_settled = code_backward_run(region, table, backward) &&
+                      code_returns_run(region, table, backward) &&
+                      code_forward_run(region, backward, forward);
     code_proof_prepare(region, forward);
     for (size_t i = 0; is_settled && i < region->site_count; i++) {
         bool by_symbol = false;
