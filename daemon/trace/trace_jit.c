@@ -361,6 +361,13 @@ static void take_map(struct trace_jits *jits, struct trace_jit *jit)
     }
 }
 
+/* What is late is looked up in the reading before: the first one has none, and need not wait until
+ * a busy process leaves nothing late. */
+static bool may_take(const struct trace_jit *jit)
+{
+    return !is_late(jit) || jit->code.map.epoch == 0;
+}
+
 /* Whether something has been sampled of which the map may say more by now, and it is time to look.
  */
 static bool is_due(const struct trace_jit *jit, uint64_t time_ns)
@@ -403,7 +410,7 @@ bool trace_jits_poll(struct trace_jits *jits)
     dump_clock_look(&jits->shared.dump_clock);
     for (struct trace_jit *jit = jits->first; jit != NULL; jit = jit->next) {
         if (jit->pending != NULL) {
-            if (!is_late(jit)) {
+            if (may_take(jit)) {
                 take_map(jits, jit);
             }
             is_first_read = is_first_read || (jit->pending != NULL && jit->code.map.epoch == 0);

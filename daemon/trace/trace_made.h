@@ -93,8 +93,8 @@ bool made_postpone(struct made_shared *shared, struct made_code *code,
                    uint64_t *ret_from_ns);
 
 /* Takes the ticket of a reading that began and ended at these times. `is_last`: nothing was sampled
- * after it began. No address may be late: it is looked up in the reading before this one. False: it
- * brings nothing new. */
+ * after it began. No address may be late, unless this is the first: it is looked up in the reading
+ * before this one. False: it brings nothing new. */
 bool made_take(struct made_shared *shared, struct made_code *code, struct module_ticket *ticket,
                uint64_t begin_ns, uint64_t end_ns, bool is_last);
 

@@ -165,6 +165,21 @@ JIT_TEST(what_is_late_is_looked_up_in_the_reading_before_it)
     expect_read(world, "[anon] 7:3 1020+10=1020 later\n[anon] 7:3 1000+10=1000 later\n");
 }
 
+/* However much is late, and comes late with each poll. */
+JIT_TEST(takes_the_first_reading_of_a_busy_process)
+{
+    name_all(world, 7);
+    tickets[ticket_count - 1].module = make_large_map();
+    tickets[ticket_count - 1].state = MODULE_READY;
+    size_t written = 0;
+    for (size_t polls = 0; polls < 3; polls++) {
+        name_all(world, 7);
+        assert_false(trace_jits_poll(world->jits));
+        written += count_lines(read_all(world));
+    }
+    assert_in_range(written, NAMES_OWN, FUNCTIONS);
+}
+
 /* What would have the name of another function is not written. */
 JIT_TEST(refuses_what_cannot_be_late)
 {
