@@ -145,6 +145,24 @@ static struct code_stretch rule_stretch(const struct code_rows *rows,
     return stretch;
 }
 
+/*
+ * Whether a frame that goes on behind an instruction does not have its rule. The rule of a caller
+ * is looked up by the byte before its return address, which is a call's. Where code returns to
+ * another place, that it has put on the stack itself, it is the last byte of an instruction that
+ * moved the stack pointer, or after which nothing goes on. Of one byte, it is no other than the
+ * first, where the rule holds.
+ */
+static bool is_apart_behind(const struct code_effect *effect)
+{
+    bool moves = effect->action == CODE_PUSH || effect->action == CODE_POP ||
+                 effect->action == CODE_MOVE || effect->action == CODE_LEAVE ||
+                 ((effect->action == CODE_COPY || effect->action == CODE_LOAD) &&
+                  effect->to == ARCH_DWARF_SP) ||
+                 (effect->changes >> ARCH_DWARF_SP & 1) != 0;
+    bool goes_on = effect->flow == CODE_NEXT || effect->flow == CODE_BRANCH;
+    return effect->bytes > 1 && effect->flow != CODE_CALL && (moves || !goes_on);
+}
+
 /* Adds the rule of one instruction, which may have to wait until all code is read. */
 static int add_rule(const struct code_rows *rows, const struct code_region *region, size_t number,
                     struct cfi_rule *rule, bool by_symbol)
@@ -159,6 +177,15 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
         return 0;
     }
     struct code_stretch stretch = rule_stretch(rows, region, number, rule);
+    if (rule->kind != CFI_END && stretch.end == address + site->effect.bytes &&
+        is_apart_behind(&site->effect)) {
+        const struct cfi_rule none = {.kind = CFI_END};
+        stretch.end--;
+        int r = cfi_builder_add(rows->builder, stretch.end, stretch.end + 1, &none);
+        if (r < 0) {
+            return r;
+        }
+    }
     rule->kept = rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, address) : 0;
     return is_kept ? code_doubts_add(rows->doubts, stretch.start, stretch.end, rule,
                                      region->start + site->function)

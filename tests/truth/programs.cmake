@@ -425,7 +425,8 @@ set(known_two_doubts "between two calls that do not return both looks err alike"
 set(known_swallowed "the first bytes of a function without a symbol are taken for the end of data before it")
 set(case_number 0)
 foreach(case callee_pops over_data phantom landing ops_cfi ops_aligned dispatch tail_table two_doubts label_ret far_middle
-    callee_push immediate far_cold swallowed trampoline thunked truncated huge shared_call falls_in)
+    callee_push immediate far_cold swallowed trampoline thunked truncated huge shared_call falls_in
+    behind_none)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET -DTRUTH_CASE=${case_number})
     if(case STREQUAL immediate)

@@ -53,6 +53,16 @@ __asm__(
     END(pushes));
 
 __asm__(
+    FUNCTION(apart) /* what a return address stands behind: a call, or none */
+                                         "sub $0x28, %rsp\n"
+    MARK(SP(48), SAME, SAME)             "mov %rdi, %rsi\n"
+                                         "call pushes\n"
+    MARK(SP(48), SAME, SAME)             ".byte 0x48, 0x83, 0xc4\n" /* add $0x28, %rsp */
+    MARK(ENDS, SAME, SAME)               ".byte 0x28\n"
+    MARK(SP(8), SAME, SAME)              "ret\n"
+    END(apart));
+
+__asm__(
     FUNCTION(frame) /* one that aligns its stack */
                                          "push %rbp\n"
     MARK(SP(16), BELOW(16), SAME)        "mov %rsp, %rbp\n"

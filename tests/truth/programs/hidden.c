@@ -45,6 +45,7 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define HUGE          19 /* a function of more than 128 KiB */
 #define SHARED_CALL   20 /* functions that share a tail with a call, jumped to from far away */
 #define FALLS_IN      21 /* a function that falls into the next one, which is never called else */
+#define BEHIND_NONE   22 /* returns to where no call stands before, but an end of a larger frame */
 
 #if TRUTH_CASE == CALLEE_POPS
 __asm__(BEGIN(asm_leaf) "push %rdi\n push %rdi\n push %rdi\n call asm_inner\n mov (%rsp), %rdi\n"
@@ -177,6 +178,10 @@ __asm__(BEGIN(
     asm_leaf) "push %rdi\n push %rdi\n mov stale_return(%rip), %rax\n mov %rax, (%rsp)\n"
               "mov 8(%rsp), %rdi\n" LABEL(
                   asm_end) "call callback\n call callback\n add $16, %rsp\n ret\n" END(asm_leaf));
+#elif TRUTH_CASE == BEHIND_NONE
+__asm__(BEGIN(asm_leaf) "sub $24, %rsp\n lea 3f(%rip), %rax\n push %rax\n jmp asm_inner\n"
+                        "add $16, %rsp\n 3: add $24, %rsp\n ret\n" END(asm_leaf) BEGIN(asm_inner)
+                            SPIN "ret\n" END(asm_inner));
 #endif
 
 uint64_t stale_return __attribute__((used));
