@@ -5,11 +5,12 @@
  * these:
  *
  * - The backward look is sure: from here the flow comes to a return, whatever led here.
- * - Both looks say the same. If a call on the way did not return, or took words off the stack, or
- *   the start were none, they would differ. A frame pointer holds for all ways into the function.
+ * - Both looks say the same, and the function has no jump whose target only a register tells. If a
+ *   call on the way did not return, or took words off the stack, or the start were none, they would
+ *   differ. A frame pointer holds for all ways into the function.
  * - The forward look begins where a function is called for certain, and nothing else leads into the
- *   function: it has no jump whose target only a register tells. Where only a symbol says that it
- *   is called, the jumps of all other code count, too (code_doubts.h).
+ *   function: it has no such jump either. Where only a symbol says that it is called, the jumps of
+ *   all other code count, too (code_doubts.h).
  *
  * Elsewhere the rule is CFI_END. A guess would show callers that are none, and so would the frame
  * pointer, which such code seldom has.
@@ -108,6 +109,12 @@ void code_proof_prepare(const struct code_region *region, const struct code_forw
     }
 }
 
+/* Whether a jump of its function may lead to it from where nothing tells. */
+static bool is_open(const struct code_region *region, const struct code_site *site)
+{
+    return !code_site_has_row(site) && region->marks[function_of(region, site)] != 0;
+}
+
 /* What the forward look alone proves, as the origin of its ways. */
 static enum code_origin proof_of_forward(const struct code_region *region,
                                          const struct code_site *site,
@@ -115,8 +122,7 @@ static enum code_origin proof_of_forward(const struct code_region *region,
                                          const struct code_backward *backward)
 {
     bool is_entered = site->is_taken && !code_backward_is_return(backward);
-    bool is_open = !code_site_has_row(site) && region->marks[function_of(region, site)] != 0;
-    return forward->reached == CODE_TRUST_SURE && !is_entered && !is_open
+    return forward->reached == CODE_TRUST_SURE && !is_entered && !is_open(region, site)
                ? (enum code_origin)forward->origin
                : CODE_ORIGIN_NONE;
 }
@@ -146,8 +152,9 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
         }
         return behind;
     }
+    bool is_proved = agree && returns && !is_open(region, site);
     enum code_origin origin =
-        agree && returns ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
+        is_proved ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
     if (before.kind == CFI_NONE || origin == CODE_ORIGIN_NONE) {
         return unproved;
     }

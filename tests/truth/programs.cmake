@@ -421,7 +421,6 @@ endforeach()
 
 # More that misleads, by their numbers in hidden.c, stacks.c and compiled.c.
 set(known_ops_cfi "jumps of code with call frames are not followed to code without")
-set(known_two_doubts "between two calls that do not return both looks err alike")
 set(known_swallowed "the first bytes of a function without a symbol are taken for the end of data before it")
 set(case_number 0)
 foreach(case callee_pops over_data phantom landing ops_cfi ops_aligned dispatch tail_table two_doubts label_ret far_middle
