@@ -383,7 +383,7 @@ endif()
 # By their numbers in misled.c. What is false today has KNOWN; docs/unwinding.md, "What reading code cannot tell", says the
 # same in words.
 set(case_number 0)
-foreach(case ret_n labels operators epilogue entries yield red_zone pop_mem indexed no_return exits middle sigreturn far
+foreach(case ret_n labels operators epilogue entries zero red_zone pop_mem indexed no_return exits middle sigreturn far
     names switched retpoline two_slots passed pushed data_calls)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET)

@@ -25,7 +25,7 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define OPERATORS 3 /* the same, and they are functions with sizes */
 #define EPILOGUE  4 /* code that is reached by a pointer, and ends in a shared epilogue */
 #define ENTRIES   5 /* one function falls into the second entry with another depth */
-#define YIELD     6 /* a system call that returns 0, then rbp is set to 0 */
+#define ZERO      6 /* a system call that returns 0 (munlockall), then rbp is set to 0 */
 #define RED_ZONE  7 /* with right CFI: rbp is saved in the red zone, and points to another frame */
 #define POP_MEM   8 /* its return address is overwritten by pop to memory */
 #define INDEXED   9 /* or by a store with an index */
@@ -76,8 +76,8 @@ __asm__(BEGIN(asm_leaf) "sub $16, %rsp\n lea 5f(%rip), %rax\n jmp *%rax\n5:\n" S
 #elif TRUTH_CASE == ENTRIES
 __asm__(BEGIN(asm_leaf) "mov %rsp, %r10\n sub $16, %rsp\n" END(asm_leaf) BEGIN(asm_inner) SPIN
         "mov %r10, %rsp\n ret\n" END(asm_inner));
-#elif TRUTH_CASE == YIELD
-__asm__(BEGIN(asm_leaf) "push %rbp\n mov $24, %eax\n syscall\n test %eax, %eax\n jz 2f\n ud2\n"
+#elif TRUTH_CASE == ZERO
+__asm__(BEGIN(asm_leaf) "push %rbp\n mov $152, %eax\n syscall\n test %eax, %eax\n jz 2f\n ud2\n"
                         "2: xor %ebp, %ebp\n" SPIN "pop %rbp\n ret\n" END(asm_leaf));
 #elif TRUTH_CASE == RED_ZONE
 __asm__(BEGIN(asm_leaf) ".cfi_startproc\n mov %rbp, -16(%rsp)\n .cfi_offset %rbp, -24\n"
