@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Proves that a session holds what `profctl start` says it holds: 60 s at 4000 Hz of gcc's own compiler on
-# every CPU, nobody reading meanwhile, everything else at its default. Nothing may be dropped or lost, and
+# every CPU, no client reading meanwhile, everything else at its default. Nothing may be dropped or lost, and
 # the file that is read after the stop must have every sample that the books say was kept. Prints the books,
 # what a sample takes, in the buffer and in the file, and how full the buffer was. Not part of the tests: it
 # keeps every CPU busy for more than a minute, and needs the preset `release`.
@@ -52,7 +52,7 @@ for ((i = 0; i < cpus; i++)); do
 done
 
 "$bin/profctl" start -F "$hz" --json >"$work/start.json"
-echo "== $seconds s of cc1 on $cpus CPUs at $hz Hz, every default, nobody reads"
+echo "== $seconds s of cc1 on $cpus CPUs at $hz Hz, every default, no client reads"
 sleep "$seconds"
 "$bin/profctl" stop --json >"$work/stop.json"
 loadavg=$(cut -d ' ' -f 1 /proc/loadavg)

@@ -47,7 +47,7 @@ lab_start() {
     mkdir "$lab_cgroup" || return 1
     (
         echo "$BASHPID" >"$lab_cgroup/cgroup.procs"
-        # Nothing outlives who started it, however that ends.
+        # Nothing outlives its starter, however that ends.
         exec setpriv --pdeathsig KILL unshare --mount --propagation private --uts --ipc --net --cgroup --pid --fork --kill-child \
             bash "${BASH_SOURCE[0]%/*}/systemd_lab_boot.sh" "$@"
     ) >"$1/boot.log" 2>&1 &

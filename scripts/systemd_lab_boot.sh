@@ -46,7 +46,7 @@ mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 
-# Nodes of its own: whoever changes the mode of one must not change the machine's.
+# Nodes of its own: a change of one's mode must not change the machine's.
 while read -r name minor; do
     mknod -m 666 "$root/dev/$name" c 1 "$minor"
 done <<'NODES'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Who may include what. The first line of `layers` whose pattern matches a file's path holds for it: the
+# Which file may include what. The first line of `layers` whose pattern matches a file's path holds for it: the
 # groups of our own headers that it may include, then the groups of library headers beside libc's. A header
 # belongs to the group that set_header_group() finds; docs/architecture.md has the picture.
 #
@@ -130,7 +130,7 @@ check_tree() {
         header=${text#*[\"<]}
         header=${header%%[\">]*}
         if [[ $header == */../* || $header == ../* ]]; then
-            echo "$file:$line: ../ in an include; a target's include folders say who is visible"
+            echo "$file:$line: ../ in an include; a target's include folders say what is visible"
             bad=1
             continue
         fi

@@ -74,7 +74,7 @@ count() {
     } END { print goods + 0, bads + 0, all + 0 }' "$WORK/$1.folded"
 }
 
-# row LABEL NAME: a line of the table. Named is who has a stack from main on, all of it with names.
+# row LABEL NAME: a line of the table. Named is a program with a stack from main on, all of it with names.
 row() {
     local place cells=
     if record "$2"; then

@@ -133,7 +133,7 @@ def test_subordinate_uids():
 
 
 def test_many_members():
-    """Four real members, who take all there is; whoever holds nothing yet gets a place."""
+    """Four real members, who take all there is; a member that holds nothing yet gets a place."""
     crowd = [members.Child(hold_as_member, OTHER + 1 + i) for i in range(4)]
     counts = [int(one.hear()) for one in crowd]
     print("four members hold %s connections" % counts, flush=True)

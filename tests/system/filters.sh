@@ -13,7 +13,7 @@ at_once tasks groups
 UID_WANTED=54321
 cgroups=() # that were made here
 
-# Whoever is still in one of them goes back to where its cgroup is.
+# A process that is still in one of them goes back to where its cgroup is.
 remove_cgroups() {
     local status=$? folder pid
     for folder in "${cgroups[@]}"; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A CPU goes offline and comes back: hotplug.py STORY SOCKET PID CPU, a sampler's client that turns it off and
-on itself. Whoever calls sees to it that the CPU is online at the end."""
+on itself. The caller has the CPU online again at the end."""
 import os
 import random
 import sys
@@ -46,7 +46,7 @@ def stop(connection):
 
 def close_books(session, runs):
     """Each of the runs of a CPU's timer, a start or a return begins one, has the bounds of one start: the parts
-    of a period at both its ends, and a sample of which nobody knows whether it belongs before or after a switch.
+    of a period at both its ends, and a sample that may belong before or after a switch.
     All together differ by what the two clocks do."""
     names = ("cpu", "expected") + TERMS + ("offline_ns",)
     for c in session["books"]["cpus"]:

@@ -14,7 +14,7 @@ limit_mib=96
 make_memory_group memory-limit
 echo $((limit_mib << 20)) >"$memory_group_limit"
 
-# Deep stacks, each another one, so that samples are large; until the test ends. Nice ones: who asks the daemon goes before them.
+# Deep stacks, each another one, so that samples are large; until the test ends. Nice ones: the daemon's clients go before them.
 cat >"$WORK/deep.py" <<'PYTHON'
 import sys
 sys.setrecursionlimit(10000)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every program spins in a function of its own name, and the recording that an unprivileged member of the group
-# takes and reads names it: whatever has become of the program's file, whoever may read it, wherever its symbols
+# takes and reads names it: whatever has become of the program's file, whichever users may read it, wherever its symbols
 # are. Runtimes that not every machine has (node, java, go, rustc) are left out where they are missing, in words.
 . "${0%/*}/lib.sh"
 require_perf
@@ -319,7 +319,7 @@ start_daemon
 [ "$(stat -c '%g %a' "$CPU_PROFILERD_SOCKET")" = "$group 660" ] || fail "the socket is $(stat -c '%g %a' "$CPU_PROFILERD_SOCKET")"
 cp "$BIN/profctl" "$WORK/profctl"
 setpriv --reuid="$stranger" --regid="$stranger" --clear-groups "$WORK/profctl" status >"$WORK/log" 2>&1 &&
-    fail "who is not in the group is let in"
+    fail "a user that is not in the group is let in"
 
 "${member[@]}" "$WORK/profctl" record -F 999 -d 5 -o - >"$WORK/names.fxt" 2>"$WORK/record.out" &
 record_pid=$!

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A program in a pid namespace of its own, below the daemon's, is named like any other; so is what exits
-# while it is sampled: its own name until its last tick, then the mark of who has none.
+# while it is sampled: its own name until its last tick, then the mark of a process without one.
 . "${0%/*}/lib.sh"
 require_perf
 use_build release

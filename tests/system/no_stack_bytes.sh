@@ -63,7 +63,7 @@ run_in_background "$WORK/keeper" 10
 keeper_pid=$BACKGROUND_PID
 sleep 0.2
 memory_of "$keeper_pid" >"$WORK/keeper.memory"
-grep -q 'plain.*stack' "$WORK/keeper.memory" || fail "the program does not have its secret, so nobody else can"
+grep -q 'plain.*stack' "$WORK/keeper.memory" || fail "the program does not have its secret, so no other can"
 for _ in 1 2 3; do
     memory_of "$daemon_pid" >>"$WORK/daemon.memory"
     profctl status --json >>"$WORK/replies" || fail "no status"

@@ -83,8 +83,8 @@ static uint64_t mapping_end(pid_t pid, uint64_t address)
 }
 
 /*
- * The kernel copies what is there, and below a program's arguments there may be pages that nobody
- * has touched yet.
+ * The kernel copies what is there, and below a program's arguments there may be pages that no
+ * program has touched yet.
  */
 __attribute__((no_sanitize("address"))) static void touch_pages(uint64_t from, uint64_t until)
 {

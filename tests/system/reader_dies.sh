@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A reader that is killed with -9 between Read and its acknowledgement takes nothing along: who reads next
+# A reader that is killed with -9 between Read and its acknowledgement takes nothing along: the next reader
 # gets every sample that the dead one had, and all reads together have each that the books say was kept, once. Once while the session runs, and once when it has stopped. (A full disk, and profctl
 # killed half-way: start_stop_read.sh.)
 . "${0%/*}/lib.sh"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Readers of one session that come and go: segments.py SOCKET FOLDER. What the n-th of them acknowledged is
-FOLDER/n.fxt, whatever became of the rest; what one who comes when all has been read gets is FOLDER/late.fxt.
+FOLDER/n.fxt, whatever became of the rest; what a client gets that comes when all has been read is FOLDER/late.fxt.
 """
 import json
 import struct

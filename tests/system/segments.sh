@@ -3,7 +3,7 @@
 #
 # Readers of one session that come, acknowledge some of what they read, and die. What each of them
 # acknowledged is a recording by itself, in which every function has its name; all of them together, one
-# file behind the other, have each sample that the books say was kept, once. Who comes when all has been
+# file behind the other, have each sample that the books say was kept, once. A client that comes when all has been
 # read still gets the books. And what an unread session took of memory the daemon gives back.
 . "${0%/*}/lib.sh"
 require_perf
@@ -46,8 +46,8 @@ done
 cat "$WORK"/[0-8].fxt >"$WORK/all.fxt"
 profctl report --json "$WORK/all.fxt" >"$WORK/all.json" || fail "all together they are no recording"
 expect_json "$WORK/all.json" "d['samples'] == $kept and d['books']['total']['kept'] == $kept" "all together they are another recording"
-profctl report --json "$WORK/late.fxt" >"$WORK/late.json" || fail "who comes late gets no recording"
-expect_json "$WORK/late.json" "d['samples'] == 0 and d['books']['total']['kept'] == $kept" "who comes late gets something else than the books"
+profctl report --json "$WORK/late.fxt" >"$WORK/late.json" || fail "a late client gets no recording"
+expect_json "$WORK/late.json" "d['samples'] == 0 and d['books']['total']['kept'] == $kept" "a late client gets something else than the books"
 
 # Two sessions in one file: their books add up.
 profctl record -d 1 -o "$WORK/other.fxt" >/dev/null 2>&1 || fail "record"

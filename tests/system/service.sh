@@ -32,12 +32,12 @@ lab systemctl stop "$UNIT" 2>/dev/null || fail "the service does not stop"
 
 [ "$(lab stat -c '%U:%G %a' /run/cpu-profilerd/control.sock)" = "root:cpu-profiler 660" ] || fail "the socket has other rights"
 
-# Who is no member.
+# A user that is no member.
 lab_as bob profctl start >"$WORK/bob.out" 2>&1 && fail "bob may record"
 grep -q "not allowed to connect to .* join the group 'cpu-profiler'" "$WORK/bob.out" || fail "bob is told: $(cat "$WORK/bob.out")"
 [ "$(service_property ActiveState)" = inactive ] || fail "the service runs already"
 
-# Who is one: a session that goes on without a client.
+# A member: a session that goes on without a client.
 lab install -m 755 "$WORKLOADS/busy" /usr/bin/
 alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 [ "$(service_property ActiveState)" = active ] || fail "the socket did not start the service"
@@ -122,7 +122,7 @@ folder=/var/lib/cpu-profilerd/hourly
 lab sh -c "ls $folder" >"$WORK/recordings"
 [ "$(wc -l <"$WORK/recordings")" -eq 1 ] || fail "there is not one recording: $(cat "$WORK/recordings")"
 alice profctl report "$folder/$(cat "$WORK/recordings")" >"$WORK/out" || fail "a member cannot read the recording"
-lab_as bob ls "$folder" 2>/dev/null && fail "who is no member sees the recordings"
+lab_as bob ls "$folder" 2>/dev/null && fail "a user that is no member sees the recordings"
 lab sh -c "for i in \$(seq 10 34); do install -o cpu-profilerd-record /dev/null $folder/hourly-20200101T0000\${i}Z.fxt.gz; done"
 lab systemctl start "$recorder" && wait_until 20 recording_ended "$recorder" || fail "the second recording"
 lab sh -c "ls $folder" >"$WORK/rotated"

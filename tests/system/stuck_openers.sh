@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Users who hold as many of the daemon's threads as they can, by processes that keep whoever looks at their memory
+# Users who hold as many of the daemon's threads as they can, by processes that keep what looks at their memory
 # waiting: two users with two such processes each, then three more, and then one user under ten of its subordinate
 # uids. A program of somebody else that has never run before has its names and whole stacks meanwhile.
 . "${0%/*}/lib.sh"

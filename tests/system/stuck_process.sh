@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A process that holds its mmap lock for ever, as any user's can: who reads its /proc/PID/maps waits as long.
+# A process that holds its mmap lock for ever, as any user's can: a reader of its /proc/PID/maps waits as long.
 # With one of them, and with more than the daemon has threads to lose, other programs are named, Stop and Close
 # answer, and the daemon ends by SIGTERM.
 . "${0%/*}/lib.sh"

@@ -9,7 +9,7 @@
 #include "proc_pool.h"
 
 /* What /proc says of `pid` now: fills `reading` (borrowed for the call), its times as well, and
- * returns 0, or -errno. NULL: it knows nobody. */
+ * returns 0, or -errno. NULL: it knows no process. */
 typedef int (*fake_proc_read_fn)(int32_t pid, struct process_scan *reading, void *userdata);
 void fake_proc_set(fake_proc_read_fn read, void *userdata);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /* A filesystem (FUSE) of the test's own making, with one file that cannot be closed, nor opened if
- * so wished: nobody answers. Needs root. */
+ * so wished: it does not answer. Needs root. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 struct fuse {
     char folder[64];
     char file[80];
-    pid_t server; /* the only one with the connection: when it dies, nobody waits any more */
+    pid_t server; /* the only one with the connection: when it dies, no request waits any more */
 };
 
 /* Reads requests and answers what finds the file, and what opens it unless that is to hang; closing

@@ -277,7 +277,7 @@ static inline void sample_thread(struct story *story, unsigned index, unsigned t
     sample(story, pid_of(index), tid_of(index, thread), names, life);
 }
 
-/* What has nobody's name, and is no sample. */
+/* A record without a process's name, which is no sample. */
 static inline void tell_other(struct story *story)
 {
     struct event *event = NULL;

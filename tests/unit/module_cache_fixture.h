@@ -27,7 +27,7 @@
 struct fixture {
     struct module_cache *cache;
     char folder[PATH_BYTES];
-    pid_t gone; /* a pid that nobody has */
+    pid_t gone; /* a pid that no process has */
     size_t descriptors;
 };
 

@@ -4,7 +4,7 @@
 /*
  * A collector's round without a kernel: rings in ordinary memory that a test fills, the real drain
  * with the real process table and trace behind them, and the recording that comes out. The module
- * cache and /proc are stand-ins that answer when they are told to; /proc knows nobody at first.
+ * cache and /proc are stand-ins that answer when they are told to; /proc knows no process at first.
  */
 
 #include "drain.h"

@@ -337,7 +337,7 @@ static struct answer ask_table(const struct subject *subject, uint64_t address)
     return answer;
 }
 
-/* Nobody calls a program's entry, whether its call-frame information says so or is not there. */
+/* A program's entry has no caller, whether its call-frame information says so or is not there. */
 static bool is_entry(const struct subject *subject, uint64_t address)
 {
     return subject->entry != 0 && address >= subject->entry &&

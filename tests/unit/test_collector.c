@@ -2,7 +2,7 @@
 
 /*
  * What one thread puts in the other takes whole, once, and in the order that collector.h promises;
- * who has something to take is woken.
+ * the one with something to take is woken.
  */
 #include "clock.h"
 #include "collector_mail.h"

@@ -220,7 +220,7 @@ TEST(counts_parts_and_completions_without_the_other)
     (void)profile_free(profile);
 }
 
-/* Only who has read it all knows it, so the books are told. */
+/* Only a reader of all of it knows it, so the books are told. */
 TEST(the_books_tell_what_came_without_the_other)
 {
     struct recording *recording = recording_of(APP "partial 10 7 1; completion 2 0x1");

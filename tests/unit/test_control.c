@@ -310,7 +310,7 @@ STORY(always_has_a_place_for_root)
         hang_up(roots[i]);
     }
     for (size_t i = 0; i < 32; i++) {
-        ask(clients[i], CALL("Start"), NO_SESSION); /* and nobody else's */
+        ask(clients[i], CALL("Start"), NO_SESSION); /* and no other client's */
         hang_up(clients[i]);
     }
 }

@@ -262,7 +262,7 @@ STORY(stops_and_keeps_what_is_not_read)
     assert_int_equal(session_state(fake.last), SESSION_RUNNING);
 }
 
-/* Nobody waits for the end of a Stop any more, and it is not one by itself. */
+/* No client waits for the end of the Stop any more, and it does not end by itself. */
 STORY(finishes_a_stop_whose_connection_has_ended)
 {
     leave_a_session(SESSION_STOPPING);

@@ -155,7 +155,7 @@ STORY(serves_an_attached_reader_until_it_closes)
     ask(client, CALL("Stop"), STOPPED("shutdown"));
     ask(client, CALL("Read"), CHUNK("8", "1", "true"));
     assert_false(control_has_ended(harness.control));
-    /* Who closes has what it has read. */
+    /* A client that closes has what it has read. */
     ask(client, CALL("Close"), EMPTY);
     assert_int_equal(fake.acknowledged_count, 1);
     assert_true(control_has_ended(harness.control));

@@ -175,7 +175,7 @@ STORY(lets_a_user_hold_eight_streams)
     close_all(fds + 1, 7);
 }
 
-/* Memory that the kernel takes for bytes which nobody has received. */
+/* Memory that the kernel takes for bytes which were not received. */
 STORY(lets_a_user_hold_four_mebibytes)
 {
     size_t held_bytes = 0;
@@ -251,7 +251,7 @@ STORY(takes_nothing_through_a_stream)
     assert_stream(client, "bytes", 5);
 }
 
-/* A page that comes when the test says so: who touches it stands still until then. */
+/* A page that comes when the test says so: a thread that touches it stands still until then. */
 struct page {
     char *bytes;
     size_t size_bytes;

@@ -46,7 +46,7 @@ static struct tcp_pair make_slow_pair(void)
     return pair;
 }
 
-/* Ends it, whoever has the near end: unread bytes make this a reset. */
+/* Ends it at either end: unread bytes make this a reset. */
 static void reset_pair(struct tcp_pair *pair)
 {
     assert_int_equal(close(pair->far_fd), 0);
@@ -189,7 +189,7 @@ OLD_KERNEL(counts_a_connection_until_its_descriptors_are_closed)
         reset_pair(&pairs[i]);
     }
     wait_for_fd_count(fd_count);
-    /* Who closed them says so a moment later. */
+    /* The thread that closed them says so a moment later. */
     bool answered = false;
     for (began_s = now_s(); !answered && now_s() - began_s < PROMPT_S;) {
         struct client *client = knock_as_user();

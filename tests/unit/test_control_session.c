@@ -153,7 +153,7 @@ STORY(waits_for_a_session_that_is_ending_by_itself)
     ask(client, CALL("Stop"), RUNS_NOT("stopped"));
 }
 
-/* How far a session gets before its connection ends, with a stream that nobody has read or none. */
+/* How far a session gets before its connection ends, with an unread stream or none. */
 STORY(ends_a_session_with_its_connection_in_every_state)
 {
     for (unsigned steps = 0; steps < 8; steps++) {

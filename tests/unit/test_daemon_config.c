@@ -275,7 +275,7 @@ TEST_WITH(refuses_what_is_no_file_of_its_size, NULL, remove_file)
     assert_load_fails(path, -EINVAL, "config", "has 65537 bytes; at most 65536 are allowed");
 }
 
-/* Nobody writes to it: a daemon that waited would never start. */
+/* It has no writer: a daemon that waited would never start. */
 TEST_WITH(does_not_wait_for_a_pipe, NULL, remove_file)
 {
     (void)snprintf(path, sizeof path, "/tmp/test-daemon-config-%d.pipe", (int)getpid());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names as compilers write them, and ones that nobody wrote but to do harm. */
+/* Names as compilers write them, and ones that are made to do harm. */
 #include "demangle.h"
 #include "unit_test.h"
 

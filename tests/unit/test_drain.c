@@ -51,7 +51,7 @@ STORY(tells_whether_sideband_came)
     assert_false(drain_is_quiet(world->drain));
 }
 
-/* Between a session's creation and its start, and after its stop, nobody drains samples. */
+/* Between a session's creation and its start, and after its stop, no samples are drained. */
 STORY(sideband_waits_for_nothing_while_there_are_no_samples)
 {
     drain_stop(world->drain);

@@ -2,8 +2,8 @@
 
 /*
  * Where knowledge ends: records that were lost, mappings and names that were forgotten, pids whose
- * new owner nobody told of. A sample is named right, or has no name and is counted; it never has
- * another one's.
+ * new owner that no record announced. A sample is named right, or has no name and is counted; it
+ * never has another one's.
  */
 #include "drain_world.h"
 
@@ -129,7 +129,7 @@ STORY(what_runs_after_its_exit_is_somebody_else)
     process_table_exit(world->processes, PID, PID, 200);
     PUT(world, 0, CLOCK, SAMPLE, PERF_RECORD_MISC_KERNEL, 1, pair(PID, PID), 210, 0, 0);
     PUT_SAMPLES(300, 310);
-    /* Nobody knows when the new one began: what is left of the old one has no name either. */
+    /* When the new one began is not known: what is left of the old one has no name either. */
     expect_samples(world, "210 [unknown] ; 300 [unknown] [unknown] ; "
                           "310 [unknown] [unknown] ; ");
     assert_int_equal(counted(world).mapping_uncertain, 2);
@@ -168,7 +168,7 @@ STORY(without_a_loss_a_record_is_believed_before_a_scan)
     expect_samples(world, "650 prog a+0x10 ; ");
 }
 
-/* A process that nobody told of, until /proc is read at 600. */
+/* A process that no record announced, until /proc is read at 600. */
 static int read_late(int32_t pid, struct process_scan *reading, void *userdata)
 {
     static struct scanned_thread thread = {.comm = "late"};

@@ -112,7 +112,7 @@ DRAIN_STORY(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user)
     put_sample(world, 0, PID, 300, 0x5010);
     expect_kept(world, 1);
 
-    /* Now it is somebody else's: whoever is sampled first has it asked. */
+    /* Now it is another process's: the next sample has it asked. */
     fake_proc_set_uid(geteuid() + 1);
     put_sample(world, 0, PID, now_ns + SECOND_NS - 1, 0x5010);
     expect_kept(world, 2);
@@ -122,7 +122,7 @@ DRAIN_STORY(a_uid_is_read_again_after_a_second_and_after_an_exec, set_up_user)
     put_sample(world, 0, PID, now_ns + 1, 0x5010);
     expect_kept(world, 3);
 
-    /* After an exec nobody knows, so the sample waits for it. */
+    /* After an exec it is not known, so the sample waits for it. */
     fake_proc_set_uid(geteuid());
     put_exec(world, 0, PID, now_ns + 10, "prog");
     now_ns += 20;
@@ -170,7 +170,7 @@ DRAIN_STORY(a_sample_waits_for_whose_its_process_is, set_up_user)
     assert_int_equal(drain_held(world->drain, 1100), 0);
     assert_int_equal(kept(world), 2);
 
-    /* Not for ever: then it is nobody's. */
+    /* Not for ever: then it belongs to no target. */
     fake_proc_delay(true);
     put_sample(world, 0, PID + 2, 1200, 0x5010);
     drain_all(world->drain, 2000);

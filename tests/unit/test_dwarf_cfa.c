@@ -129,13 +129,13 @@ static const struct story stories[] = {
      ROWS({0, "[r7+0]+0 ra c-8 bp = bx ="}, {1, "unsupported"}, {2, ENTRY})},
     {"the size of arguments is of no interest", BYTES(0x2e, 0x86, 0x02), ROWS({0, ENTRY})},
     {"another machine's windows", BYTES(0x48, 0x2d, 0x48), {{7, ENTRY}, {8, "unsupported"}}},
-    {"an instruction that nobody knows", BYTES(0x48, 0x3f), {{7, ENTRY}, {8, "unsupported"}}},
+    {"an unknown instruction", BYTES(0x48, 0x3f), {{7, ENTRY}, {8, "unsupported"}}},
     {"a program that breaks off", BYTES(0x48, 0x0c, 7), {{7, ENTRY}, {8, "unsupported"}}},
     {"an expression that is longer than the program",
      BYTES(0x48, 0x10, 6, 9, 0x77),
      {{7, ENTRY}, {8, "unsupported"}}},
     {"a number that does not end", BYTES(0x48, 0x0e, 0x80), {{7, ENTRY}, {8, "unsupported"}}},
-    {"a state that nobody remembered", BYTES(0x48, 0x0b), {{7, ENTRY}, {8, "unsupported"}}},
+    {"a state that was not remembered", BYTES(0x48, 0x0b), {{7, ENTRY}, {8, "unsupported"}}},
 };
 
 #define LEAF   "r7+8 ra c-8 bp ? bx ="

@@ -25,7 +25,8 @@
 
 static const uint8_t plain_cie[] = {1, 'z', 'R', 0, ALIGNMENT, 1, 0x00, PROGRAM};
 
-/* What nobody calls, with a name that says so, and what looks like it, in a file of Go's. */
+/* Functions without callers, with a name that says so, and what looks like it, in a file of Go's.
+ */
 __asm__(".pushsection .go.buildinfo, \"a\"\n"
         ".skip 8\n"
         ".popsection\n"
@@ -204,11 +205,11 @@ static const struct form forms[] = {
      ENTRY " signal"},
     {"a letter of another machine", BYTES(1, 'z', 'B', 'R', 0, ALIGNMENT, 1, 0x00, PROGRAM),
      BYTES(AT_START, SIZE_16, 0), ENTRY},
-    {"a letter that nobody knows", BYTES(1, 'z', 'R', 'x', 0, ALIGNMENT, 3, 0x00, 9, 9, PROGRAM),
+    {"an unknown letter", BYTES(1, 'z', 'R', 'x', 0, ALIGNMENT, 3, 0x00, 9, 9, PROGRAM),
      BYTES(AT_START, SIZE_16, 0), ENTRY},
     {"old exceptions", BYTES(1, 'e', 'h', 0, 9, 9, 9, 9, 9, 9, 9, 9, ALIGNMENT, PROGRAM),
      BYTES(AT_START, SIZE_16), ENTRY},
-    {"a letter that nobody knows, and no size", BYTES(1, 'x', 0, ALIGNMENT, PROGRAM),
+    {"an unknown letter, and no size", BYTES(1, 'x', 0, ALIGNMENT, PROGRAM),
      BYTES(AT_START, SIZE_16), "unsupported"},
     {"version 2", BYTES(2, 0, ALIGNMENT, PROGRAM), BYTES(AT_START, SIZE_16), "unsupported"},
     {"another return address", BYTES(1, 0, 1, 0x78, 17, PROGRAM), BYTES(AT_START, SIZE_16),

@@ -92,7 +92,7 @@ TEST(passes_over_valid_records_of_other_kinds)
         uint8_t type;
     } others[] = {
         {0x0000000000030010, 0},  /* provider event: buffer filled up */
-        {0x00000000000f0020, 0},  /* a kind of metadata that nobody has defined */
+        {0x00000000000f0020, 0},  /* a kind of metadata that is not defined */
         {0x0000000000140010, 0},  /* trace info of another kind */
         {0x0000000000010033, 3},  /* thread 1 */
         {0x0000000000000044, 4},  /* instant event without category and name */
@@ -104,7 +104,7 @@ TEST(passes_over_valid_records_of_other_kinds)
         {0x1000000000000028, 8},  /* scheduling */
         {0x0000000000000029, 9},  /* log */
         {0x000000000002004a, 10}, /* backtrace */
-        {0x00000000000f001a, 10}, /* a kind of profiler record that nobody has defined */
+        {0x00000000000f001a, 10}, /* a kind of profiler record that is not defined */
         {0x000000000000001b, 11}, {0x000000000000001c, 12},
         {0x000000000000001d, 13}, {0xffffffffffff002e, 14},
     };

@@ -97,7 +97,7 @@ static struct parsed parse(const struct text *text, size_t known_bytes)
     return parsed;
 }
 
-/* "": nobody knows. Of an address inside a function, all but its name is checked, too. */
+/* "": unknown. Of an address inside a function, all but its name is checked, too. */
 static const char *name_at(const struct parsed *parsed, uint64_t address, uint64_t time_ns)
 {
     const struct code_span *span = code_spans_find(&parsed->spans, address, time_ns);

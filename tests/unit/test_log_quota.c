@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who may write how much into the log. */
+/* How much a user may have written into the log. */
 #include "log_quota.h"
 #include "unit_test.h"
 
@@ -86,7 +86,7 @@ TEST(leaves_nothing_out_untold)
     struct log_quota quota = new_quota;
     uint64_t late_ns = START_NS + 100 * SECOND_NS;
     (void)take(&quota, 7, USER_LINES + 3, START_NS);
-    /* Nobody has asked since, so the old window goes on. */
+    /* No message came since, so the old window goes on. */
     assert_int_equal(take(&quota, 7, 2, late_ns), 0);
     assert_tells(&quota, late_ns, 7, 5);
     assert_int_equal(take(&quota, 7, 2, late_ns), 2);
@@ -102,7 +102,7 @@ TEST(counts_users_without_a_place_together)
     assert_tells_nothing(&quota, START_NS + LOG_QUOTA_WINDOW_NS);
 }
 
-/* A window that ends without anything left out is told of by nobody, and another one begins. */
+/* A window that ends without anything left out has no line, and another one begins. */
 TEST(begins_anew_after_a_quiet_window)
 {
     struct log_quota quota = new_quota;

@@ -294,7 +294,7 @@ static bool enter_service(const void *userdata)
            mount(NULL, "/", NULL, MS_BIND | MS_REMOUNT | MS_NOSUID, NULL) == 0;
 }
 
-/* Root made a filesystem, and whoever is root there wrote the file. */
+/* Root made a filesystem, and the file is of an image's root. */
 static bool enter_mount(const void *userdata)
 {
     const char *folder = userdata;

@@ -2,7 +2,7 @@
 
 /*
  * Workers that do not die, since a filesystem does not let go of them; the worker is a stand-in,
- * and so is whose a process is. What is in a file says what becomes of who reads it.
+ * and so is whose a process is. What is in a file says what becomes of its reader.
  */
 #include "module_cache_fixture.h"
 
@@ -15,7 +15,7 @@
 #define HANGING "hangs"
 #define BROKEN  "is no ELF"
 
-static uint32_t owner; /* of whoever asks now */
+static uint32_t owner; /* of the requests from now on */
 
 uint32_t process_owner(int32_t pid)
 {

@@ -144,7 +144,8 @@ QUEUE(lets_quick_files_pass_for_a_while)
     expect_first(queue, late);
 }
 
-/* Among accounts that had the same the one with the quicker file is next, then who came first. */
+/* Among accounts that had the same the one with the quicker file is next, then the one that came
+ * first. */
 QUEUE(serves_the_quicker_of_two_accounts)
 {
     add_expected(queue, 1, 0, 1000);

@@ -2,7 +2,7 @@
 
 /*
  * Which of two workers reads what, and when, by a clock that the test sets. The workers are
- * stand-ins: a load's descriptor is its number here, and says what becomes of whoever reads it.
+ * stand-ins: a load's descriptor is its number here, and says what becomes of its reader.
  */
 #include "module_reader.h"
 
@@ -250,7 +250,7 @@ READER_TEST(a_file_that_was_written_meanwhile_may_be_asked_for_again)
     expect_restarts(0);
 }
 
-/* The session has ended that wanted them: a worker reads nothing for nobody. */
+/* The session that wanted them has ended: a worker reads none of them. */
 READER_TEST(what_is_wanted_no_more_is_not_read)
 {
     struct module_request request = {.urgency = MODULE_WANTED};

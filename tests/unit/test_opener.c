@@ -2,7 +2,7 @@
 
 /*
  * The bounds of the opener, and a filesystem that never answers: one of the test's own making,
- * whose requests nobody serves once its single file is known. That part needs root and FUSE.
+ * whose requests are not served once its single file is known. That part needs root and FUSE.
  */
 #include "opener.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A ring of 64 bytes that the test fills as the kernel would, or as nobody should. */
+/* A ring of 64 bytes that the test fills as the kernel would, or as it must not. */
 #include "perf_ring.h"
 #include "unit_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who switches what on, with a descriptor that refuses: so it shows that it was asked. */
+/* What is switched on by whom, with a descriptor that refuses: so it shows that it was asked. */
 #include "perf_source.h"
 #include "unit_test.h"
 

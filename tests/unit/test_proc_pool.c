@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who hangs, what is done meanwhile, and what is refused. No reading here is of /proc. */
+/* Which processes hang, what is done meanwhile, and what is refused. No reading here is of /proc.
+ */
 #include "fake_proc_read.h"
 #include "proc_pool.h"
 #include "process_owner.h"
@@ -25,7 +26,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool let_go;
 static atomic_bool spun;
 static size_t hanging_count;
-static bool closed; /* nobody reads before it is opened */
+static bool closed; /* no thread reads before it is opened */
 static uint64_t
     start_time_ns; /* of all processes of a test: those of the last one are remembered */
 
@@ -208,7 +209,7 @@ TEST_WITH(gives_up_what_hangs_and_goes_on, set_up_short, tear_down)
     /* Two threads of this uid are lost: it has no more. Another one has. */
     expect(HANGS_FROM + 2, true, 0);
     expect(8, false, 0);
-    /* They come back, and what they bring is nobody's. */
+    /* They come back, and no request takes what they bring. */
     set(&let_go, true);
     for (int ms = 0; ms < 20; ms++) {
         (void)poll(NULL, 0, 1);
@@ -309,7 +310,7 @@ TEST_WITH(reads_next_for_the_account_that_has_had_least, set_up_shipping, tear_d
     set(&closed, false);
     assert_int_equal(take_answers(51, 2), 1);
 
-    /* What another one has had before gives nobody a start: they are served in turn. */
+    /* An account's earlier requests give no other one a start: they are served in turn. */
     set(&closed, true);
     list_many(300, 50);
     list_many(100, 1);

@@ -74,8 +74,8 @@ STORY(needs_two_frames_with_their_places)
         {{0x11, 0x31, 0x40}, {150, 300, 400}, 3}, /* another one below it */
         {{0x11, 0x30, 0x40}, {150, 300, 408}, 3}, /* at another place */
         {{0x11, 0x30, 0x40}, {150, 308, 400}, 3},
-        {{0x11, 0x30, 0x40}, {150, 0, 0}, 3}, /* nobody knows where */
-        {{0x30, 0x40}, {300, 400}, 2},        /* the sampled one was called by nobody yet */
+        {{0x11, 0x30, 0x40}, {150, 0, 0}, 3}, /* it is not known where */
+        {{0x30, 0x40}, {300, 400}, 2},        /* the sampled one has no caller yet */
         {{0x40}, {400}, 1},
         {{0}, {0}, 0},
     };

@@ -128,7 +128,7 @@ STORY(an_address_in_no_mapping_is_unknown_and_uncertain)
     (void)read_all(world);
     assert_true(take_sample(world, 42, 100, stack, 1));
     assert_true(take_sample(world, 42, 110, stack, 1));
-    assert_true(take_sample(world, 99, 110, stack, 1)); /* of a process that nobody knows */
+    assert_true(take_sample(world, 99, 110, stack, 1)); /* of an unknown process */
     assert_contains(read_all(world), "module 42:1 [unknown] build-id 0 bytes\n"
                                      "mmap 42:1 0+100000000000000 = 0 at 50\n"
                                      "partial");

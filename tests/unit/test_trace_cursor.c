@@ -433,7 +433,7 @@ TEST(each_sample_arrives_once_with_its_names)
     assert_in_range(nameless_count, 1, taken_count / 4);
 }
 
-/* What a new reader gets who reads all: `sample_count` samples, and the books. */
+/* What a new reader of everything gets: `sample_count` samples, and the books. */
 static void expect_all(struct world *world, size_t sample_count)
 {
     struct loaded_recording loaded;

@@ -73,7 +73,7 @@ JIT_TEST(does_not_wait_for_a_map_that_has_nothing_to_name)
 }
 
 /* Its first owner was there until the first reading began, the second from the end of the next one
- * on, and in between nobody knows. */
+ * on, and in between there is no name. */
 JIT_TEST(an_address_that_is_used_again_has_each_name_in_its_time)
 {
     define(world, 3, 0x1000);
@@ -175,7 +175,7 @@ JIT_TEST(a_map_that_has_changed_and_reads_as_before_begins_anew)
     expect_read(world, "[anon] 7:3 1000+10=1000 later\n");
 }
 
-/* What was sampled since the last reading is nobody's when there is no other. */
+/* Samples since the last reading have no name when there is no other reading. */
 JIT_TEST(what_is_not_proved_at_the_end_loses_its_name)
 {
     define(world, 3, 0x1000);

@@ -55,7 +55,7 @@ static void take_and_read(struct world *world, int32_t pid, uint64_t time_ns, ui
     }
 }
 
-/* Nothing of it is lost: whoever comes has the names of its functions. */
+/* Nothing of it is lost: the next account has the names of its functions. */
 static void expect_names_of(struct world *world, int32_t pid)
 {
     char expected[256];
@@ -180,7 +180,7 @@ static void await_ticket(struct world *world, size_t count)
     assert_int_equal(ticket_count, count);
 }
 
-/* Whoever it was that kept the cache so busy. */
+/* Whatever account kept the cache so busy. */
 WIDE(what_was_refused_for_want_of_room_is_asked_for_again)
 {
     refuses_requests = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who may have how many addresses wait for names. */
+/* How many addresses of an account may wait for names. */
 #include "trace_wants.h"
 #include "unit_test.h"
 

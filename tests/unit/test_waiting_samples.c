@@ -212,7 +212,7 @@ TEST(wipes_what_it_lets_go)
     (void)waiting_samples_free(held);
 }
 
-/* One process that fills its share leaves as much again to whoever comes next, and gets its own
+/* One process that fills its share leaves as much again to the next one, and gets its own
  * back. */
 TEST(leaves_room_for_others)
 {

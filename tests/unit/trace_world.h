@@ -19,7 +19,7 @@
  * 0x400000. Made anew by set_up(). */
 extern struct module test_modules[2];
 
-/* Whose processes are. As set_up() leaves it, each process is a user's who has no other. */
+/* Whose processes are. As set_up() leaves it, each process is of a user that has no other. */
 extern uint32_t (*owner_of)(int32_t pid);
 
 struct world {

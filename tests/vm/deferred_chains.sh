@@ -78,7 +78,7 @@ for ident, completion in completions.items():
 print("samples by why their completion was closed:", dict(in_vain), "of", report["samples"])
 expect((in_vain[1] + in_vain[2] + in_vain[5]) * 50 <= report["samples"], "at most 2 % of the samples wait in vain")
 expect(books["orphan_partials"] == sum(in_vain[why] for why in (1, 2, 3, 5)), "the books count those without a stack")
-expect(books["orphan_completions"] * 50 <= report["samples"], "at most 2 % of the chains are nobody's")
+expect(books["orphan_completions"] * 50 <= report["samples"], "at most 2 % of the chains belong to no sample")
 
 # Stacks, as the program's own functions in them.
 own = {"main", "take_turns", "spin_deep", "read_random", "change_cpu"}

@@ -7,7 +7,7 @@
 . "${0%/*}/../system/lib.sh"
 require_perf
 [ -n "${RESULTS:-}" ] || skip "changes where pids go on: run it by scripts/test-vm.sh"
-# Pids that no machine has, since whoever plays the recording looks into its own /proc.
+# Pids that no machine has, since the player of the recording looks into its own /proc.
 echo 4194304 >/proc/sys/kernel/pid_max
 echo 4100000 >/proc/sys/kernel/ns_last_pid
 mkdir "$WORK/bin"

@@ -7,7 +7,7 @@
  *
  * - map: 65,000 one-instruction functions in made code, whose names in /tmp/perf-PID.map meet in
  *   one run of a table that is keyed by FNV-1a and probed linearly;
- * - dump: functions of which half a million records in /tmp/jit-PID.dump say who was there when,
+ * - dump: functions of which half a million records in /tmp/jit-PID.dump say which was there when,
  * out of the order of time, and each step adds one more;
  * - stacks: stacks of COUNT frames, each of them at an address that no sample had before;
  * - files: the same, each frame in a mapping of its own: one file, mapped 60,000 times;

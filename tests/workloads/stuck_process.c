@@ -2,7 +2,7 @@
 
 /*
  * A program whose mmap lock is held for writing for as long as it lives, while it goes on running:
- * who reads /proc/PID/maps waits as long. It mounts a filesystem (FUSE) whose READs are never
+ * a reader of /proc/PID/maps waits as long. It mounts a filesystem (FUSE) whose READs are never
  * answered. A page that is read ahead stays locked; to map the file through a descriptor without a
  * cache, in the place of another mapping, the kernel waits for that page under the lock. ps and
  * pgrep wait as well.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Code that misleads one who reads it without running it, by its number TRUTH_CASE, below callers
+ * Code that misleads a reader that does not run it, by its number TRUTH_CASE, below callers
  * in C. The running function is asm_leaf, or what it calls. stale() leaves a return address of its
  * own 16 bytes below the place of asm_leaf's: a row that takes the stack pointer behind
  * `sub $16, %rsp` for that of the function's start finds it, and invents a call from stale().
