@@ -4,8 +4,9 @@
  * Keeps rows until all code of a file was read. A compiler calls its functions, or jumps to them
  * when their frame is gone, but for the parts that it moves away from the rest (`.cold`): these
  * have symbols like functions. An author of assembly may jump to a function in any state, also
- * through a table, and that function may pass its stack on. A row holds if no such jump leads to
- * its function, and if none may lead anywhere, or a call leads there. What is kept is bounded.
+ * through a table, and that function may pass its stack on. Code with call frames, which is not
+ * looked at, may do so by pointers. A row holds if no jump that is known leads to its function, and
+ * if none may lead anywhere and no pointer leads there, or a call does. What is kept is bounded.
  */
 #include "code_doubts.h"
 
@@ -41,6 +42,7 @@ struct code_doubts {
     size_t row_capacity;
     struct addresses calls; /* where they lead, as the next */
     struct addresses jumps;
+    struct addresses pointers;
     struct pass *passes;
     size_t pass_count;
     size_t pass_capacity;
@@ -58,6 +60,7 @@ struct code_doubts *code_doubts_free(struct code_doubts *doubts)
         free(doubts->rows);
         free(doubts->calls.all);
         free(doubts->jumps.all);
+        free(doubts->pointers.all);
         free(doubts->passes);
         free(doubts);
     }
@@ -115,6 +118,19 @@ int code_doubts_jump(struct code_doubts *doubts, uint64_t target)
         return 0;
     }
     return add_address(&doubts->jumps, target);
+}
+
+int code_doubts_point(struct code_doubts *doubts, uint64_t function)
+{
+    const struct addresses *pointers = &doubts->pointers;
+    if (pointers->count > 0 && pointers->all[pointers->count - 1] == function) {
+        return 0;
+    }
+    if (pointers->count == ADDRESSES_MAX) {
+        doubts->is_anywhere = true;
+        return 0;
+    }
+    return add_address(&doubts->pointers, function);
 }
 
 int code_doubts_pass(struct code_doubts *doubts, uint64_t function, uint64_t target)
@@ -223,7 +239,9 @@ static bool does_hold(const struct code_doubts *doubts, const struct doubt *firs
 {
     uint64_t function = first->function;
     bool is_called = has_within(&doubts->calls, function, function + 1);
-    return (!doubts->is_anywhere || is_called) && !has_within(&doubts->jumps, function, last->end);
+    bool is_pointed = has_within(&doubts->pointers, function, function + 1);
+    return ((!doubts->is_anywhere && !is_pointed) || is_called) &&
+           !has_within(&doubts->jumps, function, last->end);
 }
 
 int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
@@ -232,6 +250,9 @@ int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
     int r = sort(&doubts->calls);
     if (r == 0) {
         r = sort(&doubts->jumps);
+    }
+    if (r == 0) {
+        r = sort(&doubts->pointers);
     }
     if (r == 0) {
         r = follow_passes(doubts);

@@ -18,7 +18,7 @@ bool code_doubts_has_room(const struct code_doubts *doubts);
 bool code_doubts_has_rows(const struct code_doubts *doubts);
 
 /* Keeps a rule (copied) for [start, end), of the function that begins at `function`. This and the
- * next three return 0 or -ENOMEM. */
+ * next four return 0 or -ENOMEM. */
 int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule, uint64_t function);
 
@@ -30,6 +30,9 @@ int code_doubts_call(struct code_doubts *doubts, uint64_t target);
 
 /* A jump leads to an address, where the stack is not as at a call. */
 int code_doubts_jump(struct code_doubts *doubts, uint64_t target);
+
+/* Data has the address of a function: a jump through it may lead there. */
+int code_doubts_point(struct code_doubts *doubts, uint64_t function);
 
 /* The function at an address goes on at another with the stack that it was entered with. */
 int code_doubts_pass(struct code_doubts *doubts, uint64_t function, uint64_t target);

@@ -163,12 +163,34 @@ static bool is_apart_behind(const struct code_effect *effect)
     return effect->bytes > 1 && effect->flow != CODE_CALL && (moves || !goes_on);
 }
 
-/* Adds the rule of one instruction, which may have to wait until all code is read. */
+/* Ends stacks at the last byte of an instruction behind which no frame goes on with its rule, and
+ * leaves that byte out of its stretch. */
+static int add_apart(const struct code_rows *rows, const struct code_effect *effect,
+                     const struct cfi_rule *rule, struct code_stretch *stretch)
+{
+    const struct cfi_rule end = {.kind = CFI_END};
+    if (rule->kind == CFI_END || stretch->end - stretch->start != effect->bytes ||
+        !is_apart_behind(effect)) {
+        return 0;
+    }
+    stretch->end--;
+    return cfi_builder_add(rows->builder, stretch->end, stretch->end + 1, &end);
+}
+
+/* Keeps the rule of a function that only a symbol shows to be called until all code is read. */
+static int keep_rule(const struct code_rows *rows, struct code_stretch stretch,
+                     const struct cfi_rule *rule, uint64_t function)
+{
+    bool is_pointed = code_starts_is_pointed(rows->starts, function);
+    int r = is_pointed ? code_doubts_point(rows->doubts, function) : 0;
+    return r < 0 ? r : code_doubts_add(rows->doubts, stretch.start, stretch.end, rule, function);
+}
+
+/* Adds the rule of one instruction. */
 static int add_rule(const struct code_rows *rows, const struct code_region *region, size_t number,
                     struct cfi_rule *rule, bool by_symbol)
 {
     const struct code_site *site = &region->sites[number];
-    uint64_t address = region->start + site->at;
     bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
     if (by_symbol && !is_kept) {
         *rule = (struct cfi_rule){.kind = CFI_END};
@@ -177,18 +199,13 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
         return 0;
     }
     struct code_stretch stretch = rule_stretch(rows, region, number, rule);
-    if (rule->kind != CFI_END && stretch.end == address + site->effect.bytes &&
-        is_apart_behind(&site->effect)) {
-        const struct cfi_rule none = {.kind = CFI_END};
-        stretch.end--;
-        int r = cfi_builder_add(rows->builder, stretch.end, stretch.end + 1, &none);
-        if (r < 0) {
-            return r;
-        }
+    int r = add_apart(rows, &site->effect, rule, &stretch);
+    if (r < 0) {
+        return r;
     }
-    rule->kept = rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, address) : 0;
-    return is_kept ? code_doubts_add(rows->doubts, stretch.start, stretch.end, rule,
-                                     region->start + site->function)
+    rule->kept =
+        rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, region->start + site->at) : 0;
+    return is_kept ? keep_rule(rows, stretch, rule, region->start + site->function)
                    : cfi_builder_add(rows->builder, stretch.start, stretch.end, rule);
 }
 
@@ -550,6 +567,8 @@ static int add_uncovered(struct code_rows *rows)
 {
     rows->step_bytes = WINDOW_BYTES;
     int r = code_starts_read(rows->starts, rows->file, rows->table, NULL, 0);
+    rows->is_all_read =
+        rows->is_all_read && r == 0; /* else there are pointers that are not known */
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part_callees(rows, &rows->parts[i]);
@@ -573,6 +592,7 @@ static int add_small(struct code_rows *rows)
     int r = rows->small_count == 0 ? 0
                                    : code_starts_read(rows->starts, rows->file, rows->table,
                                                       rows->small, rows->small_count);
+    rows->is_all_read = rows->is_all_read && r == 0;
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->small_count; i++) {
         const struct code_stretch *stretch = &rows->small[i];
         const struct code_part *part = find_part(rows, stretch->start, stretch->end);

@@ -3,7 +3,8 @@
 /*
  * A sorted list of addresses at which functions begin. The target of a call is a function, if what
  * was decoded is one, and so is a symbol of that type with a size. Another symbol may be a label
- * inside of a function; it counts as a start only if its own return says so. What Go's table lists
+ * inside of a function, and so may what a pointer leads to; it counts as a start only if its own
+ * return says so. What Go's table lists
  * is called for certain: Go's runtime unwinds by that table. An entry of a lazy procedure linkage
  * table has two starts: the jump through its slot leads to the code behind it at first.
  */
@@ -13,6 +14,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "elf_go.h"
+#include "elf_pointers.h"
 #include "segments.h"
 
 #include <errno.h>
@@ -29,7 +31,8 @@
 struct start {
     uint64_t address;
     uint64_t end; /* or `address`: unknown */
-    uint64_t kind;
+    uint32_t kind;
+    bool is_pointed; /* a pointer leads there */
 };
 
 struct code_starts {
@@ -59,8 +62,7 @@ struct code_starts *code_starts_free(struct code_starts *starts)
     return NULL;
 }
 
-int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
-                    enum code_start kind)
+static int add_start(struct code_starts *starts, const struct start *start)
 {
     if (starts->count == STARTS_MAX) {
         return -E2BIG;
@@ -69,10 +71,16 @@ int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes
     int r = array_grow(&all, &starts->capacity, starts->count + 1, sizeof *starts->all);
     starts->all = all;
     if (r == 0) {
-        starts->all[starts->count++] =
-            (struct start){address, bytes > UINT64_MAX - address ? address : address + bytes, kind};
+        starts->all[starts->count++] = *start;
     }
     return r;
+}
+
+int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
+                    enum code_start kind)
+{
+    uint64_t end = bytes > UINT64_MAX - address ? address : address + bytes;
+    return add_start(starts, &(struct start){.address = address, .end = end, .kind = kind});
 }
 
 static bool is_wanted(const struct reading *reading, uint64_t address)
@@ -91,14 +99,27 @@ static bool is_wanted(const struct reading *reading, uint64_t address)
            (low < reading->stretch_count && reading->stretches[low].start <= address);
 }
 
+static bool is_uncovered(const struct reading *reading, uint64_t address)
+{
+    return segments_find(reading->table->segments, reading->table->segment_count, address) !=
+               NULL &&
+           is_wanted(reading, address) && !cfi_rule_covers(cfi_table_find(reading->table, address));
+}
+
 static int add_uncovered(const struct reading *reading, uint64_t address, uint64_t bytes,
                          enum code_start kind)
 {
-    if (!is_wanted(reading, address) || cfi_rule_covers(cfi_table_find(reading->table, address)) ||
-        segments_find(reading->table->segments, reading->table->segment_count, address) == NULL) {
-        return 0;
-    }
-    return code_starts_add(reading->starts, address, bytes, kind);
+    return is_uncovered(reading, address) ? code_starts_add(reading->starts, address, bytes, kind)
+                                          : 0;
+}
+
+static int on_pointer(uint64_t place, uint64_t value, void *userdata)
+{
+    const struct reading *reading = userdata;
+    const struct start start = {
+        .address = value, .end = value, .kind = CODE_START_LABEL, .is_pointed = true};
+    (void)place;
+    return is_uncovered(reading, value) ? add_start(reading->starts, &start) : 0;
 }
 
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
@@ -179,7 +200,7 @@ int code_starts_read(struct code_starts *starts, const struct elf_file *file,
     for (size_t i = 0; r == 0 && i < sizeof linkage / sizeof *linkage; i++) {
         r = add_linkage(&reading, file, linkage[i]);
     }
-    return r;
+    return r == 0 ? elf_pointers_to_code(file, on_pointer, &reading) : r;
 }
 
 static bool is_before(const void *a, const void *b, const void *userdata)
@@ -201,6 +222,7 @@ int code_starts_sort(struct code_starts *starts)
             struct start *same = &all[count - 1];
             same->kind = same->kind > all[i].kind ? same->kind : all[i].kind;
             same->end = same->end > all[i].end ? same->end : all[i].end;
+            same->is_pointed = same->is_pointed || all[i].is_pointed;
         } else {
             all[count++] = all[i];
         }
@@ -230,6 +252,12 @@ enum code_start code_starts_find(const struct code_starts *starts, uint64_t addr
     return at < starts->count && starts->all[at].address == address
                ? (enum code_start)starts->all[at].kind
                : CODE_START_NONE;
+}
+
+bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address)
+{
+    size_t at = lower_bound(starts, address);
+    return at < starts->count && starts->all[at].address == address && starts->all[at].is_pointed;
 }
 
 uint64_t code_starts_next(const struct code_starts *starts, uint64_t address)

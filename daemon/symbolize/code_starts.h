@@ -8,7 +8,7 @@
 
 enum code_start {
     CODE_START_NONE,
-    CODE_START_LABEL,    /* of a symbol that may be no function's */
+    CODE_START_LABEL,    /* of a symbol that may be no function's, or of a pointer */
     CODE_START_FUNCTION, /* of a symbol of that type, or of what may be a call: it is called, or
                             jumped to */
     CODE_START_CALLED,   /* for certain: the return address is on top of the stack */
@@ -35,8 +35,8 @@ struct code_stretch {
 };
 
 /* Adds those that the file names, where `table` has no rows that can be followed: symbols, Go's
- * functions, entries of procedure linkage tables. Of what is not in one of the stretches (NULL: of
- * all code) none is needed. Returns as code_starts_add(). */
+ * functions, entries of procedure linkage tables, what pointers in its data lead to. Of what is not
+ * in one of the stretches (NULL: of all code) none is needed. Returns as code_starts_add(). */
 int code_starts_read(struct code_starts *starts, const struct elf_file *file,
                      const struct cfi_table *table, const struct code_stretch *stretches,
                      size_t stretch_count);
@@ -45,6 +45,9 @@ int code_starts_read(struct code_starts *starts, const struct elf_file *file,
 int code_starts_sort(struct code_starts *starts);
 
 enum code_start code_starts_find(const struct code_starts *starts, uint64_t address);
+
+/* Whether data has the address: it may be called, or jumped to with any stack. */
+bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address);
 
 /* The first at or behind an address; UINT64_MAX: there is none. */
 uint64_t code_starts_next(const struct code_starts *starts, uint64_t address);

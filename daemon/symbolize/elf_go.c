@@ -16,6 +16,7 @@
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
+#include "elf_pointers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,34 +72,15 @@ bool elf_go_is_linked(const struct elf_file *file)
     return false;
 }
 
-/* Applies those of one section's relocations that need nothing but where the program is. */
-static void apply_section(Elf_Data *relocations, const struct content *content)
+static int apply_relocation(uint64_t place, uint64_t value, void *userdata)
 {
-    GElf_Rela relocation;
-    for (int i = 0; i < INT32_MAX && gelf_getrela(relocations, i, &relocation) != NULL; i++) {
-        uint64_t offset = relocation.r_offset - content->address;
-        uint64_t value = (uint64_t)relocation.r_addend;
-        if (GELF_R_TYPE(relocation.r_info) == ARCH_RELOC_RELATIVE &&
-            relocation.r_offset >= content->address && content->size_bytes >= sizeof value &&
-            offset <= content->size_bytes - sizeof value) {
-            memcpy(content->bytes + offset, &value, sizeof value);
-        }
+    const struct content *content = userdata;
+    uint64_t offset = place - content->address;
+    if (place >= content->address && content->size_bytes >= sizeof value &&
+        offset <= content->size_bytes - sizeof value) {
+        memcpy(content->bytes + offset, &value, sizeof value);
     }
-}
-
-static void apply_relocations(const struct elf_file *file, const struct content *content)
-{
-    Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(file->elf, section)) != NULL) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_RELA) {
-            continue;
-        }
-        Elf_Data *relocations = elf_file_data(file, section, &header);
-        if (relocations != NULL && relocations->d_type == ELF_T_RELA) {
-            apply_section(relocations, content);
-        }
-    }
+    return 0;
 }
 
 /* Returns 0, -ENOENT: there is no such section to read, or -ENOMEM. */
@@ -119,8 +101,7 @@ static int read_section(const struct elf_file *file, const char *name, struct co
         .size_bytes = elf_file_read(file, header.sh_offset, bytes, header.sh_size),
         .address = header.sh_addr,
     };
-    apply_relocations(file, ret);
-    return 0;
+    return elf_pointers_relocated(file, apply_relocation, ret);
 }
 
 /* Opens the first table among a section's bytes. */

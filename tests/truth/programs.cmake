@@ -420,18 +420,24 @@ foreach(name sizeless size_bare size_next)
 endforeach()
 
 # More that misleads, by their numbers in hidden.c, stacks.c and compiled.c.
-set(known_ops_cfi "jumps of code with call frames are not followed to code without")
-set(known_swallowed "the first bytes of a function without a symbol are taken for the end of data before it")
+set(known_ops_lea "a pointer that code with call frames computes is not known, and it may jump there with a frame")
 set(case_number 0)
 foreach(case callee_pops over_data phantom landing ops_cfi ops_aligned dispatch tail_table two_doubts label_ret far_middle
     callee_push immediate far_cold swallowed trampoline thunked truncated huge shared_call falls_in
-    behind_none)
+    behind_none ops_lea)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET -DTRUTH_CASE=${case_number})
     if(case STREQUAL immediate)
         list(APPEND options -fno-pie -no-pie)
     endif()
     truth_program(h_${case} hidden.c hidden.truth KNOWN "${known_${case}}" OPTIONS ${options})
+endforeach()
+# The same at fixed addresses, where no relocation names a pointer.
+set(fixed_ops_cfi 5)
+set(fixed_swallowed 15)
+foreach(case ops_cfi swallowed)
+    truth_program(h_${case}_f hidden.c hidden.truth
+        OPTIONS ${plain} -fno-pie -no-pie -DTRUTH_QUIET -DTRUTH_CASE=${fixed_${case}})
 endforeach()
 set(case_number 0)
 foreach(case sw_move sw_load raise entry)

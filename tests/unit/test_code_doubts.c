@@ -89,6 +89,23 @@ TEST(a_function_that_is_called_holds_nevertheless)
     check(doubts, CFI_END, CFI_OFFSET);
 }
 
+TEST(a_function_that_a_pointer_leads_to_ends)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_point(doubts, SECOND), 0);
+    assert_int_equal(code_doubts_point(doubts, FIRST - 1), 0);
+    assert_int_equal(code_doubts_point(doubts, FIRST + 1), 0);
+    check(doubts, CFI_OFFSET, CFI_END);
+}
+
+TEST(and_holds_where_it_is_called)
+{
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_point(doubts, SECOND), 0);
+    assert_int_equal(code_doubts_call(doubts, SECOND), 0);
+    check(doubts, CFI_OFFSET, CFI_OFFSET);
+}
+
 TEST(unless_it_is_jumped_to_as_well)
 {
     struct code_doubts *doubts = two_functions();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * More code that misleads one who reads it without running it, by its number TRUTH_CASE, below
+ * More code that misleads a reader that does not run it, by its number TRUTH_CASE, below
  * callers in C, as in misled.c. stale() leaves a return address of its own 16 bytes below the place
  * of asm_leaf's; 16 bytes above that place is the one of enter().
  */
@@ -46,6 +46,7 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define SHARED_CALL   20 /* functions that share a tail with a call, jumped to from far away */
 #define FALLS_IN      21 /* a function that falls into the next one, which is never called else */
 #define BEHIND_NONE   22 /* returns to where no call stands before, but an end of a larger frame */
+#define OPS_LEA       23 /* as OPS_CFI, but its instructions compute where an operation is */
 
 #if TRUTH_CASE == CALLEE_POPS
 __asm__(BEGIN(asm_leaf) "push %rdi\n push %rdi\n push %rdi\n call asm_inner\n mov (%rsp), %rdi\n"
@@ -182,6 +183,11 @@ __asm__(BEGIN(
 __asm__(BEGIN(asm_leaf) "sub $24, %rsp\n lea 3f(%rip), %rax\n push %rax\n jmp asm_inner\n"
                         "add $16, %rsp\n 3: add $24, %rsp\n ret\n" END(asm_leaf) BEGIN(asm_inner)
                             SPIN "ret\n" END(asm_inner));
+#elif TRUTH_CASE == OPS_LEA
+__asm__(BEGIN(asm_leaf) ".cfi_startproc\n sub $16, %rsp\n .cfi_adjust_cfa_offset 16\n"
+                        "lea asm_spin(%rip), %r10\n lea asm_end(%rip), %r11\n jmp *%r10\n"
+                        ".cfi_endproc\n" END(asm_leaf) BEGIN(asm_spin) SPIN
+        "jmp *%r11\n" END(asm_spin) BEGIN(asm_end) "add $16, %rsp\n ret\n" END(asm_end));
 #endif
 
 uint64_t stale_return __attribute__((used));
