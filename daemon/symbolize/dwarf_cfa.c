@@ -13,6 +13,12 @@
  * clang lays before the prologue, whose rows look the same. Where the CFA does not rest on rsp, no
  * row tells the two causes apart, and the first one is assumed.
  *
+ * A function that aligns its stack and has room of any size says where registers are by rbp. GCC
+ * says so to its end in most of them, though it pops these and rbp. Once the CFA does not rest on
+ * rbp any more, such a register has the caller's value again if the CFA rests on rsp. Before that
+ * rbp is popped somewhere within the row, and both are CFI_LOST, unless the row is that of a pop
+ * alone: then there is a row for each, and the next one says what is restored.
+ *
  * Each instruction has at least one byte, and remembered states are bounded, so the cost is bounded
  * by the size of the program. Pure.
  */
@@ -24,6 +30,7 @@
 #include <errno.h>
 
 #define REMEMBERED_MAX 32
+#define POP_BYTES_MAX  2
 
 /* The upper two bits, with an operand in the lower six; where they are 0, the whole byte. */
 enum instruction {
@@ -65,6 +72,7 @@ struct state {
     /* A bit for rbp and for rbx: in all rows since the register got its rule its place was below
      * rsp, or there was no row yet. */
     uint8_t below;
+    bool rests_on_fp; /* the CFA did in a row */
 };
 
 #define BELOW_BP   1U
@@ -114,8 +122,33 @@ __attribute__((noinline)) static void lose_below(struct state *state, struct cfi
     }
 }
 
+/* Whether the CFA is found by rbp, which is the function's own then. */
+static bool is_found_by_fp(const struct cfi_rule *rule)
+{
+    return (rule->kind == CFI_OFFSET || rule->kind == CFI_DEREF) &&
+           rule->cfa_register == ARCH_DWARF_BP;
+}
+
+static void leave_place(uint8_t *saved, int32_t *offset, bool is_popped)
+{
+    if (*saved == CFI_AT_BP) {
+        *saved = is_popped ? CFI_SAME : CFI_LOST;
+        *offset = 0;
+    }
+}
+
+/* Goes by a row of so many bytes, behind those in which the CFA was found by rbp. */
+static void leave_frame(struct cfi_rule *row, uint64_t bytes)
+{
+    bool is_popped = row->kind == CFI_OFFSET && row->cfa_register == ARCH_DWARF_SP;
+    if (is_popped || bytes > POP_BYTES_MAX) {
+        leave_place(&row->bp_saved, &row->bp_offset, is_popped);
+        leave_place(&row->bx_saved, &row->bx_offset, is_popped);
+    }
+}
+
 /* The row for a state: one that a lookup can follow, a root's, or CFI_UNSUPPORTED. */
-static struct cfi_rule make_row(const struct dwarf_cie *cie, struct state *state)
+static struct cfi_rule make_row(const struct dwarf_cie *cie, struct state *state, uint64_t bytes)
 {
     if (state->rule.ra_saved == CFI_LOST) {
         return (struct cfi_rule){.kind = CFI_ROOT};
@@ -126,6 +159,11 @@ static struct cfi_rule make_row(const struct dwarf_cie *cie, struct state *state
     struct cfi_rule row = state->rule;
     if (state->below != 0) {
         lose_below(state, &row);
+    }
+    if (is_found_by_fp(&row)) {
+        state->rests_on_fp = true;
+    } else if (state->rests_on_fp) {
+        leave_frame(&row, bytes);
     }
     row.keeps_fp = cie->keeps_fp && row.kind == CFI_OFFSET && row.cfa_register == ARCH_DWARF_SP &&
                    row.cfa_offset >= ARCH_FRAME_CFA_OFFSET;
@@ -138,7 +176,8 @@ static int add_row(struct machine *machine)
     if (machine->row_start == machine->location) {
         return 0;
     }
-    const struct cfi_rule row = make_row(machine->cie, &machine->state);
+    const struct cfi_rule row =
+        make_row(machine->cie, &machine->state, machine->location - machine->row_start);
     int r = cfi_builder_add(machine->builder, machine->row_start, machine->location, &row);
     machine->row_start = machine->location;
     return r;

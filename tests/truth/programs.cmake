@@ -62,7 +62,7 @@ truth_program(noret_asm_st noreturn.c noreturn.truth OPTIONS ${plain} -DTRUTH_AS
 
 # Frames of C, by their numbers in frames.c.
 set(frame_number 0)
-foreach(frame alloca vla drap aligned large jumps deep cold nested qsort both)
+foreach(frame alloca vla drap aligned large jumps deep cold nested qsort both epilog)
     math(EXPR frame_number "${frame_number} + 1")
     set(declaration frames.truth)
     if(frame MATCHES "^(deep|qsort)$")

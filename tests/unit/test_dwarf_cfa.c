@@ -34,6 +34,11 @@ struct story {
 
 static const uint8_t common[] = {0x0c, 7, 8, 0x80 | 16, 1};
 
+/* As far as the body of a function that aligns its stack. */
+#define ALIGNED_FRAME                                                                              \
+    0x0c, 10, 0, 0x45, 0x10, 6, 2, 0x76, 0, 0x45, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 3, 2, 0x76,     \
+        0x68, 0x45
+
 static const struct story stories[] = {
     {"an empty program is one row", BYTES(0), ROWS({0, ENTRY}, {0xff, ENTRY})},
     {"a push, and the frame pointer",
@@ -99,6 +104,14 @@ static const struct story stories[] = {
       {5, "r10+0 ra c-8 bp b+0 bx ="},
       {10, "[r6-8]+0 ra c-8 bp b+0 bx b-24"},
       {15, "[r6-8]+0 ra c-8 bp b+0 bx ?"}}},
+    {"its end, where GCC says nothing of what it pops",
+     BYTES(ALIGNED_FRAME, 0x0a, 0x0c, 10, 0, 0x48, 0x0c, 7, 8, 0x44, 0x0b),
+     ROWS({14, "[r6-8]+0 ra c-8 bp b+0 bx b-24"}, {15, "r10+0 ra c-8 bp ? bx ?"}, {23, ENTRY},
+          {27, "[r6-8]+0 ra c-8 bp b+0 bx b-24"})},
+    {"and where it says so of each pop",
+     BYTES(ALIGNED_FRAME, 0x0c, 10, 0, 0x41, 0xc3, 0x41, 0xc6, 0x44, 0x0c, 7, 8),
+     ROWS({15, "r10+0 ra c-8 bp b+0 bx b-24"}, {16, "r10+0 ra c-8 bp b+0 bx ="},
+          {17, "r10+0 ra c-8 bp = bx ="}, {21, ENTRY})},
     {"OpenSSL's saved stack pointers",
      BYTES(0x0f, 6, 0x77, 0xc8, 0x00, 0x06, 0x23, 8, 0x41, 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e,
            0x22, 0x06, 0x23, 8),

@@ -22,6 +22,7 @@
 #define NESTED  9  /* a function in a function, called through a trampoline on the stack */
 #define QSORT   10 /* C, the C library, C */
 #define BOTH    11 /* recursion of two functions, as deep as can be recorded */
+#define EPILOG  12 /* as DRAP, and rbp leads to the frames of its callers */
 
 TRUTH_FUNCTION uint64_t leaf(uint64_t count);
 TRUTH_FUNCTION uint64_t leaf(uint64_t count)
@@ -64,6 +65,28 @@ TRUTH_FUNCTION uint64_t framed(uint64_t count)
     volatile char *room = alloca(next_size());
     aligned[5] = room[1] = 1;
     return leaf(count) + (uint64_t)room[1] + (uint64_t)aligned[5];
+}
+#elif TRUTH_FRAME == EPILOG
+TRUTH_FUNCTION uint64_t inner(uint64_t count);
+TRUTH_FUNCTION uint64_t inner(uint64_t count)
+{
+    _Alignas(64) volatile char aligned[128];
+    volatile char *room = alloca(next_size());
+    aligned[5] = room[1] = 1;
+    return leaf(count) + (uint64_t)room[1] + (uint64_t)aligned[5];
+}
+TRUTH_FUNCTION uint64_t middle(uint64_t count);
+TRUTH_FUNCTION uint64_t middle(uint64_t count)
+{
+    volatile char *room = alloca(next_size());
+    room[1] = 1;
+    return inner(count) + (uint64_t)room[1];
+}
+TRUTH_FUNCTION uint64_t framed(uint64_t count)
+{
+    volatile char *room = alloca(next_size());
+    room[1] = 1;
+    return middle(count) + (uint64_t)room[1];
 }
 #elif TRUTH_FRAME == ALIGNED
 TRUTH_FUNCTION uint64_t framed(uint64_t count)
