@@ -97,17 +97,6 @@ static uint64_t count_differing(const struct cfi_table *own, const struct cfi_ta
     return count;
 }
 
-/* Bytes of code at which stacks end, marked. */
-static uint64_t count_ends(const struct cfi_table *table)
-{
-    uint64_t count = 0;
-    struct cfi_span span = cfi_table_span(table, table->base);
-    for (; span.row != NULL; span = cfi_table_span_behind(table, &span)) {
-        count += span.rule->kind == CFI_END ? span.end - span.start : 0;
-    }
-    return count;
-}
-
 int main(int argc, char **argv)
 {
     cleanup_(freep) void *own_bytes = NULL;
@@ -146,7 +135,7 @@ int main(int argc, char **argv)
     printf("open_ms %.3f\n", (double)(opened_ns - built_ns) / 1e6);
     printf("peak_kib %ld\n", usage.ru_maxrss);
     printf("covered_bytes %" PRIu64 "\n", table.stats.covered_bytes);
-    printf("end_bytes %" PRIu64 "\n", count_ends(&table));
+    printf("end_bytes %" PRIu64 "\n", table.stats.end_bytes);
     printf("unsupported_bytes %" PRIu64 "\n", table.stats.unsupported_bytes);
     if (draw_addresses(&table, addresses, FINDS)) {
         printf("find_cold_ns %.1f\n", time_finds(&table, addresses, FINDS));

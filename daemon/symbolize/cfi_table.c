@@ -46,6 +46,7 @@ static void count_bytes(struct cfi_stats *stats, const struct cfi_rule *rule, ui
 {
     bool is_end = rule->kind == CFI_ROOT || rule->kind == CFI_SWITCH || rule->kind == CFI_END;
     stats->covered_bytes += has_caller(rule) || is_end ? bytes : 0;
+    stats->end_bytes += rule->kind == CFI_END ? bytes : 0;
     stats->unsupported_bytes += rule->kind == CFI_UNSUPPORTED ? bytes : 0;
 }
 

@@ -4,9 +4,9 @@
  * A sorted list of addresses at which functions begin. The target of a call is a function, if what
  * was decoded is one, and so is a symbol of that type with a size. Another symbol may be a label
  * inside of a function, and so may what a pointer leads to; it counts as a start only if its own
- * return says so. What Go's table lists
- * is called for certain: Go's runtime unwinds by that table. An entry of a lazy procedure linkage
- * table has two starts: the jump through its slot leads to the code behind it at first.
+ * return says so. What Go's table lists is called for certain: Go's runtime unwinds by that table.
+ * An entry of a lazy procedure linkage table has two starts: the jump through its slot leads to the
+ * code behind it at first.
  */
 #include "code_starts.h"
 

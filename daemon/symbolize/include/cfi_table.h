@@ -85,6 +85,7 @@ struct cfi_stats {
     uint64_t row_count;
     uint64_t rule_count;
     uint64_t covered_bytes;     /* of code with rows that an unwinder can follow, or end at */
+    uint64_t end_bytes;         /* of these, with CFI_END */
     uint64_t unsupported_bytes; /* of code with CFI_UNSUPPORTED */
 };
 
