@@ -267,6 +267,16 @@ uint64_t books_print_period_ns(const char *books_json)
     return (uint64_t)period_ns;
 }
 
+uint64_t books_print_kept(const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    int64_t kept = 0;
+    (void)json_read_integer(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(books, "total"), "kept"),
+        1, JSON_INTEGER_MAX, &kept);
+    return (uint64_t)kept;
+}
+
 double books_print_length_s(const char *books_json, double otherwise_s)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);

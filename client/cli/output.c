@@ -4,7 +4,8 @@
  * Writes an output file. The bytes go to a file beside it (`temporary_path` is set), which is
  * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, so
  * it stays a link. Recordings show what a machine runs, so only the owner can read a new file; a
- * file of the caller's own that is replaced keeps its mode.
+ * file of the caller's own that is replaced keeps its mode. On request, the replaced file stays as
+ * PATH.old: the two files exchange their names first, so PATH never goes missing.
  *
  * With a tag the file beside has a name that a later run finds, and that says how much of it counts
  * (partial.h). A compressed one is a gzip member from mark to mark.
@@ -30,6 +31,8 @@ struct output {
     bool is_compressed;
     bool in_member; /* of the gzip stream: something stands behind its last end */
     z_stream deflate;
+    bool leaves_old;           /* output_leave_old() was called */
+    char *old_path;            /* owned; where the replaced file is now; NULL: there is none */
     char *tag;                 /* owned; NULL: a later run does not go on */
     struct partial marked;     /* with a tag: what a later run goes on behind */
     FILE *stream;              /* owned; NULL: none was requested */
@@ -62,6 +65,7 @@ struct output *output_free(struct output *output)
         output->fd = output->fd == STDOUT_FILENO ? -1 : close_fd(output->fd);
         free(output->path);
         free(output->temporary_path);
+        free(output->old_path);
         free(output->tag);
         free(output);
     }
@@ -390,6 +394,55 @@ int output_mark(struct output *output, uint64_t mark, struct fault *reterr)
     return 0;
 }
 
+static int refuse_old(struct output *output, const char *old_path, int code, struct fault *reterr)
+{
+    int r = fault_set(reterr, code,
+                      "%s: is written, but the file that it replaces cannot be renamed to %s: %s; "
+                      "that file is %s now",
+                      output->path, old_path, strerror(code), output->temporary_path);
+    free(output->temporary_path);
+    output->temporary_path = NULL; /* so that output_free() removes nothing */
+    return r;
+}
+
+/* Renames the file beside to `path`, and the one that is there to `old_path`. */
+static int exchange_names(struct output *output, const char *old_path, struct fault *reterr)
+{
+    bool is_exchanged =
+        renameat2(AT_FDCWD, output->temporary_path, AT_FDCWD, output->path, RENAME_EXCHANGE) == 0;
+    /* Some file systems exchange no names: there `path` is missing for a moment. */
+    if (!is_exchanged &&
+        (rename(output->path, old_path) < 0 || rename(output->temporary_path, output->path) < 0)) {
+        return refuse_write(output, errno, reterr);
+    }
+    return is_exchanged && rename(output->temporary_path, old_path) < 0
+               ? refuse_old(output, old_path, errno, reterr)
+               : 0;
+}
+
+/* Gives the file beside its name. */
+static int take_name(struct output *output, struct fault *reterr)
+{
+    struct stat status;
+    cleanup_(freep) char *old_path = NULL;
+    bool has_old = output->leaves_old && stat(output->path, &status) == 0 &&
+                   S_ISREG(status.st_mode) && status.st_size > 0;
+    if (!has_old) {
+        return rename(output->temporary_path, output->path) < 0
+                   ? refuse_write(output, errno, reterr)
+                   : 0;
+    }
+    if (asprintf(&old_path, "%s.old", output->path) < 0) {
+        old_path = NULL;
+        return refuse_memory(output->path, reterr);
+    }
+    int r = exchange_names(output, old_path, reterr);
+    if (r == 0) {
+        output->old_path = take_ptr(old_path);
+    }
+    return r;
+}
+
 int output_finish(struct output *output, struct fault *reterr)
 {
     int r = close_stream(output, reterr);
@@ -405,13 +458,66 @@ int output_finish(struct output *output, struct fault *reterr)
     }
     /* A network file system tells a full disk only now. */
     int fd = take_fd(output->fd);
-    if (close(fd) < 0 ||
-        (output->temporary_path != NULL && rename(output->temporary_path, output->path) < 0)) {
+    if (close(fd) < 0) {
         return refuse_write(output, errno, reterr);
     }
-    free(output->temporary_path);
-    output->temporary_path = NULL;
-    return 0;
+    r = output->temporary_path == NULL ? 0 : take_name(output, reterr);
+    if (r == 0) {
+        free(output->temporary_path);
+        output->temporary_path = NULL;
+    }
+    return r;
+}
+
+void output_leave_old(struct output *output)
+{
+    output->leaves_old = true;
+}
+
+const char *output_old_path(const struct output *output)
+{
+    return output->old_path;
+}
+
+/* Copies what is left to be read. */
+static int copy_from(struct output *output, int fd, struct fault *reterr)
+{
+    ssize_t got = 1;
+    while (got > 0) {
+        do {
+            got = read(fd, output->piece, sizeof output->piece);
+        } while (got < 0 && errno == EINTR);
+        int r = got > 0 ? write_stored(output, output->piece, (size_t)got, reterr) : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return got < 0
+               ? fault_set(reterr, errno, "%s: cannot be read: %s", output->path, strerror(errno))
+               : 0;
+}
+
+int output_copy(struct output *output, struct fault *reterr)
+{
+    uint8_t magic[2] = {0};
+    cleanup_(closep) int fd = open(output->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || pread(fd, magic, sizeof magic, 0) < 0) {
+        return fault_set(reterr, errno, "%s: cannot be read: %s", output->path, strerror(errno));
+    }
+    bool is_compressed = magic[0] == 0x1f && magic[1] == 0x8b;
+    if (is_compressed != output->is_compressed) {
+        return fault_set(reterr, EINVAL, "%s is %scompressed, unlike what its name says",
+                         output->path, is_compressed ? "" : "not ");
+    }
+    return copy_from(output, fd, reterr);
+}
+
+bool output_is_left(const char *path, const char *tag)
+{
+    struct partial partial;
+    cleanup_(freep) char *real = realpath(path, NULL);
+    cleanup_(freep) char *name = NULL;
+    return partial_find(real == NULL ? path : real, tag, &partial, &name) == 0;
 }
 
 void output_discard(struct output *output)

@@ -27,6 +27,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DRAIN_INTERVAL_MS 5
 #define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
@@ -41,6 +42,8 @@ struct reading {
     char *chunk;            /* PROFCTL_READ_BYTES_MAX */
     uint64_t fetched_bytes; /* by this run */
     uint64_t resumed_bytes; /* of the file, that an earlier run had written */
+    uint64_t earlier_count; /* of the samples: those of the recording that is added to */
+    bool holds_recording;   /* the file, before this run */
     bool is_first;          /* the session was not read before */
     bool has_ended;
 };
@@ -68,29 +71,91 @@ static int go_on(struct reading *reading, uint64_t sequence)
     return EXIT_DONE;
 }
 
-static int prepare(struct reading *reading)
+/* A feed_record_fn: one record is enough. */
+static int stop_reading(const struct fxt_record *record, void *userdata)
+{
+    (void)record, (void)userdata;
+    return -ECANCELED;
+}
+
+static bool is_recording(const char *path)
+{
+    struct input_summary summary;
+    struct stat status;
+    return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           input_read(path, stop_reading, NULL, &summary, NULL) == -ECANCELED;
+}
+
+/* Begins the file with the recording that it holds, and counts that. */
+static int copy_recording(struct reading *reading)
 {
     const char *path = reading->request->output_path;
-    struct profctl_fault daemon_fault = {0};
+    struct input_summary summary;
+    struct fault fault = {0};
+    if (input_read(path, record_scan_record, &reading->scan, &summary, &fault) < 0 ||
+        output_copy(reading->output, &fault) < 0) {
+        return complain("%s; nothing has been read", fault.text);
+    }
+    if (summary.truncated) {
+        return complain("%s ends within a record, so nothing can be added to it; name another file",
+                        path);
+    }
+    reading->earlier_count = reading->scan.sample_count;
+    return EXIT_DONE;
+}
+
+/*
+ * Makes sure that no recording is lost. A file that holds one is replaced or added to on request
+ * only, and a read that was interrupted is finished as it was begun: its pieces are in that file
+ * alone.
+ */
+static int check_file(struct reading *reading, const char *plain_tag, const char *append_tag)
+{
+    const struct read_request *request = reading->request;
+    const char *path = request->output_path;
+    reading->holds_recording = is_recording(path);
+    if (!reading->holds_recording) {
+        return EXIT_DONE;
+    }
+    if (!request->appends && !request->replaces) {
+        return complain("%s holds a recording already; --append adds to it, --force replaces it "
+                        "and keeps it as %s.old",
+                        path, path);
+    }
+    if (output_is_left(path, request->appends ? plain_tag : append_tag)) {
+        return complain("%s: an interrupted read with%s --append is unfinished; finish it first, "
+                        "with: profctl read %s -o FILE",
+                        path, request->appends ? "out" : "",
+                        request->appends ? "--force" : "--append");
+    }
+    return EXIT_DONE;
+}
+
+/* Opens the file, or the one that an interrupted read has left beside it. */
+static int open_file(struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    const char *tag = connection_notes(reading->conn)->session;
+    char append_tag[sizeof connection_notes(reading->conn)->session + 8];
     struct fault fault = {0};
     uint64_t sequence = 0;
-    int status = attach_session(reading->request->attach.socket_path, &reading->conn);
+    (void)snprintf(append_tag, sizeof append_tag, "%s-append", tag);
+    int status = check_file(reading, tag, append_tag);
     if (status != EXIT_DONE) {
         return status;
     }
-    if (session_status_ask(reading->conn, &reading->session, &daemon_fault) < 0) {
-        return complain("session: %s", daemon_fault.text);
-    }
-    reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
-    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0) {
-        return complain("read: there is not enough memory");
-    }
-    if (output_resume(path, connection_notes(reading->conn)->session, &reading->output, &sequence,
-                      &fault) < 0) {
+    bool is_added = reading->request->appends && reading->holds_recording;
+    if (output_resume(path, is_added ? append_tag : tag, &reading->output, &sequence, &fault) < 0) {
         return complain("%s", fault.text);
+    }
+    if (!is_added) {
+        output_leave_old(reading->output);
     }
     if (sequence > 0) {
         return go_on(reading, sequence);
+    }
+    if (is_added && (status = copy_recording(reading)) != EXIT_DONE) {
+        return status;
     }
     if (output_reserve(reading->output, reading->session.buffer_used_bytes, &fault) < 0) {
         return complain("%s; nothing has been read, and nothing is lost: free some room, or name "
@@ -98,6 +163,23 @@ static int prepare(struct reading *reading)
                         fault.text);
     }
     return EXIT_DONE;
+}
+
+static int prepare(struct reading *reading)
+{
+    struct profctl_fault fault = {0};
+    int status = attach_session(reading->request->attach.socket_path, &reading->conn);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    if (session_status_ask(reading->conn, &reading->session, &fault) < 0) {
+        return complain("session: %s", fault.text);
+    }
+    reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
+    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0) {
+        return complain("read: there is not enough memory");
+    }
+    return open_file(reading);
 }
 
 /* Tells what becomes of the file that is not whole. */
@@ -145,8 +227,8 @@ static unsigned tries_max(const struct reading *reading)
     if (strcmp(reading->session.state, "stopped") == 0) {
         return DRAIN_TRIES_MAX;
     }
-    bool is_awaited =
-        strcmp(reading->session.state, "running") == 0 && reading->scan.sample_count == 0;
+    bool is_awaited = strcmp(reading->session.state, "running") == 0 &&
+                      reading->scan.sample_count == reading->earlier_count;
     return is_awaited ? NAMES_TRIES_MAX : 0;
 }
 
@@ -181,6 +263,15 @@ static int fetch(struct reading *reading)
     }
 }
 
+/* How many samples the session kept that are not in this file, known once it has ended. */
+static uint64_t missing_count(const struct reading *reading)
+{
+    uint64_t kept = books_print_kept(reading->scan.books_json);
+    return reading->has_ended && kept > reading->scan.sample_count
+               ? kept - reading->scan.sample_count
+               : 0;
+}
+
 static void print_json(const struct reading *reading)
 {
     struct json_out out = {.file = stdout};
@@ -188,39 +279,59 @@ static void print_json(const struct reading *reading)
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "session", connection_notes(reading->conn)->session);
     json_out_string(&out, "file", path);
+    json_out_string(&out, "old_file", output_old_path(reading->output));
     json_out_u64(&out, "size_bytes", output_size_bytes(reading->output));
     json_out_u64(&out, "samples", reading->scan.sample_count);
+    json_out_u64(&out, "samples_added", reading->scan.sample_count - reading->earlier_count);
+    json_out_u64(&out, "samples_elsewhere", missing_count(reading));
     json_out_raw(&out, "end", reading->has_ended ? "true" : "false");
     json_out_raw(&out, "books", reading->scan.books_json);
     json_out_end(&out, '}');
     (void)fputc('\n', stdout);
 }
 
-static void print_summary(FILE *to, const struct reading *reading)
+static void print_first_line(FILE *to, const struct reading *reading)
 {
     const char *path = reading->request->output_path;
-    bool is_file = strcmp(path, "-") != 0;
     char size[32];
-    char resumed[32];
     char count[TEXT_COUNT_BYTES];
+    if (reading->earlier_count > 0) {
+        (void)fprintf(to, "%s added: ",
+                      text_samples(reading->scan.sample_count - reading->earlier_count, count));
+    }
     (void)fprintf(to, "%s, %s", text_samples(reading->scan.sample_count, count),
                   text_size(output_size_bytes(reading->output), size));
-    if (is_file) {
+    if (strcmp(path, "-") != 0) {
         (void)fputs(" in ", to);
         text_print(to, path);
     }
     if (reading->resumed_bytes > 0) {
         (void)fprintf(to, ", %s of it from a read that was interrupted",
-                      text_size(reading->resumed_bytes, resumed));
+                      text_size(reading->resumed_bytes, size));
+    }
+    if (output_old_path(reading->output) != NULL) {
+        (void)fputs("\nthe file that it replaces is ", to);
+        text_print(to, output_old_path(reading->output));
     }
     (void)fputs("\n\n", to);
+}
+
+static void print_summary(FILE *to, const struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    uint64_t missing = missing_count(reading);
+    print_first_line(to, reading);
     if (reading->has_ended) {
         books_print_print(to, reading->scan.books_json);
+        if (missing > 0) {
+            (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,
+                          reading->is_first ? "" : "; earlier reads have them");
+        }
         (void)fputs("\nnothing is left to be read; profctl close ends the session\n", to);
     } else {
         (void)fputs("the session goes on, and another profctl read gives what follows\n", to);
     }
-    if (is_file) {
+    if (strcmp(path, "-") != 0) {
         (void)fputs("profctl report ", to);
         text_print_argument(to, path);
         (void)fputs(" shows where the time went\n", to);
@@ -234,7 +345,7 @@ static void print_summary(FILE *to, const struct reading *reading)
 static bool is_empty(const struct reading *reading)
 {
     return reading->resumed_bytes == 0 &&
-           (reading->fetched_bytes == 0 || (reading->scan.sample_count == 0 &&
+           (reading->fetched_bytes == 0 || (reading->scan.sample_count == reading->earlier_count &&
                                             reading->scan.fault.code == 0 && !reading->is_first));
 }
 

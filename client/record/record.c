@@ -9,7 +9,6 @@
 #include "record.h"
 
 #include "attach.h"
-#include "books_print.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "connection.h"
@@ -17,7 +16,9 @@
 #include "output.h"
 #include "record_child.h"
 #include "record_config.h"
+#include "record_progress.h"
 #include "record_signals.h"
+#include "record_summary.h"
 #include "recording.h"
 #include "text_out.h"
 
@@ -48,12 +49,13 @@ struct recording {
     uint64_t stopped_ns;
     bool has_ended;      /* nothing is left to be fetched */
     char stopped_by[16]; /* as Stop replied */
-    bool has_progress;   /* a progress line stands on the terminal */
+    struct record_progress progress;
 };
 
 static void recording_done(struct recording *recording)
 {
     record_child_done(&recording->child);
+    record_progress_done(&recording->progress);
     recording->output = output_free(recording->output);
     recording->conn = profctl_disconnect(recording->conn);
     record_scan_done(&recording->scan);
@@ -65,22 +67,12 @@ static void recording_done(struct recording *recording)
 static void show_progress(struct recording *recording)
 {
     char size[32];
-    /* A command may write to the same terminal. */
-    if (recording->request->command == NULL && isatty(STDERR_FILENO)) {
-        recording->has_progress = true;
-        (void)fprintf(
-            stderr, "\r%.1f s  %" PRIu64 " samples  %s\033[K",
-            (double)(clock_ns(CLOCK_MONOTONIC) - recording->started_ns) / (double)NS_PER_S,
-            recording->scan.sample_count, text_size(output_size_bytes(recording->output), size));
-    }
-}
-
-static void clear_progress(struct recording *recording)
-{
-    if (recording->has_progress) {
-        (void)fputs("\r\033[K", stderr);
-        recording->has_progress = false;
-    }
+    char text[128];
+    (void)snprintf(text, sizeof text, "%.1f s  %" PRIu64 " samples  %s",
+                   (double)(clock_ns(CLOCK_MONOTONIC) - recording->started_ns) / (double)NS_PER_S,
+                   recording->scan.sample_count,
+                   text_size(output_size_bytes(recording->output), size));
+    record_progress_show(&recording->progress, text);
 }
 
 /* What a second signal writes, which can make no text any more. */
@@ -104,6 +96,11 @@ static int prepare(struct recording *recording)
     struct fault fault = {0};
     if (output_open(request->output_path, &recording->output, &fault) < 0) {
         return complain("%s", fault.text);
+    }
+    output_leave_old(recording->output);
+    /* A command may write to the same terminal. */
+    if (request->command == NULL) {
+        record_progress_open(&recording->progress);
     }
     recording->chunk = malloc(PROFCTL_READ_BYTES_MAX);
     if (recording->chunk == NULL || record_scan_init(&recording->scan) < 0 ||
@@ -156,8 +153,8 @@ static int begin(struct recording *recording)
     return EXIT_DONE;
 }
 
-/* Where there is no summary, a command that goes on is told of here. */
-static void tell_what_still_runs(struct recording *recording)
+/* Where there is no summary, this says that the command still runs. */
+static void complain_still_runs(struct recording *recording)
 {
     char text[RECORD_CHILD_TEXT_BYTES];
     if (recording->request->command != NULL && !record_child_has_ended(&recording->child)) {
@@ -166,10 +163,10 @@ static void tell_what_still_runs(struct recording *recording)
     }
 }
 
-/* Tells where the bytes are that are already there. */
+/* Says where the bytes are that have been recorded. */
 static int fail_half_way(struct recording *recording, const char *text)
 {
-    clear_progress(recording);
+    record_progress_clear(&recording->progress);
     const char *kept =
         recording->scan.feed.record_count == 0 ? NULL : output_keep(recording->output);
     if (kept == NULL) {
@@ -177,7 +174,7 @@ static int fail_half_way(struct recording *recording, const char *text)
     } else {
         (void)complain("%s; what was recorded so far is kept in %s", text, kept);
     }
-    tell_what_still_runs(recording);
+    complain_still_runs(recording);
     return EXIT_FAILED;
 }
 
@@ -239,6 +236,12 @@ static int sample(struct recording *recording)
     return EXIT_DONE;
 }
 
+/* A recording without a sample takes no other's place. */
+static bool is_empty(const struct recording *recording)
+{
+    return recording->scan.sample_count == 0 && recording->scan.fault.code == 0;
+}
+
 /*
  * Stops the session and fetches all that is left. One that has ended already is asked to stop as
  * well, since the reply says what ended it.
@@ -263,97 +266,47 @@ static int finish(struct recording *recording)
             (void)poll(NULL, 0, DRAIN_INTERVAL_MS);
         }
     }
-    if (output_finish(recording->output, &output_fault) < 0) {
+    if (!is_empty(recording) && output_finish(recording->output, &output_fault) < 0) {
         return fail_half_way(recording, output_fault.text);
     }
     if (profctl_close(recording->conn, &fault) < 0) {
-        clear_progress(recording);
+        record_progress_clear(&recording->progress);
         (void)complain("session: %s; the recording is whole", fault.text);
-        tell_what_still_runs(recording);
+        complain_still_runs(recording);
         return EXIT_FAILED;
     }
-    clear_progress(recording);
+    record_progress_clear(&recording->progress);
     return EXIT_DONE;
 }
 
-/* What was mistyped would go unseen among others. */
-static void tell_unseen_targets(const struct record_request *request,
-                                const struct record_scan *scan)
+/* Prints the summary of what was recorded. Returns the exit status. */
+static int conclude(struct recording *recording)
 {
-    if (request->targets != NULL && scan->pid_count == 0 && scan->sample_count == 0) {
-        (void)complain("targets: nothing that they match has run; all samples are filtered");
-    }
-    for (size_t i = 0; i < scan->pid_count && scan->fault.code == 0; i++) {
-        if (!scan->is_pid_seen[i]) {
-            (void)complain("pid %d: is a target and has no sample: it did not run, or there is no "
-                           "such process",
-                           scan->pids[i]);
-        }
-    }
-}
-
-/* From Start to Stop, as this client knows it. */
-static double sampled_s(const struct recording *recording)
-{
-    return (double)(recording->stopped_ns - recording->started_ns) / (double)NS_PER_S;
-}
-
-/* A recording that ended before its time is not taken for a whole one. */
-static void tell_early_end(const struct recording *recording)
-{
-    static const struct {
-        const char *by; /* what Stop replies */
-        const char *text;
-    } ends[] = {
-        {"shutdown", "the daemon is ending (SIGTERM, or systemctl stop or restart)"},
-        {"max_duration", "the session's max_duration_s is over"},
-        {"max_unread", "the session was not read for max_unread_s of daemon.json"},
+    const struct record_request *request = recording->request;
+    bool has_ended = record_child_has_ended(&recording->child);
+    const struct record_outcome outcome = {
+        .request = request,
+        .scan = &recording->scan,
+        .child = &recording->child,
+        .stopped_by = recording->stopped_by,
+        .old_path = output_old_path(recording->output),
+        .size_bytes = output_size_bytes(recording->output),
+        .sampled_ns = recording->stopped_ns - recording->started_ns,
+        .is_empty = is_empty(recording),
     };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (strcmp(recording->stopped_by, ends[i].by) == 0) {
-            (void)complain("note: sampling ended by itself after %.3f s: %s",
-                           books_print_length_s(recording->scan.books_json, sampled_s(recording)),
-                           ends[i].text);
-        }
+    if (request->is_json) {
+        record_summary_print_json(recording->messages, &outcome);
+    } else {
+        record_summary_print(recording->messages, &outcome);
     }
-}
-
-static void summarise(struct recording *recording)
-{
-    const char *path = recording->request->output_path;
-    bool is_file = strcmp(path, "-") != 0;
-    char size[32];
-    FILE *to = recording->messages;
-    if (recording->request->command != NULL) {
-        char text[RECORD_CHILD_TEXT_BYTES];
-        (void)record_child_has_ended(&recording->child);
-        text_print(to, recording->request->command[0]);
-        (void)fprintf(to, ": %s\n", record_child_describe(&recording->child, text));
+    int status =
+        has_ended && !request->ignores_status ? record_child_status(&recording->child) : EXIT_DONE;
+    if (outcome.is_empty) {
+        (void)fflush(recording->messages);
+        record_summary_complain_empty(&outcome);
     }
-    char rate[TEXT_RATE_BYTES];
-    char count[TEXT_COUNT_BYTES];
-    const char *books = recording->scan.books_json;
-    (void)fprintf(to, "%s in %.3f s%s, %s", text_samples(recording->scan.sample_count, count),
-                  books_print_length_s(books, sampled_s(recording)),
-                  text_rate(books_print_period_ns(books), rate),
-                  text_size(output_size_bytes(recording->output), size));
-    if (is_file) {
-        (void)fputs(" in ", to);
-        text_print(to, path);
-    }
-    (void)fputs("\n\n", to);
-    if (recording->scan.fault.code != 0) {
-        (void)complain("recording: %s; nothing more can be said about it",
-                       recording->scan.fault.text);
-    }
-    tell_early_end(recording);
-    tell_unseen_targets(recording->request, &recording->scan);
-    books_print_print(to, books);
-    if (is_file && recording->scan.sample_count > 0) {
-        (void)fputs("\nprofctl report ", to);
-        text_print_argument(to, path);
-        (void)fputs(" shows where the time went\n", to);
-    }
+    bool has_failed = outcome.is_empty || recording->scan.fault.code != 0;
+    return has_failed && status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
 int record_run(const struct record_request *request)
@@ -363,6 +316,7 @@ int record_run(const struct record_request *request)
         .request = request,
         .messages = is_shared ? stderr : stdout,
         .child = {.go_fd = -1, .end_fd = -1},
+        .progress = {.fd = -1},
     };
     int status = prepare(&recording);
     if (status == EXIT_DONE) {
@@ -375,8 +329,7 @@ int record_run(const struct record_request *request)
         status = finish(&recording);
     }
     if (status == EXIT_DONE) {
-        summarise(&recording);
-        status = recording.scan.fault.code == 0 ? EXIT_DONE : EXIT_FAILED;
+        status = conclude(&recording);
     }
     return status;
 }

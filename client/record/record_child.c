@@ -107,6 +107,15 @@ void record_child_done(struct record_child *child)
     }
 }
 
+int record_child_status(const struct record_child *child)
+{
+    if (child->pid <= 0 || child->is_running) {
+        return 0;
+    }
+    return WIFSIGNALED(child->wait_status) ? 128 + WTERMSIG(child->wait_status)
+                                           : WEXITSTATUS(child->wait_status);
+}
+
 const char *record_child_describe(const struct record_child *child, char *into)
 {
     if (child->is_running) {

@@ -32,6 +32,10 @@ bool record_child_has_ended(struct record_child *child);
 /* Gives up a child that still waits, and lets one that runs go on. */
 void record_child_done(struct record_child *child);
 
+/* The exit status of a command that has ended, as a shell has it: 128 and the signal's number where
+ * a signal ended it. 0 while it runs. */
+int record_child_status(const struct record_child *child);
+
 /* How the command ended, in words. `into` has room for RECORD_CHILD_TEXT_BYTES; returns it. */
 #define RECORD_CHILD_TEXT_BYTES ((size_t)80)
 const char *record_child_describe(const struct record_child *child, char *into);

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "read_text.h"
 #include "session_config.h"
+#include "target_check.h"
 
 #include <string.h>
 
@@ -121,6 +122,11 @@ int record_config_load(const struct record_request *request, pid_t child, char *
     /* Options that are too many together. */
     if (built != NULL && session_config_parse(built, strlen(built), false, &config, &fault) < 0) {
         return complain("%s: %s", fault.member, fault.text);
+    }
+    bool from_options = request->targets != NULL;
+    int status = target_check(&config.targets, from_options ? NULL : path, from_options);
+    if (status != EXIT_DONE) {
+        return status;
     }
     *ret = take_ptr(built);
     return EXIT_DONE;

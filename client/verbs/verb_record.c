@@ -8,6 +8,7 @@
 #include "record.h"
 #include "verbs.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static int take_duration(const struct command_line *line, const struct verb_opti
     (void)option;
     return parse_duration(value, into)
                ? EXIT_DONE
-               : options_refuse(line, "-d: %s: is not a number of seconds above 0, at most %.0f",
+               : options_refuse(line, "-d %s: give a number of seconds above 0, at most %.0f",
                                 value, DURATION_S_MAX);
 }
 
@@ -51,6 +52,9 @@ static const struct verb_option options[] = {
      0},
     OPTION_KERNEL,
     OPTION_CONFIG,
+    {0, "ignore-status", NULL, "end with 0 whatever status CMD ends with", options_flag,
+     RECORD_AT(ignores_status), 0},
+    {0, "json", NULL, "the result as one JSON object", options_flag, RECORD_AT(is_json), 0},
     OPTION_SOCKET(RECORD_AT(socket_path)),
     TARGET_OPTIONS,
     {0},
@@ -60,15 +64,31 @@ static const struct command_line line = {
     .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD...]",
     .help = "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD. With CMD,\n"
             "only it and its children are recorded; it runs as you, here and now.\n",
-    .more_help =
-        "A second Ctrl-C ends profctl without waiting for the daemon.\n"
-        "The exit status is 127 when CMD is not found, and 126 when it cannot be executed\n"
-        "for another reason. The status that CMD itself ends with is printed, not\n"
-        "returned.\n",
+    .more_help = "A second Ctrl-C ends profctl without waiting for the daemon.\n"
+                 "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
+                 "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
+                 "it, 127 when it is not found, 126 when it cannot be executed.\n",
     .options = options,
     .has_command = true,
     .operand_at = RECORD_AT(command),
 };
+
+/* An option that named a target. */
+static const char *target_option(const cJSON *targets)
+{
+    static const struct {
+        const char *member;
+        const char *option;
+    } options_of[] = {
+        {"pids", "-p"}, {"tids", "-t"}, {"uids", "-u"}, {"comms", "--comm"}, {"cgroups", "-G"},
+    };
+    size_t i = 0;
+    while (i < sizeof options_of / sizeof options_of[0] - 1 &&
+           cJSON_GetObjectItemCaseSensitive(targets, options_of[i].member) == NULL) {
+        i++;
+    }
+    return options_of[i].option;
+}
 
 int verb_record(int argc, char **argv)
 {
@@ -78,21 +98,21 @@ int verb_record(int argc, char **argv)
         return status;
     }
     if (request.targets != NULL && request.command != NULL) {
-        return options_refuse(&line,
-                              "%s: is recorded alone, and -p, -t, -u, -G and --comm name something "
-                              "else; leave one of the two out",
-                              request.command[0]);
+        return options_refuse(&line, "%s and a command cannot be combined",
+                              target_option(request.targets));
     }
     if (request.targets != NULL && request.whole_machine) {
-        return options_refuse(&line, "-a: is the whole machine, and -p, -t, -u, -G and --comm name "
-                                     "a part; leave one of the two out");
+        return options_refuse(&line, "-a and %s cannot be combined",
+                              target_option(request.targets));
     }
     bool is_stdout = strcmp(request.output_path, "-") == 0;
     if (is_stdout && request.command != NULL) {
-        return options_refuse(&line, "-o -: standard output is the command's; name a file");
+        return options_refuse(&line,
+                              "-o - and a command cannot be combined, since both would write to "
+                              "standard output; name a file");
     }
     if (is_stdout && isatty(STDOUT_FILENO)) {
-        return options_refuse(&line, "-o -: standard output is a terminal; name a file, or a pipe");
+        return options_refuse(&line, "-o -: standard output is a terminal; name a file or a pipe");
     }
     return record_run(&request);
 }

@@ -88,7 +88,7 @@ set_library_group() {
     sys/* | netinet/* | arpa/*) group=libc ;;
     assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
         getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | locale.h | malloc.h | \
-        math.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | setjmp.h | signal.h | spawn.h | \
+        math.h | mntent.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | setjmp.h | signal.h | spawn.h | \
         stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \
         stdnoreturn.h | string.h | strings.h | syscall.h | termios.h | threads.h | time.h | uchar.h | \
         unistd.h | utime.h | wchar.h | wctype.h | x86intrin.h) group=libc ;;

@@ -75,20 +75,21 @@ expect 2 'close takes no operand' close now
 expect 2 'start takes no operand; to record a command, use record' start -- sleep 1
 expect 2 '-F: 0: ' start -F 0
 expect 2 'a file goes after -o' read file
-expect 2 '-o: is missing' read
+expect 2 'name a file with -o FILE, or standard output with -o -' read
+expect 2 '--append and --force cannot be combined' read -o a.fxt --append --force
 expect 2 '-o: is empty' read -o ''
-expect 2 '--json: standard output is the recording' read --json -o /dev/stdout
+expect 2 '--json and -o - cannot be combined' read --json -o /dev/stdout
 expect 2 'config: is missing' check
 expect 2 '-F: 0: ' record -F 0
 expect 2 '-F: 4k: ' record -F 4k
 expect 2 '-F: 99999999999999999999: ' record -F 99999999999999999999
-expect 2 '-d: 0: ' record -d 0
-expect 2 '-d: inf: ' record -d inf
-expect 2 '-d: 1000000001: is not a number of seconds above 0, at most 1000000000' record -d 1000000001
+expect 2 '-d 0: give a number of seconds' record -d 0
+expect 2 '-d inf: give a number of seconds' record -d inf
+expect 2 '-d 1000000001: give a number of seconds above 0, at most 1000000000' record -d 1000000001
 expect 2 '--socket: is empty' record -d 1 --socket ''
 expect 2 '--socket: is empty' start --socket ''
 expect 2 '--socket: is empty' status --socket ''
-expect 2 '-d: 1e400: ' record -d 1e400
+expect 2 '-d 1e400: give a number of seconds' record -d 1e400
 expect 2 'a command goes after --' record sleep 1
 expect 2 'name a file' record -o - -- true
 expect 2 "a command must follow '--'" record -d 1 --
@@ -222,10 +223,18 @@ for verb in record start; do
     expect 2 "--comm: chromium-browser: matches no name, since the kernel keeps 15 bytes" $verb --comm chromium-browser
     expect 2 "-G: nginx.service: does not begin with '/'" $verb -G nginx.service
     expect 2 '-p: takes a value' $verb -p
-    expect 1 'no socket' $verb -p 1,2 -p 3 -t 4 -u root,65534 --comm 'cc1*' -G /sys/fs/cgroup/a
+    expect 1 'no socket' $verb -p "1,$$" -p "$PPID" -t "$$" -u root,65534 --comm 'cc1*' -G /
+    # No process has the highest number that a config takes.
+    expect 1 '-p 4194304: there is no such process' $verb -p 1,4194304
+    expect 1 '-t 4194304: there is no such thread' $verb -t 4194304
+    if grep -q cgroup /proc/self/mounts; then
+        expect 1 '-G /no-such-group: there is no such control group' $verb -G / -G /no-such-group
+    fi
+    echo '{"targets": {"pids": [1, 4194304]}}' >"$WORK/gone.json"
+    expect 1 'gone.json: targets.pids: there is no process 4194304' $verb --config "$WORK/gone.json"
 done
-expect 2 '-a: is the whole machine, and -p.*name a part' record -a -p 1
-expect 2 'true: is recorded alone, and -p.*name something else' record -p 1 -- true
+expect 2 '-a and -p cannot be combined' record -a -p 1
+expect 2 '--comm and a command cannot be combined' record --comm x -- true
 expect 1 'targets.pids: is too long; an array of 1 to 1024 integers' \
     record -o "$WORK/profile.fxt" -p "$(seq -s, 1 1025)"
 expect 1 'text: config: ' check "$WORK/text"

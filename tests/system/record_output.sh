@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What record does besides a file of its own: standard output under its other names, and a word about
-# targets that were never seen, about an end that came by itself, and about a disk without room.
+# targets that were never seen, about an end that came by itself, and about a disk without room. No recording is lost to
+# another or to an empty one, the command's status is record's, and a terminal that takes no output holds up nothing.
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
@@ -20,7 +21,7 @@ done
 
 echo "{\"targets\": {\"pids\": [$busy, $idle]}}" >"$WORK/targets.json"
 profctl record -d 0.5 --config "$WORK/targets.json" -o "$WORK/targets.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
-[ "$(cat "$WORK/err")" = "profctl: pid $idle: is a target and has no sample: it did not run, or there is no such process" ] ||
+[ "$(cat "$WORK/err")" = "profctl: process $idle has no sample: it did not run" ] ||
     fail "record says of its targets: $(cat "$WORK/err")"
 
 echo '{"max_duration_s": 1}' >"$WORK/short.json"
@@ -54,6 +55,47 @@ if [ "$(id -u)" -eq 0 ]; then
     wait "$recorder" || fail "record over another user's file"
     [ "$(stat -c '%u %a' "$WORK/shared/trap.fxt")" = "0 600" ] || fail "others may read: $(ls -l "$WORK/shared")"
 fi
+
+# The file that is replaced stays as FILE.old; a recording without a sample replaces none.
+profctl record -o "$WORK/one.fxt" -- "$WORKLOADS/busy" --seconds 0.2 >/dev/null 2>&1 || fail "record"
+cp "$WORK/one.fxt" "$WORK/copy.fxt"
+profctl record -o "$WORK/one.fxt" -- "$WORKLOADS/busy" --seconds 0.2 >/dev/null 2>"$WORK/err" || fail "record again"
+cmp "$WORK/copy.fxt" "$WORK/one.fxt.old" || fail "the file that was replaced is not there: $(cat "$WORK/err")"
+cmp -s "$WORK/copy.fxt" "$WORK/one.fxt" && fail "nothing was replaced"
+grep -q "^the file that it replaces is $WORK/one.fxt.old\$" "$WORK/err" || fail "record does not say where the old file is: $(cat "$WORK/err")"
+cp "$WORK/one.fxt" "$WORK/copy.fxt"
+expect_status 1 profctl record -d 0.2 --comm no-such-name -o "$WORK/one.fxt" >/dev/null 2>"$WORK/err"
+grep -q "^profctl: no process matched --comm 'no-such-name'; nothing was recorded; $WORK/one.fxt is unchanged\$" "$WORK/err" ||
+    fail "an empty recording says: $(cat "$WORK/err")"
+cmp "$WORK/copy.fxt" "$WORK/one.fxt" || fail "an empty recording has replaced one"
+expect_status 1 profctl record -d 0.2 -p "$idle" -o "$WORK/none.fxt" >/dev/null 2>"$WORK/err"
+grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is not written\$" "$WORK/err" ||
+    fail "a recording of an idle process says: $(cat "$WORK/err")"
+[ ! -e "$WORK/none.fxt" ] || fail "an empty recording has been written"
+
+# The command's status is that of record.
+work_and() {
+    # shellcheck disable=SC2016 # for the shell inside
+    expect_status "$1" profctl record "${@:3}" -o "$WORK/status.fxt" -- \
+        sh -c '"$0" --seconds 0.2 >&2; '"$2" "$WORKLOADS/busy" >"$WORK/out" 2>"$WORK/err"
+}
+work_and 7 'exit 7'
+work_and 0 'exit 7' --ignore-status
+work_and 143 'kill -TERM $$'
+work_and 7 'exit 7' --json
+tail -n 1 "$WORK/err" >"$WORK/record.json"
+expect_json "$WORK/record.json" "d['samples'] > 0 and d['command']['status'] == 7 and d['books']['total']['kept'] == d['samples']" \
+    "record --json says: $(cat "$WORK/err")"
+expect_json "$WORK/record.json" "d['file'].endswith('status.fxt') and d['old_file'].endswith('status.fxt.old')" "record --json names other files"
+
+# A terminal whose output is stopped, as by Ctrl-S, and that nobody reads.
+timeout 60 python3 - "$WORK/stopped.fxt" <<'PYTHON' || fail "progress holds up the recording"
+import os, subprocess, sys, termios
+_, terminal = os.openpty()
+termios.tcflow(terminal, termios.TCOOFF)
+done = subprocess.run(["profctl", "record", "-d", "1", "-o", sys.argv[1]], stdout=subprocess.DEVNULL, stderr=terminal)
+sys.exit(done.returncode)
+PYTHON
 
 # Without room not even the first bytes are kept.
 for name in full.fxt full.fxt.gz; do

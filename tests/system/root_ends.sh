@@ -76,7 +76,7 @@ for steps in "" "Start" "Start Read" "Start Stop"; do
         ;;
     esac
     if [ -n "$steps" ]; then
-        profctl read -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "root cannot read: $(cat "$WORK/out")"
+        profctl read --force -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "root cannot read: $(cat "$WORK/out")"
         profctl report -n 0 "$WORK/p.fxt" | grep -q spin_three_fifths || fail "root did not read what was recorded"
     fi
     profctl close >"$WORK/out" 2>&1 || fail "root cannot close: $(cat "$WORK/out")"

@@ -90,8 +90,12 @@ expect_kept "$WORK/one.fxt"
 profctl report --json -n 0 "$WORK/one.fxt" >"$WORK/report.json"
 expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the workload is not in it"
 cp "$WORK/one.fxt" "$WORK/one.copy"
-refused 'nothing is there that has not been read; it has ended' profctl read -o "$WORK/one.fxt"
-cmp "$WORK/one.fxt" "$WORK/one.copy" || fail "a read of nothing has changed the file"
+[ "$(cat "$WORK/one.fxt.old")" = old ] || fail "the file that was replaced is not there"
+refused 'one.fxt holds a recording already; --append adds to it, --force replaces it and keeps it as .*one.fxt.old' profctl read -o "$WORK/one.fxt"
+for how in --force --append; do
+    refused 'nothing is there that has not been read; it has ended' profctl read $how -o "$WORK/one.fxt"
+    cmp "$WORK/one.fxt" "$WORK/one.copy" || fail "a read of nothing has changed the file"
+done
 profctl close >"$WORK/out" || fail "close: status $?"
 grep -Eq '^session [0-9a-f]+: closed$' "$WORK/out" || fail "close says: $(cat "$WORK/out")"
 nothing_left_beside
@@ -122,6 +126,32 @@ expect_kept "$WORK/a.fxt" "$WORK/b.fxt.gz" "$WORK/c.fxt" "$WORK/d.fxt"
 gzip -dk "$WORK/b.fxt.gz"
 cat "$WORK"/{a,b,c,d}.fxt >"$WORK/all.fxt"
 expect_kept "$WORK/all.fxt"
+profctl close >/dev/null || fail "close"
+
+echo "== a file is added to, compressed or not, or replaced and kept"
+for name in more.fxt more.fxt.gz; do
+    begin
+    work 0.5
+    profctl read --append -o "$WORK/$name" >/dev/null || fail "the first read"
+    work 0.5
+    refused 'holds a recording already' profctl read -o "$WORK/$name"
+    profctl read --append -o "$WORK/$name" >"$WORK/out" || fail "read --append: $(cat "$WORK/out")"
+    grep -Eq "^[0-9]+ samples added: [0-9]+ samples, .* in $WORK/$name\$" "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
+    stop_session
+    profctl read --append --json -o "$WORK/$name" >"$WORK/read.json" || fail "read --append: status $?"
+    expect_json "$WORK/read.json" "d['samples'] == $kept and d['samples_elsewhere'] == 0 and d['old_file'] is None" "read --append tells other numbers"
+    expect_kept "$WORK/$name"
+    profctl close >/dev/null || fail "close"
+done
+begin
+work 0.5
+stop_session
+cp "$WORK/more.fxt" "$WORK/plain.fxt.gz"
+refused 'plain.fxt.gz is not compressed' profctl read --append -o "$WORK/plain.fxt.gz"
+cp "$WORK/more.fxt" "$WORK/more.copy"
+profctl read --force -o "$WORK/more.fxt" >/dev/null || fail "read --force: status $?"
+expect_kept "$WORK/more.fxt"
+cmp "$WORK/more.fxt.old" "$WORK/more.copy" || fail "what was replaced is not kept"
 profctl close >/dev/null || fail "close"
 
 echo "== a reader is killed in the middle; the same command goes on"

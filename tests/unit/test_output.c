@@ -107,6 +107,70 @@ TEST_WITH(leaves_the_old_file_when_it_is_given_up, make_folder, NULL)
     assert_int_equal(remove_folder(), 1);
 }
 
+TEST_WITH(leaves_what_it_replaces_as_old, make_folder, NULL)
+{
+    static const struct {
+        const char *before;
+        bool is_left;
+    } cases[] = {{"first", true}, {"second", true}, {"", false}};
+    char old[128];
+    (void)in_folder("a.old", old);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        make_file(in_folder("a", path), cases[i].before);
+        struct output *output = begin("a", "new");
+        output_leave_old(output);
+        assert_int_equal(output_finish(output, NULL), 0);
+        assert_content(path, "new");
+        if (cases[i].is_left) {
+            assert_string_equal(output_old_path(output), old);
+            assert_content(old, cases[i].before);
+        } else {
+            assert_null(output_old_path(output));
+        }
+        (void)output_free(output);
+    }
+    assert_content(old, "second");
+    assert_int_equal(remove_folder(), 2);
+}
+
+TEST_WITH(loses_no_file_that_cannot_be_renamed, make_folder, NULL)
+{
+    char old[128];
+    struct fault fault = {0};
+    make_file(in_folder("a", path), "old");
+    assert_int_equal(mkdir(in_folder("a.old", old), 0700), 0);
+    struct output *output = begin("a", "new");
+    output_leave_old(output);
+    assert_int_equal(output_finish(output, &fault), -EISDIR);
+    (void)output_free(output);
+    assert_content(path, "new");
+    assert_contains(fault.text, "that file is /tmp/test_output-");
+    assert_int_equal(rmdir(old), 0);
+    assert_int_equal(remove_folder(), 2);
+}
+
+TEST_WITH(begins_with_the_file_that_it_replaces, make_folder, NULL)
+{
+    static const char *const names[] = {"a", "a.gz"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        finish(begin(names[i], "one"));
+        struct output *output = NULL;
+        assert_int_equal(output_open(path, &output, NULL), 0);
+        assert_int_equal(output_copy(output, NULL), 0);
+        assert_int_equal(output_write(output, "two", 3, NULL), 0);
+        finish(output);
+        assert_content(path, "onetwo");
+    }
+    struct output *output = NULL;
+    struct fault fault = {0};
+    make_file(path, "plain");
+    assert_int_equal(output_open(path, &output, NULL), 0);
+    assert_int_equal(output_copy(output, &fault), -EINVAL);
+    assert_contains(fault.text, "a.gz is not compressed");
+    (void)output_free(output);
+    assert_int_equal(remove_folder(), 2);
+}
+
 TEST_WITH(replaces_what_a_link_means_and_keeps_its_mode, make_folder, NULL)
 {
     char target[128];

@@ -33,6 +33,22 @@ int output_resume(const char *path, const char *tag, struct output **ret, uint64
  * 0, or -errno with a sentence in `reterr`. */
 int output_mark(struct output *output, uint64_t mark, struct fault *reterr);
 
+/*
+ * Copies the file that is to be replaced to the begin of the new one, as it is. Before the first
+ * write. Returns 0, or -errno with a sentence in `reterr`.
+ */
+int output_copy(struct output *output, struct fault *reterr);
+
+/* Whether an earlier run with this path and tag has left a file that output_resume() goes on with.
+ */
+bool output_is_left(const char *path, const char *tag);
+
+/* Has output_finish() rename the file that it replaces to PATH.old, if that file has any bytes. */
+void output_leave_old(struct output *output);
+
+/* The name of the file that was replaced, after output_finish(); NULL: there is none. Borrowed. */
+const char *output_old_path(const struct output *output);
+
 /* Has output_free() remove what is marked too. */
 void output_discard(struct output *output);
 

@@ -11,6 +11,8 @@
 struct read_request {
     struct attach_request attach;
     const char *output_path; /* "-": standard output */
+    bool appends;            /* to the recording that the file holds */
+    bool replaces;           /* that recording */
 };
 
 /* Returns an exit status. */

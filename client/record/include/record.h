@@ -21,13 +21,15 @@ struct record_request {
     cJSON *targets;          /* owned; what options name; NULL: as the config says */
     bool whole_machine;
     bool kernel_stacks;
-    bool is_json;   /* of start: what it says */
-    char **command; /* NULL: none; ends with NULL */
+    bool is_json;        /* the result is one JSON object */
+    bool ignores_status; /* of the command: record ends with its own */
+    char **command;      /* NULL: none; ends with NULL */
 };
 
 void record_request_done(struct record_request *request);
 
-/* Returns an exit status: that of profctl, or 126 and 127 for a command that cannot be run. */
+/* Returns an exit status: that of the command, if it has ended; 126 and 127 for a command that
+ * cannot be run; else profctl's. */
 int record_run(const struct record_request *request);
 
 /* The session config of a request, its config file's members and what the options say over them

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints the outcome of a recording. The result goes to the stream that the caller names; what may
+ * make the result less than it seems (an early end, targets without a sample, samples that are not
+ * in the file) is complained about on standard error in either form.
+ */
+#include "record_summary.h"
+
+#include "books_print.h"
+#include "clock.h"
+#include "json_out.h"
+#include "options.h"
+#include "text_out.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TARGETS_BYTES ((size_t)200)
+
+static double length_s(const struct record_outcome *outcome)
+{
+    return books_print_length_s(outcome->scan->books_json,
+                                (double)outcome->sampled_ns / (double)NS_PER_S);
+}
+
+/* The targets as they were typed, "-p 7 --comm 'zzz'". `into` has room for TARGETS_BYTES; returns
+ * it. */
+static const char *describe_targets(const cJSON *targets, char *into)
+{
+    static const struct {
+        const char *member;
+        const char *option;
+    } options[] = {
+        {"pids", "-p"}, {"tids", "-t"}, {"uids", "-u"}, {"comms", "--comm"}, {"cgroups", "-G"},
+    };
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const cJSON *item = NULL;
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(targets, options[i].member))
+        {
+            const char *space = used == 0 ? "" : " ";
+            int length = cJSON_IsString(item)
+                             ? snprintf(into + used, TARGETS_BYTES - used, "%s%s '%s'", space,
+                                        options[i].option, item->valuestring)
+                             : snprintf(into + used, TARGETS_BYTES - used, "%s%s %.0f", space,
+                                        options[i].option, item->valuedouble);
+            if (length < 0 || (size_t)length >= TARGETS_BYTES - used) {
+                memcpy(into + TARGETS_BYTES - 4, "...", 4);
+                return into;
+            }
+            used += (size_t)length;
+        }
+    }
+    return into;
+}
+
+void record_summary_complain_empty(const struct record_outcome *outcome)
+{
+    const struct record_request *request = outcome->request;
+    const char *path = request->output_path;
+    char targets[TARGETS_BYTES];
+    char kept[512] = "";
+    if (strcmp(path, "-") != 0) {
+        (void)snprintf(kept, sizeof kept, "; %.400s %s", path,
+                       access(path, F_OK) == 0 ? "is unchanged" : "is not written");
+    }
+    if (request->command != NULL && !request->whole_machine) {
+        (void)complain("no sample of '%s' was taken in %.3f s; nothing was recorded%s",
+                       request->command[0], length_s(outcome), kept);
+    } else if (request->targets != NULL) {
+        bool has_tasks = cJSON_GetObjectItemCaseSensitive(request->targets, "pids") != NULL ||
+                         cJSON_GetObjectItemCaseSensitive(request->targets, "tids") != NULL;
+        (void)describe_targets(request->targets, targets);
+        (void)complain(has_tasks ? "%s did not run; nothing was recorded%s"
+                                 : "no process matched %s; nothing was recorded%s",
+                       targets, kept);
+    } else if (request->config_path != NULL) {
+        (void)complain("nothing that %s asks for has run; nothing was recorded%s",
+                       request->config_path, kept);
+    } else {
+        (void)complain("no CPU was busy when a sample was due; nothing was recorded%s", kept);
+    }
+}
+
+/* Complains about pids that are targets and have no sample, beside others that have. */
+static void complain_unseen_pids(const struct record_outcome *outcome)
+{
+    const struct record_scan *scan = outcome->scan;
+    for (size_t i = 0; i < scan->pid_count && scan->fault.code == 0 && !outcome->is_empty; i++) {
+        if (!scan->is_pid_seen[i]) {
+            (void)complain("process %d has no sample: it did not run", scan->pids[i]);
+        }
+    }
+}
+
+/* Complains about a recording that ended before its time. */
+static void complain_early_end(const struct record_outcome *outcome)
+{
+    static const struct {
+        const char *by; /* what Stop replies */
+        const char *text;
+    } ends[] = {
+        {"shutdown", "the daemon is ending (SIGTERM, or systemctl stop or restart)"},
+        {"max_duration", "the session's max_duration_s is over"},
+        {"max_unread", "the session was not read for max_unread_s of daemon.json"},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(outcome->stopped_by, ends[i].by) == 0) {
+            (void)complain("note: sampling ended by itself after %.3f s: %s", length_s(outcome),
+                           ends[i].text);
+        }
+    }
+}
+
+/* Complains about what makes the recording less than it seems. */
+static void complain_gaps(const struct record_outcome *outcome)
+{
+    const struct record_scan *scan = outcome->scan;
+    uint64_t kept = books_print_kept(scan->books_json);
+    if (scan->fault.code != 0) {
+        (void)complain("recording: %s; nothing more can be said about it", scan->fault.text);
+    } else if (kept > scan->sample_count) {
+        (void)complain("warning: %" PRIu64 " of the %" PRIu64 " kept samples are not in this file",
+                       kept - scan->sample_count, kept);
+    }
+    complain_early_end(outcome);
+    complain_unseen_pids(outcome);
+}
+
+static void print_first_lines(FILE *to, const struct record_outcome *outcome)
+{
+    const struct record_request *request = outcome->request;
+    const char *books = outcome->scan->books_json;
+    char text[RECORD_CHILD_TEXT_BYTES];
+    char rate[TEXT_RATE_BYTES];
+    char count[TEXT_COUNT_BYTES];
+    char size[32];
+    if (request->command != NULL) {
+        text_print(to, request->command[0]);
+        (void)fprintf(to, ": %s\n", record_child_describe(outcome->child, text));
+    }
+    (void)fprintf(to, "%s in %.3f s%s", text_samples(outcome->scan->sample_count, count),
+                  length_s(outcome), text_rate(books_print_period_ns(books), rate));
+    if (!outcome->is_empty) {
+        (void)fprintf(to, ", %s", text_size(outcome->size_bytes, size));
+        if (strcmp(request->output_path, "-") != 0) {
+            (void)fputs(" in ", to);
+            text_print(to, request->output_path);
+        }
+    }
+    if (outcome->old_path != NULL) {
+        (void)fputs("\nthe file that it replaces is ", to);
+        text_print(to, outcome->old_path);
+    }
+    (void)fputs("\n\n", to);
+}
+
+void record_summary_print(FILE *to, const struct record_outcome *outcome)
+{
+    print_first_lines(to, outcome);
+    complain_gaps(outcome);
+    books_print_print(to, outcome->scan->books_json);
+    if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
+        (void)fputs("\nprofctl report ", to);
+        text_print_argument(to, outcome->request->output_path);
+        (void)fputs(" shows where the time went\n", to);
+    }
+}
+
+static void print_command(struct json_out *out, const struct record_outcome *outcome)
+{
+    if (outcome->child->pid <= 0) {
+        json_out_raw(out, "command", NULL);
+        return;
+    }
+    json_out_begin(out, "command", '{');
+    json_out_u64(out, "pid", (uint64_t)outcome->child->pid);
+    json_out_raw(out, "running", outcome->child->is_running ? "true" : "false");
+    json_out_i64(out, "status", record_child_status(outcome->child));
+    json_out_end(out, '}');
+}
+
+void record_summary_print_json(FILE *to, const struct record_outcome *outcome)
+{
+    struct json_out out = {.file = to};
+    const char *books = outcome->scan->books_json;
+    complain_gaps(outcome);
+    json_out_begin(&out, NULL, '{');
+    json_out_string(&out, "file", outcome->is_empty ? NULL : outcome->request->output_path);
+    json_out_string(&out, "old_file", outcome->old_path);
+    json_out_u64(&out, "size_bytes", outcome->is_empty ? 0 : outcome->size_bytes);
+    json_out_u64(&out, "samples", outcome->scan->sample_count);
+    json_out_u64(&out, "period_ns", books_print_period_ns(books));
+    json_out_u64(&out, "duration_ns", (uint64_t)(length_s(outcome) * (double)NS_PER_S));
+    json_out_string(&out, "stopped_by", outcome->stopped_by);
+    print_command(&out, outcome);
+    json_out_raw(&out, "books", books);
+    json_out_end(&out, '}');
+    (void)fputc('\n', to);
+}
