@@ -212,6 +212,20 @@ static int open_path(struct output *output, const char *path, struct fault *rete
     return open_beside(output, keeps_mode ? status.st_mode & 0777 : 0600, reterr);
 }
 
+int output_compress(struct output *output)
+{
+    if (output->is_compressed) {
+        return 0;
+    }
+    if (deflateInit2(&output->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        return -ENOMEM;
+    }
+    output->is_compressed = true;
+    output->in_member = output->written_bytes == 0;
+    return 0;
+}
+
 /* `tag` may be NULL. */
 static int open_output(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
                        struct fault *reterr)
@@ -230,13 +244,8 @@ static int open_output(const char *path, const char *tag, struct output **ret, u
         return r;
     }
     size_t length = strlen(path);
-    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) {
-        if (deflateInit2(&output->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-                         Z_DEFAULT_STRATEGY) != Z_OK) {
-            return refuse_memory(path, reterr);
-        }
-        output->is_compressed = true;
-        output->in_member = output->written_bytes == 0;
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0 && output_compress(output) < 0) {
+        return refuse_memory(path, reterr);
     }
     *ret_mark = output->marked.mark;
     *ret = take_ptr(output);

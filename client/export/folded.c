@@ -6,9 +6,10 @@
  * sorted, and become one line. So nothing is kept that is not in the profile, however long the
  * lines.
  */
-#include "folded.h"
+#include "writers.h"
 
 #include "cleanup.h"
+#include "export_books.h"
 #include "grow.h"
 #include "text_out.h"
 
@@ -193,7 +194,15 @@ static void print_stacks(FILE *file, struct folding *folding, const uint32_t *or
     }
 }
 
-int folded_print(FILE *file, const struct profile *profile)
+static void print_lost(FILE *file, const struct profile *profile)
+{
+    uint64_t lost = export_books_lost(profile);
+    if (lost > 0) {
+        (void)fprintf(file, "[lost] %" PRIu64 "\n", lost);
+    }
+}
+
+int folded_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     cleanup_(folding_done) struct folding folding = {.profile = profile};
     int r = find_shown_frames(&folding);
@@ -213,5 +222,8 @@ int folded_print(FILE *file, const struct profile *profile)
     }
     qsort_r(order, count, sizeof *order, compare_stacks, &folding);
     print_stacks(file, &folding, order, count);
+    if (options->has_lost_frame) {
+        print_lost(file, profile);
+    }
     return 0;
 }

@@ -2,53 +2,80 @@
 
 /*
  * `profctl export`: a recording for another program. A new format is a file in export/ and a line
- * of the table below.
+ * of the table there.
  */
 #include "cleanup.h"
-#include "folded.h"
+#include "export.h"
 #include "load.h"
 #include "options.h"
 #include "output.h"
 #include "verbs.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static const struct {
-    const char *name;
-    int (*print)(FILE *file, const struct profile *profile);
-} formats[] = {
-    {"folded", folded_print},
-};
-
-#define FORMAT_COUNT (sizeof formats / sizeof formats[0])
+#define FORMAT_NAMES_BYTES ((size_t)256)
+#define FORMAT_HELP_BYTES  ((size_t)2048)
 
 struct export_request {
     const char *path;
     const char *output_path;
-    size_t format; /* FORMAT_COUNT: none was named */
+    const struct export_format *format; /* NULL: none was named */
+    struct export_options options;
     enum profile_names names;
     enum load_detail detail;
 };
 
+/* Appends to a text of `used` bytes, as far as `capacity` goes. Returns its bytes then. */
+static size_t append(char *into, size_t used, size_t capacity, const char *first,
+                     const char *second)
+{
+    int bytes = snprintf(into + used, capacity - used, "%s%s", first, second);
+    return (size_t)bytes < capacity - used ? used + (size_t)bytes : used;
+}
+
+/* The names of all formats, for a sentence. `into` has FORMAT_NAMES_BYTES; returns it. */
+static const char *format_names(char *into)
+{
+    size_t used = 0;
+    for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+        used = append(into, used, FORMAT_NAMES_BYTES, used == 0 ? "" : ", ", format->name);
+    }
+    return into;
+}
+
+/* What --help says of them. `into` has FORMAT_HELP_BYTES; returns it. */
+static const char *format_help(char *into)
+{
+    size_t used = append(into, 0, FORMAT_HELP_BYTES, "Formats:\n", "");
+    for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "  %-12s ", format->name);
+        used = append(into, used, FORMAT_HELP_BYTES, name, format->help);
+        used = append(into, used, FORMAT_HELP_BYTES, "\n", "");
+    }
+    return into;
+}
+
 static int take_format(const struct command_line *line, const struct verb_option *option,
                        const char *value, void *into)
 {
+    char names[FORMAT_NAMES_BYTES];
+    const struct export_format *format = export_format_find(value);
     (void)option;
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        if (strcmp(value, formats[i].name) == 0) {
-            *(size_t *)into = i;
-            return EXIT_DONE;
-        }
+    if (format == NULL) {
+        return options_refuse(line, "--format: %s: is not one of %s", value, format_names(names));
     }
-    return options_refuse(line, "--format: %s: is not a format; see --help", value);
+    *(const struct export_format **)into = format;
+    return EXIT_DONE;
 }
 
 #define AT(member) offsetof(struct export_request, member)
 
 static const struct verb_option options[] = {
-    {0, "format", "FORMAT", "folded: a line a stack, as flame graph programs read them",
-     take_format, AT(format), 0},
+    {0, "format", "FORMAT", "which of the formats below", take_format, AT(format), 0},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
      options_raise, AT(detail), LOAD_INLINED},
@@ -56,6 +83,10 @@ static const struct verb_option options[] = {
      AT(detail), LOAD_LINES},
     {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
      AT(names), PROFILE_NAMES_MANGLED},
+    {0, "lost-frame", NULL,
+     "a stack of the one frame [lost] stands for the ticks that\n"
+     "the books miss",
+     options_flag, AT(options.has_lost_frame), 0},
     {'o', "output", "FILE",
      "where to; a name that ends in .gz is compressed, \"-\" is\nstandard output (-)",
      options_output, AT(output_path), 0},
@@ -78,8 +109,11 @@ static int export_file(const struct profile *profile, const struct export_reques
     if (output_open(request->output_path, &output, &fault) < 0) {
         return complain("%s", fault.text);
     }
+    if (request->format->is_gzip && output_compress(output) < 0) {
+        return complain("%s: there is not enough memory", request->output_path);
+    }
     FILE *file = output_stream(output);
-    if (file == NULL || formats[request->format].print(file, profile) < 0) {
+    if (file == NULL || request->format->print(file, profile, &request->options) < 0) {
         return complain("%s: there is not enough memory", request->output_path);
     }
     return output_finish(output, &fault) < 0 ? complain("%s", fault.text) : EXIT_DONE;
@@ -95,20 +129,42 @@ static bool is_input(const struct export_request *request)
            S_ISREG(input.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
 }
 
+/* Refuses what the options ask for together. Returns an exit status, or OPTIONS_TAKEN. */
+static int check_request(const struct command_line *command, const struct export_request *request)
+{
+    char names[FORMAT_NAMES_BYTES];
+    if (request->format == NULL) {
+        return options_refuse(command, "--format: is missing; name one of %s", format_names(names));
+    }
+    if (request->options.has_lost_frame && request->format->has_no_frame) {
+        return options_refuse(command,
+                              "--lost-frame: %s has no names of frames; it has the losses "
+                              "as records of their own",
+                              request->format->name);
+    }
+    if (is_input(request)) {
+        return options_refuse(command, "-o: %s: is the recording itself; name another file",
+                              request->output_path);
+    }
+    if (request->format->is_binary && strcmp(request->output_path, "-") == 0 &&
+        isatty(STDOUT_FILENO)) {
+        return options_refuse(command,
+                              "-o -: standard output is a terminal; name a file, or a pipe");
+    }
+    return OPTIONS_TAKEN;
+}
+
 int verb_export(int argc, char **argv)
 {
-    struct export_request request = {.output_path = "-", .format = FORMAT_COUNT};
+    struct export_request request = {.output_path = "-"};
     cleanup_(profile_freep) struct profile *profile = NULL;
-    int status = options_take(&line, argc, argv, &request);
+    struct command_line command = line;
+    char help[FORMAT_HELP_BYTES];
+    command.more_help = format_help(help);
+    int status = options_take(&command, argc, argv, &request);
+    status = status == OPTIONS_TAKEN ? check_request(&command, &request) : status;
     if (status != OPTIONS_TAKEN) {
         return status;
-    }
-    if (request.format == FORMAT_COUNT) {
-        return options_refuse(&line, "--format: is missing; see --help for the formats");
-    }
-    if (is_input(&request)) {
-        return options_refuse(&line, "-o: %s: is the recording itself; name another file",
-                              request.output_path);
     }
     status = load_profile(request.path, request.names, &profile);
     if (profile == NULL) {

@@ -69,6 +69,8 @@ def check_reading(profctl, path):
     for line in folded.split("\n")[:-1]:
         if not re.fullmatch(r"[^;]*(;[^;]*)+ [0-9]+", line):
             complain("folded", f"is no stack: {line!r}")
+    parse("speedscope", run(profctl, "export", path, "--format", "speedscope", status=0))
+    run(profctl, "export", path, "--format", "callgrind", status=0)
     run(profctl, "dump", path, status=0)
     lines = run(profctl, "dump", "--json", path, status=0).split(b"\n")
     return [parse("dump --json", line) or {} for line in lines if line]

@@ -10,9 +10,11 @@
  *   module PID ID TEXT BUILD_ID
  *   mmap PID ID START SIZE_BYTES
  *   sample TIME_NS PID ADDRESS
+ *   stack TIME_NS PID TID CPU QUALITY USER KERNEL
+ *                            USER and KERNEL: addresses, leaf first, with commas between them
  *   data INDEX TEXT          INDEX: of a string that every segment knows
  *
- * "-" is an empty text. A module's addresses begin with 0 where its mapping does.
+ * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mapping does.
  */
 #include "fxt_writer.h"
 
@@ -22,7 +24,8 @@
 #include <string.h>
 
 #define LINE_BYTES  ((size_t)1 << 17)
-#define WORDS_MAX   6
+#define WORDS_MAX   8
+#define STACK_MAX   ((size_t)510)
 #define BYTES_MAX   ((size_t)64 << 20)
 #define COMPLETE    UINT64_C(1)
 #define FLAGS_R_X   5
@@ -100,14 +103,51 @@ static void write_sample(struct fxt_writer *writer, char *const *words)
     fxt_write_sample(writer, &sample);
 }
 
+/* Reads the addresses of a stack. Returns how many there are. */
+static size_t read_stack(char *word, uint64_t *stack)
+{
+    size_t count = 0;
+    if (strcmp(word, "-") == 0) {
+        return 0;
+    }
+    for (char *rest = word, *address = NULL; (address = strsep(&rest, ",")) != NULL;) {
+        if (count == STACK_MAX) {
+            refuse("a stack is too long");
+        }
+        stack[count++] = number(address);
+    }
+    return count;
+}
+
+static void write_stack(struct fxt_writer *writer, char *const *words)
+{
+    uint64_t user_stack[STACK_MAX];
+    uint64_t kernel_stack[STACK_MAX];
+    struct fxt_sample sample = {
+        .fields = FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_USER_STACK |
+                  FXT_SAMPLE_CPU | FXT_SAMPLE_QUALITY,
+        .boot_ts_ns = number(words[1]),
+        .pid = number(words[2]),
+        .tid = number(words[3]),
+        .cpu = number(words[4]),
+        .quality = number(words[5]),
+        .user_stack = user_stack,
+        .user_count = read_stack(words[6], user_stack),
+        .kernel_stack = kernel_stack,
+        .kernel_count = read_stack(words[7], kernel_stack),
+    };
+    sample.fields |= strcmp(words[7], "-") == 0 ? 0 : FXT_SAMPLE_KERNEL_STACK;
+    fxt_write_sample(writer, &sample);
+}
+
 static void write_line(struct fxt_writer *writer, char *const *words, size_t count)
 {
     const struct {
         const char *kind;
         size_t count;
         size_t text; /* which word is one; 0: none */
-    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2}, {"name", 4, 3}, {"module", 5, 3},
-                 {"mmap", 5, 0},    {"sample", 4, 0}, {"data", 3, 2}};
+    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2}, {"name", 4, 3},  {"module", 5, 3},
+                 {"mmap", 5, 0},    {"sample", 4, 0}, {"stack", 8, 0}, {"data", 3, 2}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -139,6 +179,9 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         break;
     case 5:
         write_sample(writer, words);
+        break;
+    case 6:
+        write_stack(writer, words);
         break;
     default:
         fxt_write_data(writer, (enum fxt_known_string)number(words[1]), text.bytes,

@@ -32,6 +32,12 @@ class Recording:
         self.time_ns += 1000
         self.lines.append(f"sample {self.time_ns} {pid} {address}")
 
+    def stack(self, pid, user, kernel=None, tid=None, cpu=0, quality=1):
+        """A sample with both stacks, leaf first; `kernel` None: it was not in the kernel."""
+        self.time_ns += 1000
+        words = [",".join(str(address) for address in stack or []) or "-" for stack in (user, kernel)]
+        self.lines.append(f"stack {self.time_ns} {pid} {tid or pid} {cpu} {quality} {words[0]} {words[1]}")
+
     def data(self, name, *objects):
         """A Data blob of JSON objects, or of lines as they are."""
         lines = [o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects]

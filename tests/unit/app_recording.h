@@ -3,7 +3,7 @@
 
 /* A recording of a process with three functions, for tests of what the client makes of it. */
 
-#include "folded.h"
+#include "export.h"
 #include "made_recording.h"
 
 /* Frees the profile. */
@@ -13,7 +13,8 @@ static inline void assert_profile_folded(struct profile *profile, const char *ex
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    assert_int_equal(folded_print(file, profile), 0);
+    assert_int_equal(
+        export_format_find("folded")->print(file, profile, &(struct export_options){0}), 0);
     assert_int_equal(fclose(file), 0);
     assert_string_equal(text, expected);
     free(text);

@@ -29,6 +29,9 @@ int output_open(const char *path, struct output **ret, struct fault *reterr);
 int output_resume(const char *path, const char *tag, struct output **ret, uint64_t *ret_mark,
                   struct fault *reterr);
 
+/* Has it compressed whatever its name, before anything is written. Returns 0, or -ENOMEM. */
+int output_compress(struct output *output);
+
 /* Notes that all up to `mark`, above 0, has been written, and waits until the disk has it. Returns
  * 0, or -errno with a sentence in `reterr`. */
 int output_mark(struct output *output, uint64_t mark, struct fault *reterr);

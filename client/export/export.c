@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of formats. A new format is a file of its own here and a line of the table.
+ */
+#include "export.h"
+
+#include "writers.h"
+
+#include <string.h>
+
+const struct export_format export_formats[] = {
+    {"folded", "a line a stack, as flame graph programs read them", folded_print, 0, 0, 0},
+    {"speedscope", "JSON for speedscope, a profile a process", speedscope_print, 0, 0, 0},
+    {"callgrind", "for KCachegrind and callgrind_annotate", callgrind_print, 0, 0, 0},
+    {"perf-script", "the text of perf script, an event a sample", perf_script_print, 0, 0, 0},
+    {0},
+};
+
+const struct export_format *export_format_find(const char *name)
+{
+    for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+        if (strcmp(format->name, name) == 0) {
+            return format;
+        }
+    }
+    return NULL;
+}

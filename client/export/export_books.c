@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads the books of a recording for exports. Only members that the format names are taken, and
+ * only numbers, so no text of a recording comes out of here.
+ */
+#include "export_books.h"
+
+#include "cleanup.h"
+#include "counters.h"
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LINE_BYTES 128
+
+static const char *const terms[] = {
+    "expected", "received",    "lost", "throttled", "missed",
+    "idle",     "unexplained", "kept", "filtered",  "dropped",
+};
+
+static const char *const lost_terms[] = {"lost", "throttled", "missed", "dropped"};
+
+#define COUNTER_NAME(name, unit, meaning) #name,
+static const char *const counters[] = {COUNTERS(COUNTER_NAME)};
+#undef COUNTER_NAME
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+static const cJSON *number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item : NULL;
+}
+
+uint64_t export_books_lost(const struct profile *profile)
+{
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    uint64_t lost = 0;
+    for (size_t i = 0; i < COUNT_OF(lost_terms); i++) {
+        const cJSON *term = number_of(total, lost_terms[i]);
+        bool is_count =
+            term != NULL && term->valuedouble >= 1 && term->valuedouble <= (double)JSON_INTEGER_MAX;
+        lost += is_count ? (uint64_t)term->valuedouble : 0;
+    }
+    return lost;
+}
+
+static void tell(export_line_fn *on_line, void *userdata, const char *label, uint64_t number)
+{
+    char line[LINE_BYTES];
+    (void)snprintf(line, sizeof line, "%s: %" PRIu64, label, number);
+    on_line(line, userdata);
+}
+
+static void tell_terms(const cJSON *total, export_line_fn *on_line, void *userdata)
+{
+    char line[LINE_BYTES];
+    for (size_t i = 0; i < COUNT_OF(terms); i++) {
+        const cJSON *term = number_of(total, terms[i]);
+        if (term == NULL) {
+            (void)snprintf(line, sizeof line, "ticks %s: not known", terms[i]);
+        } else {
+            (void)snprintf(line, sizeof line, "ticks %s: %.0f", terms[i], term->valuedouble);
+        }
+        on_line(line, userdata);
+    }
+}
+
+static void tell_counters(const cJSON *books, export_line_fn *on_line, void *userdata)
+{
+    char line[LINE_BYTES];
+    for (size_t i = 0; i < COUNT_OF(counters); i++) {
+        const cJSON *counter = number_of(books, counters[i]);
+        if (counter != NULL && counter->valuedouble != 0) {
+            (void)snprintf(line, sizeof line, "%s: %.0f", counters[i], counter->valuedouble);
+            on_line(line, userdata);
+        }
+    }
+}
+
+void export_books_lines(const struct profile *profile, export_line_fn *on_line, void *userdata)
+{
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    uint64_t period_ns = profile_period_ns(profile);
+    tell(on_line, userdata, "samples", profile->sample_count);
+    if (period_ns > 0) {
+        tell(on_line, userdata, "period_ns", period_ns);
+    }
+    if (cJSON_IsObject(total)) {
+        tell_terms(total, on_line, userdata);
+        tell_counters(books, on_line, userdata);
+    } else {
+        on_line("the recording has no books", userdata);
+    }
+    if (profile->left_out_count > 0) {
+        tell(on_line, userdata, "samples left out", profile->left_out_count);
+    }
+    if (profile->input.truncated) {
+        on_line("the recording is cut off", userdata);
+    }
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints speedscope's file format: frames that all profiles share, then a sampled profile for each
+ * process, its samples in the order of time. A sample weighs the recording's period, or 1 where
+ * that is not known. The hottest process is the one that is shown first. Readers pass over the
+ * member "cpu-profilerd", which has the books.
+ */
+#include "writers.h"
+
+#include "cleanup.h"
+#include "export_books.h"
+#include "json_out.h"
+#include "sample_order.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+struct speedscope {
+    const struct profile *profile;
+    const uint32_t *order; /* sample_order_by_process() */
+    struct json_out out;
+    uint64_t weight; /* of a sample */
+    bool is_time;    /* and whether that is nanoseconds */
+};
+
+static void print_frame(struct speedscope *writer, uint32_t number)
+{
+    const struct profile *profile = writer->profile;
+    const struct profile_frame *frame = profile_frame(profile, number);
+    struct json_out *out = &writer->out;
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "name", profile_text(profile, frame->name));
+    if (frame->file != INTERN_NONE) {
+        json_out_string(out, "file", profile_text(profile, frame->file));
+    } else if (frame->module != INTERN_NONE) {
+        json_out_string(out, "file", profile_text(profile, profile->modules[frame->module].name));
+    }
+    if (frame->line > 0) {
+        json_out_u64(out, "line", frame->line);
+    }
+    json_out_end(out, '}');
+}
+
+/* Behind those of the profile. */
+static uint32_t truncated_frame(const struct speedscope *writer)
+{
+    return (uint32_t)writer->profile->frames.item_count;
+}
+
+static uint32_t lost_frame(const struct speedscope *writer)
+{
+    return truncated_frame(writer) + 1;
+}
+
+static void print_frames(struct speedscope *writer)
+{
+    static const char *const markers[] = {"[truncated]", "[lost]"};
+    struct json_out *out = &writer->out;
+    json_out_begin(out, "shared", '{');
+    json_out_begin(out, "frames", '[');
+    for (size_t i = 0; i < writer->profile->frames.item_count; i++) {
+        print_frame(writer, (uint32_t)i);
+    }
+    for (size_t i = 0; i < sizeof markers / sizeof markers[0]; i++) {
+        json_out_begin(out, NULL, '{');
+        json_out_string(out, "name", markers[i]);
+        json_out_end(out, '}');
+    }
+    json_out_end(out, ']');
+    json_out_end(out, '}');
+}
+
+static void print_stack(struct speedscope *writer, const struct profile_sample *sample)
+{
+    struct json_out *out = &writer->out;
+    size_t count = 0;
+    const uint32_t *frames = profile_chain(writer->profile, sample->chain, &count);
+    json_out_begin(out, NULL, '[');
+    if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
+        json_out_u64(out, NULL, truncated_frame(writer));
+    }
+    for (; count > 0; count--) {
+        json_out_u64(out, NULL, frames[count - 1]);
+    }
+    json_out_end(out, ']');
+}
+
+static void begin_profile(struct speedscope *writer, const char *name, uint64_t weight)
+{
+    struct json_out *out = &writer->out;
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "type", "sampled");
+    json_out_string(out, "name", name);
+    json_out_string(out, "unit", writer->is_time ? "nanoseconds" : "none");
+    json_out_u64(out, "startValue", 0);
+    json_out_u64(out, "endValue", weight);
+    json_out_begin(out, "samples", '[');
+}
+
+static void end_profile(struct speedscope *writer, size_t count, uint64_t weight)
+{
+    struct json_out *out = &writer->out;
+    json_out_end(out, ']');
+    json_out_begin(out, "weights", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_out_u64(out, NULL, weight);
+    }
+    json_out_end(out, ']');
+    json_out_end(out, '}');
+}
+
+static int print_process(struct speedscope *writer, size_t first, size_t end)
+{
+    const struct profile *profile = writer->profile;
+    const struct profile_sample *sample = &profile->samples[writer->order[first]];
+    const char *name = profile_text(profile, sample->process_name);
+    bool has_pid = sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED;
+    cleanup_(freep) char *title = NULL;
+    int r = has_pid ? asprintf(&title, "%s (pid %" PRIu64 ")", name, sample->pid)
+                    : asprintf(&title, "%s", name);
+    if (r < 0) {
+        title = NULL;
+        return -ENOMEM;
+    }
+    begin_profile(writer, title, (end - first) * writer->weight);
+    for (size_t i = first; i < end; i++) {
+        print_stack(writer, &profile->samples[writer->order[i]]);
+    }
+    end_profile(writer, end - first, writer->weight);
+    return 0;
+}
+
+/* Prints the profiles. A viewer refuses a file without any, so an empty recording has an empty one.
+ */
+static int print_processes(struct speedscope *writer, size_t *ret_hottest)
+{
+    size_t count = writer->profile->sample_count;
+    size_t most = 0;
+    size_t number = 0;
+    int r = 0;
+    for (size_t first = 0, end = 0; first < count && r == 0; first = end, number++) {
+        end = sample_order_end(writer->profile, writer->order, first);
+        r = print_process(writer, first, end);
+        if (end - first > most) {
+            most = end - first;
+            *ret_hottest = number;
+        }
+    }
+    if (count == 0) {
+        begin_profile(writer, "[no samples]", 0);
+        end_profile(writer, 0, 0);
+    }
+    return r;
+}
+
+static void print_lost(struct speedscope *writer)
+{
+    uint64_t weight = export_books_lost(writer->profile) * writer->weight;
+    if (weight > 0) {
+        begin_profile(writer, "[lost]", weight);
+        json_out_begin(&writer->out, NULL, '[');
+        json_out_u64(&writer->out, NULL, lost_frame(writer));
+        json_out_end(&writer->out, ']');
+        end_profile(writer, 1, weight);
+    }
+}
+
+static void print_about(struct speedscope *writer, size_t hottest)
+{
+    struct json_out *out = &writer->out;
+    json_out_u64(out, "activeProfileIndex", hottest);
+    json_out_string(out, "exporter", "cpu-profilerd@" CPU_PROFILERD_VERSION);
+    json_out_begin(out, "cpu-profilerd", '{');
+    json_out_raw(out, "session", writer->profile->session_json);
+    json_out_raw(out, "books", writer->profile->books_json);
+    json_out_end(out, '}');
+}
+
+int speedscope_print(FILE *file, const struct profile *profile,
+                     const struct export_options *options)
+{
+    cleanup_(freep) uint32_t *order = sample_order_by_process(profile);
+    uint64_t period_ns = profile_period_ns(profile);
+    struct speedscope writer = {
+        .profile = profile,
+        .order = order,
+        .out = {.file = file},
+        .weight = period_ns > 0 ? period_ns : 1,
+        .is_time = period_ns > 0,
+    };
+    size_t hottest = 0;
+    if (order == NULL) {
+        return -ENOMEM;
+    }
+    json_out_begin(&writer.out, NULL, '{');
+    json_out_string(&writer.out, "$schema", SCHEMA);
+    print_frames(&writer);
+    json_out_begin(&writer.out, "profiles", '[');
+    int r = print_processes(&writer, &hottest);
+    if (options->has_lost_frame) {
+        print_lost(&writer);
+    }
+    json_out_end(&writer.out, ']');
+    print_about(&writer, hottest);
+    json_out_end(&writer.out, '}');
+    (void)fputc('\n', file);
+    return r;
+}

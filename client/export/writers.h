@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "export.h"
+
+/*
+ * folded: folded stacks, a line a different stack, sorted,
+ *     COMM;outermost;...;innermost COUNT
+ * Kernel frames end in "_[k]", inlined ones in "_[i]"; of a profile with lines, frames have
+ * ":FILE:LINE" behind their name. A stack that does not reach its root begins with "[truncated]".
+ *
+ * speedscope: its JSON, one profile a process, samples in the order of time.
+ *
+ * callgrind: self and inclusive costs of functions and calls, as Callgrind's viewers read them.
+ *
+ * perf-script: the text of `perf script`, an event a sample.
+ */
+export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print;

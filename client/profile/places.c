@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Walks a sample's frames and addresses side by side. A frame that was not inlined ends the frames
+ * of an address (resolve.c makes them so), and addresses come in the order of the kernel's stack,
+ * the user's and its rest. Frames that are left when the addresses are over are markers.
+ */
+#include "places.h"
+
+#include "intern.h"
+
+#define PART_COUNT 3
+
+void place_walk_begin(struct place_walk *walk, const struct profile *profile,
+                      const struct profile_sample *sample)
+{
+    *walk = (struct place_walk){.profile = profile, .sample = sample};
+    walk->frames = profile_chain(profile, sample->chain, &walk->frame_count);
+}
+
+/* Goes on to the next part of the stack that is not empty, if this one is over. */
+static void find_part(struct place_walk *walk)
+{
+    const struct profile_sample *sample = walk->sample;
+    const uint32_t parts[PART_COUNT] = {sample->kernel_stack, sample->user_stack,
+                                        sample->rest_stack};
+    while (walk->stack_count == 0 && walk->part < PART_COUNT) {
+        size_t stack_bytes = 0;
+        walk->stack = intern_bytes(&walk->profile->stacks, parts[walk->part], &stack_bytes);
+        walk->stack_count = stack_bytes / sizeof *walk->stack;
+        walk->is_kernel = walk->part == 0;
+        walk->is_caller = walk->part == PART_COUNT - 1;
+        walk->part++;
+    }
+}
+
+bool place_walk_next(struct place_walk *walk, struct stack_place *ret)
+{
+    size_t count = 0;
+    if (walk->frame_count == 0) {
+        return false;
+    }
+    while (count + 1 < walk->frame_count &&
+           profile_frame(walk->profile, walk->frames[count])->is_inlined != 0) {
+        count++;
+    }
+    count++;
+    find_part(walk);
+    *ret = (struct stack_place){.frames = walk->frames, .frame_count = count};
+    walk->frames += count;
+    walk->frame_count -= count;
+    if (walk->stack_count > 0) {
+        ret->address = walk->stack[0];
+        ret->has_address = true;
+        ret->is_kernel = walk->is_kernel;
+        ret->is_caller = walk->is_caller;
+        walk->is_caller = true;
+        walk->stack++;
+        walk->stack_count--;
+    }
+    return true;
+}

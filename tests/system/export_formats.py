@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What export_formats.sh says: export_formats.py PROFCTL MAKER FOLDER, where FOLDER has the program `inlined`."""
+import collections, json, os, re, subprocess, sys
+from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
+import export_readers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "truth"))
+import recording as dumped
+
+PERIOD_NS = 250000
+LOST = {"lost": 5, "throttled": 7, "missed": 11, "dropped": 13}  # ticks
+KERNEL_START = 0xffffffff80000000
+
+# What some format parts its fields or lines with, escapes with, or takes for a reference of its own.
+HARD_NAMES = [
+    "plain", "with space", " leading space", "trailing space ", "semi;colon", "new\nline", "carriage\rreturn", "tab\tbed",
+    'double"quote', "single'quote", "back\\slash", "back\\nslash", "\\", "replaced \ufffd", "\x1b[31mred\x1b[0m", "bell\x07",
+    "\u009b2J", "right\u202eleft", "line\u2028separator", "\ufeffmark", "umlaut \u00e4", "emoji \U0001f600", "(1)", "(2) two",
+    "(anonymous namespace)::f", "operator()(int)", "f(int) (.cold)", "f (/usr/bin/other)", "x+0x10", "100", "calls=1 2",
+    "fn=(3)", "totals: 7", "a -> b", "<script>alert(1)</script>", "</script>", "{}", "[unknown]x", "%s%n%d", "a,b", "a:b",
+    "a/b", "# comment", "name\x00"[:4] + "\x7f", "x" * 3000, "_[k]", "f_[k]", "f_[i]", "ends 12", "std::vector<int>&",
+]
+HARD_COMMS = ["app", "two words", "a 12 b", "x", "[k]", "semi;", "new\nline", "7/7 [000] 1.0:", " lead", "esc\x1b[0m", "\ufffd"]
+
+
+def fill(recording, number):
+    """Processes with hard names; of the segment `number` each function has other counts."""
+    kernel_functions = ["sys_read", "do; syscall", "irq\nentry"]
+    recording.module(0, 1, "[kernel]", None, KERNEL_START, 0x10000)
+    for i, name in enumerate(kernel_functions):
+        recording.data(SYMBOLS, {"build_id": "", "module": "[kernel]", "start": hex(i * 0x100), "size": 0x100, "name": name})
+    path = "/opt/a b/li;b (inode 801:77)"
+    for pid, comm in enumerate(HARD_COMMS, 100):
+        recording.name(pid, 0, comm)
+        recording.name(pid, pid, comm)
+        recording.module(pid, 1, path, "0badcafe%02x" % number, 0x10000, 0x100000)
+    for i, name in enumerate(HARD_NAMES):
+        recording.data(SYMBOLS, {"build_id": "0badcafe%02x" % number, "module": path, "start": hex(i * 0x100), "size": 0x100,
+                                 "name": name})
+    at = lambda function, offset=0x10: 0x10000 + function * 0x100 + offset
+    for i in range(len(HARD_NAMES)):
+        pid = 100 + i % len(HARD_COMMS)
+        for _ in range(1 + (i + number) % 3):
+            recording.stack(pid, [at(i), at((i + 7) % len(HARD_NAMES)), at(0)])
+        recording.stack(pid, [at(i, 0x20)], quality=2, cpu=1)
+    # In the kernel, in the kernel without the kernel's stack, without any stack, at an address without a name, in no module.
+    recording.stack(100, [at(1), at(0)], [KERNEL_START + 0x10, KERNEL_START + 0x110, KERNEL_START + 0x210])
+    recording.stack(101, [], [KERNEL_START + 0x210])
+    recording.stack(102, [], None, quality=0)
+    recording.stack(103, [at(len(HARD_NAMES) + 4), at(0)])
+    recording.stack(104, [0x5, at(0)], tid=9104)
+    recording.stack(2, [], [KERNEL_START + 0x110, KERNEL_START + 0x10])
+    # 500 frames, of one function and of all.
+    recording.stack(100, [at(3)] * 500)
+    recording.stack(100, [at(i % len(HARD_NAMES)) for i in range(500)], quality=3)
+    recording.stack(100, [at(2), at(4), at(2), at(4), at(2), at(0)])
+
+
+def finish(recording, number):
+    recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}})
+    total = {"expected": 1000, "received": 900, "idle": 64, "unexplained": 0, "kept": 887, "filtered": 0, **LOST}
+    recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": total, "cpus": [{"cpu": 0, **total}],
+                           "truncated_stacks": 3})
+
+
+def make(maker, folder):
+    """Returns the paths of the recordings, and of the segments of which each is made."""
+    parts = []
+    for number in range(2):
+        recording = Recording()
+        fill(recording, number)
+        finish(recording, number)
+        parts.append(os.path.join(folder, "part%d.fxt" % number))
+        recording.write(maker, parts[-1])
+    hard = os.path.join(folder, "hard.fxt")
+    with open(hard, "wb") as file:
+        for part in parts:
+            file.write(open(part, "rb").read())
+    recording = Recording()
+    finish(recording, 9)
+    empty = os.path.join(folder, "empty.fxt")
+    recording.write(maker, empty)
+    bare = os.path.join(folder, "bare.fxt")
+    Recording().write(maker, bare)
+    return {hard: parts, empty: [empty], bare: []}
+
+
+def count(profctl, parts, folder):
+    """Samples of each innermost function, by docs/trace-format.md and nothing else."""
+    self_counts = collections.Counter()
+    for part in parts:
+        path = os.path.join(folder, "dump.json")
+        with open(path, "wb") as file:
+            subprocess.run([profctl, "dump", "--json", part], stdout=file, check=True)
+        told = dumped.Recording()
+        told.load(path)
+        kernel = told.processes[0]
+        for record, stack, _ in told.wholes():
+            process = told.processes[record["pid"]]
+            inside = record.get("kernel_stack")
+            if inside:
+                name = told.frame(kernel, int(inside[0], 16), len(kernel.mmaps)).name
+            elif stack:
+                frame = told.frame(process, int(stack[0], 16), len(process.mmaps))
+                unnamed = "[unknown]" if frame.path == "[unknown]" else f"{os.path.basename(frame.path)}+{frame.vaddr:#x}"
+                name = frame.name if frame.named else unnamed
+            else:
+                name = "[kernel]" if inside is not None else "[unknown]" if process.mmaps else "[kernel thread]"
+            self_counts[name] += 1
+    return self_counts
+
+
+def export(profctl, path, format_name, *options):
+    done = subprocess.run([profctl, "export", path, "--format", format_name, *options], capture_output=True, timeout=60)
+    if done.returncode != 0 or done.stderr:
+        export_readers.complain(f"export --format {format_name}", f"status {done.returncode}: {done.stderr!r}")
+    return done.stdout
+
+
+def compare(what, found, expected, shown):
+    """`shown` is what the format makes of a name."""
+    wanted = collections.Counter()
+    for name, samples in expected.items():
+        wanted[shown(name)] += samples
+    wanted = {name: samples for name, samples in wanted.items() if samples > 0}
+    for name in sorted(set(found) | set(wanted)):
+        if found.get(name, 0) != wanted.get(name, 0):
+            export_readers.complain(what, f"{name[:80]!r} has {found.get(name, 0)} samples, not {wanted.get(name, 0)}")
+
+
+def check_formats(profctl, recordings, folder):
+    help_text = subprocess.run([profctl, "export", "--help"], capture_output=True, text=True, check=True).stdout
+    formats = re.findall(r"^  ([a-z-]+) +\S", help_text.partition("Formats:")[2], re.M)
+    if sorted(formats) != sorted(export_readers.READERS):
+        export_readers.complain("formats", f"--help has {formats}, and these are read: {sorted(export_readers.READERS)}")
+    for path, parts in recordings.items():
+        expected = count(profctl, parts, folder)
+        lost = sum(LOST.values()) * max(1, len(parts)) if not path.endswith("bare.fxt") else 0
+        has_period = not path.endswith("bare.fxt")
+        for name in formats:
+            reader = export_readers.READERS[name]
+            what = f"{name} of {os.path.basename(path)}"
+            output = export(profctl, path, name)
+            period = PERIOD_NS if has_period else 1
+            compare(what, reader.read(output, period, folder), expected, reader.shown)
+            if reader.has_frames:
+                output = export(profctl, path, name, "--lost-frame")
+                compare(what + " with --lost-frame", reader.read(output, period, folder), expected + collections.Counter(
+                    {"[lost]": lost}), reader.shown)
+            if reader.books is not None and parts:
+                for term, ticks in LOST.items():
+                    if not re.search(reader.books % (term, ticks * len(parts)), output.decode("utf-8", "replace")):
+                        export_readers.complain(what, f"has no {term} of the books")
+
+
+def check_inlined(profctl, maker, folder):
+    """The program's debugging information says that innermost() is inlined where the sample is."""
+    program = os.path.join(folder, "inlined")
+    symbols = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout
+    start, size = re.search(r"^(\w+) (\w+) T outermost$", symbols, re.M).groups()
+    main = re.search(r"^(\w+) (\w+) T main$", symbols, re.M).group(1)
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    recording = Recording()
+    build_id = re.search(r"Build ID: (\w+)", notes).group(1)
+    recording.name(7, 0, "inlined")
+    recording.module(7, 1, program, build_id, 0x100000, 0x10000)
+    for name, at, bytes_of in (("outermost", int(start, 16), int(size, 16)), ("main", int(main, 16), 16)):
+        recording.data(SYMBOLS, {"build_id": build_id, "module": program, "start": hex(at), "size": bytes_of, "name": name})
+    finish(recording, 0)
+    recording.stack(7, [0x100000 + int(start, 16), 0x100000 + int(main, 16) + 5])
+    recording.stack(7, [0x100000 + int(start, 16) + int(size, 16) - 1, 0x100000 + int(main, 16) + 5])
+    path = os.path.join(folder, "inlined.fxt")
+    recording.write(maker, path)
+    for option in ("--inline", "--lines"):
+        expected = collections.Counter(innermost=1, outermost=1)
+        for name, reader in export_readers.READERS.items():
+            if not reader.has_frames:
+                continue
+            output = export(profctl, path, name, option)
+            compare(f"{name} {option}", reader.read(output, PERIOD_NS, folder), expected, reader.shown)
+
+
+def main():
+    profctl, maker, folder = sys.argv[1:]
+    recordings = make(maker, folder)
+    check_formats(profctl, recordings, folder)
+    check_inlined(profctl, maker, folder)
+    sys.exit(export_readers.failures > 0)
+
+
+main()

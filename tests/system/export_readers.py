@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Readers of what `profctl export` writes, by the documents of the formats. READERS has one for each format:
+
+read(output, period, folder): samples by the name of the innermost function
+shown(name): what the format makes of a function's name
+has_frames: a "[lost]" frame can stand in it
+books: a pattern of a term of the books and its number, or None where the format has no place for them
+"""
+import collections, json, os, re, shutil, subprocess
+
+failures = 0
+Reader = collections.namedtuple("Reader", "read shown has_frames books")
+
+# What terminals obey, as tests/system/hostile_text.py has it.
+CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]")
+
+
+def complain(what, text):
+    global failures
+    failures += 1
+    print(f"FAIL: {what}: {text}")
+
+
+def lines_of(what, output):
+    """Lines that a terminal can show."""
+    text = output.decode("utf-8")
+    found = CONTROL.sub("", text.replace("\n", "").replace("\t", ""))
+    if len(found) != len(text.replace("\n", "").replace("\t", "")):
+        complain(what, "has control characters")
+    if text and not text.endswith("\n"):
+        complain(what, "ends within a line")
+    return text.split("\n")[:-1]
+
+
+def escaped(name):
+    """Of formats of lines: reversible, as docs/export.md has it."""
+    name = name.replace("\\", "\\\\").replace("\n", "\\n")
+    name = CONTROL.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode()), name)
+    return re.sub("^ ", r"\\x20", name)
+
+
+def unchanged(name):
+    return name
+
+
+def folded_name(name):
+    return CONTROL.sub("?", re.sub("[;\n\r]", ":", name))
+
+
+def read_folded(output, period, folder):
+    found = collections.Counter()
+    for line in lines_of("folded", output):
+        stack, _, samples = line.rpartition(" ")
+        frames = stack.split(";")
+        leaf = re.sub(r"_\[[ki]\]$", "", frames[-1]) if frames[-1] not in ("_[k]", "f_[k]", "f_[i]") else frames[-1]
+        found[re.sub(r":[^:]+\.c:[0-9]+$", "", leaf)] += int(samples)
+    return found
+
+
+def read_speedscope(output, period, folder):
+    found = collections.Counter()
+    told = json.loads(output)
+    if told["$schema"] != "https://www.speedscope.app/file-format-schema.json":
+        complain("speedscope", "has another schema")
+    frames = told["shared"]["frames"]
+    if not 0 <= told["activeProfileIndex"] < len(told["profiles"]):
+        complain("speedscope", "shows no profile")
+    for profile in told["profiles"]:
+        if profile["type"] != "sampled" or len(profile["samples"]) != len(profile["weights"]):
+            complain("speedscope", "a profile is not as it must be")
+        if profile["endValue"] - profile["startValue"] != sum(profile["weights"]):
+            complain("speedscope", "weights do not add up")
+        if profile["unit"] != ("none" if period == 1 else "nanoseconds"):
+            complain("speedscope", "has another unit")
+        for stack, weight in zip(profile["samples"], profile["weights"]):
+            found[frames[stack[-1]]["name"]] += weight // period
+    return found
+
+
+class Callgrind:
+    """By the grammar in Callgrind's manual, "Callgrind Format Specification"."""
+
+    def __init__(self):
+        self.names = collections.defaultdict(dict)
+        self.found = collections.Counter()
+        self.called = collections.Counter()
+        self.function = self.callee = None
+        self.is_call = False
+        self.total = None
+
+    def name(self, kind, text):
+        number, name = re.fullmatch(r"(\(\d+\))(?: (.*))?", text).groups()
+        if name is not None:
+            if number in self.names[kind]:
+                complain("callgrind", f"{kind}{number} is defined twice")
+            self.names[kind][number] = name
+        return self.names[kind][number]
+
+    def line(self, line):
+        key, _, value = line.partition("=")
+        kinds = {"fl": "file", "fi": "file", "fe": "file", "cfi": "file", "cfl": "file", "ob": "object", "cob": "object"}
+        if key in kinds:
+            self.name(kinds[key], value)
+        elif key == "fn":
+            self.function = self.name("function", value)
+        elif key == "cfn":
+            self.callee = self.name("function", value)
+        elif key == "calls":
+            self.is_call = True
+        elif re.fullmatch(r"\d+ \d+", line):
+            if self.is_call:
+                self.called[self.callee] += int(line.split()[1])
+            else:
+                self.found[self.function] += int(line.split()[1])
+            self.is_call = False
+        elif line.startswith("totals: "):
+            self.total = int(line.split()[1])
+        elif line:
+            complain("callgrind", f"{line!r} is nothing")
+
+
+def annotate(output, found, folder):
+    """callgrind_annotate, of valgrind, reads the same."""
+    path = os.path.join(folder, "callgrind.out")
+    with open(path, "wb") as file:
+        file.write(output)
+    done = subprocess.run(["callgrind_annotate", "--threshold=100", "--show-percs=no", path], capture_output=True)
+    text = done.stdout.decode("utf-8")
+    if done.returncode != 0 or done.stderr:
+        complain("callgrind_annotate", f"status {done.returncode}: {done.stderr.decode()[:300]}")
+        return
+    total = re.search(r"^ *([\d,]+) *PROGRAM TOTALS$", text, re.M)
+    if total is None or int(total[1].replace(",", "")) != sum(found.values()):
+        complain("callgrind_annotate", f"another total: {total}")
+    told = collections.Counter()
+    for samples, name in re.findall(r"^ *([\d,]+)  \?\?\?:(.*?)(?: \[.*\])?$", text, re.M):
+        told[name] += int(samples.replace(",", ""))
+    for name, samples in found.items():
+        if "[" not in name and told[name] != samples:
+            complain("callgrind_annotate", f"{name[:80]!r} has {told[name]} samples, not {samples}")
+
+
+def read_callgrind(output, period, folder):
+    lines = lines_of("callgrind", output)
+    if lines[0] != "# callgrind format" or "events: Samples" not in lines or "positions: line" not in lines:
+        complain("callgrind", "has another head")
+    body = Callgrind()
+    for line in lines[lines.index("events: Samples") + 1:]:
+        body.line(line)
+    if body.total != sum(body.found.values()):
+        complain("callgrind", f"totals: {body.total}")
+    if shutil.which("callgrind_annotate") and body.total and "inlined.c" not in output.decode():
+        annotate(output, body.found, folder)
+    return body.found
+
+
+EVENT = re.compile(r"(\S.*?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+\.\d+): +(\d+) (\S+):\s*")
+
+
+def read_perf_script(output, period, folder):
+    found = collections.Counter()
+    at_leaf = None
+    for line in lines_of("perf-script", output):
+        if line.startswith("#") and at_leaf is None:
+            continue
+        frame = re.match(r"\s+([0-9a-f]+) (.+) \((.*)\)$", line)
+        event = EVENT.fullmatch(line)
+        if event:
+            at_leaf = int(event[6]) // period
+        elif frame and at_leaf is not None:
+            found[frame[2]] += at_leaf
+            at_leaf = 0
+        elif line or at_leaf is None:
+            complain("perf-script", f"{line!r} is nothing")
+    return found
+
+
+READERS = {
+    "folded": Reader(read_folded, folded_name, True, None),
+    "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
+    "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),
+    "perf-script": Reader(read_perf_script, escaped, True, r"# ticks %s: %d\n"),
+}
