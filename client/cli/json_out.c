@@ -120,6 +120,12 @@ void json_out_hex(struct json_out *out, const char *name, uint64_t value)
     (void)fprintf(out->file, "\"0x%" PRIx64 "\"", value);
 }
 
+void json_out_double(struct json_out *out, const char *name, double value)
+{
+    begin_value(out, name);
+    (void)fprintf(out->file, "%.15g", value);
+}
+
 void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole)
 {
     begin_value(out, name);

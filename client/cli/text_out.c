@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define LABEL_WIDTH 20
+#define ELLIPSIS    "..."
 
 /* How many bytes from the front are ASCII that may be printed. */
 static size_t count_ascii(const char *text, size_t text_bytes)
@@ -95,6 +96,32 @@ void text_print_padded(FILE *file, const char *text, size_t width)
     for (size_t i = text_width(text); i < width; i++) {
         (void)fputc(' ', file);
     }
+}
+
+/* How many bytes the first `count` characters have. */
+static size_t skip_characters(const char *text, size_t count)
+{
+    size_t text_bytes = strlen(text);
+    size_t skipped = 0;
+    for (; count > 0 && skipped < text_bytes; count--) {
+        size_t length = utf8_character(text + skipped, text_bytes - skipped, NULL);
+        skipped += length == 0 ? 1 : length;
+    }
+    return skipped;
+}
+
+void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padded)
+{
+    size_t full_width = text_width(text);
+    if (full_width <= width) {
+        text_print_padded(file, text, is_padded ? width : 0);
+        return;
+    }
+    size_t kept = width > strlen(ELLIPSIS) ? width - strlen(ELLIPSIS) : 0;
+    size_t front = kept - kept / 2;
+    text_print_bytes(file, text, skip_characters(text, front));
+    (void)fprintf(file, "%.*s", (int)(width - kept), ELLIPSIS);
+    text_print(file, text + skip_characters(text, full_width - kept / 2));
 }
 
 void text_print_member(FILE *file, const char *label, const char *text)

@@ -8,6 +8,7 @@
 #include "report.h"
 
 #include "cleanup.h"
+#include "functions.h"
 #include "grow.h"
 
 #include <string.h>
@@ -23,9 +24,7 @@ struct row_key {
     uint64_t pid;
     uint64_t tid;
     uint32_t name;
-    uint32_t module_or_process;
-    uint32_t file;
-    uint32_t line;
+    uint32_t process;
 };
 
 struct builder {
@@ -33,15 +32,15 @@ struct builder {
     struct report *report;
     struct intern keys;
     size_t row_capacity;
-    uint32_t *row_of_frame; /* owned; by frame; functions and modules only */
-    uint64_t *chain_counts; /* owned; by chain */
-    uint32_t *last_chain;   /* owned; by row: the chain that counted it last, + 1 */
+    struct functions functions; /* an item's number is its row's */
+    uint64_t *chain_counts;     /* owned; by chain */
+    uint32_t *last_chain;       /* owned; by row: the chain that counted it last, + 1 */
 };
 
 static void builder_done(struct builder *builder)
 {
     intern_done(&builder->keys);
-    free(builder->row_of_frame);
+    functions_done(&builder->functions);
     free(builder->chain_counts);
     free(builder->last_chain);
 }
@@ -84,38 +83,32 @@ static int find_row(struct builder *builder, const struct row_key *key,
     return r;
 }
 
-static int find_frame_rows(struct builder *builder)
+static int make_function_rows(struct builder *builder)
 {
-    const struct profile *profile = builder->profile;
-    size_t frame_count = profile->frames.item_count;
-    builder->row_of_frame = calloc(frame_count + 1, sizeof *builder->row_of_frame);
-    int r = builder->row_of_frame == NULL ? -ENOMEM : 0;
-    for (size_t i = 0; i < frame_count && r == 0; i++) {
-        const struct profile_frame *frame = profile_frame(profile, (uint32_t)i);
-        struct report_row row = {
-            .name = frame->name,
-            .module = INTERN_NONE,
-            .process = INTERN_NONE,
-            .file = INTERN_NONE,
-        };
-        if (builder->report->by == REPORT_BY_FUNCTION) {
-            row.file = frame->file;
-            row.line = frame->line;
-        }
-        if (frame->module != INTERN_NONE) {
-            const struct profile_module *module = &profile->modules[frame->module];
-            row.module = module->name;
-            row.name = builder->report->by == REPORT_BY_MODULE ? module->basename : frame->name;
-        }
-        struct row_key key = {
-            .name = row.name,
-            .module_or_process = row.module,
-            .file = row.file,
-            .line = row.line,
-        };
-        r = find_row(builder, &key, &row, &builder->row_of_frame[i]);
+    struct report *report = builder->report;
+    int r = functions_find(builder->profile,
+                           report->by == REPORT_BY_MODULE ? FUNCTIONS_OF_MODULES : FUNCTIONS_EACH,
+                           &builder->functions);
+    if (r < 0) {
+        return r;
     }
-    return r;
+    report->row_count = builder->functions.items.item_count;
+    report->rows = calloc(report->row_count + 1, sizeof *report->rows);
+    if (report->rows == NULL) {
+        report->row_count = 0;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < report->row_count; i++) {
+        const struct function *function = functions_get(&builder->functions, (uint32_t)i);
+        report->rows[i] = (struct report_row){
+            .name = function->name,
+            .module = function->module,
+            .process = INTERN_NONE,
+            .file = function->file,
+            .line = function->line,
+        };
+    }
+    return 0;
 }
 
 /* Counts a chain of frames that `count` samples have. */
@@ -123,11 +116,11 @@ static void count_chain(struct builder *builder, uint32_t chain, uint64_t count)
 {
     size_t frame_count = 0;
     const uint32_t *frames = profile_chain(builder->profile, chain, &frame_count);
-    struct report_row *leaf = &builder->report->rows[builder->row_of_frame[frames[0]]];
+    struct report_row *leaf = &builder->report->rows[builder->functions.of_frame[frames[0]]];
     leaf->self += count;
     leaf->self_inlined += profile_frame(builder->profile, frames[0])->is_inlined != 0 ? count : 0;
     for (size_t i = 0; i < frame_count; i++) {
-        uint32_t row = builder->row_of_frame[frames[i]];
+        uint32_t row = builder->functions.of_frame[frames[i]];
         if (builder->last_chain[row] != chain + 1) {
             builder->last_chain[row] = chain + 1;
             builder->report->rows[row].total += count;
@@ -139,7 +132,7 @@ static int build_from_frames(struct builder *builder)
 {
     const struct profile *profile = builder->profile;
     size_t chain_count = profile->chains.item_count;
-    int r = find_frame_rows(builder);
+    int r = make_function_rows(builder);
     if (r < 0) {
         return r;
     }
@@ -185,7 +178,7 @@ static int build_from_samples(struct builder *builder)
             .pid = row.pid,
             .tid = row.tid,
             .name = row.name,
-            .module_or_process = row.process,
+            .process = row.process,
         };
         uint32_t index = 0;
         r = find_row(builder, &key, &row, &index);
@@ -197,43 +190,27 @@ static int build_from_samples(struct builder *builder)
     return r;
 }
 
-static void count_stacks(const struct profile *profile, struct report *report)
-{
-    report->sample_count = profile->sample_count;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        switch (profile_rooted(&profile->samples[i])) {
-        case PROFILE_STACK_NONE:
-            report->none_count++;
-            break;
-        case PROFILE_STACK_COMPLETE:
-            report->complete_count++;
-            break;
-        case PROFILE_STACK_UNPROVED:
-            report->unproved_count++;
-            break;
-        case PROFILE_STACK_TRUNCATED:
-            report->truncated_count++;
-            break;
-        case PROFILE_STACK_STITCHED:
-            report->truncated_count++;
-            report->stitched_count++;
-            break;
-        }
-    }
-}
-
 static int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
+struct order {
+    const struct profile *profile;
+    enum report_sort sort;
+};
+
 static int compare_rows(const void *left, const void *right, void *userdata)
 {
     const struct report_row *a = left;
     const struct report_row *b = right;
-    const struct profile *profile = *(const struct profile *const *)userdata;
-    int r = compare_u64(b->self, a->self);
-    r = r == 0 ? compare_u64(b->total, a->total) : r;
+    const struct order *order = userdata;
+    const struct profile *profile = order->profile;
+    int by_self = compare_u64(b->self, a->self);
+    int by_total = compare_u64(b->total, a->total);
+    int r = order->sort == REPORT_SORT_SELF ? by_self : by_total;
+    r = r == 0 ? by_self : r;
+    r = r == 0 ? by_total : r;
     r = r == 0 ? strcmp(profile_text(profile, a->name), profile_text(profile, b->name)) : r;
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
@@ -254,9 +231,10 @@ static void drop_empty_rows(struct report *report)
     report->row_count = kept;
 }
 
-int report_build(const struct profile *profile, enum report_by by, struct report *ret)
+int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
+                 struct report *ret)
 {
-    *ret = (struct report){.by = by};
+    *ret = (struct report){.by = by, .sort = sort, .sample_count = profile->sample_count};
     cleanup_(builder_done) struct builder builder = {.profile = profile, .report = ret};
     int r = 0;
     switch (by) {
@@ -272,10 +250,10 @@ int report_build(const struct profile *profile, enum report_by by, struct report
     if (r < 0) {
         return r;
     }
-    count_stacks(profile, ret);
     drop_empty_rows(ret);
     if (ret->row_count > 0) {
-        qsort_r(ret->rows, ret->row_count, sizeof *ret->rows, compare_rows, &profile);
+        struct order order = {.profile = profile, .sort = sort};
+        qsort_r(ret->rows, ret->row_count, sizeof *ret->rows, compare_rows, &order);
     }
     return 0;
 }

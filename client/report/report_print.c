@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A report for a person, as columns, and for a program, as one JSON object. Names are never cut:
- * one that is too long for its column pushes the rest of its line to the right.
+ * A report for a person, as columns, and for a program, as one JSON object. In columns, a text that
+ * is too long for the page loses its middle, and the path of a module its folders before that. JSON
+ * has all of it.
  */
-#include "books_print.h"
-#include "cleanup.h"
 #include "json_out.h"
 #include "report.h"
 #include "text_out.h"
@@ -13,9 +12,25 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAME_WIDTH_MAX ((size_t)60)
-#define LINE_WIDTH     28
-#define MODULES_NAMED  3 /* without debugging information, in the table's last line */
+#define MODULES_NAMED 3 /* without debugging information, in the table's last line */
+#define COLUMNS_MAX   ((size_t)4)
+#define CELL_BYTES    ((size_t)512)
+#define FILE_BYTES    480
+#define NUMBERS_WIDTH ((size_t)38) /* of the columns before the texts, with the gap behind them */
+#define GAP_WIDTH     ((size_t)2)
+
+/* A text of a row, which may be made in `into`, of CELL_BYTES. */
+typedef const char *cell_fn(const struct profile *profile, const struct report_row *row,
+                            char *into);
+
+/* A column behind the numbers. */
+struct text_column {
+    const char *title; /* NULL: there is no such column */
+    cell_fn *cell;
+    size_t weight; /* of its share, where there is too little room */
+    bool is_number;
+    bool is_path; /* loses its folders first */
+};
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -32,80 +47,143 @@ static size_t count_shown(const struct report *report, size_t limit)
     return limit == 0 || limit > report->row_count ? report->row_count : limit;
 }
 
-/* What stands to the right of a row's name: its module, or which process and thread it is. */
-static void print_place(FILE *file, const struct profile *profile, const struct report *report,
-                        const struct report_row *row)
+static const char *basename_of(const char *path)
 {
-    switch (report->by) {
-    case REPORT_BY_FUNCTION:
-    case REPORT_BY_MODULE:
-        text_print(file, text_or(profile, row->module, "-"));
-        break;
-    case REPORT_BY_PROCESS:
-        (void)fprintf(file, "%" PRId64, (int64_t)row->pid);
-        break;
-    case REPORT_BY_THREAD:
-        (void)fprintf(file, "%-8" PRId64 "  %-8" PRId64 "  ", (int64_t)row->tid, (int64_t)row->pid);
-        text_print(file, text_or(profile, row->process, "-"));
-        break;
-    }
+    const char *slash = strrchr(path, '/');
+    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
-static bool shows_lines(const struct profile *profile, const struct report *report)
+static const char *name_cell(const struct profile *profile, const struct report_row *row,
+                             char *into)
 {
-    return profile->inlines.has_lines && report->by == REPORT_BY_FUNCTION;
+    (void)into;
+    return profile_text(profile, row->name);
+}
+
+static const char *module_cell(const struct profile *profile, const struct report_row *row,
+                               char *into)
+{
+    (void)into;
+    return text_or(profile, row->module, "-");
+}
+
+static const char *process_cell(const struct profile *profile, const struct report_row *row,
+                                char *into)
+{
+    (void)into;
+    return text_or(profile, row->process, "-");
+}
+
+static const char *pid_cell(const struct profile *profile, const struct report_row *row, char *into)
+{
+    (void)profile;
+    (void)snprintf(into, CELL_BYTES, "%" PRId64, (int64_t)row->pid);
+    return into;
+}
+
+static const char *tid_cell(const struct profile *profile, const struct report_row *row, char *into)
+{
+    (void)profile;
+    (void)snprintf(into, CELL_BYTES, "%" PRId64, (int64_t)row->tid);
+    return into;
 }
 
 /* The file without its folders, for which a table has no room; JSON has them. */
-static void print_line(FILE *file, const struct profile *profile, const struct report_row *row)
+static const char *line_cell(const struct profile *profile, const struct report_row *row,
+                             char *into)
 {
-    cleanup_(freep) char *text = NULL;
-    const char *path = text_or(profile, row->file, "-");
-    const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
-    int r = row->line == 0 ? asprintf(&text, "%s", name)
-                           : asprintf(&text, "%s:%" PRIu32, name, row->line);
-    if (r < 0) {
-        text = NULL;
+    const char *name = basename_of(text_or(profile, row->file, "-"));
+    if (row->line == 0) {
+        return name;
     }
-    text_print_padded(file, text == NULL ? name : text, LINE_WIDTH);
-    (void)fputs("  ", file);
+    (void)snprintf(into, CELL_BYTES, "%.*s:%" PRIu32, FILE_BYTES, name, row->line);
+    return into;
 }
 
-static void print_rows(FILE *file, const struct profile *profile, const struct report *report,
-                       size_t shown)
+#define NAME(title)                                                                                \
+    {                                                                                              \
+        title, name_cell, 3, false, false                                                          \
+    }
+#define LINE                                                                                       \
+    {                                                                                              \
+        "line", line_cell, 2, false, false                                                         \
+    }
+#define PATH(title)                                                                                \
+    {                                                                                              \
+        title, module_cell, 2, false, true                                                         \
+    }
+
+/* The columns of a kind of report; how many. */
+static size_t find_columns(const struct profile *profile, const struct report *report,
+                           struct text_column *ret)
 {
-    static const char *const places[] = {
-        [REPORT_BY_FUNCTION] = "module",
-        [REPORT_BY_MODULE] = "path",
-        [REPORT_BY_PROCESS] = "pid",
-        [REPORT_BY_THREAD] = "tid       pid       process",
+    static const struct text_column of_lines[] = {NAME("function"), LINE, PATH("module")};
+    static const struct text_column of_kinds[][COLUMNS_MAX] = {
+        [REPORT_BY_FUNCTION] = {NAME("function"), PATH("module")},
+        [REPORT_BY_MODULE] = {NAME("module"), PATH("path")},
+        [REPORT_BY_PROCESS] = {NAME("process"), {"pid", pid_cell, 1, true, false}},
+        [REPORT_BY_THREAD] = {NAME("thread"),
+                              {"tid", tid_cell, 1, true, false},
+                              {"pid", pid_cell, 1, true, false},
+                              {"process", process_cell, 2, false, false}},
     };
-    size_t width = strlen(report_by_name(report->by));
-    for (size_t i = 0; i < shown; i++) {
-        size_t needed = text_width(profile_text(profile, report->rows[i].name));
-        width = needed > width ? needed : width;
+    bool has_lines = profile->inlines.has_lines && report->by == REPORT_BY_FUNCTION;
+    const struct text_column *columns = has_lines ? of_lines : of_kinds[report->by];
+    size_t most = has_lines ? sizeof of_lines / sizeof of_lines[0] : COLUMNS_MAX;
+    size_t count = 0;
+    for (; count < most && columns[count].title != NULL; count++) {
+        ret[count] = columns[count];
     }
-    width = width > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : width;
-    (void)fprintf(file, " self %%      self  total %%     total  ");
-    text_print_padded(file, report_by_name(report->by), width);
+    return count;
+}
+
+/* Prints a cell and the gap before it. Spaces behind the last one are left out. */
+static void print_cell(FILE *file, const char *text, const struct text_column *column, size_t width,
+                       bool is_last)
+{
     (void)fputs("  ", file);
-    if (shows_lines(profile, report)) {
-        text_print_padded(file, "line", LINE_WIDTH + 2);
+    if (column->is_path && text_width(text) > width) {
+        text = basename_of(text);
     }
-    (void)fprintf(file, "%s\n", places[report->by]);
-    for (size_t i = 0; i < shown; i++) {
-        const struct report_row *row = &report->rows[i];
-        (void)fprintf(file, "%7.2f  %8" PRIu64 "  %7.2f  %8" PRIu64 "  ",
+    for (size_t i = text_width(text); column->is_number && i < width; i++) {
+        (void)fputc(' ', file);
+    }
+    text_print_fitted(file, text, width, !is_last);
+}
+
+static void print_rows(const struct page *page, const struct profile *profile,
+                       const struct report *report, size_t shown)
+{
+    struct text_column columns[COLUMNS_MAX];
+    struct page_column shares[COLUMNS_MAX];
+    char into[CELL_BYTES];
+    size_t count = find_columns(profile, report, columns);
+    for (size_t i = 0; i < count; i++) {
+        shares[i] = (struct page_column){strlen(columns[i].title), columns[i].weight, 0};
+        for (size_t at = 0; at < shown; at++) {
+            size_t width = text_width(columns[i].cell(profile, &report->rows[at], into));
+            shares[i].needed = width > shares[i].needed ? width : shares[i].needed;
+        }
+    }
+    page_share(shares, count,
+               page->columns == PAGE_UNLIMITED
+                   ? PAGE_UNLIMITED
+                   : page->columns - NUMBERS_WIDTH - GAP_WIDTH * (count - 1));
+    (void)fputs(" self %      self  total %     total", page->file);
+    for (size_t i = 0; i < count; i++) {
+        print_cell(page->file, columns[i].title, &columns[i], shares[i].width, i + 1 == count);
+    }
+    (void)fputc('\n', page->file);
+    for (size_t at = 0; at < shown; at++) {
+        const struct report_row *row = &report->rows[at];
+        (void)fprintf(page->file, "%7.2f  %8" PRIu64 "  %7.2f  %8" PRIu64,
                       percent(row->self, report->sample_count), row->self,
                       percent(row->total, report->sample_count), row->total);
-        text_print_padded(file, profile_text(profile, row->name), width);
-        (void)fputs("  ", file);
-        if (shows_lines(profile, report)) {
-            print_line(file, profile, row);
+        for (size_t i = 0; i < count; i++) {
+            print_cell(page->file, columns[i].cell(profile, row, into), &columns[i],
+                       shares[i].width, i + 1 == count);
         }
-        print_place(file, profile, report, row);
-        (void)fputc('\n', file);
+        (void)fputc('\n', page->file);
     }
 }
 
@@ -142,40 +220,20 @@ static void print_sources(FILE *file, const struct profile *profile)
     (void)fputs("\n\n", file);
 }
 
-void report_print_table(FILE *file, const struct profile *profile, const struct report *report,
-                        size_t limit)
+void report_print_table(const struct page *page, const struct profile *profile,
+                        const struct summary *summary, const struct report *report, size_t limit)
 {
-    uint64_t period_ns = profile_period_ns(profile);
     size_t shown = count_shown(report, limit);
-    char count[TEXT_COUNT_BYTES];
-    double between_s = (double)(profile->last_ns - profile->first_ns) / 1e9;
-    (void)fprintf(file, "%s in %.3f s", text_samples(report->sample_count, count),
-                  books_print_length_s(profile->books_json, between_s));
-    char rate[TEXT_RATE_BYTES];
-    (void)fputs(text_rate(period_ns, rate), file);
-    (void)fprintf(file, "\nstacks: %" PRIu64 " complete (%.2f %%), ", report->complete_count,
-                  percent(report->complete_count, report->sample_count));
-    if (report->unproved_count > 0) {
-        (void)fprintf(file, "%" PRIu64 " not proved, ", report->unproved_count);
-    }
-    (void)fprintf(file, "%" PRIu64 " truncated", report->truncated_count);
-    if (report->stitched_count > 0) {
-        (void)fprintf(file, " (%" PRIu64 " stitched)", report->stitched_count);
-    }
-    (void)fprintf(file, ", %" PRIu64 " without a user stack\n\n", report->none_count);
-    print_rows(file, profile, report, shown);
+    summary_print_head(page, profile, summary);
+    print_rows(page, profile, report, shown);
     if (shown < report->row_count) {
-        (void)fprintf(file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
+        (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
     }
-    (void)fputc('\n', file);
+    (void)fputc('\n', page->file);
     if (profile->inlines.is_wanted) {
-        print_sources(file, profile);
+        print_sources(page->file, profile);
     }
-    books_print_print(file, profile->books_json);
-    if (profile->dropped_record_count > 0) {
-        (void)fprintf(file, "%" PRIu64 " records were dropped, since the buffers were full\n",
-                      profile->dropped_record_count);
-    }
+    summary_print_foot(page, profile);
 }
 
 /* What rows have besides, of a profile with inlined functions. */
@@ -245,20 +303,12 @@ static void print_json_sources(struct json_out *out, const struct profile *profi
     json_out_end(out, ']');
 }
 
-void report_print_json(FILE *file, const struct profile *profile, const struct report *report,
-                       size_t limit)
+void report_print_json(FILE *file, const struct profile *profile, const struct summary *summary,
+                       const struct report *report, size_t limit)
 {
     struct json_out out = {.file = file};
-    uint64_t period_ns = profile_period_ns(profile);
     size_t shown = count_shown(report, limit);
-    json_out_begin(&out, NULL, '{');
-    json_out_u64(&out, "samples", report->sample_count);
-    if (period_ns > 0) {
-        json_out_u64(&out, "period_ns", period_ns);
-    } else {
-        json_out_raw(&out, "period_ns", NULL);
-    }
-    json_out_u64(&out, "duration_ns", profile->last_ns - profile->first_ns);
+    summary_json_head(&out, profile, summary);
     json_out_string(&out, "by", report_by_name(report->by));
     json_out_begin(&out, "rows", '[');
     for (size_t i = 0; i < shown; i++) {
@@ -268,14 +318,5 @@ void report_print_json(FILE *file, const struct profile *profile, const struct r
     if (profile->inlines.is_wanted) {
         print_json_sources(&out, profile);
     }
-    json_out_begin(&out, "stacks", '{');
-    json_out_u64(&out, "complete", report->complete_count);
-    json_out_u64(&out, "unproved", report->unproved_count);
-    json_out_u64(&out, "truncated", report->truncated_count);
-    json_out_u64(&out, "stitched", report->stitched_count);
-    json_out_u64(&out, "none", report->none_count);
-    json_out_end(&out, '}');
-    json_out_raw(&out, "books", profile->books_json);
-    json_out_end(&out, '}');
-    (void)fputc('\n', file);
+    summary_json_foot(&out, profile, summary);
 }

@@ -7,16 +7,30 @@
 #include "load.h"
 #include "options.h"
 #include "report.h"
+#include "tree_print.h"
 #include "verbs.h"
 
-#define ROWS_DEFAULT 20
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_DEFAULT        20
+#define ROWS_UNSAID         SIZE_MAX
+#define MIN_PERCENT_DEFAULT 1
+#define MIN_PERCENT_UNSAID  (-1.0)
 
 struct report_request {
     const char *path;
     size_t limit;
     enum report_by by;
+    enum report_sort sort;
     enum profile_names names;
     enum load_detail detail;
+    const char *callers_of; /* borrowed, as the next; NULL: not asked for */
+    const char *callees_of;
+    double min_percent;
+    bool has_tree;
+    bool is_inverted;
+    bool is_wide;
     bool is_json;
 };
 
@@ -42,12 +56,48 @@ static int take_by(const struct command_line *line, const struct verb_option *op
                                 value);
 }
 
+static int take_sort(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    (void)option;
+    if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0) {
+        return options_refuse(line, "--sort: %s: is neither self nor total", value);
+    }
+    *(enum report_sort *)into = strcmp(value, "self") == 0 ? REPORT_SORT_SELF : REPORT_SORT_TOTAL;
+    return EXIT_DONE;
+}
+
+static int take_percent(const struct command_line *line, const struct verb_option *option,
+                        const char *value, void *into)
+{
+    char *end = NULL;
+    double percent = strtod(value, &end);
+    (void)option;
+    if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100)) {
+        return options_refuse(line, "--min: %s: is not a percentage from 0 to 100", value);
+    }
+    *(double *)into = percent;
+    return EXIT_DONE;
+}
+
 #define AT(member) offsetof(struct report_request, member)
 
 static const struct verb_option options[] = {
     {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
     {0, "by", "WHAT", "what rows are: function, module, process, thread (function)", take_by,
      AT(by), 0},
+    {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(sort), 0},
+    {0, "tree", NULL, "a tree of functions, from the root of the stacks inward", options_flag,
+     AT(has_tree), 0},
+    {0, "inverted", NULL, "with --tree: from the leaves of the stacks outward", options_flag,
+     AT(is_inverted), 0},
+    {0, "callers", "F", "a tree of what called the function F; F may be a glob", options_text,
+     AT(callers_of), 0},
+    {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
+    {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
+     AT(min_percent), 0},
+    {0, "wide", NULL, "lines as long as they are, not as wide as the terminal", options_flag,
+     AT(is_wide), 0},
     {0, "inline", NULL,
      "functions that were inlined are functions of their own, as\n"
      "debugging information says: that of the modules, below\n"
@@ -62,20 +112,67 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [-n N] [--by WHAT] [--inline | --lines] [OPTION...]",
-    .help = "Shows where the time of a recording went. FILE may be compressed with gzip; \"-\"\n"
-            "is standard input.\n",
+    .usage = "profctl report FILE [--tree | --callers F | --callees F] [OPTION...]",
+    .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
+            "compressed with gzip; \"-\" is standard input.\n",
     .more_help = "self counts the samples that were in the row itself, total also those that it\n"
-                 "had called, each stack once.\n",
+                 "had called, each stack once. In a tree a sample is on one path: the callees of\n"
+                 "F are those of its outermost call, the callers those of its innermost.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(path),
 };
 
+static int print_flat(const struct report_request *request, const struct profile *profile,
+                      const struct summary *summary)
+{
+    cleanup_(report_done) struct report report = {0};
+    size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
+    struct page page;
+    if (report_build(profile, request->by, request->sort, &report) < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
+    if (request->is_json) {
+        report_print_json(stdout, profile, summary, &report, limit);
+    } else {
+        page_of_stdout(request->is_wide, &page);
+        report_print_table(&page, profile, summary, &report, limit);
+    }
+    return EXIT_DONE;
+}
+
+static bool is_tree(const struct report_request *request)
+{
+    return request->has_tree || request->callers_of != NULL || request->callees_of != NULL;
+}
+
+static int print_tree(const struct report_request *request, const struct profile *profile,
+                      const struct summary *summary)
+{
+    struct page page;
+    struct tree_request tree = {
+        .view = request->callers_of != NULL   ? TREE_CALLERS
+                : request->callees_of != NULL ? TREE_CALLEES
+                : request->is_inverted        ? TREE_FROM_LEAVES
+                                              : TREE_FROM_ROOT,
+        .function = request->callers_of != NULL ? request->callers_of : request->callees_of,
+        .min_percent =
+            request->min_percent == MIN_PERCENT_UNSAID ? MIN_PERCENT_DEFAULT : request->min_percent,
+    };
+    page_of_stdout(request->is_wide, &page);
+    int r = request->is_json ? tree_print_json(stdout, profile, summary, &tree)
+                             : tree_print_text(&page, profile, summary, &tree);
+    if (r == TREE_NO_FUNCTION) {
+        return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
+                        request->path, tree.function);
+    }
+    return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
+}
+
 static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
-    cleanup_(report_done) struct report report = {0};
+    struct summary summary;
     int status = load_profile(request->path, request->names, &profile);
     if (profile == NULL) {
         return status;
@@ -83,20 +180,49 @@ static int print_report(const struct report_request *request)
     if (load_detail(request->path, request->detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
-    if (report_build(profile, request->by, &report) < 0) {
-        return complain("%s: there is not enough memory", request->path);
+    summary_take(profile, &summary);
+    int print_status = is_tree(request) ? print_tree(request, profile, &summary)
+                                        : print_flat(request, profile, &summary);
+    return print_status == EXIT_DONE ? status : print_status;
+}
+
+/* Refuses options that say nothing together. */
+static int check_views(const struct report_request *request)
+{
+    if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) > 1) {
+        return options_refuse(&line, "--tree, --callers, --callees: are one view each; leave all "
+                                     "but one out");
     }
-    if (request->is_json) {
-        report_print_json(stdout, profile, &report, request->limit);
-    } else {
-        report_print_table(stdout, profile, &report, request->limit);
+    if (request->is_inverted && !request->has_tree) {
+        return options_refuse(&line, "--inverted: turns a tree round; add --tree");
     }
-    return status;
+    if (is_tree(request)) {
+        if (request->by != REPORT_BY_FUNCTION) {
+            return options_refuse(&line, "--by: a tree is one of functions; leave --by out");
+        }
+        if (request->sort != REPORT_SORT_SELF) {
+            return options_refuse(&line, "--sort: a tree is by total; leave --sort out");
+        }
+        return request->limit == ROWS_UNSAID
+                   ? EXIT_DONE
+                   : options_refuse(&line, "-n: a tree has no limit of rows; --min cuts it");
+    }
+    return request->min_percent == MIN_PERCENT_UNSAID
+               ? EXIT_DONE
+               : options_refuse(&line, "--min: cuts trees; a list has -n");
 }
 
 int verb_report(int argc, char **argv)
 {
-    struct report_request request = {.limit = ROWS_DEFAULT, .by = REPORT_BY_FUNCTION};
+    struct report_request request = {
+        .limit = ROWS_UNSAID,
+        .by = REPORT_BY_FUNCTION,
+        .min_percent = MIN_PERCENT_UNSAID,
+    };
     int status = options_take(&line, argc, argv, &request);
-    return status == OPTIONS_TAKEN ? print_report(&request) : status;
+    if (status == OPTIONS_TAKEN) {
+        status = check_views(&request);
+        return status == EXIT_DONE ? print_report(&request) : status;
+    }
+    return status;
 }

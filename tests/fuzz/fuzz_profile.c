@@ -2,11 +2,12 @@
 
 /*
  * Any bytes: they are refused, or become a profile in which every sample is counted exactly once in
- * every report. Every format takes it.
+ * every report and every tree. Every format takes it.
  */
 #include "export.h"
 #include "fuzz_target.h"
 #include "report.h"
+#include "tree_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@ static void check_report(const struct profile *profile, enum report_by by, FILE 
 {
     struct report report;
     uint64_t self = 0;
-    if (report_build(profile, by, &report) < 0) {
+    struct summary summary;
+    const struct page page = {.file = nowhere, .columns = PAGE_COLUMNS_DEFAULT};
+    if (report_build(profile, by, REPORT_SORT_SELF, &report) < 0) {
         abort();
     }
     for (size_t i = 0; i < report.row_count; i++) {
@@ -28,8 +31,9 @@ static void check_report(const struct profile *profile, enum report_by by, FILE 
     if (self != profile->sample_count) {
         abort();
     }
-    report_print_table(nowhere, profile, &report, 0);
-    report_print_json(nowhere, profile, &report, 0);
+    summary_take(profile, &summary);
+    report_print_table(&page, profile, &summary, &report, 0);
+    report_print_json(nowhere, profile, &summary, &report, 0);
     report_done(&report);
 }
 
@@ -41,6 +45,33 @@ static void print_all_formats(FILE *nowhere, const struct profile *profile)
     }
 }
 
+struct tree_sum {
+    uint64_t all;     /* samples of the view */
+    uint64_t counted; /* that end at a node, or are cut */
+};
+
+static void on_node(const struct tree_node *node, void *userdata)
+{
+    struct tree_sum *sum = userdata;
+    sum->all = node->number == 0 ? node->total : sum->all;
+    sum->counted += node->ending + node->cut_samples;
+}
+
+static void check_tree(const struct profile *profile, enum tree_view view, FILE *nowhere)
+{
+    struct summary summary;
+    const struct page page = {.file = nowhere, .columns = PAGE_COLUMNS_DEFAULT};
+    const struct tree_request request = {.view = view, .function = "*", .min_percent = 10};
+    struct tree_sum sum = {0};
+    summary_take(profile, &summary);
+    int r = tree_walk(profile, &request, on_node, &sum);
+    if (r < 0 || sum.counted != sum.all || sum.all != (r == 0 ? profile->sample_count : 0)) {
+        abort();
+    }
+    (void)tree_print_text(&page, profile, &summary, &request);
+    (void)tree_print_json(nowhere, profile, &summary, &request);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct profile *profile = NULL;
@@ -50,6 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_report(profile, REPORT_BY_MODULE, nowhere);
         check_report(profile, REPORT_BY_PROCESS, nowhere);
         check_report(profile, REPORT_BY_THREAD, nowhere);
+        check_tree(profile, TREE_FROM_ROOT, nowhere);
+        check_tree(profile, TREE_FROM_LEAVES, nowhere);
+        check_tree(profile, TREE_CALLERS, nowhere);
+        check_tree(profile, TREE_CALLEES, nowhere);
         print_all_formats(nowhere, profile);
     }
     (void)profile_free(profile);

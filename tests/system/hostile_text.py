@@ -61,6 +61,12 @@ def check_reading(profctl, path):
     for by in ("function", "module", "process", "thread"):
         run(profctl, "report", path, "-n", "0", "--by", by, status=0)
         parse("report --json", run(profctl, "report", path, "-n", "0", "--by", by, "--json", status=0))
+    for view in (["--tree"], ["--tree", "--inverted"], ["--callers", "*"], ["--callees", "*"], ["--callers", FILE_NAME]):
+        status = 1 if FILE_NAME in view else 0
+        run(profctl, "report", path, "--min", "0", *view, status=status)
+        run(profctl, "report", path, "--min", "0", "--wide", *view, status=status)
+        if status == 0:
+            parse("report --json", run(profctl, "report", path, "--min", "0", "--json", *view, status=0))
     for detail in ("--inline", "--lines", "--no-demangle"):
         run(profctl, "report", path, "-n", "0", detail, status=0)
         parse("report --json", run(profctl, "report", path, "-n", "0", detail, "--json", status=0))

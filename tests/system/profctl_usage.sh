@@ -67,6 +67,16 @@ expect 2 '-n: x: ' report -n x a
 expect 2 '-n: -1: ' report -n -1 a
 expect 2 'takes a value' report a -n
 expect 2 '--by: planet' report --by planet a
+expect 2 '--sort: name: is neither self nor total' report --sort name a
+for percent in x -1 101 nan 1x ''; do
+    expect 2 "--min: $percent: is not a percentage" report --tree --min "$percent" a
+done
+expect 2 '--tree, --callers, --callees: are one view each' report --callers f --callees g a
+expect 2 '--inverted: turns a tree round; add --tree' report --inverted a
+expect 2 '--by: a tree is one of functions' report --tree --by thread a
+expect 2 '--sort: a tree is by total' report --tree --sort total a
+expect 2 '-n: a tree has no limit of rows' report --tree -n 3 a
+expect 2 '--min: cuts trees' report --min 3 a
 expect 2 '--format: is missing' export a
 expect 2 '--format: pdf' export a --format pdf
 expect 2 'no operand' status now
@@ -125,6 +135,8 @@ for verb in report dump 'export --format folded'; do
         "$PROFCTL" $verb - <"$WORK/magic.gz" | cmp -s - "$WORK/out" || fail "$verb: stdin differs"
     }
 done
+
+expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --callers main
 
 # Outputs that cannot be written; nothing is left behind.
 mkdir "$WORK/folder"

@@ -103,7 +103,7 @@ TEST(gives_the_innermost_function_the_time)
     struct profile *profile = load_example();
     struct report report;
     tell_all(profile, NULL);
-    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, &report), 0);
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
     assert_int_equal(report.row_count, 5);
     assert_string_equal(profile_text(profile, report.rows[0].name), "leaf");
     assert_int_equal(report.rows[0].self, 2);
@@ -122,22 +122,24 @@ TEST(makes_each_line_a_row)
 {
     struct profile *profile = load_example();
     struct report report;
+    struct summary summary;
     char *text = NULL;
     size_t text_bytes = 0;
     tell(profile, 0x12, (const char *const[]){"f", "work"}, 2, "/src/a.c");
     tell(profile, 0x30, (const char *const[]){"f", "work"}, 2, "/src/b.c");
     profile->inlines.has_lines = true;
     assert_int_equal(profile_resolve(profile), 0);
-    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, &report), 0);
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    report_print_json(file, profile, &report, 2);
-    report_print_table(file, profile, &report, 2);
+    summary_take(profile, &summary);
+    report_print_json(file, profile, &summary, &report, 2);
+    report_print_table(&(struct page){file, PAGE_COLUMNS_DEFAULT}, profile, &summary, &report, 2);
     assert_int_equal(fclose(file), 0);
     assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/a.c\",\"line\":1}");
     assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/b.c\",\"line\":1}");
     assert_contains(text, "\"debug_files\":[]");
-    assert_contains(text, "  f         a.c:1  ");
+    assert_contains(text, "  f         a.c:1");
     free(text);
     report_done(&report);
     (void)profile_free(profile);

@@ -40,16 +40,19 @@ enum shown {
 static char *print_report(struct profile *profile, enum report_by by, size_t limit, unsigned shown)
 {
     struct report report;
+    struct summary summary;
     char *text = NULL;
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    assert_int_equal(report_build(profile, by, &report), 0);
+    assert_int_equal(report_build(profile, by, REPORT_SORT_SELF, &report), 0);
+    summary_take(profile, &summary);
     if ((shown & SHOWN_TABLE) != 0) {
-        report_print_table(file, profile, &report, limit);
+        const struct page page = {.file = file, .columns = PAGE_COLUMNS_DEFAULT};
+        report_print_table(&page, profile, &summary, &report, limit);
     }
     if ((shown & SHOWN_JSON) != 0) {
-        report_print_json(file, profile, &report, limit);
+        report_print_json(file, profile, &summary, &report, limit);
     }
     assert_int_equal(fclose(file), 0);
     report_done(&report);
@@ -103,6 +106,32 @@ TEST(prints_rows_of_each_kind_as_json)
         assert_string_equal(text, cases[i].json);
         free(text);
     }
+}
+
+TEST(sorts_by_total_where_that_is_asked_for)
+{
+    struct profile *profile = load_example();
+    struct report report;
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_TOTAL, &report), 0);
+    static const char *const expected[] = {"leaf", "main", "work", "[kernel thread]"};
+    assert_int_equal(report.row_count, COUNT_OF(expected));
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        assert_string_equal(profile_text(profile, report.rows[i].name), expected[i]);
+    }
+    report_done(&report);
+    (void)profile_free(profile);
+}
+
+TEST(fits_the_page_and_leaves_out_folders_first)
+{
+    struct recording *recording =
+        recording_of("module 7 1 /usr/lib/x86_64-linux-gnu/libabcdefghijklmnopqrstuvwxyz.so.1 0xab;"
+                     "mmap 0 7 1 0x1000 0x1000 0;"
+                     "symbol ab /usr/lib/x86_64-linux-gnu/libabcdefghijklmnopqrstuvwxyz.so.1 0 "
+                     "a_function_of_a_library_that_has_very_long_names; sample 1000 7 1 0x1001");
+    char *text = print_report(load_recording(recording), REPORT_BY_FUNCTION, 0, SHOWN_TABLE);
+    assert_contains(text, "  100.00         1  a_function_...long_names  libabcd...z.so.1\n");
+    free(text);
 }
 
 TEST(prints_a_table_with_the_books_below)

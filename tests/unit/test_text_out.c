@@ -46,3 +46,33 @@ TEST(aligns_what_belongs_to_labels)
     assert_memory_equal(text, "  a ", 4);
     free(text);
 }
+
+TEST(leaves_out_the_middle_of_what_is_too_long)
+{
+    static const struct {
+        const char *text;
+        size_t width;
+        bool is_padded;
+        const char *expected;
+    } cases[] = {
+        {"short", 8, true, "short   "},
+        {"short", 8, false, "short"},
+        {"function", 8, false, "function"},
+        {"a_long_function", 9, false, "a_l...ion"},
+        {"a_long_function", 8, false, "a_l...on"},
+        {"a_long_function", 4, false, "a..."},
+        {"a_long_function", 2, false, ".."},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa4\xc3\xb6", 5, false, "\xc3\xa4...\xc3\xb6"},
+        {"\033[1mlong\x9b name\033[0m", 9, false, "?[1...[0m"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *file = open_memstream(&text, &text_bytes);
+        assert_non_null(file);
+        text_print_fitted(file, cases[i].text, cases[i].width, cases[i].is_padded);
+        assert_int_equal(fclose(file), 0);
+        assert_string_equal(text, cases[i].expected);
+        free(text);
+    }
+}

@@ -24,7 +24,8 @@ void json_out_text(struct json_out *out, const char *name, const char *text, siz
 void json_out_string(struct json_out *out, const char *name, const char *text); /* NULL: null */
 void json_out_u64(struct json_out *out, const char *name, uint64_t value);
 void json_out_i64(struct json_out *out, const char *name, int64_t value);
-void json_out_hex(struct json_out *out, const char *name, uint64_t value); /* as text, "0x1f" */
+void json_out_hex(struct json_out *out, const char *name, uint64_t value);  /* as text, "0x1f" */
+void json_out_double(struct json_out *out, const char *name, double value); /* finite */
 void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole);
 
 /*

@@ -8,6 +8,7 @@
  * JSON goes through json_out.h, which escapes the same characters.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,12 @@ void text_print_argument(FILE *file, const char *text);
 
 /* Prints the text and pads it with spaces to `width` characters. */
 void text_print_padded(FILE *file, const char *text, size_t width);
+
+/*
+ * The same in exactly `width` characters: of a longer text the middle is left out, and "..." stands
+ * for it. `is_padded` false: a shorter one has no spaces behind it.
+ */
+void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padded);
 
 /* How many characters the text has. */
 size_t text_width(const char *text);

@@ -8,7 +8,9 @@
  * lines, each line of a function.
  */
 
+#include "page.h"
 #include "profile.h"
+#include "summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +22,11 @@ enum report_by {
     REPORT_BY_MODULE,
     REPORT_BY_PROCESS,
     REPORT_BY_THREAD,
+};
+
+enum report_sort {
+    REPORT_SORT_SELF,
+    REPORT_SORT_TOTAL,
 };
 
 /* Texts are the profile's; INTERN_NONE where a member does not apply. */
@@ -40,14 +47,10 @@ struct report_row {
 
 struct report {
     enum report_by by;
-    struct report_row *rows; /* owned; by self, then total, then name */
+    enum report_sort sort;
+    struct report_row *rows; /* owned; by what `sort` says, then the other, then name */
     size_t row_count;
     uint64_t sample_count;
-    uint64_t complete_count;
-    uint64_t unproved_count; /* at their root, but not on proof */
-    uint64_t truncated_count;
-    uint64_t stitched_count; /* of them */
-    uint64_t none_count;
 };
 
 /* The enumerator called `name` ("function", ...). */
@@ -55,11 +58,12 @@ bool report_by_parse(const char *name, enum report_by *ret);
 const char *report_by_name(enum report_by by);
 
 /* Returns 0, or -ENOMEM. Either way report_done() releases it. */
-int report_build(const struct profile *profile, enum report_by by, struct report *ret);
+int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
+                 struct report *ret);
 void report_done(struct report *report);
 
 /* At most `limit` rows, 0 for all. */
-void report_print_table(FILE *file, const struct profile *profile, const struct report *report,
-                        size_t limit);
-void report_print_json(FILE *file, const struct profile *profile, const struct report *report,
-                       size_t limit);
+void report_print_table(const struct page *page, const struct profile *profile,
+                        const struct summary *summary, const struct report *report, size_t limit);
+void report_print_json(FILE *file, const struct profile *profile, const struct summary *summary,
+                       const struct report *report, size_t limit);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a view for a person is printed on.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PAGE_UNLIMITED SIZE_MAX
+
+struct page {
+    FILE *file;     /* borrowed */
+    size_t columns; /* that a line may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
+};
+
+#define PAGE_COLUMNS_MIN     ((size_t)60)
+#define PAGE_COLUMNS_DEFAULT ((size_t)80) /* where there is no terminal */
+
+/* Standard output: as wide as the terminal that it is. `is_wide`: lines are as long as they are. */
+void page_of_stdout(bool is_wide, struct page *ret);
+
+/* A column of texts: how much room it would need, and how much of what it needs not it gets, as
+ * against others. */
+struct page_column {
+    size_t needed;
+    size_t weight;
+    size_t width; /* set by page_share() */
+};
+
+/* Gives each column what it needs, or, where `room` is too little, the larger ones a part. */
+void page_share(struct page_column *columns, size_t count, size_t room);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Interns what is shown of each frame. Inlined copies of a function and the function itself are
+ * one, and so are user and kernel frames, whose modules differ anyway.
+ */
+#include "functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void functions_done(struct functions *functions)
+{
+    intern_done(&functions->items);
+    free(functions->of_frame);
+    *functions = (struct functions){0};
+}
+
+static struct function describe(const struct profile *profile, const struct profile_frame *frame,
+                                enum functions_unit unit)
+{
+    struct function function = {
+        .name = frame->name,
+        .module = INTERN_NONE,
+        .file = unit == FUNCTIONS_EACH ? frame->file : INTERN_NONE,
+        .line = unit == FUNCTIONS_EACH ? frame->line : 0,
+    };
+    if (frame->module != INTERN_NONE) {
+        const struct profile_module *module = &profile->modules[frame->module];
+        function.module = module->name;
+        function.name = unit == FUNCTIONS_OF_MODULES ? module->basename : frame->name;
+    }
+    return function;
+}
+
+int functions_find(const struct profile *profile, enum functions_unit unit, struct functions *ret)
+{
+    size_t frame_count = profile->frames.item_count;
+    *ret = (struct functions){.of_frame = calloc(frame_count + 1, sizeof *ret->of_frame)};
+    int r = ret->of_frame == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; i < frame_count && r == 0; i++) {
+        struct function function = describe(profile, profile_frame(profile, (uint32_t)i), unit);
+        r = intern_add(&ret->items, &function, sizeof function, &ret->of_frame[i]);
+    }
+    return r;
+}
+
+const struct function *functions_get(const struct functions *functions, uint32_t item)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&functions->items, item, &size_bytes);
+}
+
+static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
+{
+    const char *left = a == INTERN_NONE ? "" : profile_text(profile, a);
+    const char *right = b == INTERN_NONE ? "" : profile_text(profile, b);
+    return a == b ? 0 : strcmp(left, right);
+}
+
+int functions_compare(const struct profile *profile, const struct function *a,
+                      const struct function *b)
+{
+    int r = compare_texts(profile, a->name, b->name);
+    r = r == 0 ? compare_texts(profile, a->module, b->module) : r;
+    r = r == 0 ? compare_texts(profile, a->file, b->file) : r;
+    return r == 0 ? (a->line > b->line) - (a->line < b->line) : r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a frame counts as in a view. Frames that a person cannot tell apart are one function: those
+ * of one name in one module, and of a profile with lines those of one line. A view of modules takes
+ * all frames of a module for one.
+ */
+
+#include "profile.h"
+
+/* Texts are the profile's; INTERN_NONE where a member does not apply. */
+struct function {
+    uint32_t name;
+    uint32_t module; /* its path */
+    uint32_t file;
+    uint32_t line; /* 0: not known */
+};
+
+struct functions {
+    struct intern items; /* struct function */
+    uint32_t *of_frame;  /* owned; by frame of the profile: an item */
+};
+
+enum functions_unit {
+    FUNCTIONS_EACH,
+    FUNCTIONS_OF_MODULES, /* a module is one */
+};
+
+/* Returns 0, or -ENOMEM. Either way functions_done() releases it. */
+int functions_find(const struct profile *profile, enum functions_unit unit, struct functions *ret);
+void functions_done(struct functions *functions);
+
+/* Borrowed. */
+const struct function *functions_get(const struct functions *functions, uint32_t item);
+
+/* Orders two functions as a person reads them: by name, then by module, file and line. */
+int functions_compare(const struct profile *profile, const struct function *a,
+                      const struct function *b);

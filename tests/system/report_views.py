@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What `profctl report` counts is counted again, slowly, from `dump --json`: report_views.py PROFCTL RECORDING...
+
+An oracle names the frames of each sample by the rules of docs/trace-format.md ("Putting it together") and profctl(1)
+(the markers), and counts each view by its definition: lists by self and total, the tree from the root and from the
+leaves, and the callers and callees of functions. The report must have the same nodes with the same numbers, at any
+`--min`. Inlined functions and lines are not in a recording; for these the stacks are those of `export --format folded`.
+"""
+import bisect
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+TRUNCATED = ("[truncated]", None)
+FEW = 3  # functions whose callers and callees are compared
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+class Recording:
+    """The stacks of a recording of one segment, each a tuple of (name, module), leaf first, and whether it is cut."""
+
+    def __init__(self, profctl, path):
+        self.modules, self.names = {}, collections.defaultdict(list)
+        self.mmaps, self.symbols = collections.defaultdict(list), collections.defaultdict(dict)
+        samples, completions = [], {}
+        for line in run(profctl, "dump", "--json", path).splitlines():
+            record = json.loads(line)
+            kind = record["record"]
+            if kind == "module":
+                self.modules[record["pid"], record["module_id"]] = record["build_id"], record["name"]
+            elif kind == "mmap":
+                self.mmaps[record["pid"]].append((record["time_ns"], *(int(record[name], 16) for name in ("start", "size", "vaddr")),
+                                                  self.modules.get((record["pid"], record["module_id"]))))
+            elif kind == "process":
+                self.names[record["pid"]].append((record["since_ns"], record["name"]))
+            elif kind == "data" and record["name"] == "cpu-profilerd.symbols":
+                value = record["value"]
+                self.symbols[value["build_id"], value["module"]][int(value["start"], 16)] = value["size"], value["name"]
+            elif kind == "sample" and "continuation_completion" in record:
+                completions[record["continuation_completion"]] = record
+            elif kind == "sample":
+                samples.append(record)
+        for rows in (*self.names.values(), *self.mmaps.values()):
+            rows.sort(key=lambda row: row[0])
+        self.starts = {key: sorted(table) for key, table in self.symbols.items()}
+        self.known = {}
+        self.samples = [self.stack(sample, completions.get(sample.get("continuation"), {})) for sample in samples]
+
+    def module_at(self, pid, address, time_ns):
+        for since, start, size, vaddr, module in reversed(self.mmaps.get(pid, [])):
+            if since <= time_ns and start <= address < start + size:
+                return module, address - start + vaddr
+        return None, 0
+
+    def name_at(self, module, vaddr):
+        starts = self.starts.get(module, [])
+        for start in reversed(starts[:bisect.bisect_right(starts, vaddr)][-64:]):
+            size, name = self.symbols[module][start]
+            if vaddr < start + size:
+                return name
+        return None
+
+    def frame(self, pid, address, time_ns, back):
+        module, vaddr = self.module_at(pid, address - back, time_ns)
+        if module is None or module[1] == "[unknown]":
+            return "[unknown]", None
+        name = self.name_at(module, vaddr)
+        made = module[1].startswith("[jit] (")
+        if name is None and (made or module[1] == "[anon]"):
+            name = "[jit]" if made else "[anon]"
+        return name or f"{os.path.basename(module[1])}+{vaddr + back:#x}", module[1]
+
+    def frames(self, pid, addresses, time_ns):
+        frames = []
+        for at, address in enumerate(addresses):
+            key = pid, address, at > 0, bisect.bisect_right(self.mmaps.get(pid, []), time_ns, key=lambda row: row[0])
+            if key not in self.known:
+                self.known[key] = self.frame(pid, int(address, 16), time_ns, int(at > 0))
+            frames.append(self.known[key])
+        return frames
+
+    def stack(self, sample, rest):
+        user = sample.get("user_stack", []) + rest.get("user_stack", [])
+        kernel = sample.get("kernel_stack", rest.get("kernel_stack"))
+        quality = sample.get("quality") or rest.get("quality") or {"stack": 4 if user else 0, "closed": 0}
+        frames = self.frames(0, kernel or [], sample["time_ns"]) + self.frames(sample["pid"], user, sample["time_ns"])
+        is_thread = quality["closed"] == 0 and sample["pid"] > 0 and not self.mmaps.get(sample["pid"])
+        if not user and not ((is_thread or kernel is not None) and frames):
+            frames.append(("[kernel thread]" if is_thread else "[kernel]" if kernel is not None else "[unknown]", None))
+        return tuple(frames), quality["stack"] not in (0, 1, 6, 7)
+
+
+def folded_stacks(profctl, path, option):
+    """The stacks of a recording with inlined functions, as (name, None)."""
+    stacks = []
+    for line in run(profctl, "export", "--format", "folded", option, "--no-demangle", path).decode().splitlines():
+        text, _, count = line.rpartition(" ")
+        frames = [(re.sub(r"_\[[ki]\]$", "", name), None) for name in text.split(";")[1:]]
+        is_cut = frames[0] == TRUNCATED
+        stacks += [(tuple(reversed(frames[1:] if is_cut else frames)), is_cut)] * int(count)
+    return stacks
+
+
+def path_of(stack, is_cut, view, function):
+    """A stack as a view goes along it, or None where the view has it not."""
+    path = stack + (TRUNCATED,) * is_cut
+    if view == "root":
+        return path[::-1]
+    if view == "leaves":
+        return path
+    at = [i for i, frame in enumerate(stack) if frame[0] == function]
+    if not at:
+        return None
+    return path[at[0]:] if view == "callers" else stack[:at[-1] + 1][::-1]
+
+
+def tree_of(stacks, view, function, least):
+    """{path: [total, ending, cut, cut branches]} of the nodes that are not cut."""
+    totals, endings, children = collections.Counter(), collections.Counter(), collections.defaultdict(set)
+    for stack, is_cut in stacks:
+        path = path_of(stack, is_cut, view, function)
+        if path is not None:
+            endings[path] += 1
+            for depth in range(len(path) + 1):
+                totals[path[:depth]] += 1
+                if depth > 0:
+                    children[path[:depth - 1]].add(path[:depth])
+    tree, waiting = {}, [()]
+    while waiting:
+        path = waiting.pop()
+        cut = [child for child in children[path] if totals[child] < least]
+        tree[path] = [totals[path], endings[path], sum(totals[child] for child in cut), len(cut)]
+        waiting += [child for child in children[path] if totals[child] >= least]
+    return tree
+
+
+def told_tree(report, label):
+    """The same of a report, whose nodes must be in order."""
+    paths, last, tree = [], {}, {}
+    for node in report["tree"]:
+        parent = node["parent"]
+        path = () if parent is None else paths[parent] + (label(node),)
+        total = node["total"]
+        assert node["depth"] == len(path), "a depth is not that of the parent and one"
+        assert parent is None or total <= last.get(parent, total), "siblings are not by total"
+        last[parent] = total
+        paths.append(path)
+        counts = [total, node.get("self", node.get("root")), node["cut"], node["cut_branches"]]
+        tree[path] = [a + b for a, b in zip(tree.get(path, [0] * 4), counts)]
+    assert all(node["parent"] is None or node["parent"] < at for at, node in enumerate(report["tree"]))
+    return tree
+
+
+class Judge:
+    def __init__(self, profctl, path):
+        self.profctl, self.path, self.compared, self.bad = profctl, path, 0, 0
+
+    def report(self, *options):
+        return json.loads(run(self.profctl, "report", "--json", "--no-demangle", *options, self.path))
+
+    def expect(self, what, told, counted):
+        self.compared += len(counted)
+        differ = {key for key in told.keys() | counted.keys() if told.get(key) != counted.get(key)}
+        if differ:
+            self.bad += 1
+            key = min(differ, key=lambda key: (len(key), str(key)))
+            print(f"{self.path}: {what}: {len(differ)} of {len(counted)} differ; {key}: report {told.get(key)}, counted {counted.get(key)}")
+
+    def lists(self, stacks):
+        for unit in ("function", "module"):
+            selfs, totals = collections.Counter(), collections.Counter()
+            for stack, _ in stacks:
+                rows = [(frame if unit == "function" else (os.path.basename(frame[1]), frame[1]) if frame[1] else frame)
+                        for frame in stack]
+                rows = [("[jit]", row[1]) if row[1] and row[1].startswith("[jit] (") and unit == "module" else row for row in rows]
+                selfs[rows[0]] += 1
+                totals.update(set(rows))
+            for order in ("self", "total"):
+                rows = self.report("-n", "0", "--by", unit, "--sort", order)["rows"]
+                self.expect(f"--by {unit} --sort {order}", {(row["name"], row["module"]): (row["self"], row["total"]) for row in rows},
+                            {row: (selfs[row], totals[row]) for row in totals})
+                keys = [(row[order], row["total" if order == "self" else "self"]) for row in rows]
+                self.expect("the order of rows", {(): keys}, {(): sorted(keys, reverse=True)})
+
+    def trees(self, stacks, option, label):
+        counts, recursive = collections.Counter(), set()
+        for stack, _ in stacks:
+            names = [frame[0] for frame in stack]
+            counts.update(set(names))
+            recursive.update(name for name, count in collections.Counter(names).items() if count > 1)
+        functions = sorted(recursive, key=lambda name: -counts[name])[:FEW] + [name for name, _ in counts.most_common(FEW)]
+        views = [("root", None, ["--tree"]), ("leaves", None, ["--tree", "--inverted"])]
+        for function in dict.fromkeys(functions):
+            if not any(letter in "*?[\\" for letter in function) or function in counts:
+                views += [(view, function, [f"--{view}", function]) for view in ("callers", "callees")]
+        for view, function, options in views:
+            # Names that differ only in their modules are nodes of their own, so only a whole tree has their sum.
+            for least in ("0",) if option else ("0", "4"):
+                report = self.report(*options, *option, "--min", least)
+                self.expect(" ".join(options + option + ["--min", least]), told_tree(report, label),
+                            tree_of(stacks, view, function, float(least) * len(stacks) / 100))
+                assert report["view"] == view and report["function"] == function
+        return len(recursive)
+
+
+def plain(node):
+    return node["name"], node["module"]
+
+
+def folded(node):
+    name = node["name"]
+    if node["file"] and node["line"] and folded.has_lines:
+        name += f":{os.path.basename(node['file'])}:{node['line']}"
+    return re.sub("[;\n\r]", ":", name), None
+
+
+def judge(profctl, path):
+    judge = Judge(profctl, path)
+    stacks = Recording(profctl, path).samples
+    judge.lists(stacks)
+    recursive = judge.trees(stacks, [], plain)
+    judge.trees(folded_stacks(profctl, path, "--inline"), ["--inline"], folded)
+    cut = sum(is_cut for _, is_cut in stacks)
+    kernel = sum(any(frame[1] == "[kernel]" for frame in stack) for stack, _ in stacks)
+    print(f"{os.path.basename(path)}: {len(stacks)} samples, {cut} of them cut, {kernel} in the kernel; {recursive} functions "
+          f"call themselves; {judge.compared} nodes compared, {judge.bad} views differ")
+    return judge.bad
+
+
+folded.has_lines = False
+sys.exit(1 if sum(judge(sys.argv[1], path) for path in sys.argv[2:]) else 0)

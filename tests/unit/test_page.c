@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How the columns of a table share a line. */
+#include "page.h"
+#include "unit_test.h"
+
+TEST(gives_columns_what_they_need_or_their_part)
+{
+    static const struct {
+        size_t room;
+        struct page_column columns[3]; /* with the expected width */
+        size_t count;
+    } cases[] = {
+        {40, {{10, 1, 10}, {20, 1, 20}}, 2},
+        {20, {{30, 1, 10}, {30, 1, 10}}, 2},
+        {20, {{30, 3, 12}, {30, 2, 8}}, 2},
+        {20, {{4, 3, 4}, {30, 2, 16}}, 2}, /* what one leaves the other has */
+        {30, {{40, 1, 14}, {2, 1, 2}, {40, 1, 14}}, 3},
+        {30, {{11, 1, 11}, {2, 1, 2}, {40, 1, 17}}, 3}, /* and again */
+        {PAGE_UNLIMITED, {{400, 1, 400}, {20, 1, 20}}, 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct page_column columns[3];
+        memcpy(columns, cases[i].columns, sizeof columns);
+        page_share(columns, cases[i].count, cases[i].room);
+        for (size_t at = 0; at < cases[i].count; at++) {
+            assert_int_equal(columns[at].width, cases[i].columns[at].width);
+        }
+    }
+}
