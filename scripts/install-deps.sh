@@ -15,6 +15,7 @@ packages=(
     libelf-dev     # symbols, in the worker
     libiberty-dev  # readable names of C++ and Rust
     liblzma-dev    # the symbols of stripped programs, in the worker
+    libprotobuf-c-dev protobuf-c-compiler # profctl: exports that are protobuf
     libseccomp-dev # the confinement of what parses files
     libsystemd-dev # the event loop
     libzydis-dev   # the instructions of code without call frames, in the worker
@@ -36,6 +37,7 @@ test_packages=(
     llvm                               # another reader of lines
     groff-base                         # the manual pages
     btrfs-progs                        # a filesystem with subvolumes
+    protobuf-compiler                  # an independent reader of exports
     libcap2-bin                        # a program with a capability
     linux-perf                         # what the benches compare with
 )

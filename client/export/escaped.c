@@ -8,6 +8,7 @@
 #include "utf8.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t escaped_print_character(FILE *file, const char *text, size_t text_bytes)
@@ -29,6 +30,28 @@ size_t escaped_print_character(FILE *file, const char *text, size_t text_bytes)
     return length;
 }
 
+/* How many bytes from the front are ASCII that stands for itself. */
+static size_t count_plain(const char *text, size_t text_bytes)
+{
+    size_t count = 0;
+    while (count < text_bytes && text[count] >= 0x20 && text[count] < 0x7f && text[count] != '\\') {
+        count++;
+    }
+    return count;
+}
+
+void escaped_print_bytes(FILE *file, const char *text, size_t text_bytes)
+{
+    for (size_t length = 0; text_bytes > 0; text_bytes -= length, text += length) {
+        length = count_plain(text, text_bytes);
+        if (length > 0) {
+            (void)fwrite(text, 1, length, file);
+        } else {
+            length = escaped_print_character(file, text, text_bytes);
+        }
+    }
+}
+
 void escaped_print(FILE *file, const char *text)
 {
     /* Readers pass over spaces in front of a name. */
@@ -36,7 +59,21 @@ void escaped_print(FILE *file, const char *text)
         (void)fputs("\\x20", file);
         text++;
     }
-    for (size_t left = strlen(text), length = 0; left > 0; left -= length, text += length) {
-        length = escaped_print_character(file, text, left);
+    escaped_print_bytes(file, text, strlen(text));
+}
+
+char *escaped_text(const char *text)
+{
+    char *escaped = NULL;
+    size_t escaped_bytes = 0;
+    FILE *file = open_memstream(&escaped, &escaped_bytes);
+    if (file == NULL) {
+        return NULL;
     }
+    escaped_print(file, text);
+    if (fclose(file) != 0) {
+        free(escaped);
+        return NULL;
+    }
+    return escaped;
 }

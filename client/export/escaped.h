@@ -12,5 +12,11 @@
 
 void escaped_print(FILE *file, const char *text);
 
+/* The same as a text. Returned: free(); NULL when there is no memory. */
+char *escaped_text(const char *text);
+
+/* The same of a part of a name, which may begin with a space. */
+void escaped_print_bytes(FILE *file, const char *text, size_t text_bytes);
+
 /* Prints one character of `text_bytes` > 0 bytes. Returns its bytes. */
 size_t escaped_print_character(FILE *file, const char *text, size_t text_bytes);

@@ -10,10 +10,14 @@
 #include <string.h>
 
 const struct export_format export_formats[] = {
-    {"folded", "a line a stack, as flame graph programs read them", folded_print, 0, 0, 0},
-    {"speedscope", "JSON for speedscope, a profile a process", speedscope_print, 0, 0, 0},
-    {"callgrind", "for KCachegrind and callgrind_annotate", callgrind_print, 0, 0, 0},
-    {"perf-script", "the text of perf script, an event a sample", perf_script_print, 0, 0, 0},
+    {"folded", "a line a stack, as flame graph programs read them", folded_print, false, false,
+     false},
+    {"speedscope", "JSON for speedscope, a profile a process", speedscope_print, false, false,
+     false},
+    {"callgrind", "for KCachegrind and callgrind_annotate", callgrind_print, false, false, false},
+    {"perf-script", "the text of perf script, an event a sample", perf_script_print, false, false,
+     false},
+    {"pprof", "profile.proto for go tool pprof, compressed", pprof_print, true, true, false},
     {0},
 };
 

@@ -53,14 +53,11 @@ static void print_comm(FILE *file, const char *comm)
 /* The module's name stands behind the last " (" of the line. */
 static void print_module(FILE *file, const char *name)
 {
-    for (size_t left = strlen(name), length = 0; left > 0; left -= length, name += length) {
-        if (name[0] == ' ' && name[1] == '(') {
-            (void)fputs("\\x20", file);
-            length = 1;
-        } else {
-            length = escaped_print_character(file, name, left);
-        }
+    for (const char *space = NULL; (space = strstr(name, " (")) != NULL; name = space + 1) {
+        escaped_print_bytes(file, name, (size_t)(space - name));
+        (void)fputs("\\x20", file);
     }
+    escaped_print_bytes(file, name, strlen(name));
 }
 
 /* The number of a task that has none, as one that has exited, is 0. */

@@ -14,5 +14,7 @@
  * callgrind: self and inclusive costs of functions and calls, as Callgrind's viewers read them.
  *
  * perf-script: the text of `perf script`, an event a sample.
+ *
+ * pprof: pprof's profile.proto, not compressed.
  */
-export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print;
+export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print;

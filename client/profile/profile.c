@@ -9,6 +9,8 @@
 #include "json.h"
 #include "tables.h"
 
+#include <errno.h>
+
 #define QUALITY_COMPLETE 1
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
@@ -124,4 +126,29 @@ uint64_t profile_period_ns(const struct profile *profile)
         period_ns = (UINT64_C(1000000000) + frequency_hz / 2) / frequency_hz;
     }
     return period_ns;
+}
+
+/* A time in nanoseconds, which is a text where it is above 2^53. */
+static bool read_time(const cJSON *item, int64_t *ret)
+{
+    if (cJSON_IsString(item)) {
+        char *end = NULL;
+        errno = 0;
+        *ret = strtoll(item->valuestring, &end, 10);
+        return errno == 0 && end != item->valuestring && *end == '\0' && *ret >= 0;
+    }
+    return json_read_integer(item, 0, JSON_INTEGER_MAX, ret);
+}
+
+bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret)
+{
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
+    int64_t boot_ns = 0;
+    int64_t wall_ns = 0;
+    if (!read_time(cJSON_GetObjectItemCaseSensitive(session, "created_boot_ns"), &boot_ns) ||
+        !read_time(cJSON_GetObjectItemCaseSensitive(session, "created_realtime_ns"), &wall_ns)) {
+        return false;
+    }
+    *ret = wall_ns - boot_ns;
+    return true;
 }

@@ -48,7 +48,7 @@ client/attach/*               common json library cli                 | cjson
 client/read/*                 common json library cli recording attach | cjson
 client/record/*               common json config library cli recording attach | cjson
 client/report/*               common json cli profile                 | cjson
-client/export/*               common json cli profile                 | cjson
+client/export/*               common json cli profile                 | cjson protobuf
 client/dump/*                 common json fxt cli                     | cjson
 client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump | cjson
 '
@@ -81,6 +81,7 @@ set_library_group() {
     zlib.h) group=zlib ;;
     lzma.h) group=lzma ;;
     Zydis/*) group=zydis ;;
+    protobuf-c/* | *.pb-c.h) group=protobuf ;;
     libiberty/demangle.h) group=iberty ;;
     profctl.h) group=profctl ;;
     linux/perf_event.h) group=perf_event ;;

@@ -149,8 +149,9 @@ def check_formats(profctl, recordings, folder):
                 compare(what + " with --lost-frame", reader.read(output, period, folder), expected + collections.Counter(
                     {"[lost]": lost}), reader.shown)
             if reader.books is not None and parts:
+                text = reader.text(output)
                 for term, ticks in LOST.items():
-                    if not re.search(reader.books % (term, ticks * len(parts)), output.decode("utf-8", "replace")):
+                    if not re.search(reader.books % (term, ticks * len(parts)), text):
                         export_readers.complain(what, f"has no {term} of the books")
 
 

@@ -6,11 +6,14 @@ read(output, period, folder): samples by the name of the innermost function
 shown(name): what the format makes of a function's name
 has_frames: a "[lost]" frame can stand in it
 books: a pattern of a term of the books and its number, or None where the format has no place for them
+text(output): what the pattern is looked for in
 """
-import collections, json, os, re, shutil, subprocess
+import collections, gzip, json, os, re, shutil, subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 failures = 0
-Reader = collections.namedtuple("Reader", "read shown has_frames books")
+Reader = collections.namedtuple("Reader", "read shown has_frames books text", defaults=[lambda output: output.decode()])
 
 # What terminals obey, as tests/system/hostile_text.py has it.
 CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]")
@@ -176,9 +179,114 @@ def read_perf_script(output, period, folder):
     return found
 
 
+def protoc(output, message, schema):
+    """What protoc makes of a message, as nested dictionaries of lists."""
+    done = subprocess.run(["protoc", f"--decode={message}", f"--proto_path={HERE}", schema], input=output,
+                          capture_output=True)
+    if done.returncode != 0 or done.stderr:
+        complain(message, f"protoc: {done.stderr[:300]!r}")
+    top = collections.defaultdict(list)
+    open_ones = [top]
+    for line in done.stdout.decode("ascii").splitlines():
+        line = line.strip()
+        if line == "}":
+            open_ones.pop()
+        elif line.endswith(" {"):
+            inner = collections.defaultdict(list)
+            name = line[:-2]
+            open_ones[-1][name].append(inner)
+            open_ones.append(inner)
+        else:
+            name, _, value = line.partition(": ")
+            if re.match(r"^\d+$", name):
+                complain(message, f"has an unknown field {name}")
+            open_ones[-1][name].append(unquoted(value) if value.startswith('"') else value)
+    return top
+
+
+def unquoted(text):
+    """A string of protobuf's text format, whose bytes must be UTF-8."""
+    escapes = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
+    content = re.sub(rb"\\([0-7]{3}|.)", lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else escapes.get(m[1], m[1]),
+                     text[1:-1].encode())
+    return content.decode("utf-8")
+
+
+def number(message, name):
+    return int(message[name][0]) if message[name] else 0
+
+
+def check_pprof(told, strings, period):
+    types = [(strings[number(t, "type")], strings[number(t, "unit")]) for t in told["sample_type"]]
+    if types != [("samples", "count"), ("cpu", "nanoseconds")][:1 if period == 1 else 2]:
+        complain("pprof", f"has sample types {types}")
+    if number(told, "period") != (0 if period == 1 else period):
+        complain("pprof", "has another period")
+    for sample in told["sample"]:
+        values = [int(value) for value in sample["value"]]
+        if values[1:] != [values[0] * period] * (len(types) - 1):
+            complain("pprof", f"has values {values}")
+        labels = {strings[number(label, "key")] for label in sample["label"]}
+        if sample["label"] and not {"comm"} <= labels <= {"comm", "thread", "pid", "tid"}:
+            complain("pprof", f"has labels {labels}")
+    for mapping in told["mapping"]:
+        build_id = strings[number(mapping, "build_id")]
+        if not re.fullmatch("([0-9a-f]{2})*", build_id) or not number(mapping, "memory_limit"):
+            complain("pprof", "has a mapping that is not as it must be")
+    for name in ("mapping", "location", "function"):
+        ids = [number(item, "id") for item in told[name]]
+        if len(set(ids)) != len(ids) or 0 in ids:
+            complain("pprof", f"has ids of {name} twice")
+
+
+def go_pprof(output, found, period, folder):
+    """Of Go, where it is installed."""
+    path = os.path.join(folder, "pprof.pb.gz")
+    with open(path, "wb") as file:
+        file.write(output)
+    done = subprocess.run(["go", "tool", "pprof", "-sample_index=samples", "-top", "-nodecount=100000", "-nodefraction=0",
+                           path], capture_output=True, env={**os.environ, "HOME": folder, "PPROF_BINARY_PATH": folder})
+    text = done.stdout.decode("utf-8")
+    if done.returncode != 0 or CONTROL.search(text.replace("\n", "")):
+        complain("go tool pprof", f"status {done.returncode}: {done.stderr.decode()[:300]}")
+        return
+    told = collections.Counter()
+    for samples, name in re.findall(r"^ +(\d+) +\S+% +\S+% +\d+ +\S+% +(.*)$", text, re.M):
+        told[re.sub(" (\\(inline\\)|\\(partial-inline\\))$", "", name)] += int(samples)
+    # It shortens what it takes for template arguments and the like, and counts what is alike then together.
+    if sum(told.values()) != sum(found.values()):
+        complain("go tool pprof", f"has {sum(told.values())} samples, not {sum(found.values())}")
+    for name in ("plain", "semi;colon", "[unknown]", "[kernel thread]"):
+        if told[name] != found[name]:
+            complain("go tool pprof", f"{name} has {told[name]} samples, not {found[name]}")
+
+
+def pprof_comments(output):
+    told = protoc(gzip.decompress(output), "test.Profile", "export_profile.proto")
+    return "".join(told["string_table"][int(comment)] + "\n" for comment in told["comment"])
+
+
+def read_pprof(output, period, folder):
+    found = collections.Counter()
+    told = protoc(gzip.decompress(output), "test.Profile", "export_profile.proto")
+    strings = told["string_table"]
+    check_pprof(told, strings, period)
+    functions = {number(f, "id"): strings[number(f, "name")] for f in told["function"]}
+    locations = {number(l, "id"): functions[number(l["line"][0], "function_id")] for l in told["location"]}
+    mappings = {number(m, "id") for m in told["mapping"]}
+    if not {number(l, "mapping_id") for l in told["location"]} <= mappings | {0}:
+        complain("pprof", "has a location in no mapping")
+    for sample in told["sample"]:
+        found[locations[int(sample["location_id"][0])]] += int(sample["value"][0])
+    if shutil.which("go") and found:
+        go_pprof(output, found, period, folder)
+    return found
+
+
 READERS = {
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),
+    "pprof": Reader(read_pprof, escaped, True, r"ticks %s: %d\n", pprof_comments),
     "perf-script": Reader(read_perf_script, escaped, True, r"# ticks %s: %d\n"),
 }

@@ -40,3 +40,13 @@ void place_walk_begin(struct place_walk *walk, const struct profile *profile,
                       const struct profile_sample *sample);
 /* False: there is no more. */
 bool place_walk_next(struct place_walk *walk, struct stack_place *ret);
+
+struct module_address {
+    uint32_t module;  /* of the profile */
+    uint64_t address; /* the module's own; of a caller one of the call's instruction */
+};
+
+/* The module that the process had at a place's address when the sample was taken. False, and
+ * nothing is written: none is known. */
+bool place_find_module(const struct profile *profile, const struct profile_sample *sample,
+                       const struct stack_place *place, struct module_address *ret);

@@ -172,3 +172,7 @@ enum profile_rooted profile_rooted(const struct profile_sample *sample);
 /* The sampling period, from the books or the session; 0 when neither tells, or there are several.
  */
 uint64_t profile_period_ns(const struct profile *profile);
+
+/* What is to be added to the recording's times for those of the wall clock, in nanoseconds since
+ * 1970, as the last session has it. False, and nothing is written: it does not say. */
+bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret);

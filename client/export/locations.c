@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Numbers locations and stacks. Samples that share the numbers of their stacks, their process and
+ * their frames have the same locations, so each such stack is walked once.
+ */
+#include "locations.h"
+
+#include "grow.h"
+#include "places.h"
+
+struct stack_key {
+    uint64_t pid;
+    uint32_t segment;
+    uint32_t chain;
+    uint32_t user_stack;
+    uint32_t rest_stack;
+    uint32_t kernel_stack;
+    uint32_t is_truncated;
+};
+
+void locations_done(struct locations *table)
+{
+    intern_done(&table->runs);
+    intern_done(&table->items);
+    intern_done(&table->stacks);
+    intern_done(&table->stack_keys);
+    free(table->stack_of);
+    free(table->building);
+    *table = (struct locations){0};
+}
+
+static int add_location(struct locations *table, uint64_t address, uint32_t module,
+                        const uint32_t *frames, size_t frame_count, uint32_t *ret_location)
+{
+    struct location location = {.address = address, .module = module};
+    int r = intern_add(&table->runs, frames, frame_count * sizeof *frames, &location.frames);
+    return r < 0 ? r : intern_add(&table->items, &location, sizeof location, ret_location);
+}
+
+int locations_add_marker(struct locations *table, uint32_t frame, uint32_t *ret_location)
+{
+    return add_location(table, 0, INTERN_NONE, &frame, 1, ret_location);
+}
+
+static int add_place(struct locations *table, const struct profile *profile,
+                     const struct profile_sample *sample, const struct stack_place *place,
+                     uint32_t *ret_location)
+{
+    struct module_address found = {.module = INTERN_NONE, .address = place->address};
+    (void)place_find_module(profile, sample, place, &found);
+    return add_location(table, found.address, found.module, place->frames, place->frame_count,
+                        ret_location);
+}
+
+static int add_to_stack(struct locations *table, uint32_t location, size_t *count)
+{
+    int r = grow(table->building, table->building_capacity, *count + 1);
+    if (r == 0) {
+        table->building[(*count)++] = location;
+    }
+    return r;
+}
+
+static int build_stack(struct locations *table, const struct profile *profile,
+                       const struct profile_sample *sample, bool is_truncated, uint32_t *ret_stack)
+{
+    struct place_walk walk;
+    struct stack_place place;
+    uint32_t location = 0;
+    size_t count = 0;
+    int r = 0;
+    place_walk_begin(&walk, profile, sample);
+    while (r == 0 && place_walk_next(&walk, &place)) {
+        r = add_place(table, profile, sample, &place, &location);
+        r = r == 0 ? add_to_stack(table, location, &count) : r;
+    }
+    if (r == 0 && is_truncated) {
+        r = locations_add_marker(table, LOCATION_TRUNCATED, &location);
+        r = r == 0 ? add_to_stack(table, location, &count) : r;
+    }
+    return r < 0 ? r
+                 : intern_add(&table->stacks, table->building, count * sizeof *table->building,
+                              ret_stack);
+}
+
+int locations_add_stack(struct locations *table, const struct profile *profile,
+                        const struct profile_sample *sample, uint32_t *ret_stack)
+{
+    bool is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
+    const struct stack_key key = {
+        .pid = sample->pid,
+        .segment = sample->segment,
+        .chain = sample->chain,
+        .user_stack = sample->user_stack,
+        .rest_stack = sample->rest_stack,
+        .kernel_stack = sample->kernel_stack,
+        .is_truncated = is_truncated,
+    };
+    uint32_t item = 0;
+    size_t known_count = table->stack_keys.item_count;
+    if (intern_add(&table->stack_keys, &key, sizeof key, &item) < 0 ||
+        grow(table->stack_of, table->stack_of_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    int r = 0;
+    if (item == known_count) {
+        r = build_stack(table, profile, sample, is_truncated, &table->stack_of[item]);
+    }
+    *ret_stack = table->stack_of[item];
+    return r;
+}
+
+const struct location *locations_at(const struct locations *table, uint32_t location)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&table->items, location, &size_bytes);
+}
+
+const uint32_t *locations_stack(const struct locations *table, uint32_t stack, size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint32_t *stack_locations = intern_bytes(&table->stacks, stack, &size_bytes);
+    *ret_count = size_bytes / sizeof *stack_locations;
+    return stack_locations;
+}
+
+const uint32_t *locations_frames(const struct locations *table, const struct location *location,
+                                 size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint32_t *frames = intern_bytes(&table->runs, location->frames, &size_bytes);
+    *ret_count = size_bytes / sizeof *frames;
+    return frames;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The different addresses and stacks of a profile, as formats list them that have tables of
+ * locations: each once, under a number. A location is an address of a module and the frames that it
+ * became. What a module's own address is does not depend on where a process has it, so many
+ * processes share locations.
+ */
+
+#include "profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct location {
+    uint64_t address; /* the module's own; without a module as the process had it, or 0 */
+    uint32_t module;  /* of the profile, or INTERN_NONE */
+    uint32_t frames;  /* of `runs` */
+};
+
+/* All zero is empty. */
+struct locations {
+    struct intern runs;       /* arrays of uint32_t: frames, those that were inlined first */
+    struct intern items;      /* struct location */
+    struct intern stacks;     /* arrays of uint32_t: locations, leaf first */
+    struct intern stack_keys; /* what a stack depends on */
+    uint32_t *stack_of;       /* owned; by item of stack_keys */
+    size_t stack_of_capacity;
+    uint32_t *building; /* owned; locations of the stack at hand */
+    size_t building_capacity;
+};
+
+/* Stands for what called a stack that does not reach its root, or for ticks that are lost: frames
+ * that no profile has. */
+#define LOCATION_TRUNCATED (UINT32_MAX - 1)
+#define LOCATION_LOST      (UINT32_MAX - 2)
+
+void locations_done(struct locations *table);
+
+/* The number of a sample's stack, of `stacks`; "[truncated]" is its outermost location where it
+ * does not reach its root. Returns 0, or -ENOMEM. */
+int locations_add_stack(struct locations *table, const struct profile *profile,
+                        const struct profile_sample *sample, uint32_t *ret_stack);
+
+/* The number of the location that only has a frame LOCATION_TRUNCATED or LOCATION_LOST. Returns 0,
+ * or -ENOMEM. */
+int locations_add_marker(struct locations *table, uint32_t frame, uint32_t *ret_location);
+
+const struct location *locations_at(const struct locations *table, uint32_t location);
+const uint32_t *locations_stack(const struct locations *table, uint32_t stack, size_t *ret_count);
+const uint32_t *locations_frames(const struct locations *table, const struct location *location,
+                                 size_t *ret_count);

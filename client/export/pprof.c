@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints pprof's profile.proto, piece by piece. Samples with the same stack and the same labels are
+ * one, so they are counted first; what a message refers to is written before it. A module is a
+ * mapping from 0 on, since addresses are the module's own: so one file has one mapping, however
+ * many processes have it. Control characters in names are escaped, since pprof prints names as they
+ * are.
+ */
+#include "writers.h"
+
+#include "cleanup.h"
+#include "escaped.h"
+#include "export_books.h"
+#include "grow.h"
+#include "locations.h"
+#include "message_out.h"
+
+#include <inttypes.h>
+#include <pprof.pb-c.h>
+#include <string.h>
+
+#define PAGE_BYTES UINT64_C(4096)
+#define LABELS_MAX 4
+#define VALUES_MAX 2
+
+/* Samples with one key are one sample. */
+struct sample_key {
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t stack; /* of the locations */
+    uint32_t process_name;
+    uint32_t thread_name;
+    uint32_t zero;
+};
+
+struct function_key {
+    uint32_t name; /* of the strings, as `file` */
+    uint32_t file;
+};
+
+struct pprof {
+    const struct profile *profile; /* borrowed */
+    struct message_out out;
+    struct locations locations;
+    struct intern keys; /* struct sample_key */
+    uint64_t *counts;   /* owned; by item of `keys` */
+    size_t count_capacity;
+    struct intern strings;   /* those that were written, by their number */
+    struct intern functions; /* struct function_key; those that were written */
+    bool *is_written;        /* owned; by location */
+    uint64_t *limits;        /* owned; by module: behind its last address, 0: none */
+    uint64_t period_ns;
+    int fault; /* the first -errno; nothing is written from then on */
+};
+
+static void pprof_done(struct pprof *writer)
+{
+    message_out_done(&writer->out);
+    locations_done(&writer->locations);
+    intern_done(&writer->keys);
+    free(writer->counts);
+    intern_done(&writer->strings);
+    intern_done(&writer->functions);
+    free(writer->is_written);
+    free(writer->limits);
+}
+
+static void write_piece(struct pprof *writer, const Pprof__Profile *piece)
+{
+    if (writer->fault == 0) {
+        writer->fault = message_out_write(&writer->out, &piece->base);
+    }
+}
+
+/* The index of a text, which is written if it is new. */
+static int64_t string_index(struct pprof *writer, const char *text)
+{
+    cleanup_(freep) char *escaped = escaped_text(text);
+    size_t known_count = writer->strings.item_count;
+    uint32_t item = 0;
+    if (escaped == NULL || intern_add(&writer->strings, escaped, strlen(escaped), &item) < 0) {
+        writer->fault = -ENOMEM;
+        return 0;
+    }
+    if (item == known_count) {
+        Pprof__Profile piece = PPROF__PROFILE__INIT;
+        piece.n_string_table = 1;
+        piece.string_table = &escaped;
+        write_piece(writer, &piece);
+    }
+    return item;
+}
+
+static int64_t text_index(struct pprof *writer, uint32_t text)
+{
+    return text == INTERN_NONE ? 0 : string_index(writer, profile_text(writer->profile, text));
+}
+
+static void write_function(struct pprof *writer, uint64_t id, const struct function_key *key)
+{
+    Pprof__Function function = PPROF__FUNCTION__INIT;
+    Pprof__Function *functions = &function;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    function.id = id;
+    function.name = key->name;
+    function.system_name = key->name;
+    function.filename = key->file;
+    piece.n_function = 1;
+    piece.function = &functions;
+    write_piece(writer, &piece);
+}
+
+/* The id of a function, which is written if it is new. */
+static uint64_t function_id(struct pprof *writer, int64_t name, int64_t file)
+{
+    const struct function_key key = {(uint32_t)name, (uint32_t)file};
+    size_t known_count = writer->functions.item_count;
+    uint32_t item = 0;
+    if (intern_add(&writer->functions, &key, sizeof key, &item) < 0) {
+        writer->fault = -ENOMEM;
+        return 1;
+    }
+    if (item == known_count) {
+        write_function(writer, (uint64_t)item + 1, &key);
+    }
+    return (uint64_t)item + 1;
+}
+
+static void fill_line(struct pprof *writer, uint32_t number, Pprof__Line *line)
+{
+    if (number == LOCATION_TRUNCATED || number == LOCATION_LOST) {
+        const char *marker = number == LOCATION_LOST ? "[lost]" : "[truncated]";
+        line->function_id = function_id(writer, string_index(writer, marker), 0);
+        return;
+    }
+    const struct profile_frame *frame = profile_frame(writer->profile, number);
+    line->function_id =
+        function_id(writer, text_index(writer, frame->name), text_index(writer, frame->file));
+    line->line = frame->line;
+}
+
+/* Notes how far the module's addresses reach. */
+static void note_address(struct pprof *writer, const struct location *location)
+{
+    uint64_t *limit = &writer->limits[location->module];
+    uint64_t page = location->address & ~(PAGE_BYTES - 1);
+    uint64_t behind = page > UINT64_MAX - PAGE_BYTES ? UINT64_MAX : page + PAGE_BYTES;
+    *limit = behind > *limit ? behind : *limit;
+}
+
+static void write_location(struct pprof *writer, uint32_t number)
+{
+    const struct location *location = locations_at(&writer->locations, number);
+    size_t count = 0;
+    const uint32_t *frames = locations_frames(&writer->locations, location, &count);
+    cleanup_(freep) Pprof__Line *lines = calloc(count, sizeof *lines);
+    cleanup_(freep) Pprof__Line **line_list = calloc(count, sizeof(Pprof__Line *));
+    if (lines == NULL || line_list == NULL) {
+        writer->fault = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        lines[i] = (Pprof__Line)PPROF__LINE__INIT;
+        fill_line(writer, frames[i], &lines[i]);
+        line_list[i] = &lines[i];
+    }
+    Pprof__Location message = PPROF__LOCATION__INIT;
+    Pprof__Location *messages = &message;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    message.id = (uint64_t)number + 1;
+    message.address = location->address;
+    message.n_line = count;
+    message.line = line_list;
+    if (location->module != INTERN_NONE) {
+        message.mapping_id = (uint64_t)location->module + 1;
+        note_address(writer, location);
+    }
+    piece.n_location = 1;
+    piece.location = &messages;
+    write_piece(writer, &piece);
+}
+
+static void set_label(Pprof__Label *label, struct pprof *writer, const char *key, int64_t text,
+                      int64_t number)
+{
+    *label = (Pprof__Label)PPROF__LABEL__INIT;
+    label->key = string_index(writer, key);
+    label->str = text;
+    label->num = number;
+}
+
+/* A sample's labels. Returns how many there are. */
+static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pprof__Label *labels)
+{
+    size_t count = 0;
+    set_label(&labels[count++], writer, "comm", text_index(writer, key->process_name), 0);
+    if (key->thread_name != INTERN_NONE) {
+        set_label(&labels[count++], writer, "thread", text_index(writer, key->thread_name), 0);
+    }
+    if (key->pid != PROFILE_PID_OUTSIDE && key->pid <= INT64_MAX) {
+        set_label(&labels[count++], writer, "pid", 0, (int64_t)key->pid);
+    }
+    if (key->tid != 0 && key->tid <= INT64_MAX) {
+        set_label(&labels[count++], writer, "tid", 0, (int64_t)key->tid);
+    }
+    return count;
+}
+
+/* Writes a sample of a number of samples, and the locations that are new. */
+static void write_sample(struct pprof *writer, const uint32_t *stack, size_t count,
+                         Pprof__Label **labels, size_t label_count, uint64_t samples)
+{
+    cleanup_(freep) uint64_t *ids = calloc(count, sizeof *ids);
+    int64_t values[VALUES_MAX] = {(int64_t)samples, (int64_t)(samples * writer->period_ns)};
+    if (ids == NULL) {
+        writer->fault = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count && writer->fault == 0; i++) {
+        if (!writer->is_written[stack[i]]) {
+            writer->is_written[stack[i]] = true;
+            write_location(writer, stack[i]);
+        }
+        ids[i] = (uint64_t)stack[i] + 1;
+    }
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+    Pprof__Sample *samples_list = &sample;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    sample.n_location_id = count;
+    sample.location_id = ids;
+    sample.n_value = writer->period_ns > 0 ? 2 : 1;
+    sample.value = values;
+    sample.n_label = label_count;
+    sample.label = labels;
+    piece.n_sample = 1;
+    piece.sample = &samples_list;
+    write_piece(writer, &piece);
+}
+
+static void write_key(struct pprof *writer, uint32_t item)
+{
+    size_t key_bytes = 0;
+    size_t count = 0;
+    const struct sample_key *key = intern_bytes(&writer->keys, item, &key_bytes);
+    const uint32_t *stack = locations_stack(&writer->locations, key->stack, &count);
+    Pprof__Label labels[LABELS_MAX];
+    Pprof__Label *label_list[LABELS_MAX] = {&labels[0], &labels[1], &labels[2], &labels[3]};
+    size_t label_count = fill_labels(writer, key, labels);
+    write_sample(writer, stack, count, label_list, label_count, writer->counts[item]);
+}
+
+static void write_mapping(struct pprof *writer, size_t number)
+{
+    const struct profile_module *module = &writer->profile->modules[number];
+    Pprof__Mapping mapping = PPROF__MAPPING__INIT;
+    Pprof__Mapping *mappings = &mapping;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    mapping.id = (uint64_t)number + 1;
+    mapping.memory_limit = writer->limits[number];
+    mapping.filename = text_index(writer, module->name);
+    mapping.build_id = text_index(writer, module->build_id);
+    mapping.has_functions = true;
+    mapping.has_filenames = module->source == INLINES_FOUND;
+    mapping.has_line_numbers = mapping.has_filenames && writer->profile->inlines.has_lines;
+    mapping.has_inline_frames = mapping.has_filenames;
+    piece.n_mapping = 1;
+    piece.mapping = &mappings;
+    write_piece(writer, &piece);
+}
+
+/* What is in a sample's values, and since when for how long it was sampled. */
+static void write_head(struct pprof *writer)
+{
+    const struct profile *profile = writer->profile;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    Pprof__ValueType types[VALUES_MAX] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT};
+    Pprof__ValueType *type_list[VALUES_MAX] = {&types[0], &types[1]};
+    int64_t offset_ns = 0;
+    (void)string_index(writer, "");
+    types[0].type = string_index(writer, "samples");
+    types[0].unit = string_index(writer, "count");
+    types[1].type = string_index(writer, "cpu");
+    types[1].unit = string_index(writer, "nanoseconds");
+    piece.n_sample_type = writer->period_ns > 0 ? 2 : 1;
+    piece.sample_type = type_list;
+    if (writer->period_ns > 0) {
+        piece.period_type = &types[1];
+        piece.period = (int64_t)writer->period_ns;
+    }
+    piece.default_sample_type = types[piece.n_sample_type - 1].type;
+    if (profile_wall_offset_ns(profile, &offset_ns)) {
+        piece.time_nanos = (int64_t)(profile->first_ns + (uint64_t)offset_ns);
+    }
+    piece.duration_nanos = (int64_t)(profile->last_ns - profile->first_ns);
+    write_piece(writer, &piece);
+}
+
+static void write_comment(const char *line, void *userdata)
+{
+    struct pprof *writer = userdata;
+    Pprof__Profile piece = PPROF__PROFILE__INIT;
+    int64_t comment = string_index(writer, line);
+    piece.n_comment = 1;
+    piece.comment = &comment;
+    write_piece(writer, &piece);
+}
+
+static int count_sample(struct pprof *writer, const struct profile_sample *sample)
+{
+    struct sample_key key = {
+        .pid = sample->pid,
+        .tid = sample->tid,
+        .process_name = sample->process_name,
+        .thread_name = profile_thread_name(writer->profile, sample),
+    };
+    uint32_t item = 0;
+    size_t known_count = writer->keys.item_count;
+    int r = locations_add_stack(&writer->locations, writer->profile, sample, &key.stack);
+    if (r < 0 || intern_add(&writer->keys, &key, sizeof key, &item) < 0 ||
+        grow(writer->counts, writer->count_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    writer->counts[item] = (item == known_count ? 0 : writer->counts[item]) + 1;
+    return 0;
+}
+
+static void write_lost(struct pprof *writer, uint32_t location)
+{
+    uint64_t lost = export_books_lost(writer->profile);
+    if (lost > 0) {
+        write_sample(writer, &location, 1, NULL, 0, lost);
+    }
+}
+
+/* Counts all samples. `*ret_lost` is the location "[lost]". */
+static int prepare(struct pprof *writer, uint32_t *ret_lost)
+{
+    const struct profile *profile = writer->profile;
+    int r = locations_add_marker(&writer->locations, LOCATION_LOST, ret_lost);
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        r = count_sample(writer, &profile->samples[i]);
+    }
+    if (r < 0) {
+        return r;
+    }
+    writer->is_written = calloc(writer->locations.items.item_count + 1, sizeof *writer->is_written);
+    writer->limits = calloc(profile->module_count + 1, sizeof *writer->limits);
+    return writer->is_written == NULL || writer->limits == NULL ? -ENOMEM : 0;
+}
+
+int pprof_print(FILE *file, const struct profile *profile, const struct export_options *options)
+{
+    cleanup_(pprof_done) struct pprof writer = {
+        .profile = profile, .out = {.file = file}, .period_ns = profile_period_ns(profile)};
+    uint32_t lost = 0;
+    int r = prepare(&writer, &lost);
+    if (r < 0) {
+        return r;
+    }
+    write_head(&writer);
+    export_books_lines(profile, write_comment, &writer);
+    for (size_t i = 0; i < writer.keys.item_count && writer.fault == 0; i++) {
+        write_key(&writer, (uint32_t)i);
+    }
+    if (options->has_lost_frame) {
+        write_lost(&writer, lost);
+    }
+    for (size_t i = 0; i < profile->module_count && writer.fault == 0; i++) {
+        if (writer.limits[i] > 0) {
+            write_mapping(&writer, i);
+        }
+    }
+    return writer.fault;
+}
