@@ -87,6 +87,9 @@ void export_books_lines(const struct profile *profile, export_line_fn *on_line, 
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     uint64_t period_ns = profile_period_ns(profile);
     tell(on_line, userdata, "samples", profile->sample_count);
+    if (profile->unselected_count > 0) {
+        tell(on_line, userdata, "samples not selected", profile->unselected_count);
+    }
     if (period_ns > 0) {
         tell(on_line, userdata, "period_ns", period_ns);
     }

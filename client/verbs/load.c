@@ -31,6 +31,21 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
     return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
 }
 
+int load_selection(const char *path, const struct selection *selection, struct profile *profile)
+{
+    struct fault fault = {0};
+    if (selection_is_empty(selection)) {
+        return EXIT_DONE;
+    }
+    if (selection_apply(selection, profile, &fault) < 0) {
+        return complain("%s: %s", path, fault.text);
+    }
+    (void)complain("%s: %zu of %" PRIu64 " samples are selected; length and books are those of the "
+                   "whole recording",
+                   path, profile->sample_count, profile->sample_count + profile->unselected_count);
+    return EXIT_DONE;
+}
+
 /* One line, however many files were lost. */
 static void complain_losses(const struct lines_losses *losses)
 {

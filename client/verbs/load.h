@@ -2,6 +2,7 @@
 #pragma once
 
 #include "profile.h"
+#include "selection.h"
 
 /*
  * Loads a recording for a verb, and complains if that fails. `*ret` (returned: profile_free())
@@ -9,6 +10,12 @@
  * exit status that this makes.
  */
 int load_profile(const char *path, enum profile_names names, struct profile **ret);
+
+/*
+ * Leaves only what is selected of the recording at `path`, if anything is, and says on standard
+ * error how much that is. Complains if it fails. Returns an exit status.
+ */
+int load_selection(const char *path, const struct selection *selection, struct profile *profile);
 
 /* What a verb was asked to show of debugging information. */
 enum load_detail {

@@ -9,6 +9,7 @@
 #include "load.h"
 #include "options.h"
 #include "output.h"
+#include "select_options.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct export_request {
     const char *output_path;
     const struct export_format *format; /* NULL: none was named */
     struct export_options options;
+    struct selection selection;
     enum profile_names names;
     enum load_detail detail;
 };
@@ -87,6 +89,7 @@ static const struct verb_option options[] = {
      "a stack of the one frame [lost] stands for the ticks that\n"
      "the books miss",
      options_flag, AT(options.has_lost_frame), 0},
+    OPTIONS_SELECT(AT(selection)),
     {'o', "output", "FILE",
      "where to; a name that ends in .gz is compressed, \"-\" is\nstandard output (-)",
      options_output, AT(output_path), 0},
@@ -142,6 +145,10 @@ static int check_request(const struct command_line *command, const struct export
                               "as records of their own",
                               request->format->name);
     }
+    if (request->options.has_lost_frame && !selection_is_empty(&request->selection)) {
+        return options_refuse(command, "--lost-frame: what is lost is known of the whole recording "
+                                       "only; leave out what selects a part of it");
+    }
     if (is_input(request)) {
         return options_refuse(command, "-o: %s: is the recording itself; name another file",
                               request->output_path);
@@ -170,7 +177,8 @@ int verb_export(int argc, char **argv)
     if (profile == NULL) {
         return status;
     }
-    if (load_detail(request.path, request.detail, profile) != EXIT_DONE) {
+    if (load_selection(request.path, &request.selection, profile) != EXIT_DONE ||
+        load_detail(request.path, request.detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
     int export_status = export_file(profile, &request);

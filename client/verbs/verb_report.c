@@ -7,6 +7,7 @@
 #include "load.h"
 #include "options.h"
 #include "report.h"
+#include "select_options.h"
 #include "tree_print.h"
 #include "verbs.h"
 
@@ -28,6 +29,7 @@ struct report_request {
     const char *callers_of; /* borrowed, as the next; NULL: not asked for */
     const char *callees_of;
     double min_percent;
+    struct selection selection;
     bool has_tree;
     bool is_inverted;
     bool is_wide;
@@ -107,6 +109,7 @@ static const struct verb_option options[] = {
      LOAD_LINES},
     {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
      AT(names), PROFILE_NAMES_MANGLED},
+    OPTIONS_SELECT(AT(selection)),
     OPTION_JSON(AT(is_json)),
     {0},
 };
@@ -177,7 +180,8 @@ static int print_report(const struct report_request *request)
     if (profile == NULL) {
         return status;
     }
-    if (load_detail(request->path, request->detail, profile) != EXIT_DONE) {
+    if (load_selection(request->path, &request->selection, profile) != EXIT_DONE ||
+        load_detail(request->path, request->detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
     summary_take(profile, &summary);

@@ -155,6 +155,36 @@ def check_formats(profctl, recordings, folder):
                         export_readers.complain(what, f"has no {term} of the books")
 
 
+def check_selections(profctl, path):
+    """Report and export select the same, and parts of the whole add up to it."""
+    def total(*options):
+        folded = subprocess.run([profctl, "export", path, "--format", "folded", *options], capture_output=True, check=True)
+        report = subprocess.run([profctl, "report", path, "--json", *options], capture_output=True, check=True)
+        samples = sum(int(line.rpartition(b" ")[2]) for line in folded.stdout.splitlines())
+        if json.loads(report.stdout)["samples"] != samples or folded.stderr != report.stderr:
+            export_readers.complain(f"{options}", "selects other samples in a report")
+        if options and not re.search(rb": %d of \d+ samples are selected" % samples, folded.stderr):
+            export_readers.complain(f"{options}", f"says {folded.stderr!r}")
+        return samples
+
+    whole = total()
+    parts = [total("-p", str(100 + i)) for i in range(len(HARD_COMMS))] + [total("--pid", "2,999")]
+    if sum(parts) != whole or 0 in parts:
+        export_readers.complain("-p", f"selects {parts} of {whole}")
+    if total("-p", "100", "-p", "101,102") != sum(parts[:3]) or total("-t", "9104") != 2:
+        export_readers.complain("-t", "selects other samples")
+    if total("--comm", HARD_COMMS[1]) != parts[1] or total("--comm", "*") != whole:
+        export_readers.complain("--comm", "selects other samples")
+    early, late = total("--to", "20us"), total("--from", "20us")
+    if early + late != whole or 0 in (early, late) or total("--from", "20us", "--to", "1h") != late:
+        export_readers.complain("--from", f"selects {early} and {late} of {whole}")
+    for options in (["--from", "10:00"], ["--from", "x"], ["--from", "2", "--to", "1"], ["-p", "x"],
+                    ["-p", "100", "--lost-frame"]):
+        done = subprocess.run([profctl, "export", path, "--format", "folded", *options], capture_output=True)
+        if done.returncode == 0 or done.stdout:
+            export_readers.complain(f"{options}", "are taken")
+
+
 def check_inlined(profctl, maker, folder):
     """The program's debugging information says that innermost() is inlined where the sample is."""
     program = os.path.join(folder, "inlined")
@@ -186,6 +216,7 @@ def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
     check_formats(profctl, recordings, folder)
+    check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     sys.exit(export_readers.failures > 0)
 

@@ -123,6 +123,7 @@ struct profile {
     uint64_t orphan_partial_count;    /* parts of samples without their completion */
     uint64_t orphan_completion_count; /* completions of nothing */
     uint64_t unknown_module_count;    /* Mmap records whose module was never told */
+    uint64_t unselected_count;        /* samples that were taken away (selection.h) */
     uint64_t first_ns;                /* of the samples; 0 when there are none */
     uint64_t last_ns;
     struct input_summary input;

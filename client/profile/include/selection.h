@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A part of a recording: what was sampled between two times, of some tasks. A sample is selected if
+ * it lies between the times and, where tasks are named, one of them is its own. What a recording
+ * does not hold cannot be selected: users and control groups are not in it.
+ */
+
+#include "profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How many tasks of a kind may be named. */
+#define SELECTION_MAX 64
+
+/* Times of the wall clock are those of the local time zone. */
+enum selection_time_kind {
+    SELECTION_ANY_TIME,
+    SELECTION_OFFSET,      /* since the first sample */
+    SELECTION_TIME_OF_DAY, /* the first from an hour before the first sample on */
+    SELECTION_DATE,
+};
+
+struct selection_time {
+    enum selection_time_kind kind;
+    uint64_t offset_ns; /* of an offset; else the part of a second */
+    int year;           /* of a date, as the next two */
+    int month;          /* 1 to 12 */
+    int day;
+    int hour;
+    int minute;
+    int second;
+};
+
+/* All zero selects everything. Texts are borrowed. */
+struct selection {
+    struct selection_time from; /* the first that is selected */
+    struct selection_time to;   /* the first that is not any more */
+    uint64_t pids[SELECTION_MAX];
+    size_t pid_count;
+    uint64_t tids[SELECTION_MAX];
+    size_t tid_count;
+    const char *comms[SELECTION_MAX]; /* globs, of a thread's name or its process's */
+    size_t comm_count;
+};
+
+bool selection_is_empty(const struct selection *selection);
+
+/*
+ * Reads a time: "1.5", "90s", "250ms", "2m", "1h" since the first sample; "14:05", "14:05:09.25" of
+ * the day; "2026-01-31 14:05". False, and nothing is written: it is none of these.
+ */
+bool selection_parse_time(const char *text, struct selection_time *ret);
+
+/*
+ * Takes from the profile all samples that are not selected; their number is added to its
+ * `unselected_count`. Returns 0, or with a sentence in `reterr`
+ *   -ENODATA  a time of the day was named, and the recording does not say what time it was
+ *   -EINVAL   it begins where it ends, or later
+ */
+int selection_apply(const struct selection *selection, struct profile *profile,
+                    struct fault *reterr);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Selects samples. Times become those of the recording first; then each sample is judged by
+ * itself. The profile keeps its tables: what only other samples used stays in them.
+ */
+#include "selection.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S     INT64_C(1000000000)
+#define EARLY_S      3600
+#define FRACTION_MAX 9 /* digits */
+#define OFFSET_MAX_S UINT64_C(1000000000)
+#define YEAR_MAX     2261 /* what 64 bits of nanoseconds hold */
+
+bool selection_is_empty(const struct selection *selection)
+{
+    return selection->from.kind == SELECTION_ANY_TIME && selection->to.kind == SELECTION_ANY_TIME &&
+           selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0;
+}
+
+/* Reads digits behind a point, as parts of `unit`. Returns what follows, or NULL. */
+static const char *read_fraction(const char *text, uint64_t unit, uint64_t *ret)
+{
+    size_t digits = strspn(text, "0123456789");
+    *ret = 0;
+    if (digits == 0 || digits > FRACTION_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        unit /= 10;
+        *ret += unit * (uint64_t)(text[i] - '0');
+    }
+    return text + digits;
+}
+
+/* The unit's nanoseconds, 0: there is no such unit. */
+static uint64_t unit_ns(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = {
+        {"", 1000000000}, {"s", 1000000000},  {"ms", 1000000},
+        {"us", 1000},     {"m", 60000000000}, {"h", 3600000000000},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(name, units[i].name) == 0) {
+            return units[i].ns;
+        }
+    }
+    return 0;
+}
+
+static bool parse_offset(const char *text, struct selection_time *ret)
+{
+    size_t digits = strspn(text, "0123456789");
+    uint64_t whole = 0;
+    uint64_t fraction = 0;
+    const char *unit = text + digits;
+    if (*unit == '.') {
+        unit += 1 + strspn(unit + 1, "0123456789");
+    }
+    uint64_t ns = unit_ns(unit);
+    if (digits == 0 || ns == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        whole = whole * 10 + (uint64_t)(text[i] - '0');
+        if (whole > OFFSET_MAX_S * (uint64_t)NS_PER_S / ns) {
+            return false;
+        }
+    }
+    if (text[digits] == '.' && read_fraction(text + digits + 1, ns, &fraction) != unit) {
+        return false;
+    }
+    *ret = (struct selection_time){.kind = SELECTION_OFFSET, .offset_ns = whole * ns + fraction};
+    return true;
+}
+
+bool selection_parse_time(const char *text, struct selection_time *ret)
+{
+    struct tm tm = {0};
+    uint64_t fraction_ns = 0;
+    const char *end = strptime(text, "%Y-%m-%d", &tm);
+    bool has_date = end != NULL && (*end == 'T' || *end == ' ');
+    if (strchr(text, ':') == NULL) {
+        return parse_offset(text, ret);
+    }
+    end = strptime(has_date ? end + 1 : text, "%H:%M", &tm);
+    if (end != NULL && *end == ':') {
+        end = strptime(end + 1, "%S", &tm);
+    }
+    if (end != NULL && *end == '.') {
+        end = read_fraction(end + 1, (uint64_t)NS_PER_S, &fraction_ns);
+    }
+    if (end == NULL || *end != '\0' ||
+        (has_date && (tm.tm_year < 70 || tm.tm_year + 1900 > YEAR_MAX))) {
+        return false;
+    }
+    *ret = (struct selection_time){
+        .kind = has_date ? SELECTION_DATE : SELECTION_TIME_OF_DAY,
+        .offset_ns = fraction_ns,
+        .year = tm.tm_year + 1900,
+        .month = tm.tm_mon + 1,
+        .day = tm.tm_mday,
+        .hour = tm.tm_hour,
+        .minute = tm.tm_min,
+        .second = tm.tm_sec,
+    };
+    return true;
+}
+
+/* Seconds since 1970 of a time of the wall clock, so many days behind its date. */
+static int64_t seconds_of(struct tm date, const struct selection_time *time, int days)
+{
+    date.tm_mday += days;
+    date.tm_hour = time->hour;
+    date.tm_min = time->minute;
+    date.tm_sec = time->second;
+    date.tm_isdst = -1;
+    return mktime(&date);
+}
+
+/* The same. Without a date it is the first such time from an hour before `first_s` on: a recording
+ * may go on past midnight, or have begun just behind it. */
+static int64_t wall_seconds(const struct selection_time *time, int64_t first_s)
+{
+    const time_t first = (time_t)first_s;
+    struct tm date = {0};
+    (void)localtime_r(&first, &date);
+    if (time->kind == SELECTION_DATE) {
+        date.tm_year = time->year - 1900;
+        date.tm_mon = time->month - 1;
+        date.tm_mday = time->day;
+        return seconds_of(date, time, 0);
+    }
+    for (int days = -1; days < 1; days++) {
+        int64_t seconds = seconds_of(date, time, days);
+        if (seconds >= first_s - EARLY_S) {
+            return seconds;
+        }
+    }
+    return seconds_of(date, time, 1);
+}
+
+/* The recording's time that is meant. */
+static int find_time(const struct selection_time *time, const struct profile *profile,
+                     uint64_t otherwise_ns, uint64_t *ret_ns, struct fault *reterr)
+{
+    int64_t offset_ns = 0;
+    if (time->kind == SELECTION_ANY_TIME) {
+        *ret_ns = otherwise_ns;
+        return 0;
+    }
+    if (time->kind == SELECTION_OFFSET) {
+        *ret_ns = time->offset_ns > UINT64_MAX - profile->first_ns
+                      ? UINT64_MAX
+                      : profile->first_ns + time->offset_ns;
+        return 0;
+    }
+    if (!profile_wall_offset_ns(profile, &offset_ns) || profile->last_ns > INT64_MAX / 2) {
+        return fault_set(reterr, ENODATA,
+                         "does not say what time of the day it was; give the seconds since its "
+                         "first sample");
+    }
+    int64_t first_s = ((int64_t)profile->first_ns + offset_ns) / NS_PER_S;
+    int64_t wall_ns = wall_seconds(time, first_s) * NS_PER_S + (int64_t)time->offset_ns;
+    *ret_ns = wall_ns > offset_ns ? (uint64_t)(wall_ns - offset_ns) : 0;
+    return 0;
+}
+
+static bool has_number(const uint64_t *numbers, size_t count, uint64_t number)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_name(const struct selection *selection, const char *name)
+{
+    for (size_t i = 0; i < selection->comm_count; i++) {
+        if (fnmatch(selection->comms[i], name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_task(const struct selection *selection, const struct profile *profile,
+                     const struct profile_sample *sample)
+{
+    if (selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0) {
+        return true;
+    }
+    if (has_number(selection->pids, selection->pid_count, sample->pid) ||
+        has_number(selection->tids, selection->tid_count, sample->tid)) {
+        return true;
+    }
+    uint32_t thread =
+        selection->comm_count == 0 ? INTERN_NONE : profile_thread_name(profile, sample);
+    return selection->comm_count > 0 &&
+           (has_name(selection, profile_text(profile, sample->process_name)) ||
+            (thread != INTERN_NONE && has_name(selection, profile_text(profile, thread))));
+}
+
+int selection_apply(const struct selection *selection, struct profile *profile,
+                    struct fault *reterr)
+{
+    uint64_t from_ns = 0;
+    uint64_t to_ns = 0;
+    size_t kept = 0;
+    int r = find_time(&selection->from, profile, 0, &from_ns, reterr);
+    r = r < 0 ? r : find_time(&selection->to, profile, UINT64_MAX, &to_ns, reterr);
+    if (r < 0) {
+        return r;
+    }
+    if (from_ns >= to_ns) {
+        return fault_set(reterr, EINVAL, "the part that is selected ends before it begins");
+    }
+    uint64_t first_ns = UINT64_MAX;
+    uint64_t last_ns = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct profile_sample sample = profile->samples[i];
+        if (sample.time_ns >= from_ns && (sample.time_ns < to_ns || to_ns == UINT64_MAX) &&
+            has_task(selection, profile, &sample)) {
+            first_ns = sample.time_ns < first_ns ? sample.time_ns : first_ns;
+            last_ns = sample.time_ns > last_ns ? sample.time_ns : last_ns;
+            profile->samples[kept++] = sample;
+        }
+    }
+    profile->unselected_count += profile->sample_count - kept;
+    profile->sample_count = kept;
+    profile->first_ns = kept == 0 ? 0 : first_ns;
+    profile->last_ns = last_ns;
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The options of verbs that work on a part of a recording. `at` is the place of a struct selection
+ * in the verb's request. */
+
+#include "options.h"
+#include "selection.h"
+
+option_take_fn select_take_time, select_take_pids, select_take_tids, select_take_comm;
+
+#define OPTION_FROM(at)                                                                            \
+    {                                                                                              \
+        0, "from", "TIME",                                                                         \
+            "only samples from then on: seconds since the first one\n"                             \
+            "(1.5, 250ms, 2m), or a time of the day (14:05:09)",                                   \
+            select_take_time, (at) + offsetof(struct selection, from), 0                           \
+    }
+#define OPTION_TO(at)                                                                              \
+    {                                                                                              \
+        0, "to", "TIME", "only samples before then", select_take_time,                             \
+            (at) + offsetof(struct selection, to), 0                                               \
+    }
+#define OPTION_PIDS(at)                                                                            \
+    {                                                                                              \
+        'p', "pid", "PID", "only these processes: 7, or 7,12", select_take_pids, (at), 0           \
+    }
+#define OPTION_TIDS(at)                                                                            \
+    {                                                                                              \
+        't', "tid", "TID", "only these threads", select_take_tids, (at), 0                         \
+    }
+#define OPTION_COMM(at)                                                                            \
+    {                                                                                              \
+        0, "comm", "GLOB", "only threads or processes of such a name", select_take_comm, (at), 0   \
+    }
+#define OPTIONS_SELECT(at)                                                                         \
+    OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at), OPTION_COMM(at)

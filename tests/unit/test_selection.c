@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Which samples are selected: times as a person writes them, and tasks.
+ */
+#include "made_recording.h"
+#include "selection.h"
+
+#define S UINT64_C(1000000000)
+
+TEST(reads_offsets_and_times_of_the_day)
+{
+    static const struct {
+        const char *text;
+        struct selection_time expected;
+    } cases[] = {
+        {"0", {.kind = SELECTION_OFFSET}},
+        {"2", {.kind = SELECTION_OFFSET, .offset_ns = 2 * S}},
+        {"1.5", {.kind = SELECTION_OFFSET, .offset_ns = 3 * S / 2}},
+        {"1.5s", {.kind = SELECTION_OFFSET, .offset_ns = 3 * S / 2}},
+        {"250ms", {.kind = SELECTION_OFFSET, .offset_ns = S / 4}},
+        {"7us", {.kind = SELECTION_OFFSET, .offset_ns = 7000}},
+        {"0.000000001", {.kind = SELECTION_OFFSET, .offset_ns = 1}},
+        {"2.5m", {.kind = SELECTION_OFFSET, .offset_ns = 150 * S}},
+        {"1h", {.kind = SELECTION_OFFSET, .offset_ns = 3600 * S}},
+        {"14:05", {.kind = SELECTION_TIME_OF_DAY, .hour = 14, .minute = 5}},
+        {"14:05:09.25",
+         {.kind = SELECTION_TIME_OF_DAY, S / 4, .hour = 14, .minute = 5, .second = 9}},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct selection_time time = {0};
+        assert_true(selection_parse_time(cases[i].text, &time));
+        assert_int_equal(time.kind, cases[i].expected.kind);
+        assert_int_equal(time.offset_ns, cases[i].expected.offset_ns);
+        assert_int_equal(time.hour, cases[i].expected.hour);
+        assert_int_equal(time.minute, cases[i].expected.minute);
+        assert_int_equal(time.second, cases[i].expected.second);
+    }
+}
+
+TEST(reads_a_date_with_either_separator)
+{
+    static const char *const texts[] = {"2026-01-31 14:05:09", "2026-01-31T14:05:09"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct selection_time time = {0};
+        assert_true(selection_parse_time(texts[i], &time));
+        assert_int_equal(time.kind, SELECTION_DATE);
+        assert_int_equal(time.year, 2026);
+        assert_int_equal(time.month, 1);
+        assert_int_equal(time.day, 31);
+        assert_int_equal(time.hour, 14);
+    }
+}
+
+TEST(refuses_what_is_no_time)
+{
+    static const char *const texts[] = {
+        "",
+        "s",
+        "-1",
+        "1.",
+        ".5",
+        "1,5",
+        "1 s",
+        "1d",
+        "0x10",
+        "1e3",
+        "25:00",
+        "10:60",
+        "10:00:61x",
+        "10:",
+        "10:00:",
+        "10:00.",
+        "1.5.5",
+        "10:00 ",
+        "2026-01-31",
+        "1969-01-31 10:00",
+        "nan",
+        "99999999999999999999",
+        "1.1234567890",
+        "2026-13-01 10:00",
+        "9999-01-01 10:00",
+        "99999999999h",
+    };
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct selection_time time = {0};
+        if (selection_parse_time(texts[i], &time)) {
+            fail_msg("'%s' is taken", texts[i]);
+        }
+    }
+}
+
+#define TASK(pid, comm)                                                                            \
+    "name " pid " 0 0 " comm "; name " pid " " pid " 0 " comm ";"                                  \
+    "module " pid " 1 m; mmap 0 " pid " 1 0x1000 0x1000 0;"
+
+/* Samples of three tasks at 1, 2, 3 and 4 s after 10:00:00 UTC on a day. */
+static struct profile *three_tasks(void)
+{
+    struct recording *recording =
+        recording_of(TASK("7", "app") TASK("8", "cc1plus") TASK("9", "cc1"));
+    for (uint64_t i = 1; i <= 4; i++) {
+        add_sample(recording, i * S, i == 4 ? 7 : 6 + i, COMPLETE, ADDRESSES(0x1002));
+    }
+    add_data(recording, FXT_STRING_SESSION,
+             "{\"session\":\"1\",\"created_boot_ns\":1000000000,"
+             "\"created_realtime_ns\":\"1769767200000000000\"}\n"); /* 2026-01-30 10:00:00 */
+    return load_recording(recording);
+}
+
+/* Frees the profile. */
+static void assert_selected(struct profile *profile, const struct selection *selection,
+                            size_t expected)
+{
+    struct fault fault = {0};
+    assert_int_equal(selection_apply(selection, profile, &fault), 0);
+    assert_int_equal(profile->sample_count, expected);
+    assert_int_equal(profile->unselected_count, 4 - expected);
+    (void)profile_free(profile);
+}
+
+static struct selection between(const char *from, const char *to)
+{
+    struct selection selection = {0};
+    assert_true(from == NULL || selection_parse_time(from, &selection.from));
+    assert_true(to == NULL || selection_parse_time(to, &selection.to));
+    return selection;
+}
+
+TEST(selects_by_time_with_the_end_left_out)
+{
+    static const struct {
+        const char *from;
+        const char *to;
+        size_t expected;
+    } cases[] = {
+        {NULL, NULL, 4},
+        {"0", NULL, 4},
+        {"1", NULL, 3},
+        {"1.000000001", NULL, 2},
+        {NULL, "1", 1},
+        {"1", "3", 2},
+        {"500ms", "2500ms", 2},
+        {"100", NULL, 0},
+        {"10:00:01", NULL, 3},
+        {"10:00:01", "10:00:02.5", 2},
+        {"2026-01-30 10:00:02", NULL, 2},
+        {"2026-01-31 10:00", NULL, 0},
+        {"2026-01-29 10:00", "2026-01-31 10:00", 4},
+    };
+    (void)setenv("TZ", "UTC", 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct selection selection = between(cases[i].from, cases[i].to);
+        assert_selected(three_tasks(), &selection, cases[i].expected);
+    }
+}
+
+TEST(takes_a_time_of_the_day_for_the_one_around_the_recording)
+{
+    static const struct {
+        const char *zone;
+        const char *from;
+        const char *to;
+        size_t expected;
+    } cases[] = {
+        {"UTC+10", "23:59:59", "00:00:02", 2}, /* it began at midnight there */
+        {"UTC-14", "23:59:59", NULL, 4},
+        {"UTC-13:59:58", "23:59:59", "00:00:01", 2}, /* there it went on past it */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        (void)setenv("TZ", cases[i].zone, 1);
+        const struct selection selection = between(cases[i].from, cases[i].to);
+        assert_selected(three_tasks(), &selection, cases[i].expected);
+    }
+}
+
+TEST(refuses_what_ends_before_it_begins)
+{
+    struct fault fault = {0};
+    struct profile *profile = three_tasks();
+    const struct selection selection = between("2", "1");
+    assert_int_equal(selection_apply(&selection, profile, &fault), -EINVAL);
+    assert_int_equal(profile->sample_count, 4);
+    (void)profile_free(profile);
+}
+
+TEST(selects_tasks_that_match_one_name_or_number)
+{
+    const struct selection by_pid = {.pids = {7, 9}, .pid_count = 2};
+    const struct selection by_tid = {.tids = {8}, .tid_count = 1};
+    const struct selection by_comm = {.comms = {"cc1*"}, .comm_count = 1};
+    const struct selection by_either = {
+        .pids = {7}, .pid_count = 1, .comms = {"cc1"}, .comm_count = 1};
+    const struct selection by_none = {.comms = {"CC1"}, .comm_count = 1};
+    assert_selected(three_tasks(), &by_pid, 3);
+    assert_selected(three_tasks(), &by_tid, 1);
+    assert_selected(three_tasks(), &by_comm, 2);
+    assert_selected(three_tasks(), &by_either, 3);
+    assert_selected(three_tasks(), &by_none, 0);
+}
+
+TEST(refuses_a_time_of_the_day_that_the_recording_does_not_know)
+{
+    struct fault fault = {0};
+    struct profile *profile = load_recording(recording_of(TASK("7", "app") "sample 1 7 1 0x1002;"));
+    const struct selection selection = between("10:00", NULL);
+    assert_int_equal(selection_apply(&selection, profile, &fault), -ENODATA);
+    assert_int_equal(profile->sample_count, 1);
+    (void)profile_free(profile);
+}
