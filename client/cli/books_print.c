@@ -326,3 +326,54 @@ void books_print_print(FILE *file, const char *books_json)
     print_remarks(file, books);
     print_warnings(file, cpus, total, amount(books, "period_ns"));
 }
+
+bool books_print_total(const char *books_json, const char *member, int64_t *ret)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    return read_count(cJSON_GetObjectItemCaseSensitive(books, "total"), member, ret);
+}
+
+/* "16 received, 2 missed": the terms of a list that are not 0. */
+static void print_terms(FILE *file, const cJSON *total, const char *const *terms, size_t count)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < count; i++) {
+        int64_t ticks = 0;
+        if (read_count(total, terms[i], &ticks) && ticks != 0) {
+            (void)fprintf(file, "%s%" PRId64 " %s", separator, ticks, terms[i]);
+            separator = ", ";
+        }
+    }
+    if (separator[0] == '\0') {
+        (void)fputs("none", file);
+    }
+}
+
+void books_print_brief(const struct page *page, const char *books_json)
+{
+    static const char *const received[] = {"kept", "filtered", "dropped"};
+    static const char *const others[] = {"lost", "throttled", "missed", "idle", "unexplained"};
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    int64_t expected = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file == NULL) {
+        return;
+    }
+    if (!read_count(total, "expected", &expected)) {
+        books_print_print(file, books_json);
+    } else {
+        (void)fprintf(file, "books: of %" PRId64 " ticks ", expected);
+        print_terms(file, total, received, sizeof received / sizeof received[0]);
+        (void)fputs("; ", file);
+        print_terms(file, total, others, sizeof others / sizeof others[0]);
+        (void)fputs(" (--books: of each CPU)\n", file);
+        print_warnings(file, cJSON_GetObjectItemCaseSensitive(books, "cpus"), total,
+                       amount(books, "period_ns"));
+    }
+    if (fclose(file) == 0) {
+        page_print_lines(page, text);
+    }
+}

@@ -101,6 +101,13 @@ enum profile_rooted profile_rooted(const struct profile_sample *sample)
     }
 }
 
+bool profile_is_kernel_thread(const struct profile *profile, const struct profile_sample *sample)
+{
+    return sample->user_stack == 0 && sample->rest_stack == 0 && sample->closed == 0 &&
+           sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED &&
+           !mappings_have_process(&profile->tables->mappings, sample->segment, sample->pid);
+}
+
 /* A number of at least 1 in an object, else 0. */
 static uint64_t positive_member(const cJSON *object, const char *name)
 {

@@ -233,7 +233,6 @@ void report_print_table(const struct page *page, const struct profile *profile,
     if (profile->inlines.is_wanted) {
         print_sources(page->file, profile);
     }
-    summary_print_foot(page, profile);
 }
 
 /* What rows have besides, of a profile with inlined functions. */

@@ -1,104 +1,209 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Counts how stacks end, and prints what all views have in common: the lines above and below, and
- * the first and last members of the JSON object.
+ * Counts the samples of a recording by what its summary says of them. Each frame has a class, so a
+ * sample costs a few additions; a process is looked up only where it is another than that of the
+ * sample before.
  */
 #include "summary.h"
 
-#include "books_print.h"
-#include "json_out.h"
-#include "text_out.h"
+#include "cleanup.h"
+#include "grow.h"
 
-#include <inttypes.h>
+#include <string.h>
 
-void summary_take(const struct profile *profile, struct summary *ret)
+/* What is known of where a frame is. */
+enum frame_class {
+    FRAME_NAMED,
+    FRAME_UNKNOWN,
+    FRAME_MADE,
+    FRAME_UNNAMED,
+};
+
+/* Whose samples they are. Padded by hand, since its bytes are a key. */
+struct process_key {
+    uint64_t pid;
+    uint32_t segment;
+    uint32_t name;
+};
+
+struct counting {
+    const struct profile *profile;
+    struct summary *summary;
+    uint8_t *classes;                 /* owned; enum frame_class by frame */
+    uint64_t *made_counts;            /* owned; by text: the command */
+    uint64_t *unnamed_counts;         /* owned; by module */
+    struct intern processes;          /* struct process_key */
+    struct summary_command *commands; /* owned; by text */
+    struct process_key last;
+};
+
+static void counting_done(struct counting *counting)
+{
+    free(counting->classes);
+    free(counting->made_counts);
+    free(counting->unnamed_counts);
+    free(counting->commands);
+    intern_done(&counting->processes);
+}
+
+static enum frame_class class_of(const struct profile *profile, const struct profile_frame *frame)
+{
+    const char *name = profile_text(profile, frame->name);
+    if (frame->module == INTERN_NONE) {
+        return strcmp(name, "[unknown]") == 0 ? FRAME_UNKNOWN : FRAME_NAMED;
+    }
+    const struct profile_module *module = &profile->modules[frame->module];
+    const char *basename = profile_text(profile, module->basename);
+    size_t basename_bytes = strlen(basename);
+    if (module->is_anonymous) {
+        return frame->name == module->basename ? FRAME_MADE : FRAME_NAMED;
+    }
+    return strncmp(name, basename, basename_bytes) == 0 &&
+                   strncmp(name + basename_bytes, "+0x", 3) == 0
+               ? FRAME_UNNAMED
+               : FRAME_NAMED;
+}
+
+static int begin(struct counting *counting)
+{
+    const struct profile *profile = counting->profile;
+    size_t frame_count = profile->frames.item_count;
+    size_t text_count = profile->texts.item_count;
+    counting->classes = calloc(frame_count + 1, sizeof *counting->classes);
+    counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
+    counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
+    counting->commands = calloc(text_count + 1, sizeof *counting->commands);
+    if (counting->classes == NULL || counting->made_counts == NULL ||
+        counting->unnamed_counts == NULL || counting->commands == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < frame_count; i++) {
+        counting->classes[i] = (uint8_t)class_of(profile, profile_frame(profile, (uint32_t)i));
+    }
+    return 0;
+}
+
+static void count_rooted(struct summary *summary, enum profile_rooted rooted)
+{
+    switch (rooted) {
+    case PROFILE_STACK_NONE:
+        summary->none_count++;
+        break;
+    case PROFILE_STACK_COMPLETE:
+        summary->complete_count++;
+        break;
+    case PROFILE_STACK_UNPROVED:
+        summary->unproved_count++;
+        break;
+    case PROFILE_STACK_TRUNCATED:
+        summary->truncated_count++;
+        break;
+    case PROFILE_STACK_STITCHED:
+        summary->truncated_count++;
+        summary->stitched_count++;
+        break;
+    }
+}
+
+static void count_leaf(struct counting *counting, const struct profile_sample *sample)
+{
+    size_t count = 0;
+    uint32_t leaf = profile_chain(counting->profile, sample->chain, &count)[0];
+    switch ((enum frame_class)counting->classes[leaf]) {
+    case FRAME_NAMED:
+        break;
+    case FRAME_UNKNOWN:
+        counting->summary->unknown_count++;
+        break;
+    case FRAME_MADE:
+        counting->summary->made_count++;
+        counting->made_counts[sample->process_name]++;
+        break;
+    case FRAME_UNNAMED:
+        counting->summary->unnamed_count++;
+        counting->unnamed_counts[profile_frame(counting->profile, leaf)->module]++;
+        break;
+    }
+}
+
+static int count_command(struct counting *counting, const struct profile_sample *sample)
+{
+    const struct process_key key = {sample->pid, sample->segment, sample->process_name};
+    struct summary_command *command = &counting->commands[key.name];
+    command->name = key.name;
+    command->sample_count++;
+    if (memcmp(&key, &counting->last, sizeof key) == 0) {
+        return 0;
+    }
+    uint32_t item = 0;
+    size_t known_count = counting->processes.item_count;
+    int r = intern_add(&counting->processes, &key, sizeof key, &item);
+    if (r == 0) {
+        counting->last = key;
+        command->process_count += item == known_count;
+    }
+    return r;
+}
+
+static int count_sample(struct counting *counting, const struct profile_sample *sample)
+{
+    struct summary *summary = counting->summary;
+    count_rooted(summary, profile_rooted(sample));
+    count_leaf(counting, sample);
+    bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
+    bool in_kernel = is_kernel_thread || sample->in_kernel;
+    summary->kernel_thread_count += is_kernel_thread;
+    summary->in_kernel_count += in_kernel;
+    summary->kernel_unseen_count += in_kernel && sample->kernel_stack == 0;
+    return is_kernel_thread ? 0 : count_command(counting, sample);
+}
+
+/* The item that has most; INTERN_NONE where none has any. */
+static uint32_t find_most(const uint64_t *counts, size_t count)
+{
+    uint32_t most = INTERN_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (counts[i] > (most == INTERN_NONE ? 0 : counts[most])) {
+            most = (uint32_t)i;
+        }
+    }
+    return most;
+}
+
+/* Puts a command among the largest, in the order of their samples. */
+static void rank_command(struct summary *summary, const struct summary_command *command)
+{
+    size_t at = SUMMARY_COMMANDS_MAX;
+    while (at > 0 && command->sample_count > summary->commands[at - 1].sample_count) {
+        at--;
+    }
+    if (at < SUMMARY_COMMANDS_MAX) {
+        memmove(&summary->commands[at + 1], &summary->commands[at],
+                (SUMMARY_COMMANDS_MAX - 1 - at) * sizeof *command);
+        summary->commands[at] = *command;
+    }
+}
+
+int summary_take(const struct profile *profile, struct summary *ret)
 {
     struct summary summary = {.sample_count = profile->sample_count};
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        switch (profile_rooted(&profile->samples[i])) {
-        case PROFILE_STACK_NONE:
-            summary.none_count++;
-            break;
-        case PROFILE_STACK_COMPLETE:
-            summary.complete_count++;
-            break;
-        case PROFILE_STACK_UNPROVED:
-            summary.unproved_count++;
-            break;
-        case PROFILE_STACK_TRUNCATED:
-            summary.truncated_count++;
-            break;
-        case PROFILE_STACK_STITCHED:
-            summary.truncated_count++;
-            summary.stitched_count++;
-            break;
+    cleanup_(counting_done) struct counting counting = {.profile = profile, .summary = &summary};
+    int r = begin(&counting);
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        r = count_sample(&counting, &profile->samples[i]);
+    }
+    if (r < 0) {
+        return r;
+    }
+    summary.made_command = find_most(counting.made_counts, profile->texts.item_count);
+    summary.unnamed_module = find_most(counting.unnamed_counts, profile->module_count);
+    for (size_t i = 0; i < profile->texts.item_count; i++) {
+        if (counting.commands[i].sample_count > 0) {
+            summary.command_count++;
+            rank_command(&summary, &counting.commands[i]);
         }
     }
     *ret = summary;
-}
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
-}
-
-void summary_print_head(const struct page *page, const struct profile *profile,
-                        const struct summary *summary)
-{
-    FILE *file = page->file;
-    char count[TEXT_COUNT_BYTES];
-    char rate[TEXT_RATE_BYTES];
-    double between_s = (double)(profile->last_ns - profile->first_ns) / 1e9;
-    (void)fprintf(file, "%s in %.3f s%s\n", text_samples(summary->sample_count, count),
-                  books_print_length_s(profile->books_json, between_s),
-                  text_rate(profile_period_ns(profile), rate));
-    (void)fprintf(file, "stacks: %" PRIu64 " complete (%.2f %%), ", summary->complete_count,
-                  percent(summary->complete_count, summary->sample_count));
-    if (summary->unproved_count > 0) {
-        (void)fprintf(file, "%" PRIu64 " not proved, ", summary->unproved_count);
-    }
-    (void)fprintf(file, "%" PRIu64 " truncated", summary->truncated_count);
-    if (summary->stitched_count > 0) {
-        (void)fprintf(file, " (%" PRIu64 " stitched)", summary->stitched_count);
-    }
-    (void)fprintf(file, ", %" PRIu64 " without a user stack\n\n", summary->none_count);
-}
-
-void summary_print_foot(const struct page *page, const struct profile *profile)
-{
-    books_print_print(page->file, profile->books_json);
-    if (profile->dropped_record_count > 0) {
-        (void)fprintf(page->file, "%" PRIu64 " records were dropped, since the buffers were full\n",
-                      profile->dropped_record_count);
-    }
-}
-
-void summary_json_head(struct json_out *out, const struct profile *profile,
-                       const struct summary *summary)
-{
-    uint64_t period_ns = profile_period_ns(profile);
-    json_out_begin(out, NULL, '{');
-    json_out_u64(out, "samples", summary->sample_count);
-    if (period_ns > 0) {
-        json_out_u64(out, "period_ns", period_ns);
-    } else {
-        json_out_raw(out, "period_ns", NULL);
-    }
-    json_out_u64(out, "duration_ns", profile->last_ns - profile->first_ns);
-}
-
-void summary_json_foot(struct json_out *out, const struct profile *profile,
-                       const struct summary *summary)
-{
-    json_out_begin(out, "stacks", '{');
-    json_out_u64(out, "complete", summary->complete_count);
-    json_out_u64(out, "unproved", summary->unproved_count);
-    json_out_u64(out, "truncated", summary->truncated_count);
-    json_out_u64(out, "stitched", summary->stitched_count);
-    json_out_u64(out, "none", summary->none_count);
-    json_out_end(out, '}');
-    json_out_raw(out, "books", profile->books_json);
-    json_out_end(out, '}');
-    (void)fputc('\n', out->file);
+    return 0;
 }

@@ -132,7 +132,6 @@ int tree_print_text(const struct page *page, const struct profile *profile,
                       text_samples(printing.cut_samples, count));
     }
     (void)fputc('\n', page->file);
-    summary_print_foot(page, profile);
     return 0;
 }
 

@@ -32,6 +32,7 @@ struct report_request {
     struct selection selection;
     bool has_tree;
     bool is_inverted;
+    bool has_books;
     bool is_wide;
     bool is_json;
 };
@@ -98,6 +99,8 @@ static const struct verb_option options[] = {
     {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
+    {0, "books", NULL, "where the ticks of each CPU went, as a table", options_flag, AT(has_books),
+     0},
     {0, "wide", NULL, "lines as long as they are, not as wide as the terminal", options_flag,
      AT(is_wide), 0},
     {0, "inline", NULL,
@@ -140,6 +143,7 @@ static int print_flat(const struct report_request *request, const struct profile
     } else {
         page_of_stdout(request->is_wide, &page);
         report_print_table(&page, profile, summary, &report, limit);
+        summary_print_foot(&page, profile, summary, request->has_books);
     }
     return EXIT_DONE;
 }
@@ -169,7 +173,13 @@ static int print_tree(const struct report_request *request, const struct profile
         return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
                         request->path, tree.function);
     }
-    return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
+    if (r < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
+    if (!request->is_json) {
+        summary_print_foot(&page, profile, summary, request->has_books);
+    }
+    return EXIT_DONE;
 }
 
 static int print_report(const struct report_request *request)
@@ -184,7 +194,9 @@ static int print_report(const struct report_request *request)
         load_detail(request->path, request->detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }
-    summary_take(profile, &summary);
+    if (summary_take(profile, &summary) < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
     int print_status = is_tree(request) ? print_tree(request, profile, &summary)
                                         : print_flat(request, profile, &summary);
     return print_status == EXIT_DONE ? status : print_status;

@@ -31,8 +31,12 @@ static void check_report(const struct profile *profile, enum report_by by, FILE 
     if (self != profile->sample_count) {
         abort();
     }
-    summary_take(profile, &summary);
+    if (summary_take(profile, &summary) < 0) {
+        abort();
+    }
     report_print_table(&page, profile, &summary, &report, 0);
+    summary_print_foot(&page, profile, &summary, true);
+    summary_print_foot(&page, profile, &summary, false);
     report_print_json(nowhere, profile, &summary, &report, 0);
     report_done(&report);
 }
@@ -63,7 +67,9 @@ static void check_tree(const struct profile *profile, enum tree_view view, FILE 
     const struct page page = {.file = nowhere, .columns = PAGE_COLUMNS_DEFAULT};
     const struct tree_request request = {.view = view, .function = "*", .min_percent = 10};
     struct tree_sum sum = {0};
-    summary_take(profile, &summary);
+    if (summary_take(profile, &summary) < 0) {
+        abort();
+    }
     int r = tree_walk(profile, &request, on_node, &sum);
     if (r < 0 || sum.counted != sum.all || sum.all != (r == 0 ? profile->sample_count : 0)) {
         abort();

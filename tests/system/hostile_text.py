@@ -212,8 +212,9 @@ def check_daemons(profctl, folder, path):
         status = 0 if error is None else 1
         for verb in (["start"], ["stop"], ["close"], ["status"], ["read", "-o", path + b"r"],
                      ["record", "-d", "0.1", "-o", path + b"w"]):
-            # Status is given whatever the other calls are answered, and a read of nothing is none.
-            run(profctl, *verb, environment=environment, status=None if verb[0] in ("status", "read") else status)
+            # Status is given whatever the other calls are answered, and nothing is no recording.
+            run(profctl, *verb, environment=environment,
+                status=None if verb[0] in ("status", "read", "record") else status)
             if verb[0] != "record":
                 output = run(profctl, *verb, "--json", environment=environment)
                 if output:

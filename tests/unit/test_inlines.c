@@ -132,7 +132,7 @@ TEST(makes_each_line_a_row)
     assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    summary_take(profile, &summary);
+    assert_int_equal(summary_take(profile, &summary), 0);
     report_print_json(file, profile, &summary, &report, 2);
     report_print_table(&(struct page){file, PAGE_COLUMNS_DEFAULT}, profile, &summary, &report, 2);
     assert_int_equal(fclose(file), 0);

@@ -46,10 +46,11 @@ static char *print_report(struct profile *profile, enum report_by by, size_t lim
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
     assert_int_equal(report_build(profile, by, REPORT_SORT_SELF, &report), 0);
-    summary_take(profile, &summary);
+    assert_int_equal(summary_take(profile, &summary), 0);
     if ((shown & SHOWN_TABLE) != 0) {
         const struct page page = {.file = file, .columns = PAGE_COLUMNS_DEFAULT};
         report_print_table(&page, profile, &summary, &report, limit);
+        summary_print_foot(&page, profile, &summary, true);
     }
     if ((shown & SHOWN_JSON) != 0) {
         report_print_json(file, profile, &summary, &report, limit);
@@ -61,9 +62,9 @@ static char *print_report(struct profile *profile, enum report_by by, size_t lim
 }
 
 #define HEAD "{\"samples\":7,\"period_ns\":1000000,\"duration_ns\":5000,\"by\":"
-#define TAIL                                                                                                  \
-    "],\"stacks\":{\"complete\":4,\"unproved\":0,\"truncated\":1,\"stitched\":0,\"none\":2},\"books\":" BOOKS \
-    "}\n"
+#define TAIL                                                                                                                       \
+    "],\"stacks\":{\"complete\":4,\"unproved\":0,\"truncated\":1,\"stitched\":0,\"none\":2,\"kernel_threads\":2},\"books\":" BOOKS \
+    ",\"summary\":{\"host\":null,\"kernel\":null,\"targets\":null,\"length_s\":0.012,\"cpu_s\":0.007,\"in_kernel\":2,\"kernel_unseen\":2,\"command_count\":1,\"commands\":[{\"name\":\"app\",\"processes\":1,\"samples\":5}],\"doubts\":[\"33.3 % of the ticks are unexplained\",\"14.3 % of the stacks are cut short of their root ([truncated])\",\"28.6 % of the samples were in the kernel, whose functions were not recorded; the view shows what called it\"]}}\n"
 
 #define ROW(name, module, process, pid, tid, self, total, self_percent, total_percent)             \
     "{\"name\":\"" name "\",\"module\":" module ",\"process\":" process ",\"pid\":" pid            \
@@ -137,13 +138,20 @@ TEST(fits_the_page_and_leaves_out_folders_first)
 TEST(prints_a_table_with_the_books_below)
 {
     static const char expected[] =
-        "7 samples in 0.012 s, one every 1.000000 ms of a CPU (1000.0 Hz)\n"
-        "stacks: 4 complete (57.14 %), 1 truncated, 2 without a user stack\n"
+        "A machine: a recording, 0.012 s at 1000.0 Hz; 7 samples, 0.007 CPU-seconds.\n"
+        "CPU time by command: app 71.4 %, threads of the kernel 28.6 %.\n"
+        "But mind:\n"
+        "- 33.3 % of the ticks are unexplained\n"
+        "- 14.3 % of the stacks are cut short of their root ([truncated])\n"
+        "- 28.6 % of the samples were in the kernel, whose functions were not recorded;\n"
+        "  the view shows what called it\n"
         "\n"
         " self %      self  total %     total  function         module\n"
         "  57.14         4    57.14         4  leaf             /lib/libx.so\n"
         "  28.57         2    28.57         2  [kernel thread]  -\n"
         "... and 2 more; -n 0 shows all\n"
+        "\n"
+        "stacks: 4 complete (80.00 %), 1 truncated; without one: 2 of kernel threads, 0 others\n"
         "\n"
         "  cpu  expected  received  lost  throttled  unexplained  kept  filtered  dropped\n"
         "    1        12         8     0          0            4     7         1        0\n"

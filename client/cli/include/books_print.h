@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "page.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -9,6 +12,12 @@
  * and a total, "-" for what was not measured. `books_json` NULL, or no such object: says so.
  */
 void books_print_print(FILE *file, const char *books_json);
+
+/* The same in a line, with those of its warnings that print() has. */
+void books_print_brief(const struct page *page, const char *books_json);
+
+/* A sum of all CPUs ("kept"); false where there is none. */
+bool books_print_total(const char *books_json, const char *member, int64_t *ret);
 
 /* Their "period_ns", 0 where they have none. */
 uint64_t books_print_period_ns(const char *books_json);

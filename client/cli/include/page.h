@@ -23,6 +23,10 @@ struct page {
 /* Standard output: as wide as the terminal that it is. `is_wide`: lines are as long as they are. */
 void page_of_stdout(bool is_wide, struct page *ret);
 
+/* Prints each line of a text, which is changed, and what is too long for the page as several that
+ * end between words. What a terminal would obey is '?', as in text_out.h. */
+void page_print_lines(const struct page *page, char *text);
+
 /* A column of texts: how much room it would need, and how much of what it needs not it gets, as
  * against others. */
 struct page_column {

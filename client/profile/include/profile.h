@@ -170,6 +170,10 @@ const char *profile_text(const struct profile *profile, uint32_t text);
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample);
 
+/* Whether the sample is of a thread of the kernel: it has no user stack, and its process never had
+ * anything mapped. */
+bool profile_is_kernel_thread(const struct profile *profile, const struct profile_sample *sample);
+
 /* The sampling period, from the books or the session; 0 when neither tells, or there are several.
  */
 uint64_t profile_period_ns(const struct profile *profile);

@@ -62,7 +62,7 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
                  struct report *ret);
 void report_done(struct report *report);
 
-/* At most `limit` rows, 0 for all. */
+/* At most `limit` rows, 0 for all. What stands below is summary_print_foot()'s. */
 void report_print_table(const struct page *page, const struct profile *profile,
                         const struct summary *summary, const struct report *report, size_t limit);
 void report_print_json(FILE *file, const struct profile *profile, const struct summary *summary,

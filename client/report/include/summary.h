@@ -2,34 +2,57 @@
 #pragma once
 
 /*
- * What stands above and below every view of a recording.
+ * What stands above and below every view of a recording: what was recorded and when, who used the
+ * machine, and what casts doubt on the view.
  */
 
 #include "page.h"
 #include "profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct json_out;
 
-/* Samples, by how their user stacks end. */
+/* A command is all processes of one name. */
+struct summary_command {
+    uint32_t name; /* of the profile's texts */
+    uint64_t process_count;
+    uint64_t sample_count;
+};
+
+#define SUMMARY_COMMANDS_MAX 3
+
+/* Counts of samples, unless they say otherwise. */
 struct summary {
     uint64_t sample_count;
     uint64_t complete_count;
     uint64_t unproved_count; /* at their root, but not on proof */
     uint64_t truncated_count;
-    uint64_t stitched_count; /* of them */
-    uint64_t none_count;
+    uint64_t stitched_count;      /* of them */
+    uint64_t none_count;          /* without a user stack */
+    uint64_t kernel_thread_count; /* of them */
+    uint64_t in_kernel_count;
+    uint64_t kernel_unseen_count; /* of them: the kernel's functions were not recorded */
+    uint64_t unknown_count;       /* in memory of which nothing is known, as are the next two */
+    uint64_t made_count;          /* in code that a process made and that has no name */
+    uint64_t unnamed_count;       /* in a function of a file that has no name */
+    uint32_t made_command;        /* that has most of the former; INTERN_NONE: there are none */
+    uint32_t unnamed_module;      /* of the profile, that has most of the latter; or INTERN_NONE */
+    uint64_t command_count;       /* of commands, without threads of the kernel */
+    struct summary_command commands[SUMMARY_COMMANDS_MAX]; /* the largest; else all 0 */
 };
 
-void summary_take(const struct profile *profile, struct summary *ret);
+/* Returns 0, or -ENOMEM. */
+int summary_take(const struct profile *profile, struct summary *ret);
 
-/* The lines above a view. */
+/* The sentences above a view. */
 void summary_print_head(const struct page *page, const struct profile *profile,
                         const struct summary *summary);
-/* Those below it. */
-void summary_print_foot(const struct page *page, const struct profile *profile);
+/* What is below it: the books in a line, or as a table with how stacks end. */
+void summary_print_foot(const struct page *page, const struct profile *profile,
+                        const struct summary *summary, bool has_table);
 
 /* The first and the last members of the JSON object. */
 void summary_json_head(struct json_out *out, const struct profile *profile,

@@ -3,7 +3,8 @@
 
 /*
  * Prints a tree of stacks, a line or an object a node in the order of the walk. All return what
- * tree_walk() does, and print nothing when that is TREE_NO_FUNCTION.
+ * tree_walk() does, and print nothing when that is TREE_NO_FUNCTION. What stands below the text is
+ * summary_print_foot()'s.
  */
 
 #include "summary.h"

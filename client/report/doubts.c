@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One function finds each doubt: it writes a clause if there is one. Below a percent nothing is
+ * one, since every recording of a busy machine has a little of everything.
+ */
+#include "doubts.h"
+
+#include "books_print.h"
+#include "cleanup.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DOUBT_PERCENT   1
+#define UNNAMED_PERCENT 10
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+/* Writes a clause, or nothing. */
+typedef void clause_fn(const struct profile *profile, const struct summary *summary, FILE *file);
+
+/* What is not selected is in the file. */
+static void missing_samples(const struct profile *profile, const struct summary *summary,
+                            FILE *file)
+{
+    uint64_t read_count = summary->sample_count + profile->unselected_count;
+    int64_t kept = 0;
+    if (books_print_total(profile->books_json, "kept", &kept) && kept > 0 &&
+        (uint64_t)kept > read_count) {
+        (void)fprintf(file,
+                      "%" PRIu64 " of %" PRId64
+                      " kept samples are not in this file, but in that of another read",
+                      (uint64_t)kept - read_count, kept);
+    }
+}
+
+static void missing_books(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    int64_t expected = 0;
+    (void)summary;
+    if (!books_print_total(profile->books_json, "expected", &expected)) {
+        (void)fprintf(file, "there are no books, so it is not known how many ticks are missing");
+    }
+}
+
+static void missing_ticks(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    static const char *const terms[] = {"lost", "throttled", "missed", "unexplained"};
+    int64_t expected = 0;
+    const char *separator = "";
+    (void)summary;
+    if (!books_print_total(profile->books_json, "expected", &expected) || expected <= 0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+        int64_t ticks = 0;
+        if (books_print_total(profile->books_json, terms[i], &ticks) && ticks > 2 &&
+            percent((uint64_t)ticks, (uint64_t)expected) > DOUBT_PERCENT) {
+            (void)fprintf(file, "%s%.1f %% of the ticks are %s", separator,
+                          percent((uint64_t)ticks, (uint64_t)expected), terms[i]);
+            separator = ", ";
+        }
+    }
+}
+
+static void dropped_records(const struct profile *profile, const struct summary *summary,
+                            FILE *file)
+{
+    (void)summary;
+    if (profile->dropped_record_count > 0) {
+        (void)fprintf(
+            file, "%" PRIu64 " samples were dropped, since the trace buffer was full; read sooner",
+            profile->dropped_record_count);
+    }
+}
+
+static void truncated_stacks(const struct profile *profile, const struct summary *summary,
+                             FILE *file)
+{
+    uint64_t cut = summary->truncated_count - summary->stitched_count;
+    (void)profile;
+    if (percent(cut, summary->sample_count) > DOUBT_PERCENT) {
+        (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])",
+                      percent(cut, summary->sample_count));
+    }
+}
+
+static void guessed_stacks(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    uint64_t guessed = summary->unproved_count + summary->stitched_count;
+    (void)profile;
+    if (percent(guessed, summary->sample_count) > DOUBT_PERCENT) {
+        (void)fprintf(file, "%.1f %% of the stacks reach their root without proof of each frame",
+                      percent(guessed, summary->sample_count));
+    }
+}
+
+static void unseen_kernel(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    (void)profile;
+    if (percent(summary->kernel_unseen_count, summary->sample_count) > DOUBT_PERCENT) {
+        (void)fprintf(
+            file,
+            "%.1f %% of the samples were in the kernel, whose functions were not recorded; "
+            "the view shows what called it",
+            percent(summary->kernel_unseen_count, summary->sample_count));
+    }
+}
+
+static const struct {
+    const char *command; /* begins so */
+    const char *remedy;
+} runtimes[] = {
+    {"node", "node --perf-prof names it"},
+    {"MainThread", "node --perf-prof names it"}, /* what newer ones call themselves */
+    {"deno", "deno --v8-flags=--perf-prof names it"},
+    {"java", "java -agentpath:.../libperf-jvmti.so of perf names it"},
+    {"dotnet", "DOTNET_PerfMapEnabled=1 names it"},
+    {"python", "python3 -X perf names it, from 3.12 on"},
+    {"ruby", "ruby --yjit-perf names it"},
+    {"beam.smp", "erl +JPperf true names it"},
+    {"julia", "ENABLE_JITPROFILING=1 names it"},
+    {"qemu-", "qemu -perfmap names it"},
+    {"wasmtime", "wasmtime --profile=perfmap names it"},
+};
+
+static void made_code(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    const char *remedy = "a map /tmp/perf-PID.map or a jitdump would name it";
+    if (percent(summary->made_count, summary->sample_count) <= DOUBT_PERCENT) {
+        return;
+    }
+    const char *command = profile_text(profile, summary->made_command);
+    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
+        if (strncmp(command, runtimes[i].command, strlen(runtimes[i].command)) == 0) {
+            remedy = runtimes[i].remedy;
+        }
+    }
+    (void)fprintf(file,
+                  "%.1f %% of the samples were in code without names that a program made ([anon], "
+                  "[jit]), most in '",
+                  percent(summary->made_count, summary->sample_count));
+    text_print(file, command);
+    (void)fprintf(file, "': %s", remedy);
+}
+
+static void unknown_memory(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    (void)profile;
+    if (percent(summary->unknown_count, summary->sample_count) > DOUBT_PERCENT) {
+        (void)fprintf(file,
+                      "%.1f %% of the samples were where nothing is known to be mapped ([unknown])",
+                      percent(summary->unknown_count, summary->sample_count));
+    }
+}
+
+static void unnamed_functions(const struct profile *profile, const struct summary *summary,
+                              FILE *file)
+{
+    if (percent(summary->unnamed_count, summary->sample_count) > UNNAMED_PERCENT) {
+        const struct profile_module *module = &profile->modules[summary->unnamed_module];
+        (void)fprintf(file, "%.1f %% of the samples were in functions without names, most in '",
+                      percent(summary->unnamed_count, summary->sample_count));
+        text_print(file, profile_text(profile, module->basename));
+        (void)fputs("', which lacks symbols", file);
+    }
+}
+
+size_t doubts_find(const struct profile *profile, const struct summary *summary,
+                   doubts_fn *on_doubt, void *userdata)
+{
+    static clause_fn *const clauses[] = {
+        missing_samples, missing_books, missing_ticks,  dropped_records, truncated_stacks,
+        guessed_stacks,  unseen_kernel, unknown_memory, made_code,       unnamed_functions,
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {
+        cleanup_(freep) char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *file = open_memstream(&text, &text_bytes);
+        if (file == NULL) {
+            continue;
+        }
+        clauses[i](profile, summary, file);
+        if (fclose(file) == 0 && text_bytes > 0) {
+            on_doubt(text, userdata);
+            count++;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reads the session's object, which may come from any user's file: what is of another type than it
+ * should be counts as not there.
+ */
+#include "session_facts.h"
+
+#include "cleanup.h"
+#include "json.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 16
+#define NAMED_MAX 3 /* elements of a target */
+
+void session_facts_done(struct session_facts *facts)
+{
+    free(facts->host);
+    free(facts->kernel);
+    free(facts->targets);
+    free(facts->cpus);
+    *facts = (struct session_facts){0};
+}
+
+/* A copy of a text, or NULL. Returned: free(). */
+static char *copy_text(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    return text == NULL ? NULL : strdup(text);
+}
+
+static const struct {
+    const char *member;
+    const char *of_one; /* of a number, or of a text with its quotes */
+    const char *of_many;
+} targets[] = {
+    {"pids", "process", "processes"}, {"tids", "thread", "threads"},    {"uids", "user", "users"},
+    {"comms", "command", "commands"}, {"cgroups", "cgroup", "cgroups"}, {"units", "unit", "units"},
+};
+
+static void print_element(FILE *file, const cJSON *element)
+{
+    int64_t number = 0;
+    if (cJSON_IsString(element)) {
+        text_print(file, element->valuestring);
+    } else if (json_read_integer(element, 0, JSON_INTEGER_MAX, &number)) {
+        (void)fprintf(file, "%" PRId64, number);
+    } else {
+        (void)fputs("?", file);
+    }
+}
+
+static void print_target(FILE *file, const cJSON *elements, size_t which)
+{
+    int count = cJSON_GetArraySize(elements);
+    int named = 0;
+    const cJSON *element = NULL;
+    (void)fprintf(file, "%s ", count == 1 ? targets[which].of_one : targets[which].of_many);
+    cJSON_ArrayForEach(element, elements)
+    {
+        if (named == NAMED_MAX) {
+            (void)fprintf(file, " and %d more", count - named);
+            break;
+        }
+        (void)fputs(named == 0 ? "" : ", ", file);
+        print_element(file, element);
+        named++;
+    }
+    if (strcmp(targets[which].member, "pids") == 0) {
+        (void)fputs(count == 1 ? " with its children" : " with their children", file);
+    }
+}
+
+/* Returned: free(). NULL when there is no memory. */
+static char *describe_targets(const cJSON *config, bool *ret_is_whole)
+{
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "targets");
+    char *text = NULL;
+    size_t text_bytes = 0;
+    bool is_first = true;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        const cJSON *elements = cJSON_GetObjectItemCaseSensitive(object, targets[i].member);
+        if (cJSON_IsArray(elements) && cJSON_GetArraySize(elements) > 0) {
+            (void)fputs(is_first ? "" : " and ", file);
+            print_target(file, elements, i);
+            is_first = false;
+        }
+    }
+    if (is_first) {
+        (void)fputs("the whole machine", file);
+    }
+    (void)fclose(file);
+    *ret_is_whole = is_first;
+    return text;
+}
+
+/* The wall clock's time of the first sample, by what both clocks said when the session began. */
+static int64_t find_realtime_ns(const struct profile *profile, const cJSON *session)
+{
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "created_realtime_ns"));
+    int64_t boot_ns = 0;
+    char *end = NULL;
+    if (text == NULL || profile->sample_count == 0 ||
+        !json_read_integer(cJSON_GetObjectItemCaseSensitive(session, "created_boot_ns"), 0,
+                           JSON_INTEGER_MAX, &boot_ns)) {
+        return 0;
+    }
+    int64_t created_ns = strtoll(text, &end, 10);
+    bool is_time = end != text && *end == '\0' && created_ns > 0 &&
+                   created_ns < INT64_MAX - JSON_INTEGER_MAX &&
+                   profile->first_ns < (uint64_t)JSON_INTEGER_MAX;
+    return is_time ? created_ns + (int64_t)profile->first_ns - boot_ns : 0;
+}
+
+void session_facts_take(const struct profile *profile, struct session_facts *ret)
+{
+    cleanup_(json_freep) cJSON *session = NULL;
+    *ret = (struct session_facts){0};
+    if (profile->session_json == NULL ||
+        json_parse(profile->session_json, strlen(profile->session_json), DEPTH_MAX, &session,
+                   NULL) < 0) {
+        return;
+    }
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    ret->host = copy_text(session, "host");
+    ret->kernel = copy_text(session, "kernel");
+    ret->cpus = copy_text(config, "cpus");
+    ret->targets = describe_targets(config, &ret->is_whole);
+    ret->realtime_ns = find_realtime_ns(profile, session);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints a summary: for a person as the sentences that begin and end a view, and as the first and
+ * last members of the JSON object. The sentences are written whole and then fitted to the page.
+ */
+#include "books_print.h"
+#include "cleanup.h"
+#include "doubts.h"
+#include "json_out.h"
+#include "session_facts.h"
+#include "summary.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#define NANOSECONDS INT64_C(1000000000)
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+/* CPU time that the samples stand for; 0 where the period is not known. */
+static double cpu_seconds(const struct profile *profile, const struct summary *summary)
+{
+    return (double)summary->sample_count * (double)profile_period_ns(profile) / 1e9;
+}
+
+static double length_s(const struct profile *profile)
+{
+    double between_s = (double)(profile->last_ns - profile->first_ns) / 1e9;
+    return books_print_length_s(profile->books_json, between_s);
+}
+
+static void write_time(FILE *file, int64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / NANOSECONDS);
+    struct tm when;
+    char text[64];
+    if (realtime_ns > 0 && localtime_r(&seconds, &when) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &when) > 0) {
+        (void)fprintf(file, ", %s", text);
+    }
+}
+
+/* "web1 (Linux 6.1.0), 2026-11-26 05:24:15 UTC: the whole machine, 2.0 s at 998.0 Hz; 123 samples,
+ * 0.123 CPU-seconds." */
+static void write_session(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    struct session_facts facts;
+    char count[TEXT_COUNT_BYTES];
+    uint64_t period_ns = profile_period_ns(profile);
+    session_facts_take(profile, &facts);
+    text_print(file, facts.host == NULL ? "A machine" : facts.host);
+    if (facts.kernel != NULL) {
+        (void)fputs(" (Linux ", file);
+        text_print(file, facts.kernel);
+        (void)fputc(')', file);
+    }
+    write_time(file, facts.realtime_ns);
+    (void)fprintf(file, ": %s", facts.targets == NULL ? "a recording" : facts.targets);
+    if (facts.cpus != NULL) {
+        (void)fputs(" on CPUs ", file);
+        text_print(file, facts.cpus);
+    }
+    (void)fprintf(file, ", %.3f s", length_s(profile));
+    if (period_ns > 0) {
+        (void)fprintf(file, " at %.1f Hz", 1e9 / (double)period_ns);
+    }
+    (void)fprintf(file, "; %s", text_samples(summary->sample_count, count));
+    if (profile->unselected_count > 0) {
+        (void)fprintf(file, " selected of %" PRIu64,
+                      summary->sample_count + profile->unselected_count);
+    }
+    if (period_ns > 0) {
+        (void)fprintf(file, ", %.3f CPU-seconds", cpu_seconds(profile, summary));
+    }
+    (void)fputs(".\n", file);
+    session_facts_done(&facts);
+}
+
+/* How much of the time the CPUs were idle, where the books know it. */
+static void write_idle(FILE *file, const struct profile *profile)
+{
+    struct session_facts facts;
+    int64_t idle = 0;
+    int64_t expected = 0;
+    session_facts_take(profile, &facts);
+    if (facts.is_whole && books_print_total(profile->books_json, "idle", &idle) && idle >= 0 &&
+        books_print_total(profile->books_json, "expected", &expected) && expected >= idle &&
+        expected > 0) {
+        (void)fprintf(file, "; the CPUs were idle for %.1f %% of the time",
+                      percent((uint64_t)idle, (uint64_t)expected));
+    }
+    session_facts_done(&facts);
+}
+
+/* "Most by cc1 62.3 % (45 processes), as 12.0 %, make 3.1 %, 12 more commands 20.1 % and threads of
+ * the kernel 2.5 %." */
+static void write_commands(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    uint64_t rest = summary->sample_count - summary->kernel_thread_count;
+    uint64_t more = summary->command_count;
+    if (summary->sample_count == 0) {
+        return;
+    }
+    (void)fputs("CPU time by command:", file);
+    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].sample_count > 0; i++) {
+        const struct summary_command *command = &summary->commands[i];
+        (void)fputs(i == 0 ? " " : ", ", file);
+        text_print(file, profile_text(profile, command->name));
+        (void)fprintf(file, " %.1f %%", percent(command->sample_count, summary->sample_count));
+        if (command->process_count > 1) {
+            (void)fprintf(file, " (%" PRIu64 " processes)", command->process_count);
+        }
+        rest -= command->sample_count;
+        more--;
+    }
+    if (more > 0) {
+        (void)fprintf(file, ", %" PRIu64 " more %.1f %%", more,
+                      percent(rest, summary->sample_count));
+    }
+    if (summary->kernel_thread_count > 0) {
+        (void)fprintf(file, "%s threads of the kernel %.1f %%",
+                      summary->command_count > 0 ? "," : "",
+                      percent(summary->kernel_thread_count, summary->sample_count));
+    }
+    write_idle(file, profile);
+    (void)fputs(".\n", file);
+}
+
+struct writing {
+    FILE *file;
+    bool has_title;
+};
+
+static void on_doubt(const char *text, void *userdata)
+{
+    struct writing *writing = userdata;
+    (void)fprintf(writing->file, "%s- %s\n", writing->has_title ? "" : "But mind:\n", text);
+    writing->has_title = true;
+}
+
+/* A line each. */
+static void write_doubts(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    struct writing writing = {.file = file};
+    if (doubts_find(profile, summary, on_doubt, &writing) == 0 && summary->sample_count > 0) {
+        uint64_t stacks = summary->sample_count - summary->none_count;
+        (void)fprintf(
+            file,
+            "Nothing casts doubt on it: %.1f %% of the stacks are whole, and no tick in a "
+            "hundred is missing.\n",
+            stacks == 0 ? 100 : percent(summary->complete_count, stacks));
+    }
+}
+
+void summary_print_head(const struct page *page, const struct profile *profile,
+                        const struct summary *summary)
+{
+    static void (*const sentences[])(FILE *, const struct profile *, const struct summary *) = {
+        write_session, write_commands, write_doubts};
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
+        cleanup_(freep) char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *file = open_memstream(&text, &text_bytes);
+        if (file == NULL) {
+            continue;
+        }
+        sentences[i](file, profile, summary);
+        if (fclose(file) == 0 && text_bytes > 0) {
+            page_print_lines(page, text);
+        }
+    }
+    (void)fputc('\n', page->file);
+}
+
+static void print_stacks(FILE *file, const struct summary *summary)
+{
+    uint64_t stacks = summary->sample_count - summary->none_count;
+    (void)fprintf(file, "stacks: %" PRIu64 " complete (%.2f %%), ", summary->complete_count,
+                  percent(summary->complete_count, stacks));
+    if (summary->unproved_count > 0) {
+        (void)fprintf(file, "%" PRIu64 " not proved, ", summary->unproved_count);
+    }
+    (void)fprintf(file, "%" PRIu64 " truncated", summary->truncated_count);
+    if (summary->stitched_count > 0) {
+        (void)fprintf(file, " (%" PRIu64 " stitched)", summary->stitched_count);
+    }
+    (void)fprintf(file, "; without one: %" PRIu64 " of kernel threads, %" PRIu64 " others\n\n",
+                  summary->kernel_thread_count, summary->none_count - summary->kernel_thread_count);
+}
+
+void summary_print_foot(const struct page *page, const struct profile *profile,
+                        const struct summary *summary, bool has_table)
+{
+    if (has_table) {
+        print_stacks(page->file, summary);
+        books_print_print(page->file, profile->books_json);
+    } else {
+        books_print_brief(page, profile->books_json);
+    }
+}
+
+void summary_json_head(struct json_out *out, const struct profile *profile,
+                       const struct summary *summary)
+{
+    uint64_t period_ns = profile_period_ns(profile);
+    json_out_begin(out, NULL, '{');
+    json_out_u64(out, "samples", summary->sample_count);
+    if (period_ns > 0) {
+        json_out_u64(out, "period_ns", period_ns);
+    } else {
+        json_out_raw(out, "period_ns", NULL);
+    }
+    json_out_u64(out, "duration_ns", profile->last_ns - profile->first_ns);
+}
+
+static void on_json_doubt(const char *text, void *userdata)
+{
+    json_out_string(userdata, NULL, text);
+}
+
+static void print_json_summary(struct json_out *out, const struct profile *profile,
+                               const struct summary *summary)
+{
+    struct session_facts facts;
+    session_facts_take(profile, &facts);
+    json_out_begin(out, "summary", '{');
+    json_out_string(out, "host", facts.host);
+    json_out_string(out, "kernel", facts.kernel);
+    json_out_string(out, "targets", facts.targets);
+    json_out_double(out, "length_s", length_s(profile));
+    json_out_double(out, "cpu_s", cpu_seconds(profile, summary));
+    json_out_u64(out, "in_kernel", summary->in_kernel_count);
+    json_out_u64(out, "kernel_unseen", summary->kernel_unseen_count);
+    json_out_u64(out, "command_count", summary->command_count);
+    json_out_begin(out, "commands", '[');
+    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].sample_count > 0; i++) {
+        json_out_begin(out, NULL, '{');
+        json_out_string(out, "name", profile_text(profile, summary->commands[i].name));
+        json_out_u64(out, "processes", summary->commands[i].process_count);
+        json_out_u64(out, "samples", summary->commands[i].sample_count);
+        json_out_end(out, '}');
+    }
+    json_out_end(out, ']');
+    json_out_begin(out, "doubts", '[');
+    (void)doubts_find(profile, summary, on_json_doubt, out);
+    json_out_end(out, ']');
+    json_out_end(out, '}');
+    session_facts_done(&facts);
+}
+
+void summary_json_foot(struct json_out *out, const struct profile *profile,
+                       const struct summary *summary)
+{
+    json_out_begin(out, "stacks", '{');
+    json_out_u64(out, "complete", summary->complete_count);
+    json_out_u64(out, "unproved", summary->unproved_count);
+    json_out_u64(out, "truncated", summary->truncated_count);
+    json_out_u64(out, "stitched", summary->stitched_count);
+    json_out_u64(out, "none", summary->none_count);
+    json_out_u64(out, "kernel_threads", summary->kernel_thread_count);
+    json_out_end(out, '}');
+    json_out_raw(out, "books", profile->books_json);
+    print_json_summary(out, profile, summary);
+    json_out_end(out, '}');
+    (void)fputc('\n', out->file);
+}

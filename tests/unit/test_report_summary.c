@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The sentences that a report begins and ends with, and what they find doubtful. */
+#include "doubts.h"
+#include "made_recording.h"
+#include "summary.h"
+
+#include <time.h>
+
+#define SESSION                                                                                    \
+    "{\"session\":\"a\",\"host\":\"web1\",\"kernel\":\"6.1.0\",\"created_boot_ns\":1000,"          \
+    "\"created_realtime_ns\":\"1764133455000000000\",\"config\":{\"frequency_hz\":1000%s}}\n"
+
+#define BOOKS                                                                                      \
+    "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":%d,\"received\":%d,\"kept\":%d,"   \
+    "\"idle\":%d,\"lost\":%d}}\n"
+
+#define APP                                                                                        \
+    "name 7 0 0 app; name 8 0 0 app; name 9 0 0 other; name 3 0 0 kthread;"                        \
+    "module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x1000 0; module 8 1 /bin/app 0xab;"              \
+    "mmap 0 8 1 0x1000 0x1000 0; module 9 1 /bin/app 0xab; mmap 0 9 1 0x1000 0x1000 0;"            \
+    "symbol ab /bin/app 0 main;"
+
+static char *summarize(struct recording *recording, size_t columns)
+{
+    struct profile *profile = load_recording(recording);
+    struct summary summary;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {file, columns};
+    assert_int_equal(summary_take(profile, &summary), 0);
+    summary_print_head(&page, profile, &summary);
+    summary_print_foot(&page, profile, &summary, false);
+    assert_int_equal(fclose(file), 0);
+    (void)profile_free(profile);
+    return text;
+}
+
+static void add_session(struct recording *recording, const char *members)
+{
+    char json[512];
+    (void)snprintf(json, sizeof json, SESSION, members);
+    add_data(recording, FXT_STRING_SESSION, json);
+}
+
+static void add_books(struct recording *recording, int expected, int kept, int idle, int lost)
+{
+    char json[512];
+    (void)snprintf(json, sizeof json, BOOKS, expected, expected - idle - lost, kept, idle, lost);
+    add_data(recording, FXT_STRING_BOOKS, json);
+}
+
+TEST(says_where_when_and_who)
+{
+    (void)setenv("TZ", "UTC", 1);
+    tzset();
+    struct recording *recording =
+        recording_of(APP "sample 1000 7 1 0x1001; sample 1001 7 1 0x1001; sample 1002 8 1 0x1001;"
+                         "sample 1003 9 1 0x1001; sample 1004 3 0");
+    add_session(recording, "");
+    add_books(recording, 10, 5, 5, 0);
+    char *text = summarize(recording, PAGE_UNLIMITED);
+    assert_string_equal(
+        text,
+        "web1 (Linux 6.1.0), 2025-11-26 05:04:15 UTC: the whole machine, 0.000 s at 1000.0 Hz; "
+        "5 samples, 0.005 CPU-seconds.\n"
+        "CPU time by command: app 60.0 % (2 processes), other 20.0 %, threads of the kernel "
+        "20.0 %; the CPUs were idle for 50.0 % of the time.\n"
+        "But mind:\n"
+        "- 20.0 % of the samples were in the kernel, whose functions were not recorded; the view "
+        "shows what called it\n"
+        "\n"
+        "books: of 10 ticks 5 kept; 5 idle (--books: of each CPU)\n");
+    free(text);
+}
+
+TEST(names_what_was_recorded)
+{
+    static const struct {
+        const char *members;
+        const char *expected;
+    } cases[] = {
+        {"", ": the whole machine, "},
+        {",\"targets\":{}", ": the whole machine, "},
+        {",\"targets\":{\"pids\":[7]}", ": process 7 with its children, "},
+        {",\"targets\":{\"pids\":[7,8]}", ": processes 7, 8 with their children, "},
+        {",\"targets\":{\"uids\":[0,1,2,3,4]}", ": users 0, 1, 2 and 2 more, "},
+        {",\"targets\":{\"comms\":[\"cc1*\"],\"tids\":[5]}", ": thread 5 and command cc1*, "},
+        {",\"targets\":{\"cgroups\":[\"/a\"]},\"cpus\":\"0-3\"", ": cgroup /a on CPUs 0-3, "},
+        {",\"targets\":{\"pids\":[{}]}", ": process ? with its children, "},
+        {",\"targets\":7", ": the whole machine, "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001");
+        add_session(recording, cases[i].members);
+        char *text = summarize(recording, PAGE_UNLIMITED);
+        assert_contains(text, cases[i].expected);
+        free(text);
+    }
+}
+
+static void on_doubt(const char *text, void *userdata)
+{
+    (void)fprintf(userdata, "%s\n", text);
+}
+
+/* `kept` 0: of as many samples as there are in the file. */
+static void assert_doubts(const char *lines, int kept, int lost, const char *expected)
+{
+    struct recording *recording = recording_of(lines);
+    add_session(recording, "");
+    if (kept >= 0) {
+        add_books(recording, 100, kept, 0, lost);
+    }
+    struct profile *profile = load_recording(recording);
+    struct summary summary;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(summary_take(profile, &summary), 0);
+    (void)doubts_find(profile, &summary, on_doubt, file);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, expected);
+    free(text);
+    (void)profile_free(profile);
+}
+
+TEST(finds_what_casts_doubt)
+{
+    assert_doubts(APP "sample 1 7 1 0x1001", 1, 0, "");
+    assert_doubts(APP "sample 1 7 1 0x1001", 1, 1, "");
+    assert_doubts(APP "sample 1 7 1 0x1001", 523, 0,
+                  "522 of 523 kept samples are not in this file, but in that of another read\n");
+    assert_doubts(APP "sample 1 7 1 0x1001", -1, 0,
+                  "there are no books, so it is not known how many ticks are missing\n");
+    assert_doubts(APP "sample 1 7 1 0x1001", 1, 4, "4.0 % of the ticks are lost\n");
+    assert_doubts(APP "sample 1 7 2 0x1001", 1, 0,
+                  "100.0 % of the stacks are cut short of their root ([truncated])\n");
+    assert_doubts(APP "sample 1 7 6 0x1001; sample 2 7 7 0x1001", 1, 0,
+                  "100.0 % of the stacks reach their root without proof of each frame\n");
+    assert_doubts(APP "sample 1 7 1 0x9001", 1, 0,
+                  "100.0 % of the samples were where nothing is known to be mapped ([unknown])\n");
+    assert_doubts(APP "sample 1 7 1 0x1101", 1, 0,
+                  "100.0 % of the samples were in functions without names, most in 'app', which "
+                  "lacks symbols\n");
+}
+
+TEST(names_the_switch_that_brings_the_names_of_made_code)
+{
+#define MADE(command)                                                                              \
+    "name 7 0 0 " command "; module 7 1 [anon] 0; mmap 0 7 1 0x1000 0x1000 0;"                     \
+    "sample 1 7 1 0x1001"
+#define MADE_BY(command)                                                                           \
+    "100.0 % of the samples were in code without names that a program made ([anon], [jit]), most " \
+    "in '" command "': "
+    assert_doubts(MADE("node"), 1, 0, MADE_BY("node") "node --perf-prof names it\n");
+    assert_doubts(MADE("dotnet"), 1, 0, MADE_BY("dotnet") "DOTNET_PerfMapEnabled=1 names it\n");
+    assert_doubts(MADE("x\033[1m"), 1, 0,
+                  MADE_BY("x?[1m") "a map /tmp/perf-PID.map or a jitdump would name it\n");
+}
+
+TEST(keeps_a_files_names_from_writing_lines_of_their_own)
+{
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "a\n- b\033[1m");
+    add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x1));
+    add_session(recording, ",\"targets\":{\"comms\":[\"x\\n- y\\u009b\"]}");
+    char *text = summarize(recording, PAGE_UNLIMITED);
+    assert_contains(text, ": command x?- y?, ");
+    assert_contains(text, "CPU time by command: a?- b?[1m 100.0 %.\n");
+    free(text);
+}
+
+TEST(fits_sentences_to_the_page)
+{
+    struct recording *recording = recording_of(APP "sample 1000 7 2 0x1001");
+    add_session(recording, "");
+    char *text = summarize(recording, PAGE_COLUMNS_MIN);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        assert_in_range(strlen(line), 1, PAGE_COLUMNS_MIN);
+    }
+    free(text);
+}
