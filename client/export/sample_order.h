@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Samples by process, and in the order of time within one. */
+/* Samples by process or thread, and in the order of time within one. */
 
 #include "profile.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The numbers of all samples. Those of a process (of one segment, with one pid and one name) stand
- * together; processes by their numbers. Returned: free(); NULL when there is no memory.
- */
-uint32_t *sample_order_by_process(const struct profile *profile);
+enum sample_order_by {
+    SAMPLE_ORDER_PROCESS, /* of one segment, with one pid and one name */
+    SAMPLE_ORDER_THREAD,  /* of one segment, with one pid and one tid */
+};
 
-bool samples_share_process(const struct profile_sample *a, const struct profile_sample *b);
+/* The numbers of all samples; those of a process or thread stand together. Returned: free(); NULL
+ * when there is no memory. */
+uint32_t *sample_order(const struct profile *profile, enum sample_order_by by);
 
-/* Behind the last sample of the process that has the one at `order[first]`. */
-size_t sample_order_end(const struct profile *profile, const uint32_t *order, size_t first);
+/* Behind the last sample of the process or thread that has the one at `order[first]`. */
+size_t sample_order_end(const struct profile *profile, const uint32_t *order,
+                        enum sample_order_by by, size_t first);

@@ -20,7 +20,7 @@
 
 struct speedscope {
     const struct profile *profile;
-    const uint32_t *order; /* sample_order_by_process() */
+    const uint32_t *order; /* borrowed; of the samples */
     struct json_out out;
     uint64_t weight; /* of a sample */
     bool is_time;    /* and whether that is nanoseconds */
@@ -142,7 +142,7 @@ static int print_processes(struct speedscope *writer, size_t *ret_hottest)
     size_t number = 0;
     int r = 0;
     for (size_t first = 0, end = 0; first < count && r == 0; first = end, number++) {
-        end = sample_order_end(writer->profile, writer->order, first);
+        end = sample_order_end(writer->profile, writer->order, SAMPLE_ORDER_PROCESS, first);
         r = print_process(writer, first, end);
         if (end - first > most) {
             most = end - first;
@@ -182,7 +182,7 @@ static void print_about(struct speedscope *writer, size_t hottest)
 int speedscope_print(FILE *file, const struct profile *profile,
                      const struct export_options *options)
 {
-    cleanup_(freep) uint32_t *order = sample_order_by_process(profile);
+    cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_PROCESS);
     uint64_t period_ns = profile_period_ns(profile);
     struct speedscope writer = {
         .profile = profile,

@@ -16,5 +16,8 @@
  * perf-script: the text of `perf script`, an event a sample.
  *
  * pprof: pprof's profile.proto, not compressed.
+ *
+ * firefox: the processed profile of the Firefox Profiler.
  */
-export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print;
+export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
+    firefox_print;

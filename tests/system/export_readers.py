@@ -283,9 +283,69 @@ def read_pprof(output, period, folder):
     return found
 
 
+def columns(table):
+    """A table of columns; all are as long as it says."""
+    for name, column in table.items():
+        if isinstance(column, list) and len(column) != table["length"]:
+            complain("firefox", f"column {name} has {len(column)} rows, not {table['length']}")
+    return table
+
+
+def check_firefox(told, shared, period):
+    meta = told["meta"]
+    if (meta["preprocessedProfileVersion"], meta["version"], meta["processType"]) != (66, 24, 0):
+        complain("firefox", "has another version")
+    if meta["interval"] != (1 if period == 1 else period / 1e6) or meta["categories"][0]["color"] != "grey":
+        complain("firefox", f"has another interval: {meta['interval']}")
+    for name in ("stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources",
+                 "sourceLocationTable"):
+        columns(shared[name])
+    frames, functions = shared["frameTable"], shared["funcTable"]
+    if any(not 0 <= f < functions["length"] for f in frames["func"]):
+        complain("firefox", "a frame has no function")
+    if any(not 0 <= c < len(meta["categories"]) for c in frames["category"]):
+        complain("firefox", "a frame has no category")
+    if any(not -1 <= a < 2 ** 31 for a in frames["address"]):
+        complain("firefox", "a frame has an address that is none")
+    if any(not 0 <= offset <= row for row, offset in enumerate(shared["stackTable"]["prefixOffset"])):
+        complain("firefox", "a stack has no parent")
+    if any(not -1 <= r < shared["resourceTable"]["length"] for r in functions["resource"]):
+        complain("firefox", "a function has no resource")
+    for lib in told["libs"]:
+        if lib["codeId"] and not re.fullmatch(r"[0-9A-F]{32}0", lib["breakpadId"]):
+            complain("firefox", f"has the debug id {lib['breakpadId']}")
+    for thread in meta.get("initialVisibleThreads", []):
+        if not 0 <= thread < len(told["threads"]):
+            complain("firefox", "shows no thread")
+
+
+def read_firefox(output, period, folder):
+    found = collections.Counter()
+    told = json.loads(output)
+    shared = told["shared"]
+    check_firefox(told, shared, period)
+    frames, functions, strings = shared["frameTable"], shared["funcTable"], shared["stringArray"]
+    tasks = set()
+    for thread in told["threads"]:
+        samples = columns(thread["samples"])
+        columns(thread["markers"])
+        if (thread["pid"], thread["tid"]) in tasks:
+            complain("firefox", "a thread is there twice")
+        tasks.add((thread["pid"], thread["tid"]))
+        if any(delta < 0 for delta in samples["timeDeltas"]):
+            complain("firefox", "time runs backward")
+        if period != 1 and set(samples.get("threadCPUDelta", [])) - {period}:
+            complain("firefox", "has another CPU time")
+        for stack, weight in zip(samples["stack"], samples["weight"] or [1] * samples["length"]):
+            frame = shared["stackTable"]["frame"][stack]
+            found[strings[functions["name"][frames["func"][frame]]]] += weight
+    return found
+
+
 READERS = {
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
+    "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),
     "pprof": Reader(read_pprof, escaped, True, r"ticks %s: %d\n", pprof_comments),
     "perf-script": Reader(read_perf_script, escaped, True, r"# ticks %s: %d\n"),

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints the processed profile of the Firefox Profiler, version 66, which later ones upgrade: what
+ * it is, then the threads with their samples in the order of time, then the tables that these refer
+ * to, which are made meanwhile. Between two samples of a thread it had one period of CPU time, so
+ * the viewer shows how busy it was. Times are milliseconds since the first sample.
+ */
+#include "writers.h"
+
+#include "cleanup.h"
+#include "export_books.h"
+#include "firefox_tables.h"
+#include "sample_order.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define VERSION       66
+#define GECKO_VERSION 24
+#define NS_PER_MS     UINT64_C(1000000)
+#define VISIBLE_MAX   ((size_t)16)
+#define ID_BYTES      ((size_t)48)
+
+/* The threads with the most samples, the first of them the one with the most. */
+struct hottest {
+    size_t threads[VISIBLE_MAX];
+    size_t sample_counts[VISIBLE_MAX];
+    size_t count;
+};
+
+struct firefox {
+    const struct profile *profile; /* borrowed */
+    struct firefox_tables tables;
+    struct json_out out;
+    const uint32_t *order; /* borrowed; of the samples */
+    uint64_t period_ns;
+    int fault; /* the first -errno */
+};
+
+static void print_ms(struct json_out *out, const char *name, uint64_t time_ns)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%" PRIu64 ".%06" PRIu64, time_ns / NS_PER_MS,
+                   time_ns % NS_PER_MS);
+    json_out_raw(out, name, text);
+}
+
+static void take_thread(struct hottest *hottest, size_t thread, size_t sample_count)
+{
+    size_t at = hottest->count < VISIBLE_MAX ? hottest->count++ : VISIBLE_MAX;
+    for (; at > 0 && hottest->sample_counts[at - 1] < sample_count; at--) {
+        if (at < VISIBLE_MAX) {
+            hottest->threads[at] = hottest->threads[at - 1];
+            hottest->sample_counts[at] = hottest->sample_counts[at - 1];
+        }
+    }
+    if (at < VISIBLE_MAX) {
+        hottest->threads[at] = thread;
+        hottest->sample_counts[at] = sample_count;
+    }
+}
+
+static void find_hottest(const struct firefox *writer, struct hottest *ret)
+{
+    *ret = (struct hottest){0};
+    for (size_t first = 0, end = 0, thread = 0; first < writer->profile->sample_count;
+         first = end, thread++) {
+        end = sample_order_end(writer->profile, writer->order, SAMPLE_ORDER_THREAD, first);
+        take_thread(ret, thread, end - first);
+    }
+}
+
+static void print_categories(struct json_out *out)
+{
+    /* In the order of enum firefox_category. */
+    static const struct {
+        const char *name;
+        const char *color;
+    } categories[] = {{"Other", "grey"},
+                      {"User", "yellow"},
+                      {"Kernel", "orange"},
+                      {"Code made at run time", "green"}};
+    json_out_begin(out, "categories", '[');
+    for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
+        json_out_begin(out, NULL, '{');
+        json_out_string(out, "name", categories[i].name);
+        json_out_string(out, "color", categories[i].color);
+        json_out_begin(out, "subcategories", '[');
+        json_out_string(out, NULL, "Other");
+        json_out_end(out, ']');
+        json_out_end(out, '}');
+    }
+    json_out_end(out, ']');
+}
+
+static void print_entry(const char *line, void *userdata)
+{
+    struct json_out *out = userdata;
+    const char *colon = strchr(line, ':');
+    json_out_begin(out, NULL, '{');
+    json_out_text(out, "label", line, colon == NULL ? strlen(line) : (size_t)(colon - line));
+    json_out_string(out, "format", "string");
+    json_out_string(out, "value", colon == NULL ? "" : colon + 2);
+    json_out_end(out, '}');
+}
+
+static void print_books(struct firefox *writer)
+{
+    struct json_out *out = &writer->out;
+    json_out_begin(out, "extra", '[');
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "label", "Books of the recording");
+    json_out_begin(out, "entries", '[');
+    export_books_lines(writer->profile, print_entry, out);
+    json_out_end(out, ']');
+    json_out_end(out, '}');
+    json_out_end(out, ']');
+}
+
+static void print_visible(struct firefox *writer)
+{
+    struct json_out *out = &writer->out;
+    struct hottest hottest;
+    find_hottest(writer, &hottest);
+    if (hottest.count == 0) {
+        return;
+    }
+    json_out_begin(out, "initialVisibleThreads", '[');
+    for (size_t i = 0; i < hottest.count; i++) {
+        json_out_u64(out, NULL, hottest.threads[i]);
+    }
+    json_out_end(out, ']');
+    json_out_begin(out, "initialSelectedThreads", '[');
+    json_out_u64(out, NULL, hottest.threads[0]);
+    json_out_end(out, ']');
+}
+
+static void print_times(struct firefox *writer)
+{
+    const struct profile *profile = writer->profile;
+    struct json_out *out = &writer->out;
+    int64_t offset_ns = 0;
+    bool has_wall = profile_wall_offset_ns(profile, &offset_ns);
+    print_ms(out, "interval", writer->period_ns > 0 ? writer->period_ns : NS_PER_MS);
+    print_ms(out, "startTime", has_wall ? profile->first_ns + (uint64_t)offset_ns : 0);
+    print_ms(out, "profilingStartTime", 0);
+    print_ms(out, "profilingEndTime", profile->last_ns - profile->first_ns);
+    json_out_begin(out, "sampleUnits", '{');
+    json_out_string(out, "time", "ms");
+    json_out_string(out, "eventDelay", "ms");
+    json_out_string(out, "threadCPUDelta", "ns");
+    json_out_end(out, '}');
+}
+
+static void print_meta(struct firefox *writer)
+{
+    struct json_out *out = &writer->out;
+    json_out_begin(out, "meta", '{');
+    json_out_u64(out, "preprocessedProfileVersion", VERSION);
+    json_out_u64(out, "version", GECKO_VERSION);
+    json_out_string(out, "product", "cpu-profilerd");
+    json_out_string(out, "importedFrom", "cpu-profilerd " CPU_PROFILERD_VERSION);
+    json_out_u64(out, "processType", 0);
+    json_out_u64(out, "stackwalk", 1);
+    json_out_u64(out, "debug", 0);
+    json_out_string(out, "platform", "Linux");
+    json_out_string(out, "oscpu", "Linux x86_64");
+    print_times(writer);
+    json_out_raw(out, "symbolicated", "true");
+    json_out_raw(out, "usesOnlyOneStackType", "true");
+    json_out_raw(out, "sourceCodeIsNotOnSearchfox", "true");
+    print_categories(out);
+    json_out_begin(out, "markerSchema", '[');
+    json_out_end(out, ']');
+    print_visible(writer);
+    print_books(writer);
+    json_out_end(out, '}');
+}
+
+/* A process's or thread's number; tasks of another segment are others. */
+static const char *print_id(uint64_t number, uint32_t segment, char *into)
+{
+    (void)snprintf(into, ID_BYTES, segment > 1 ? "%" PRId64 ".%" PRIu32 : "%" PRId64,
+                   (int64_t)number, segment);
+    return into;
+}
+
+static void begin_thread(struct firefox *writer, const char *process, const char *name,
+                         const char *pid, const char *tid)
+{
+    struct json_out *out = &writer->out;
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "processType", "default");
+    json_out_string(out, "processName", process);
+    json_out_string(out, "name", name);
+    json_out_string(out, "pid", pid);
+    json_out_string(out, "tid", tid);
+    json_out_raw(out, "isMainThread", strcmp(pid, tid) == 0 ? "true" : "false");
+    json_out_u64(out, "processStartupTime", 0);
+    json_out_raw(out, "processShutdownTime", NULL);
+    json_out_u64(out, "registerTime", 0);
+    json_out_raw(out, "unregisterTime", NULL);
+    json_out_begin(out, "pausedRanges", '[');
+    json_out_end(out, ']');
+}
+
+static void end_thread(struct firefox *writer)
+{
+    static const char *const columns[] = {"data",    "name",  "startTime",
+                                          "endTime", "phase", "category"};
+    struct json_out *out = &writer->out;
+    json_out_begin(out, "markers", '{');
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        json_out_begin(out, columns[i], '[');
+        json_out_end(out, ']');
+    }
+    json_out_u64(out, "length", 0);
+    json_out_end(out, '}');
+    json_out_end(out, '}');
+}
+
+static const struct profile_sample *sample_at(const struct firefox *writer, size_t at)
+{
+    return &writer->profile->samples[writer->order[at]];
+}
+
+static void print_stack_column(struct firefox *writer, size_t first, size_t end)
+{
+    json_out_begin(&writer->out, "stack", '[');
+    for (size_t i = first; i < end && writer->fault == 0; i++) {
+        uint32_t node = 0;
+        writer->fault = firefox_tables_add(&writer->tables, sample_at(writer, i), &node);
+        json_out_u64(&writer->out, NULL, node);
+    }
+    json_out_end(&writer->out, ']');
+}
+
+static void print_samples(struct firefox *writer, size_t first, size_t end)
+{
+    struct json_out *out = &writer->out;
+    uint64_t before_ns = writer->profile->first_ns;
+    json_out_begin(out, "samples", '{');
+    print_stack_column(writer, first, end);
+    json_out_begin(out, "timeDeltas", '[');
+    for (size_t i = first; i < end; i++) {
+        print_ms(out, NULL, sample_at(writer, i)->time_ns - before_ns);
+        before_ns = sample_at(writer, i)->time_ns;
+    }
+    json_out_end(out, ']');
+    if (writer->period_ns > 0) {
+        json_out_begin(out, "threadCPUDelta", '[');
+        for (size_t i = first; i < end; i++) {
+            json_out_u64(out, NULL, writer->period_ns);
+        }
+        json_out_end(out, ']');
+    }
+    json_out_raw(out, "weight", NULL);
+    json_out_string(out, "weightType", "samples");
+    json_out_u64(out, "length", end - first);
+    json_out_end(out, '}');
+}
+
+/* Names are those that the thread had last. */
+static void print_thread(struct firefox *writer, size_t first, size_t end)
+{
+    const struct profile *profile = writer->profile;
+    const struct profile_sample *last = sample_at(writer, end - 1);
+    const char *process = profile_text(profile, last->process_name);
+    uint32_t name = profile_thread_name(profile, last);
+    char pid[ID_BYTES];
+    char tid[ID_BYTES];
+    begin_thread(writer, process, name == INTERN_NONE ? process : profile_text(profile, name),
+                 print_id(last->pid, last->segment, pid), print_id(last->tid, last->segment, tid));
+    print_samples(writer, first, end);
+    end_thread(writer);
+}
+
+static void print_lost(struct firefox *writer)
+{
+    struct json_out *out = &writer->out;
+    uint64_t lost = export_books_lost(writer->profile);
+    uint32_t node = 0;
+    if (lost == 0) {
+        return;
+    }
+    writer->fault = firefox_tables_add_lost(&writer->tables, &node);
+    begin_thread(writer, "[lost]", "[lost]", "[lost]", "[lost]");
+    json_out_begin(out, "samples", '{');
+    json_out_begin(out, "stack", '[');
+    json_out_u64(out, NULL, node);
+    json_out_end(out, ']');
+    json_out_begin(out, "timeDeltas", '[');
+    print_ms(out, NULL, writer->profile->last_ns - writer->profile->first_ns);
+    json_out_end(out, ']');
+    json_out_begin(out, "weight", '[');
+    json_out_u64(out, NULL, lost);
+    json_out_end(out, ']');
+    json_out_string(out, "weightType", "samples");
+    json_out_u64(out, "length", 1);
+    json_out_end(out, '}');
+    end_thread(writer);
+}
+
+static void firefox_done(struct firefox *writer)
+{
+    firefox_tables_done(&writer->tables);
+}
+
+int firefox_print(FILE *file, const struct profile *profile, const struct export_options *options)
+{
+    cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_THREAD);
+    cleanup_(firefox_done) struct firefox writer = {
+        .profile = profile,
+        .tables = {.profile = profile},
+        .out = {.file = file},
+        .order = order,
+        .period_ns = profile_period_ns(profile),
+    };
+    if (order == NULL) {
+        return -ENOMEM;
+    }
+    json_out_begin(&writer.out, NULL, '{');
+    print_meta(&writer);
+    json_out_begin(&writer.out, "threads", '[');
+    for (size_t first = 0, end = 0; first < profile->sample_count && writer.fault == 0;
+         first = end) {
+        end = sample_order_end(profile, order, SAMPLE_ORDER_THREAD, first);
+        print_thread(&writer, first, end);
+    }
+    if (options->has_lost_frame && writer.fault == 0) {
+        print_lost(&writer);
+    }
+    json_out_end(&writer.out, ']');
+    json_out_begin(&writer.out, "pages", '[');
+    json_out_end(&writer.out, ']');
+    firefox_tables_print(&writer.tables, &writer.out);
+    json_out_end(&writer.out, '}');
+    (void)fputc('\n', file);
+    return writer.fault;
+}
