@@ -92,7 +92,7 @@ print(len(depths), sum(depths) / len(depths))'
 
 ours_one() {
     local samples frames
-    "$BIN/profctl" record -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
+    "$BIN/profctl" record --no-kernel -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
         bash -c "run_program $1 $seconds" >"$BENCH_WORK/ours.log" 2>&1 || true # timeout's own status
     read -r samples frames < <(ours_samples "$BENCH_WORK/ours.fxt")
     tell_bytes "$1" "$BENCH_WORK/ours.fxt" "$samples"

@@ -108,7 +108,7 @@ begin_load
 sleep 1
 perf record -q -e cpu-clock -F "$hz" -a --call-graph fp -o "$data" -- sleep "$seconds" >/dev/null 2>&1 &
 perf_pid=$!
-"$BIN/profctl" record -F "$hz" -d "$seconds" -o "$trace" >"$BENCH_WORK/record.log"
+"$BIN/profctl" record --no-kernel -F "$hz" -d "$seconds" -o "$trace" >"$BENCH_WORK/record.log"
 wait "$perf_pid" || true
 end_load
 daemon_stop

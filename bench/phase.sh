@@ -57,7 +57,7 @@ SHELL
 chmod 755 "$BENCH_WORK/run"
 
 with_ours() {
-    "$BIN/profctl" record -F "$1" -o "$BENCH_WORK/ours.fxt" -- "${@:2}" >"$BENCH_WORK/ours.out" 2>&1
+    "$BIN/profctl" record --no-kernel -F "$1" -o "$BENCH_WORK/ours.fxt" -- "${@:2}" >"$BENCH_WORK/ours.out" 2>&1
 }
 
 # Of all CPUs, as ours: an event of the process would be switched on and off with it.
@@ -93,7 +93,7 @@ one_run() {
         for cpu in "${cpus[@]}"; do judge ours "$1" "$cpu"; done
         with_perf "$1" "${program[@]}"
     else
-        with_perf "$1" "$BIN/profctl" record -F "$1" -o "$BENCH_WORK/ours.fxt" -- "${program[@]}"
+        with_perf "$1" "$BIN/profctl" record --no-kernel -F "$1" -o "$BENCH_WORK/ours.fxt" -- "${program[@]}"
         ours_samples
         for cpu in "${cpus[@]}"; do judge ours "$1" "$cpu"; done
     fi

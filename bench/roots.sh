@@ -145,7 +145,7 @@ measure() {
     local pids
     sleep 1.5
     pids=$(family "$root_pid" | paste -sd,)
-    printf '{"frequency_hz":%s,"targets":{"pids":[%s]}}\n' "$hz" "$pids" >"$work/config.json"
+    printf '{"frequency_hz":%s,"kernel_stacks":false,"targets":{"pids":[%s]}}\n' "$hz" "$pids" >"$work/config.json"
     perf record -q -e cpu-clock -F "$hz" --call-graph fp -p "$pids" -o "$work/fp" -- sleep "$seconds" \
         >/dev/null 2>&1 &
     local fp=$!

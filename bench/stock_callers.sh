@@ -146,7 +146,7 @@ record_ours() {
 # measure FOLDER
 measure() {
     local perf_pid before_record=
-    printf '{"frequency_hz":%s,"targets":{"pids":[%s]}}\n' "$hz" "$root_pid" >"$work/config.json"
+    printf '{"frequency_hz":%s,"kernel_stacks":false,"targets":{"pids":[%s]}}\n' "$hz" "$root_pid" >"$work/config.json"
     sleep 1
     [ "$warm" -eq 1 ] || "$BIN/profctl" record --config "$work/config.json" -d "$warm" -o "$work/warm.fxt" >/dev/null 2>&1
     rm -f "$work/perf.data"

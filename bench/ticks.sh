@@ -40,7 +40,7 @@ per_sample() {
 
 ours() {
     local trace=$BENCH_WORK/ours.fxt report=$BENCH_WORK/ours.json
-    "$BIN/profctl" record -F "$hz" -d "$seconds" -o "$trace" >&2
+    "$BIN/profctl" record --no-kernel -F "$hz" -d "$seconds" -o "$trace" >&2
     "$BIN/profctl" report --json "$trace" >"$report"
     python3 - "$report" <<'PYTHON'
 import json, sys

@@ -62,7 +62,7 @@ begin_load
 sleep 1
 daemon_start "$BIN" "$BENCH_WORK"
 before_us=$(cpu_us "$daemon_pid")
-"$BIN/profctl" record -F "$hz" -d "$seconds" -o "$trace" >"$BENCH_WORK/record.log"
+"$BIN/profctl" record --no-kernel -F "$hz" -d "$seconds" -o "$trace" >"$BENCH_WORK/record.log"
 after_us=$(cpu_us "$daemon_pid")
 worker_us=$(workers_us "$daemon_pid")
 rss_kib=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$daemon_pid/status")

@@ -133,11 +133,12 @@ static int append_named(struct resolver *resolver, const char *name, bool is_ker
     return r < 0 ? r : append_frame(resolver, &frame, count);
 }
 
-/* What stands for a function that nothing names. */
+/* What stands for a function that nothing names: the module's name where an address in it says
+ * nothing, else that and the address. */
 static int name_unnamed(struct profile *profile, uint32_t module, uint64_t address,
-                        uint32_t *ret_name)
+                        bool is_nameless, uint32_t *ret_name)
 {
-    if (profile->modules[module].is_anonymous) {
+    if (profile->modules[module].is_anonymous || is_nameless) {
         *ret_name = profile->modules[module].basename;
         return 0;
     }
@@ -206,12 +207,15 @@ static int append_address(struct resolver *resolver, const struct place *place,
         .is_kernel = place->is_kernel,
         .file = INTERN_NONE,
     };
+    /* The daemon, or its worker, could not read the kernel's names. */
+    bool is_nameless =
+        place->is_kernel && !symbols_know(&profile->tables->symbols, mapping->symbols);
     int r = 0;
     if (profile->inlines.is_wanted) {
         r = inlines_add(&profile->inlines, mapping->module, vaddr);
     }
     if (r == 0 && frame.name == INTERN_NONE) {
-        r = name_unnamed(profile, mapping->module, vaddr + back, &frame.name);
+        r = name_unnamed(profile, mapping->module, vaddr + back, is_nameless, &frame.name);
     }
     return r < 0 ? r : append_inlined(resolver, &frame, vaddr, count);
 }
@@ -351,6 +355,23 @@ static int append_rest(struct resolver *resolver, uint32_t stack_item, const str
     return r;
 }
 
+/* Leaves one of several frames in a row of a kernel without names. */
+static void fold_unnamed(struct resolver *resolver, size_t *count)
+{
+    const struct profile *profile = resolver->profile;
+    size_t kept_count = 0;
+    for (size_t i = 0; i < *count; i++) {
+        const struct profile_frame *frame = profile_frame(profile, resolver->building[i]);
+        bool is_repeated =
+            kept_count > 0 && resolver->building[i] == resolver->building[kept_count - 1] &&
+            frame->module != INTERN_NONE && frame->name == profile->modules[frame->module].basename;
+        if (!is_repeated) {
+            resolver->building[kept_count++] = resolver->building[i];
+        }
+    }
+    *count = kept_count;
+}
+
 /* Appends the frames of a sample's kernel and user stacks to the chain at hand. */
 static int append_stacks(struct resolver *resolver, const struct profile_sample *sample,
                          size_t *count, struct mapping_validity *validity)
@@ -362,6 +383,7 @@ static int append_stacks(struct resolver *resolver, const struct profile_sample 
         .is_kernel = true,
     };
     int r = append_stack(resolver, sample->kernel_stack, place, count, validity);
+    fold_unnamed(resolver, count);
     place.pid = sample->pid;
     place.is_kernel = false;
     if (r == 0) {

@@ -128,8 +128,10 @@ void symbols_seal(struct symbols *table)
     }
 }
 
-const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,
-                                        uint64_t address)
+/* The last entry of the module that begins at `address` or below; else one of a lower module, or
+ * NULL. */
+static const struct symbol_entry *find_last(const struct symbols *table, uint32_t module,
+                                            uint64_t address)
 {
     const struct symbol_entry wanted = {.module = module, .order = UINT32_MAX, .start = address};
     size_t low = 0;
@@ -142,9 +144,20 @@ const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t mo
             high = middle;
         }
     }
-    if (low == 0) {
-        return NULL;
-    }
-    const struct symbol_entry *entry = &table->entries[low - 1];
-    return entry->module == module && address - entry->start < entry->size_bytes ? entry : NULL;
+    return low == 0 ? NULL : &table->entries[low - 1];
+}
+
+const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,
+                                        uint64_t address)
+{
+    const struct symbol_entry *entry = find_last(table, module, address);
+    return entry != NULL && entry->module == module && address - entry->start < entry->size_bytes
+               ? entry
+               : NULL;
+}
+
+bool symbols_know(const struct symbols *table, uint32_t module)
+{
+    const struct symbol_entry *entry = find_last(table, module, UINT64_MAX);
+    return entry != NULL && entry->module == module;
 }

@@ -12,6 +12,7 @@
 #include "demangle.h"
 #include "intern.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,3 +51,6 @@ int symbols_module(struct symbols *table, uint32_t segment, const char *identity
  * higher start, then the later in the file. */
 const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,
                                         uint64_t address);
+
+/* Whether the table, once sealed, has any function of the module. */
+bool symbols_know(const struct symbols *table, uint32_t module);

@@ -134,8 +134,9 @@ static int begin(struct recording *recording)
     if (profctl_connect(recording->request->socket_path, &recording->conn, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
-    if (profctl_create(recording->conn, config, false, &fault) < 0) {
-        return attach_complain_create(recording->conn, &fault);
+    status = record_session_create(recording->conn, config, false);
+    if (status != EXIT_DONE) {
+        return status;
     }
     attach_print_remarks(recording->conn);
     if (profctl_start(recording->conn, &fault) < 0) {

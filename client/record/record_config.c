@@ -6,6 +6,7 @@
  */
 #include "record_config.h"
 
+#include "attach.h"
 #include "cleanup.h"
 #include "json.h"
 #include "options.h"
@@ -15,7 +16,8 @@
 
 #include <string.h>
 
-#define DEPTH_MAX 8
+#define DEPTH_MAX     8
+#define KERNEL_STACKS "kernel_stacks"
 
 static int parse_base(const char *base, cJSON **ret, struct fault *reterr)
 {
@@ -62,9 +64,9 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
-    if (request->kernel_stacks) {
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, "kernel_stacks");
-        if (cJSON_AddTrueToObject(tree, "kernel_stacks") == NULL) {
+    if (request->kernel_stacks || request->no_kernel_stacks) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, KERNEL_STACKS);
+        if (cJSON_AddBoolToObject(tree, KERNEL_STACKS, request->kernel_stacks) == NULL) {
             return false;
         }
     }
@@ -130,6 +132,38 @@ int record_config_load(const struct record_request *request, pid_t child, char *
     }
     *ret = take_ptr(built);
     return EXIT_DONE;
+}
+
+/* The config with kernel stacks, where it says nothing about them; NULL where it does. Returned:
+ * free(). */
+static char *add_kernel_stacks(const char *config)
+{
+    cleanup_(json_freep) cJSON *tree = NULL;
+    if (parse_base(config, &tree, NULL) < 0 ||
+        cJSON_GetObjectItemCaseSensitive(tree, KERNEL_STACKS) != NULL ||
+        cJSON_AddTrueToObject(tree, KERNEL_STACKS) == NULL) {
+        return NULL;
+    }
+    return cJSON_PrintUnformatted(tree);
+}
+
+int record_session_create(struct profctl *conn, const char *config, bool is_detached)
+{
+    cleanup_(freep) char *with_kernel = add_kernel_stacks(config);
+    struct profctl_fault fault = {0};
+    if (with_kernel != NULL) {
+        if (profctl_create(conn, with_kernel, is_detached, &fault) == 0) {
+            return EXIT_DONE;
+        }
+        if (strncmp(fault.text, KERNEL_STACKS ":", strlen(KERNEL_STACKS ":")) != 0) {
+            return attach_complain_create(conn, &fault);
+        }
+        (void)complain("note: stacks of the kernel are not recorded, since the administrator does "
+                       "not allow them; --no-kernel asks for none");
+    }
+    return profctl_create(conn, config, is_detached, &fault) < 0
+               ? attach_complain_create(conn, &fault)
+               : EXIT_DONE;
 }
 
 size_t record_config_pids(const char *config, int32_t *ret_pids, size_t capacity)

@@ -51,6 +51,7 @@ static const struct verb_option options[] = {
     {'a', NULL, NULL, "the whole machine, in spite of CMD", options_flag, RECORD_AT(whole_machine),
      0},
     OPTION_KERNEL,
+    OPTION_NO_KERNEL,
     OPTION_CONFIG,
     {0, "ignore-status", NULL, "end with 0 whatever status CMD ends with", options_flag,
      RECORD_AT(ignores_status), 0},
@@ -104,6 +105,9 @@ int verb_record(int argc, char **argv)
     if (request.targets != NULL && request.whole_machine) {
         return options_refuse(&line, "-a and %s cannot be combined",
                               target_option(request.targets));
+    }
+    if (request.kernel_stacks && request.no_kernel_stacks) {
+        return options_refuse(&line, "--kernel and --no-kernel cannot be combined");
     }
     bool is_stdout = strcmp(request.output_path, "-") == 0;
     if (is_stdout && request.command != NULL) {

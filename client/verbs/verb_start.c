@@ -18,6 +18,7 @@
 static const struct verb_option options[] = {
     OPTION_FREQUENCY,
     OPTION_KERNEL,
+    OPTION_NO_KERNEL,
     OPTION_CONFIG,
     OPTION_JSON(RECORD_AT(is_json)),
     OPTION_SOCKET(RECORD_AT(socket_path)),
@@ -105,8 +106,9 @@ static int start(const struct record_request *request)
     if (profctl_connect(request->socket_path, &conn, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
-    if (profctl_create(conn, config, true, &fault) < 0) {
-        return attach_complain_create(conn, &fault);
+    status = record_session_create(conn, config, true);
+    if (status != EXIT_DONE) {
+        return status;
     }
     if (!request->is_json) {
         attach_print_remarks(conn);
@@ -122,5 +124,11 @@ int verb_start(int argc, char **argv)
 {
     cleanup_(record_request_done) struct record_request request = {0};
     int status = options_take(&line, argc, argv, &request);
-    return status == OPTIONS_TAKEN ? start(&request) : status;
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    if (request.kernel_stacks && request.no_kernel_stacks) {
+        return options_refuse(&line, "--kernel and --no-kernel cannot be combined");
+    }
+    return start(&request);
 }

@@ -13,7 +13,7 @@ done
 
 # record_odd BUILD SECONDS FILE: the daemon outlives the session and answers.
 record_odd() {
-    profctl record -F 999 -a -d "$2" -o "$3" >"$WORK/record.out" 2>&1 || fail "record ($1): $(cat "$WORK/record.out")"
+    profctl record --no-kernel -F 999 -a -d "$2" -o "$3" >"$WORK/record.out" 2>&1 || fail "record ($1): $(cat "$WORK/record.out")"
     kill -0 "$daemon_pid" || fail "the daemon ($1) has died"
     profctl status --json >"$WORK/status.json" || fail "the daemon ($1) does not answer any more"
 }

@@ -48,7 +48,7 @@ print(sum("kernel_stack" in sample and not sample["user_stack"] for sample in wh
 PYTHON
 }
 
-record without
+record without --no-kernel
 bare=$(folded_count "$WORK/without.folded" '^[^;]*;\[kernel\]$')
 unknown=$(folded_count "$WORK/without.folded" '^[^;]*;\[unknown\]$')
 told=$(told_count "$WORK/without.json")
@@ -64,7 +64,7 @@ grep -q ' kernel=\[kernel\]' "$WORK/without.dump" || fail "dump does not show [k
 # What has a user stack is shown as it was: the innermost frame is the function that called the kernel.
 [ "$(folded_count "$WORK/without.folded" ';.*;\[kernel\]$')" -eq 0 ] || fail "[kernel] stands within a user stack"
 
-record with --kernel
+record with
 frames=$(folded_count "$WORK/with.folded" '^[^;]*;[^;]*_\[k\](;|$)')
 unknown=$(folded_count "$WORK/with.folded" ';\[unknown\];')
 told=$(told_count "$WORK/with.json")

@@ -247,6 +247,9 @@ for verb in record start; do
 done
 expect 2 '-a and -p cannot be combined' record -a -p 1
 expect 2 '--comm and a command cannot be combined' record --comm x -- true
+for verb in record start; do
+    expect 2 '--kernel and --no-kernel cannot be combined' $verb --kernel --no-kernel
+done
 expect 1 'targets.pids: is too long; an array of 1 to 1024 integers' \
     record -o "$WORK/profile.fxt" -p "$(seq -s, 1 1025)"
 expect 1 'text: config: ' check "$WORK/text"

@@ -11,9 +11,9 @@ start_daemon
 run_in_background "$WORKLOADS/odd_stacks" wave 280
 wave_pid=$BACKGROUND_PID
 echo '{"frequency_hz": 999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
-profctl record --config "$WORK/config.json" -p "$wave_pid" -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
+profctl record --no-kernel --config "$WORK/config.json" -p "$wave_pid" -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"
-profctl record --config "$WORK/config.json" -p "$wave_pid" -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
+profctl record --no-kernel --config "$WORK/config.json" -p "$wave_pid" -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
     fail "record: $(cat "$WORK/record.out")"
 stop_background
 profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"

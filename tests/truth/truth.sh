@@ -55,7 +55,7 @@ record_batch() {
     local number=$1 pids=() record_pid state name
     local -A name_of=()
     shift
-    profctl record -F 4000 -a -o "$WORK/$number.fxt" >"$WORK/record.out" 2>&1 &
+    profctl record --no-kernel -F 4000 -a -o "$WORK/$number.fxt" >"$WORK/record.out" 2>&1 &
     record_pid=$!
     wait_until 10 session_runs || fail "no session: $(cat "$WORK/record.out")"
     for name in "$@"; do

@@ -123,6 +123,17 @@ TEST(puts_the_kernels_frames_inside_and_marks_them)
                              "copy_to_user_[k] 1\n");
 }
 
+/* Without any name of the kernel's, one frame stands for those in a row. */
+TEST(folds_the_frames_of_a_kernel_without_names)
+{
+    struct recording *recording = app_recording();
+    add_module(recording, 0, 1, "[kernel]", 0);
+    add_mmap(recording, 0, 0, 1, UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_C(1) << 63);
+    add_lines(recording, "sample 10 7 1 0x10020 0x10008 | 0xffffffff81000002 0xffffffff81000002 "
+                         "0xffffffff81000100; sample 11 7 1 0x10020 0x10008 | 0xffffffff81000007");
+    assert_folded(recording, "app;main;leaf;[kernel]_[k] 2\n");
+}
+
 /* A task in exec or exit has no user stack: the kernel's frames are all, or a marker. */
 TEST(shows_the_kernel_where_there_is_no_user_stack)
 {

@@ -20,6 +20,8 @@ TEST(puts_options_over_the_file)
         {NULL, {0}, 0, "{}"},
         {NULL, {.frequency_hz = 4000}, 0, "{\"frequency_hz\":4000}"},
         {NULL, {.kernel_stacks = true}, 0, "{\"kernel_stacks\":true}"},
+        {NULL, {.no_kernel_stacks = true}, 0, "{\"kernel_stacks\":false}"},
+        {"{\"kernel_stacks\":true}", {.no_kernel_stacks = true}, 0, "{\"kernel_stacks\":false}"},
         {NULL, {0}, 42, "{\"targets\":{\"pids\":[42]}}"},
         {NULL, {.whole_machine = true}, 42, "{}"},
         {"{\"max_stack_depth\":5}",

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct profctl;
+
 struct record_request {
     uint64_t frequency_hz; /* 0: as the config says */
     uint64_t duration_ns;  /* 0: until something else ends it */
@@ -20,7 +22,8 @@ struct record_request {
     const char *socket_path; /* NULL: where the daemon usually is */
     cJSON *targets;          /* owned; what options name; NULL: as the config says */
     bool whole_machine;
-    bool kernel_stacks;
+    bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
+    bool no_kernel_stacks;
     bool is_json;        /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
     char **command;      /* NULL: none; ends with NULL */
@@ -38,6 +41,12 @@ int record_run(const struct record_request *request);
 int record_config_load(const struct record_request *request, pid_t child, char **ret);
 
 /*
+ * Creates the session of a config. It has kernel stacks unless the config says otherwise, or the
+ * administrator does not allow them, which is noted. Returns an exit status, after a complaint.
+ */
+int record_session_create(struct profctl *conn, const char *config, bool is_detached);
+
+/*
  * The options of each verb that makes a session, in its table; its request is a struct
  * record_request. What names a part of the machine becomes the member "targets" of the config: it
  * is shown to the parser of configs at once, and complained of in the parser's words.
@@ -52,7 +61,13 @@ option_take_fn target_take_list, target_take_name;
     }
 #define OPTION_KERNEL                                                                              \
     {                                                                                              \
-        0, "kernel", NULL, "stacks of the kernel too", options_flag, RECORD_AT(kernel_stacks), 0   \
+        0, "kernel", NULL, "stacks of the kernel, whatever the config says", options_flag,         \
+            RECORD_AT(kernel_stacks), 0                                                            \
+    }
+#define OPTION_NO_KERNEL                                                                           \
+    {                                                                                              \
+        0, "no-kernel", NULL, "no stacks of the kernel", options_flag,                             \
+            RECORD_AT(no_kernel_stacks), 0                                                         \
     }
 #define OPTION_CONFIG                                                                              \
     {                                                                                              \
