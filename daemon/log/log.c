@@ -93,12 +93,12 @@ static bool send_entry(enum log_level level, const struct log_fields *fields, ch
     return sd_journal_sendv(entry.fields, entry.count) == 0;
 }
 
-/* `text` has room for a newline behind its bytes. */
-static void write_text(enum log_level level, char *text, size_t bytes)
+/* `text` has room for a newline behind its bytes. The journal wants the priority before it. */
+static void write_text(enum log_level level, bool is_journal, char *text, size_t bytes)
 {
     char priority[8] = "";
     struct iovec parts[2] = {{.iov_base = priority}, {.iov_base = text, .iov_len = bytes + 1}};
-    if (isatty(STDERR_FILENO) == 0) { /* the journal wants the priority, a person does not */
+    if (is_journal) {
         parts[0].iov_len =
             written_bytes(snprintf(priority, sizeof priority, "<%d>", (int)level), sizeof priority);
     }
@@ -126,8 +126,9 @@ __attribute__((format(printf, 4, 0))) static void write_line(enum log_level leve
         unsigned char byte = (unsigned char)line[i];
         line[i] = byte < ' ' || byte == 0x7f ? '?' : line[i];
     }
-    if (!is_stderr_the_journal() || !send_entry(level, fields, entry, begin_bytes + bytes)) {
-        write_text(level, line, bytes);
+    bool is_journal = is_stderr_the_journal();
+    if (!is_journal || !send_entry(level, fields, entry, begin_bytes + bytes)) {
+        write_text(level, is_journal, line, bytes);
     }
     errno = saved_errno;
 }
