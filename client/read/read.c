@@ -66,6 +66,9 @@ static int go_on(struct reading *reading, uint64_t sequence)
     if (input_read(name, record_scan_record, &reading->scan, &summary, &fault) < 0) {
         return complain("%s; move that file away, and read the rest again", fault.text);
     }
+    if (summary.damaged) {
+        return complain("%s is damaged; move that file away, and read the rest again", name);
+    }
     reading->resumed_bytes = output_size_bytes(reading->output);
     connection_acknowledge(reading->conn, sequence);
     return EXIT_DONE;
@@ -96,9 +99,9 @@ static int copy_recording(struct reading *reading)
         output_copy(reading->output, &fault) < 0) {
         return complain("%s; nothing has been read", fault.text);
     }
-    if (summary.truncated) {
-        return complain("%s ends within a record, so nothing can be added to it; name another file",
-                        path);
+    if (summary.truncated || summary.damaged) {
+        return complain(
+            "%s is cut off or damaged, so nothing can be added to it; name another file", path);
     }
     reading->earlier_count = reading->scan.sample_count;
     return EXIT_DONE;

@@ -139,6 +139,12 @@ static int detect_compression(struct input *input, struct fault *reterr)
     return 0;
 }
 
+static int hand_out(size_t bytes, size_t *ret_bytes)
+{
+    *ret_bytes = bytes;
+    return 0;
+}
+
 static int read_inflated(struct input *input, uint8_t *into, size_t capacity_bytes,
                          size_t *ret_bytes, struct fault *reterr)
 {
@@ -166,8 +172,12 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
         input->piece_used_bytes += offered - stream->avail_in;
         input->in_member = z != Z_STREAM_END;
         if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR) {
-            return fault_set(reterr, EBADMSG,
-                             "%s: is damaged: its gzip data cannot be decompressed", input->name);
+            /* What came before the damage is handed out first; the next call fails at once. */
+            return stream->avail_out < capacity_bytes
+                       ? hand_out(capacity_bytes - stream->avail_out, ret_bytes)
+                       : fault_set(reterr, EBADMSG,
+                                   "%s is damaged: its gzip data cannot be decompressed",
+                                   input->name);
         }
     }
     *ret_bytes = capacity_bytes - stream->avail_out;
@@ -206,19 +216,23 @@ static int read_all(struct input *input, feed_record_fn on_record, void *userdat
                     struct input_summary *ret, struct fault *reterr)
 {
     size_t got = 0;
-    int r = detect_compression(input, reterr);
+    struct fault fault = {0};
+    int r = detect_compression(input, &fault);
     do {
         if (r == 0) {
-            r = fill_feed(input, &got, reterr);
+            r = fill_feed(input, &got, &fault);
         }
         if (r == 0 && got > 0) {
-            r = pass_records(input, got, on_record, userdata, reterr);
+            r = pass_records(input, got, on_record, userdata, &fault);
         }
     } while (r == 0 && got > 0);
-    if (r < 0) {
-        return r;
+    /* The caller's own faults have no text. */
+    bool damaged = r == -EBADMSG && fault.code == EBADMSG && input->feed.record_count > 0;
+    if (r < 0 && !damaged) {
+        return fault.code == 0 ? r : fault_set(reterr, fault.code, "%s", fault.text);
     }
-    bool truncated = feed_has_rest(&input->feed) || (input->compressed && input->in_member);
+    bool truncated =
+        !damaged && (feed_has_rest(&input->feed) || (input->compressed && input->in_member));
     if (input->feed.record_count == 0) {
         return fault_set(reterr, EBADMSG, "%s: is not a recording: %s", input->name,
                          truncated ? "it ends within its first record" : "it is empty");
@@ -227,6 +241,7 @@ static int read_all(struct input *input, feed_record_fn on_record, void *userdat
         .size_bytes = input->feed.size_bytes,
         .record_count = input->feed.record_count,
         .truncated = truncated,
+        .damaged = damaged,
     };
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Loads a recording and prints its warnings. A recording that is cut off is still shown, as `gzip
- * -d` does, but the exit status is that of a failure.
+ * Loads a recording and prints its warnings. A recording that is cut off or damaged is shown up to
+ * that place, but the exit status is that of a failure.
  */
 #include "load.h"
 
@@ -15,9 +15,9 @@
 
 int complain_truncated(const char *path, const struct input_summary *input)
 {
-    return complain("%s: ends within a record, after %" PRIu64 " bytes of whole ones; only what "
-                    "stands before is shown",
-                    path, input->size_bytes);
+    return complain("%s %s byte %" PRIu64 "; showing the samples before that", path,
+                    input->damaged ? "is damaged at" : "ends within the record at",
+                    input->size_bytes);
 }
 
 int load_profile(const char *path, enum profile_names names, struct profile **ret)
@@ -28,7 +28,9 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
         return complain("%s", fault.text);
     }
     *ret = profile;
-    return profile->input.truncated ? complain_truncated(path, &profile->input) : EXIT_DONE;
+    return profile->input.truncated || profile->input.damaged
+               ? complain_truncated(path, &profile->input)
+               : EXIT_DONE;
 }
 
 int load_selection(const char *path, const struct selection *selection, struct profile *profile)

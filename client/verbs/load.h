@@ -31,5 +31,5 @@ enum load_detail {
  */
 int load_detail(const char *path, enum load_detail detail, struct profile *profile);
 
-/* Complains about a recording that is cut off. Returns EXIT_FAILED. */
+/* Complains about a recording that is cut off or damaged. Returns EXIT_FAILED. */
 int complain_truncated(const char *path, const struct input_summary *input);

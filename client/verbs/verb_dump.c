@@ -55,5 +55,6 @@ int verb_dump(int argc, char **argv)
         (void)fflush(stdout);
         return complain("%s", fault.text);
     }
-    return summary.truncated ? complain_truncated(request.path, &summary) : EXIT_DONE;
+    return summary.truncated || summary.damaged ? complain_truncated(request.path, &summary)
+                                                : EXIT_DONE;
 }

@@ -127,9 +127,9 @@ for verb in report dump 'export --format folded'; do
         expect 1 'text: is not a recording' $verb "$WORK/text"
         expect 1 'is empty' $verb "$WORK/empty"
         expect 1 'is empty' $verb -
-        expect 1 'damaged: is damaged: offset 8' $verb "$WORK/damaged"
-        expect 1 'cut: ends within a record, after 8 bytes' $verb "$WORK/cut"
-        expect 1 'cut.gz: .*ends within' $verb "$WORK/cut.gz"
+        expect 1 'damaged is damaged at byte 8; showing the samples before that' $verb "$WORK/damaged"
+        expect 1 'cut ends within the record at byte 8; showing the samples before that' $verb "$WORK/cut"
+        expect 1 'cut.gz.* ends within' $verb "$WORK/cut.gz"
         "$PROFCTL" $verb "$WORK/magic" >"$WORK/out" || fail "$verb of an empty recording: status $?"
         "$PROFCTL" $verb "$WORK/magic.gz" | cmp -s - "$WORK/out" || fail "$verb: .gz differs"
         "$PROFCTL" $verb - <"$WORK/magic.gz" | cmp -s - "$WORK/out" || fail "$verb: stdin differs"

@@ -292,11 +292,22 @@ TEST(refuses_what_is_no_recording)
     assert_refused("#!", 2, "is not a recording");
     assert_refused("#!/bin/sh\necho hello\n", 21, "is not a recording");
     assert_refused("\x1f\x8b\x08 and no gzip after it", 24, "gzip");
+}
+
+TEST(shows_what_stands_before_the_damage)
+{
     struct recording *recording = app_recording();
-    uint64_t *after = &recording->memory[recording->writer.used_bytes / 8];
-    *after = 0; /* a record of no size */
-    assert_refused((const char *)recording->memory, recording->writer.used_bytes + 8,
-                   "is damaged: offset");
+    add_lines(recording, "sample 10 7 1 0x10020");
+    size_t good_bytes = recording->writer.used_bytes;
+    recording->memory[good_bytes / 8] = 0; /* a record of no size */
+    struct profile *profile = NULL;
+    assert_int_equal(
+        profile_load_memory((const uint8_t *)recording->memory, good_bytes + 8, &profile, NULL), 0);
+    assert_true(profile->input.damaged);
+    assert_false(profile->input.truncated);
+    assert_int_equal(profile->input.size_bytes, good_bytes);
+    assert_int_equal(profile->sample_count, 1);
+    (void)profile_free(profile);
     free(recording);
 }
 

@@ -56,11 +56,12 @@ struct input_summary {
     uint64_t size_bytes; /* of the records read, uncompressed */
     uint64_t record_count;
     bool truncated; /* the input ends within a record; what stood before it was read */
+    bool damaged;   /* what follows these bytes is no record; what stood before it was read */
 };
 
 /*
- * Reads the file at `path`, "-" for standard input. Returns 0; what `on_record` returned;
- * -EBADMSG: not a recording, or damaged; another -errno. `reterr` says it in a sentence that begins
+ * Reads the file at `path`, "-" for standard input, to its end or to the first damage behind a
+ * record. Returns 0; what `on_record` returned; -EBADMSG: not a recording; another -errno. `reterr` says it in a sentence that begins
  * with the input's name.
  */
 int input_read(const char *path, feed_record_fn on_record, void *userdata,
