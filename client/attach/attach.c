@@ -32,31 +32,45 @@ static const char *describe_holder(const struct session_status *status, char *in
     return into;
 }
 
+/* "root is recording (profctl, pid 13963, for 596 s)". `into` has room for CLIENT_BYTES; returns
+ * it.
+ */
+#define CLIENT_BYTES (SESSION_OWNER_BYTES + SESSION_CLIENT_BYTES + 64)
+static const char *describe_client(const struct session_status *status, const char *already,
+                                   char *into)
+{
+    char owner[SESSION_OWNER_BYTES];
+    char client[SESSION_CLIENT_BYTES];
+    (void)snprintf(into, CLIENT_BYTES, "%s is %srecording (%s, for %" PRIu64 " s)",
+                   session_owner_name(status->uid, owner), already, session_client(status, client),
+                   status->age_s);
+    return into;
+}
+
 static int complain_attach(const struct session_status *status, const struct profctl_fault *fault)
 {
-    char holder[HOLDER_BYTES];
+    char text[HOLDER_BYTES + CLIENT_BYTES];
     if (status->id == NULL) {
-        return complain("session: there is none; profctl start begins one");
+        return complain("there is no session; profctl start begins one");
     }
     if (!status->detached) {
-        return complain("session: it belongs to %s, whose client is still connected; only that "
-                        "client and root can end it",
-                        describe_holder(status, holder));
+        return complain("%s; only that client and root can end it",
+                        describe_client(status, "", text));
     }
     if (fault->code == EACCES) {
-        return complain("session: it belongs to %s, not to you; let its owner, or root, stop, "
-                        "read or close it",
-                        describe_holder(status, holder));
+        return complain("the session belongs to %s, not to you; its owner and root can stop, read "
+                        "and close it",
+                        describe_holder(status, text));
     }
     if (fault->code == EBADFD) {
-        return complain("session: another client of its owner, maybe a profctl read, holds it just "
-                        "now; wait for its end, or end it (%s)",
+        return complain("another client of its owner, maybe a profctl read, holds the session; "
+                        "wait for its end, or end it (%s)",
                         fault->text);
     }
     return complain("session: %s", fault->text);
 }
 
-/* Root is told whose session it has, unless it is one of its own that no client was to end. */
+/* Says whose session root has taken, unless it is one of root's that no client was to end. */
 static void say_whose(const struct session_status *status)
 {
     char holder[HOLDER_BYTES];
@@ -105,32 +119,32 @@ int attach_complain_create(struct profctl *conn, const struct profctl_fault *fau
 {
     cleanup_(session_status_done) struct session_status status = {0};
     struct profctl_fault status_fault = {0};
-    char holder[HOLDER_BYTES];
+    char text[HOLDER_BYTES + CLIENT_BYTES];
     if (fault->code != EEXIST || session_status_ask(conn, &status, &status_fault) < 0 ||
         status.id == NULL) {
         return complain("session: %s", fault->text);
     }
     bool may_end = geteuid() == 0 || geteuid() == status.uid;
     if (!status.detached) {
-        return complain("session: there is one, which belongs to %s; wait for its end, or %s",
-                        describe_holder(&status, holder),
-                        geteuid() == 0 ? "take it as root: profctl stop and profctl read finish "
-                                         "and fetch it, profctl close throws it away"
-                        : may_end      ? "end that client"
-                                       : "ask its owner to end it");
+        return complain("%s; wait for its end, or %s", describe_client(&status, "already ", text),
+                        geteuid() == 0
+                            ? "take it over as root: 'profctl stop' then 'profctl read' saves it, "
+                              "'profctl close' discards it"
+                        : may_end ? "end that client"
+                                  : "ask its owner to end it");
     }
+    (void)describe_holder(&status, text);
     if (!may_end) {
-        return complain(
-            "session: there is one, which belongs to %s; wait for its end, or ask its owner to "
-            "close it",
-            describe_holder(&status, holder));
+        return complain("there is a session already, of %s; wait for its end, or ask its owner to "
+                        "close it",
+                        text);
     }
     if (strcmp(status.state, "created") == 0) {
-        return complain("session: there is one already, of %s, which was never started; profctl "
-                        "close throws it away",
-                        describe_holder(&status, holder));
+        return complain("there is a session already that was never started, of %s; 'profctl close' "
+                        "discards it",
+                        text);
     }
-    return complain("session: there is one already, of %s, %s; profctl stop and profctl read "
-                    "finish and fetch it, profctl close throws it away",
-                    describe_holder(&status, holder), status.state);
+    return complain("a session is already %s, of %s; 'profctl stop' then 'profctl read' saves it, "
+                    "'profctl close' discards it",
+                    status.state, text);
 }

@@ -6,7 +6,9 @@
  */
 #include "attach.h"
 
+#include "cleanup.h"
 #include "json.h"
+#include "read_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#define DEPTH_MAX 24
+#define DEPTH_MAX      24
+#define COMM_BYTES_MAX ((size_t)64)
 
 static uint64_t read_count(const cJSON *object, const char *name)
 {
@@ -39,6 +42,7 @@ static void take_session(const cJSON *session, struct session_status *status)
     status->id = read_string(session, "session");
     status->state = read_string(session, "state");
     status->uid = (uid_t)read_count(session, "owner_uid");
+    status->pid = (pid_t)read_count(session, "owner_pid");
     status->detached = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(session, "detached"));
     status->age_s = read_count(session, "age_s");
     status->max_duration_s = read_count(config, "max_duration_s");
@@ -90,6 +94,25 @@ const char *session_owner_name(uid_t uid, char *into)
         (void)snprintf(into, SESSION_OWNER_BYTES, "uid %u", uid);
     } else {
         (void)snprintf(into, SESSION_OWNER_BYTES, "%.40s (uid %u)", user->pw_name, uid);
+    }
+    return into;
+}
+
+const char *session_client(const struct session_status *status, char *into)
+{
+    char path[32];
+    cleanup_(freep) char *comm = NULL;
+    size_t comm_bytes = 0;
+    if (status->pid <= 0) {
+        (void)snprintf(into, SESSION_CLIENT_BYTES, "a connected client");
+        return into;
+    }
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", status->pid);
+    if (read_text(path, COMM_BYTES_MAX, &comm, &comm_bytes, NULL) < 0) {
+        (void)snprintf(into, SESSION_CLIENT_BYTES, "pid %d", status->pid);
+    } else {
+        comm[strcspn(comm, "\n")] = '\0';
+        (void)snprintf(into, SESSION_CLIENT_BYTES, "%.32s, pid %d", comm, status->pid);
     }
     return into;
 }

@@ -39,8 +39,9 @@ static void print_value(const cJSON *value)
 /* Members of the session that print_session() tells in words, or the table of books. */
 static bool is_told(const char *name)
 {
-    static const char *const told[] = {"session", "state",        "owner_uid", "detached",
-                                       "age_s",   "buffer_bytes", "books",     "buffer_used_bytes"};
+    static const char *const told[] = {"session",   "state",        "owner_uid",
+                                       "owner_pid", "detached",     "age_s",
+                                       "books",     "buffer_bytes", "buffer_used_bytes"};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
         if (strcmp(name, told[i]) == 0) {
             return true;
@@ -75,6 +76,7 @@ static void print_object(const char *title, const cJSON *object)
 static void print_session(const struct session_status *session)
 {
     char text[SESSION_END_BYTES];
+    char client[SESSION_CLIENT_BYTES];
     char used[32];
     char whole[32];
     (void)fputs("session\n", stdout);
@@ -82,7 +84,9 @@ static void print_session(const struct session_status *session)
     text_print_member(stdout, "state", session->state);
     (void)printf("  %-20s ", "owner");
     text_print(stdout, session_owner_name(session->uid, text));
-    (void)printf(", %s\n", session->detached ? "detached" : "of a connected client");
+    (void)fputs(", ", stdout);
+    text_print(stdout, session->detached ? "detached" : session_client(session, client));
+    (void)fputc('\n', stdout);
     (void)printf("  %-20s %" PRIu64 " s\n", "age", session->age_s);
     text_print_member(stdout, "ends", session_end(session, text));
     (void)printf("  %-20s %s of %s (%.1f %%)\n", "unread",

@@ -70,6 +70,7 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
            cJSON_AddStringToObject(object, "state", session_state_name(session_state(session))) !=
                NULL &&
            cJSON_AddNumberToObject(object, "owner_uid", owner->uid) != NULL &&
+           cJSON_AddNumberToObject(object, "owner_pid", owner->pid) != NULL &&
            cJSON_AddBoolToObject(object, "detached", owner->detached) != NULL &&
            cJSON_AddNumberToObject(object, "age_s", (double)age_s) != NULL &&
            cJSON_AddNumberToObject(object, "buffer_bytes", (double)memory.buffer_bytes) != NULL &&

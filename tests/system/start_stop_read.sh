@@ -64,7 +64,7 @@ nothing_left_beside() {
 echo "== without a session, every verb says how to begin one"
 for verb in stop "read -o $WORK/none.fxt" close; do
     # shellcheck disable=SC2086
-    refused 'there is none; profctl start' profctl $verb
+    refused 'there is no session; profctl start begins one' profctl $verb
 done
 
 echo "== start, work, stop, read, report, close"
@@ -237,11 +237,11 @@ if [ "$someone_uid" -eq 0 ]; then
     chmod 666 "$CPU_PROFILERD_SOCKET"
 fi
 begin
-refused 'there is one already, of .* since .*, running; profctl stop and profctl read' profctl start
-refused 'there is one already, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
+refused "a session is already running, of .* since .*; 'profctl stop' then 'profctl read' saves it, 'profctl close' discards it" profctl start
+refused 'a session is already running, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
 if [ ${#someone[@]} -gt 0 ]; then
-    refused 'there is one, which belongs to root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
-    refused 'it belongs to root (uid 0) since .*, not to you' "${someone[@]}" profctl stop
+    refused 'there is a session already, of root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
+    refused 'the session belongs to root (uid 0) since .*, not to you' "${someone[@]}" profctl stop
 fi
 profctl close --json >"$WORK/close.json" || fail "close: status $?"
 expect_json "$WORK/close.json" "d['state'] == 'closed'" "close says something else"
@@ -252,7 +252,7 @@ with Connection(sys.argv[1], int(sys.argv[2])) as holder:
     print(holder.call("Create", config={}, detach=True), flush=True)
     time.sleep(60)' "$CPU_PROFILERD_SOCKET" "$someone_uid" >"$WORK/holder"
 wait_until 5 grep -q holds_s "$WORK/holder" || fail "nobody holds the session"
-refused 'another client of its owner.*holds it' "${someone[@]}" profctl read -o "$WORK/none.fxt"
+refused 'another client of its owner.*holds the session' "${someone[@]}" profctl read -o "$WORK/none.fxt"
 kill "$BACKGROUND_PID"
 wait "$BACKGROUND_PID" 2>/dev/null
 "${someone[@]}" profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
@@ -262,12 +262,12 @@ records() {
 }
 wait_until 5 records || fail "record has no session"
 if [ ${#someone[@]} -gt 0 ]; then
-    refused 'there is one, which belongs to .*wait for its end, or take it as root' profctl start
-    refused 'there is one, which belongs to .*wait for its end, or ask its owner' "${someone[@]}" profctl start
+    refused "root (uid 0) is already recording (profctl, pid $BACKGROUND_PID, for [0-9]* s); wait for its end, or take it over as root" profctl start
+    refused "root (uid 0) is already recording (profctl, pid $BACKGROUND_PID, for [0-9]* s); wait for its end, or ask its owner" "${someone[@]}" profctl start
     chmod 600 "$CPU_PROFILERD_SOCKET"
 else
-    refused 'there is one, which belongs to .*wait for its end, or end that client' profctl start
-    refused 'whose client is still connected' profctl stop
+    refused "is already recording (profctl, pid $BACKGROUND_PID, for [0-9]* s); wait for its end, or end that client" profctl start
+    refused 'only that client and root can end it' profctl stop
 fi
 kill -TERM "$BACKGROUND_PID"
 wait "$BACKGROUND_PID" || fail "record"
@@ -288,7 +288,7 @@ import sys
 from sampler import Connection
 with Connection(sys.argv[1]) as daemon:
     daemon.call("Create", config={}, detach=True)' "$CPU_PROFILERD_SOCKET" || fail "no session was created"
-refused 'which was never started; profctl close throws it away' profctl start
+refused "a session already that was never started, of .*; 'profctl close' discards it" profctl start
 profctl status >"$WORK/out" || fail "status: $?"
 grep -q '^  ends  *closed 60 s after the last request to it, unless it is started$' "$WORK/out" ||
     fail "status does not tell the end of a session that was never started: $(cat "$WORK/out")"

@@ -250,6 +250,7 @@ STORY(reports_the_session_to_everybody)
         assert_string_equal(printed, cases[i].printed);
     }
     assert_int_equal(at(status, "session.owner_uid")->valueint, geteuid());
+    assert_int_equal(at(status, "session.owner_pid")->valueint, getpid());
     cJSON_Delete(status);
 }
 

@@ -49,6 +49,7 @@ struct session_status {
     const char *id; /* of the session; NULL: there is none, and nothing below means anything */
     const char *state;
     uid_t uid; /* its owner's */
+    pid_t pid; /* of the client that created it; 0: not known */
     bool detached;
     uint64_t age_s;
     uint64_t max_duration_s; /* 0: none */
@@ -67,6 +68,11 @@ void session_status_done(struct session_status *status);
 /* "root (uid 0)". `into` has room for SESSION_OWNER_BYTES; returns it. */
 #define SESSION_OWNER_BYTES ((size_t)80)
 const char *session_owner_name(uid_t uid, char *into);
+
+/* The client that holds an attached session: "profctl, pid 13963". `into` has room for
+ * SESSION_CLIENT_BYTES; returns it. */
+#define SESSION_CLIENT_BYTES ((size_t)64)
+const char *session_client(const struct session_status *status, char *into);
 
 /* The time of day so many seconds from now, "14:02:11", with the date where that is another day.
  * `into` has room for SESSION_CLOCK_BYTES; returns it. */
