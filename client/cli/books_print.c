@@ -30,9 +30,9 @@ static const struct {
     const char *of_one;
     const char *of_many;
 } remarks[] = {
-    {"truncated_stacks", "stack does not reach its root", "stacks do not reach their root"},
-    {"stitched_stacks", "of them was brought to its root from earlier ones of its thread",
-     "of them were brought to their root from earlier ones of their thread"},
+    {"truncated_stacks", "stack incomplete", "stacks incomplete"},
+    {"stitched_stacks", "of them repaired from earlier samples of its thread",
+     "of them repaired from earlier samples of their threads"},
     {"unproved_stacks", "stack reaches its root by a frame pointer that is not proved to be one",
      "stacks reach their root by frame pointers that are not proved to be some"},
     {"cold_stacks", "stack was unwound before all tables had come",
@@ -83,7 +83,7 @@ static const struct {
      "nothing that is measured says where they went; THE BOOKS in profctl(1) says what can be "
      "in it",
      2},
-    {"dropped", "the trace buffer was full; read sooner, or raise buffer_kib_per_cpu", 0},
+    {"dropped", "the trace buffer of a CPU was full; read sooner, or raise buffer_kib_per_cpu", 0},
 };
 
 /* Returns whether there is a number. */
@@ -123,13 +123,31 @@ static void print_row(FILE *file, const char *label, const cJSON *row, const siz
     (void)fputc('\n', file);
 }
 
+/* The names of docs/books.md in words; others as they are. */
+static void print_idle_source(FILE *file, const char *source)
+{
+    static const struct {
+        const char *source;
+        const char *words;
+    } names[] = {
+        {"switches", "context switches"},
+        {"switches,cpuidle", "context switches, and the kernel's sums for cpuidle"},
+        {"switches,proc_stat", "context switches, and the kernel's sums in /proc/stat"},
+    };
+    const char *words = source;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        words = strcmp(source, names[i].source) == 0 ? names[i].words : words;
+    }
+    (void)fputs("idle time source: ", file);
+    text_print(file, words);
+    (void)fputc('\n', file);
+}
+
 static void print_remarks(FILE *file, const cJSON *books)
 {
     const cJSON *source = cJSON_GetObjectItemCaseSensitive(books, "idle_source");
     if (cJSON_IsString(source)) {
-        (void)fputs("idle as told by ", file);
-        text_print(file, source->valuestring);
-        (void)fputc('\n', file);
+        print_idle_source(file, source->valuestring);
     }
     for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
         int64_t count = 0;
@@ -296,8 +314,8 @@ void books_print_print(FILE *file, const char *books_json)
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
     size_t widths[COLUMN_COUNT] = {0};
     if (!cJSON_IsObject(books)) {
-        (void)fputs("books: none in this recording, as where it was cut off, or its session still "
-                    "ran: it is\nnot known how many ticks are missing\n",
+        (void)fputs("books: not in this recording; the account of ticks comes with the last part "
+                    "of a session\n",
                     file);
         return;
     }

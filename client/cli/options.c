@@ -181,14 +181,14 @@ static int refuse_option(const struct command_line *line, const struct getopt_ta
                          const char *word)
 {
     if (optopt >= LONG_FIRST) {
-        return options_refuse(line, "%s: takes no value", word);
+        return options_refuse(line, "%s takes no value", word);
     }
     if (optopt > 0) {
         return options_refuse(line, "-%c: there is no such option; see --help", optopt);
     }
     return options_refuse(line,
                           count_meant(tables, word) > 1
-                              ? "%s: may be one of several options; write it out"
+                              ? "%s may be one of several options; write it out"
                               : "%s: there is no such option; see --help",
                           word);
 }
@@ -200,11 +200,11 @@ static int take_operands(const struct command_line *line, int argc, char **argv,
     const char *what = line->operand;
     if (line->has_command) {
         if (optind < argc && !has_dashes) {
-            return options_refuse(line, "%s: is not an option; a command goes after --",
+            return options_refuse(line, "'%s' is not an option; a command goes after --",
                                   argv[optind]);
         }
         if (optind == argc && has_dashes) {
-            return options_refuse(line, "--: a command must follow '--'");
+            return options_refuse(line, "a command must follow '--'");
         }
         if (optind < argc) {
             *(char ***)(void *)(request + line->operand_at) = argv + optind;
@@ -216,11 +216,18 @@ static int take_operands(const struct command_line *line, int argc, char **argv,
                               : options_refuse(line, "%s: %s takes no operand%s", argv[optind],
                                                argv[0], line->instead == NULL ? "" : line->instead);
     }
+    bool is_recording = line->operand_example == NULL;
     if (optind == argc) {
-        return options_refuse(line, "%s: is missing", what);
+        return options_refuse(line, "name a %s, such as: profctl %s %s", what, argv[0],
+                              is_recording ? "profile.fxt" : line->operand_example);
+    }
+    if (argc - optind > 1 && is_recording) {
+        return options_refuse(line,
+                              "one recording at a time; join parts with: cat %s %s | profctl %s -",
+                              argv[optind], argv[optind + 1], argv[0]);
     }
     if (argc - optind > 1) {
-        return options_refuse(line, "%s: is one %s too many", argv[optind + 1], what);
+        return options_refuse(line, "one %s at a time", what);
     }
     *(const char **)(void *)(request + line->operand_at) = argv[optind];
     return OPTIONS_TAKEN;
@@ -235,7 +242,7 @@ int options_take(const struct command_line *line, int argc, char **argv, void *r
     opterr = 0;
     while ((code = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
         if (code == ':') {
-            return options_refuse(line, "%s: takes a value, and none follows", argv[optind - 1]);
+            return options_refuse(line, "%s takes a value, and none follows", argv[optind - 1]);
         }
         if (code == '?') {
             return refuse_option(line, &tables, argv[optind - 1]);
@@ -299,14 +306,14 @@ TAKE(options_text)
 
 TAKE(options_socket)
 {
-    return value[0] == '\0' ? options_refuse(line, "--socket: is empty; give the socket's path")
+    return value[0] == '\0' ? options_refuse(line, "--socket is empty; give the socket's path")
                             : options_text(line, option, value, into);
 }
 
 TAKE(options_output)
 {
     return value[0] == '\0'
-               ? options_refuse(line, "-o: is empty; name a file, or - for standard output")
+               ? options_refuse(line, "-o is empty; name a file, or - for standard output")
                : options_text(line, option, output_plain_path(value), into);
 }
 
@@ -315,6 +322,6 @@ TAKE(options_frequency)
     uint64_t *ret_hz = into;
     (void)option;
     return !options_number(value, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0
-               ? options_refuse(line, "-F: %s: is not a number from 1 to 100000", value)
+               ? options_refuse(line, "-F %s: give a number from 1 to 100000", value)
                : EXIT_DONE;
 }

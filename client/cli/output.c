@@ -97,7 +97,7 @@ static const char *remedy_for(int code)
 
 static int refuse_create(const char *path, int code, struct fault *reterr)
 {
-    return fault_set(reterr, code, "%s: cannot be written: %s; %s", path, strerror(code),
+    return fault_set(reterr, code, "%s cannot be written: %s; %s", path, strerror(code),
                      remedy_for(code));
 }
 
@@ -121,8 +121,7 @@ static int open_left(struct output *output, char *name, struct fault *reterr)
     off_t size_bytes = (off_t)output->marked.size_bytes;
     if (fd < 0 || !is_sound(fd, &output->marked)) {
         return fault_set(reterr, EEXIST,
-                         "%s: is in the way and not what an earlier read has left; remove it",
-                         name);
+                         "%s is in the way and not what an earlier read has left; remove it", name);
     }
     if (ftruncate(fd, size_bytes) < 0 || lseek(fd, size_bytes, SEEK_SET) < 0) {
         return refuse_create(output->path, errno, reterr);
@@ -198,7 +197,7 @@ static int open_path(struct output *output, const char *path, struct fault *rete
         return refuse_create(path, errno, reterr);
     }
     if (exists && S_ISDIR(status.st_mode)) {
-        return fault_set(reterr, EISDIR, "%s: is a directory; name a file with -o", path);
+        return fault_set(reterr, EISDIR, "%s is a directory; name a file with -o", path);
     }
     if (exists && !is_file) {
         output->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -272,14 +271,14 @@ int output_reserve(struct output *output, uint64_t size_bytes, struct fault *ret
         (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) {
         return 0;
     }
-    return fault_set(reterr, errno, "%s: cannot be written: %s, %" PRIu64 " bytes are needed",
+    return fault_set(reterr, errno, "%s cannot be written: %s, %" PRIu64 " bytes are needed",
                      output->path, strerror(errno), size_bytes);
 }
 
 static int refuse_write(const struct output *output, int code, struct fault *reterr)
 {
     bool is_full = code == ENOSPC || code == EDQUOT;
-    return fault_set(reterr, code, "%s: cannot be written: %s%s", output->path, strerror(code),
+    return fault_set(reterr, code, "%s cannot be written: %s%s", output->path, strerror(code),
                      is_full ? "; free some room, or name another file with -o" : "");
 }
 
@@ -406,7 +405,7 @@ int output_mark(struct output *output, uint64_t mark, struct fault *reterr)
 static int refuse_old(struct output *output, const char *old_path, int code, struct fault *reterr)
 {
     int r = fault_set(reterr, code,
-                      "%s: is written, but the file that it replaces cannot be renamed to %s: %s; "
+                      "%s is written, but the file that it replaces cannot be renamed to %s: %s; "
                       "that file is %s now",
                       output->path, old_path, strerror(code), output->temporary_path);
     free(output->temporary_path);
@@ -502,7 +501,7 @@ static int copy_from(struct output *output, int fd, struct fault *reterr)
         }
     }
     return got < 0
-               ? fault_set(reterr, errno, "%s: cannot be read: %s", output->path, strerror(errno))
+               ? fault_set(reterr, errno, "%s cannot be read: %s", output->path, strerror(errno))
                : 0;
 }
 
@@ -511,7 +510,7 @@ int output_copy(struct output *output, struct fault *reterr)
     uint8_t magic[2] = {0};
     cleanup_(closep) int fd = open(output->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || pread(fd, magic, sizeof magic, 0) < 0) {
-        return fault_set(reterr, errno, "%s: cannot be read: %s", output->path, strerror(errno));
+        return fault_set(reterr, errno, "%s cannot be read: %s", output->path, strerror(errno));
     }
     bool is_compressed = magic[0] == 0x1f && magic[1] == 0x8b;
     if (is_compressed != output->is_compressed) {

@@ -42,17 +42,17 @@ int read_text(const char *path, size_t maximum_bytes, char **ret, size_t *ret_by
     if (strcmp(path, "-") != 0) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
-            return fault_set(reterr, errno, "%s: cannot be opened: %s", path, strerror(errno));
+            return fault_set(reterr, errno, "%s cannot be opened: %s", path, strerror(errno));
         }
         from = fd;
     }
     ssize_t size_bytes = read_fully(from, text, maximum_bytes + 1);
     if (size_bytes < 0) {
-        return fault_set(reterr, (int)-size_bytes, "%s: cannot be read: %s", path,
+        return fault_set(reterr, (int)-size_bytes, "%s cannot be read: %s", path,
                          strerror((int)-size_bytes));
     }
     if ((size_t)size_bytes > maximum_bytes) {
-        return fault_set(reterr, EFBIG, "%s: is too long: it may have %zu bytes", path,
+        return fault_set(reterr, EFBIG, "%s is too long: it may have %zu bytes", path,
                          maximum_bytes);
     }
     text[size_bytes] = '\0';

@@ -356,11 +356,11 @@ static int complain_empty(const struct reading *reading)
 {
     output_discard(reading->output);
     if (strcmp(reading->session.state, "created") == 0) {
-        return complain("session: it has not been started, so there is nothing to read");
+        return complain("the session has not been started, so there is nothing to read");
     }
-    return complain("session: nothing is there that has not been read; %s",
-                    reading->has_ended ? "it has ended: profctl close closes it"
-                                       : "it is still running: try again later");
+    return complain("nothing new to read: the session %s",
+                    reading->has_ended ? "has ended; profctl close closes it"
+                                       : "is still running; try again later");
 }
 
 static int finish(struct reading *reading)
@@ -378,7 +378,7 @@ static int finish(struct reading *reading)
         print_summary(strcmp(reading->request->output_path, "-") == 0 ? stderr : stdout, reading);
     }
     if (reading->scan.fault.code != 0) {
-        return complain("recording: %s; nothing more can be said about it",
+        return complain("the recording %s; nothing more can be said about it",
                         reading->scan.fault.text);
     }
     return EXIT_DONE;

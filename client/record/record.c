@@ -112,7 +112,7 @@ static int prepare(struct recording *recording)
         return complain("record: cannot take signals: %s", strerror(-r));
     }
     r = request->command == NULL ? 0 : record_child_fork(&recording->child, request->command);
-    return r < 0 ? complain("%s: cannot be started: %s", request->command[0], strerror(-r))
+    return r < 0 ? complain("%s cannot be started: %s", request->command[0], strerror(-r))
                  : EXIT_DONE;
 }
 
@@ -146,7 +146,7 @@ static int begin(struct recording *recording)
     if (recording->request->command != NULL) {
         int r = record_child_release(&recording->child);
         if (r < 0) {
-            (void)complain("%s: cannot be run: %s; nothing is recorded",
+            (void)complain("%s cannot be run: %s; nothing is recorded",
                            recording->request->command[0], strerror(-r));
             return r == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
         }

@@ -122,7 +122,7 @@ static void complain_gaps(const struct record_outcome *outcome)
     const struct record_scan *scan = outcome->scan;
     uint64_t kept = books_print_kept(scan->books_json);
     if (scan->fault.code != 0) {
-        (void)complain("recording: %s; nothing more can be said about it", scan->fault.text);
+        (void)complain("the recording %s; nothing more can be said about it", scan->fault.text);
     } else if (kept > scan->sample_count) {
         (void)complain("warning: %" PRIu64 " of the %" PRIu64 " kept samples are not in this file",
                        kept - scan->sample_count, kept);

@@ -62,7 +62,7 @@ static int judge(const struct command_line *line, const struct verb_option *opti
         return complain_of_memory();
     }
     if (session_config_parse(text, strlen(text), false, &config, &fault) < 0) {
-        return options_refuse(line, "%s: %s: %s", option_name(option, name), value, fault.text);
+        return options_refuse(line, "%s '%s' %s", option_name(option, name), value, fault.text);
     }
     return EXIT_DONE;
 }
@@ -100,14 +100,12 @@ static int add_id(const struct command_line *line, const struct verb_option *opt
         return add(line, option, value, cJSON_CreateNumber((double)id), targets);
     }
     if (option->letter != 'u') {
-        return options_refuse(line, "%s: '%s': is not a number; several are separated by commas",
+        return options_refuse(line, "%s '%s' is not a number; separate several by commas",
                               option_name(option, name), value);
     }
     const struct passwd *user = getpwnam(value);
     if (user == NULL) {
-        return options_refuse(line,
-                              "%s: '%s': there is no such user; several are separated by "
-                              "commas",
+        return options_refuse(line, "%s '%s': there is no such user; separate several by commas",
                               option_name(option, name), value);
     }
     return add(line, option, value, cJSON_CreateNumber(user->pw_uid), targets);

@@ -36,7 +36,7 @@ uint8_t *feed_space(struct feed *feed, size_t *ret_bytes)
 static int refuse_record(const struct feed *feed, int error, struct fault *reterr)
 {
     if (error == -ENOMEM) {
-        return fault_set(reterr, ENOMEM, "there is not enough memory");
+        return fault_set(reterr, ENOMEM, "cannot be read: there is not enough memory");
     }
     return fault_set(reterr, EBADMSG, "%s: %s",
                      feed->record_count == 0 ? "is not a recording" : "is damaged",

@@ -74,10 +74,10 @@ static int open_file(struct input *input, const char *path, struct fault *reterr
     }
     input->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (input->fd < 0 || fstat(input->fd, &status) < 0) {
-        return fault_set(reterr, errno, "%s: cannot be opened: %s", path, strerror(errno));
+        return fault_set(reterr, errno, "%s cannot be opened: %s", path, strerror(errno));
     }
     if (S_ISDIR(status.st_mode)) {
-        return fault_set(reterr, EISDIR, "%s: is a directory, not a recording", path);
+        return fault_set(reterr, EISDIR, "%s is a directory, not a recording", path);
     }
     return 0;
 }
@@ -99,7 +99,7 @@ static int read_stored(struct input *input, uint8_t *into, size_t capacity_bytes
             got = read(input->fd, into, capacity_bytes);
         } while (got < 0 && errno == EINTR);
         if (got < 0) {
-            return fault_set(reterr, errno, "%s: cannot be read: %s", input->name, strerror(errno));
+            return fault_set(reterr, errno, "%s cannot be read: %s", input->name, strerror(errno));
         }
     }
     *ret_bytes = (size_t)got;
@@ -209,7 +209,7 @@ static int pass_records(struct input *input, size_t size_bytes, feed_record_fn o
 {
     struct fault fault = {0};
     int r = feed_filled(&input->feed, size_bytes, on_record, userdata, &fault);
-    return fault.code == 0 ? r : fault_set(reterr, fault.code, "%s: %s", input->name, fault.text);
+    return fault.code == 0 ? r : fault_set(reterr, fault.code, "%s %s", input->name, fault.text);
 }
 
 static int read_all(struct input *input, feed_record_fn on_record, void *userdata,
@@ -234,7 +234,7 @@ static int read_all(struct input *input, feed_record_fn on_record, void *userdat
     bool truncated =
         !damaged && (feed_has_rest(&input->feed) || (input->compressed && input->in_member));
     if (input->feed.record_count == 0) {
-        return fault_set(reterr, EBADMSG, "%s: is not a recording: %s", input->name,
+        return fault_set(reterr, EBADMSG, "%s is not a recording: %s", input->name,
                          truncated ? "it ends within its first record" : "it is empty");
     }
     *ret = (struct input_summary){

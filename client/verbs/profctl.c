@@ -52,7 +52,7 @@ static int run(int argc, char **argv)
 {
     const struct command_line line = {.usage = usage};
     if (argc < 2) {
-        return options_refuse(&line, "verb: is missing; see profctl --help");
+        return options_refuse(&line, "name a verb, such as: profctl record; see profctl --help");
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         return print_help();

@@ -36,6 +36,7 @@ static const struct command_line line = {
             "values that a session would have. \"-\" is standard input. Needs no daemon.\n",
     .options = options,
     .operand = "config",
+    .operand_example = "web.json",
     .operand_at = offsetof(struct check_request, path),
 };
 

@@ -68,8 +68,9 @@ static void print_text(const struct connection_notes *notes, const struct sessio
     if (session->max_duration_s > 0 && (uint64_t)notes->holds_s >= session->max_duration_s) {
         (void)fputs("\nholds all of it, until profctl read -o FILE fetches it\n", stdout);
     } else {
-        (void)printf("\nholds %" PRId64 " s: profctl read -o FILE before that, or what follows is "
-                     "dropped and counted\n",
+        (void)printf("\nholds %" PRId64
+                     " s: run profctl read --append -o FILE at least that often, or "
+                     "what follows is\ndropped and counted\n",
                      notes->holds_s);
     }
     (void)printf("sampling ends %s; profctl stop ends it before\n", session_end(session, end));
@@ -81,17 +82,17 @@ static int tell(struct profctl *conn, bool is_json)
     struct profctl_fault fault = {0};
     const struct connection_notes *notes = connection_notes(conn);
     if (session_status_ask(conn, &session, &fault) < 0 || session.id == NULL) {
-        return complain("session %s: runs, but the daemon does not tell more of it: %s",
-                        notes->session, fault.text);
+        return complain("session %s runs, but its status cannot be shown: %s", notes->session,
+                        fault.text);
     }
     if (is_json) {
         print_json(notes, &session);
     } else {
         print_text(notes, &session);
     }
-    return fflush(stdout) == 0 ? EXIT_DONE
-                               : complain("session %s: runs; profctl stop and profctl close end it",
-                                          notes->session);
+    return fflush(stdout) == 0
+               ? EXIT_DONE
+               : complain("session %s runs; profctl stop and profctl close end it", notes->session);
 }
 
 static int start(const struct record_request *request)

@@ -68,8 +68,8 @@ static int tell(struct profctl *conn, bool is_json)
     struct profctl_fault fault = {0};
     const struct connection_notes *notes = connection_notes(conn);
     if (session_status_ask(conn, &session, &fault) < 0 || session.id == NULL) {
-        return complain("session %s: is stopped, but the daemon does not tell more of it: %s",
-                        notes->session, fault.text);
+        return complain("session %s is stopped, but its status cannot be shown: %s", notes->session,
+                        fault.text);
     }
     cleanup_(freep) char *books =
         session.books == NULL ? NULL : cJSON_PrintUnformatted(session.books);
@@ -91,8 +91,8 @@ static int stop(const struct attach_request *request)
     }
     if (profctl_stop(conn, &fault) < 0) {
         return fault.code == EBADFD
-                   ? complain("session: it is not running; profctl read fetches what it has "
-                              "recorded, profctl close closes it")
+                   ? complain("the session is not running; 'profctl read' saves what it has "
+                              "recorded, 'profctl close' discards it")
                    : complain("session: %s", fault.text);
     }
     return tell(conn, request->is_json);

@@ -212,13 +212,12 @@ def check_daemons(profctl, folder, path):
         status = 0 if error is None else 1
         for verb in (["start"], ["stop"], ["close"], ["status"], ["read", "-o", path + b"r"],
                      ["record", "-d", "0.1", "-o", path + b"w"]):
-            # Status is given whatever the other calls are answered, and nothing is no recording.
+            # Status is given whatever the other calls are answered; a read or a recording of nothing is none.
             run(profctl, *verb, environment=environment,
                 status=None if verb[0] in ("status", "read", "record") else status)
-            if verb[0] != "record":
-                output = run(profctl, *verb, "--json", environment=environment)
-                if output:
-                    parse(f"{verb[0]} --json", output)
+            output = run(profctl, *verb, "--json", environment=environment)
+            if output:
+                parse(f"{verb[0]} --json", output)
     run(profctl, "status", environment={b"CPU_PROFILERD_SOCKET": path + b"missing"}, status=1)
     run(profctl, "status", environment={b"CPU_PROFILERD_SOCKET": path + b"/" + 200 * b"\x9b"}, status=1)
 

@@ -58,11 +58,11 @@ grep -q '^cpu-profilerd: standard output: cannot be written: No space' "$WORK/er
 "$BUILD_DIR/bin/cpu-profilerd" --help | grep -nE '.{81}' && fail "cpu-profilerd --help: lines of more than 80 columns"
 "$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
 
-expect 2 'verb: is missing'
+expect 2 'name a verb, such as: profctl record'
 expect 2 'no such verb' nonsense
 expect 2 'no such option' --nonsense
-expect 2 'recording: is missing' report
-expect 2 'one recording too many' report a b
+expect 2 'name a recording, such as: profctl report profile.fxt' report
+expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
 expect 2 '-n: x: ' report -n x a
 expect 2 '-n: -1: ' report -n -1 a
 expect 2 'takes a value' report a -n
@@ -83,29 +83,29 @@ expect 2 'no operand' status now
 expect 2 'stop takes no operand' stop now
 expect 2 'close takes no operand' close now
 expect 2 'start takes no operand; to record a command, use record' start -- sleep 1
-expect 2 '-F: 0: ' start -F 0
+expect 2 '-F 0: ' start -F 0
 expect 2 'a file goes after -o' read file
 expect 2 'name a file with -o FILE, or standard output with -o -' read
 expect 2 '--append and --force cannot be combined' read -o a.fxt --append --force
-expect 2 '-o: is empty' read -o ''
+expect 2 '-o is empty' read -o ''
 expect 2 '--json and -o - cannot be combined' read --json -o /dev/stdout
-expect 2 'config: is missing' check
-expect 2 '-F: 0: ' record -F 0
-expect 2 '-F: 4k: ' record -F 4k
-expect 2 '-F: 99999999999999999999: ' record -F 99999999999999999999
+expect 2 'name a config, such as: profctl check web.json' check
+expect 2 '-F 0: ' record -F 0
+expect 2 '-F 4k: ' record -F 4k
+expect 2 '-F 99999999999999999999: ' record -F 99999999999999999999
 expect 2 '-d 0: give a number of seconds' record -d 0
 expect 2 '-d inf: give a number of seconds' record -d inf
 expect 2 '-d 1000000001: give a number of seconds above 0, at most 1000000000' record -d 1000000001
-expect 2 '--socket: is empty' record -d 1 --socket ''
-expect 2 '--socket: is empty' start --socket ''
-expect 2 '--socket: is empty' status --socket ''
+expect 2 '--socket is empty' record -d 1 --socket ''
+expect 2 '--socket is empty' start --socket ''
+expect 2 '--socket is empty' status --socket ''
 expect 2 '-d 1e400: give a number of seconds' record -d 1e400
 expect 2 'a command goes after --' record sleep 1
 expect 2 'name a file' record -o - -- true
 expect 2 "a command must follow '--'" record -d 1 --
 expect 2 'a command goes after --' record -o -- sleep 1
-expect 2 '-o: is empty' record -d 1 -o ''
-expect 2 '-o: is empty' export a --format folded -o ''
+expect 2 '-o is empty' record -d 1 -o ''
+expect 2 '-o is empty' export a --format folded -o ''
 script -qec "'$PROFCTL' record -d 1 -o -" /dev/null >"$WORK/out" </dev/null
 status=$?
 [ "$status" -eq 2 ] || fail "record -o - to a terminal: status $status"
@@ -122,9 +122,9 @@ printf '\020\000\004\106\170\124\026\000\000\000\000\000\000\000\000\000' >"$WOR
 for verb in report dump 'export --format folded'; do
     # shellcheck disable=SC2086
     {
-        expect 1 'missing: cannot be opened: No such file' $verb "$WORK/missing"
+        expect 1 'missing cannot be opened: No such file' $verb "$WORK/missing"
         expect 1 'is a directory' $verb "$WORK"
-        expect 1 'text: is not a recording' $verb "$WORK/text"
+        expect 1 'text is not a recording' $verb "$WORK/text"
         expect 1 'is empty' $verb "$WORK/empty"
         expect 1 'is empty' $verb -
         expect 1 'damaged is damaged at byte 8; showing the samples before that' $verb "$WORK/damaged"
@@ -140,11 +140,11 @@ expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --callers 
 
 # Outputs that cannot be written; nothing is left behind.
 mkdir "$WORK/folder"
-expect 1 'folder: is a directory' export "$WORK/magic" --format folded -o "$WORK/folder"
-expect 1 'missing/file: cannot be written: No such file' \
+expect 1 'folder is a directory' export "$WORK/magic" --format folded -o "$WORK/folder"
+expect 1 'missing/file cannot be written: No such file' \
     export "$WORK/magic" --format folded -o "$WORK/missing/file"
-expect 1 'folder: is a directory' record -d 1 -o "$WORK/folder"
-expect 1 'missing/file: cannot be written: No such file.*make that folder first' record -d 1 -o "$WORK/missing/file"
+expect 1 'folder is a directory' record -d 1 -o "$WORK/folder"
+expect 1 'missing/file cannot be written: No such file.*make that folder first' record -d 1 -o "$WORK/missing/file"
 "$PROFCTL" dump "$WORK/magic" 2>"$WORK/err" >/dev/full && fail "a full disk is no failure"
 grep -q '^profctl: standard output: cannot be written: No space' "$WORK/err" ||
     fail "a full disk: says '$(cat "$WORK/err")'"
@@ -202,7 +202,7 @@ grep -q 'good.json: ok' "$WORK/out" || fail "check of a good config: $(cat "$WOR
 grep -q '^  sample_period_ns  *249753$' "$WORK/out" || fail "check shows no values: $(cat "$WORK/out")"
 expect 1 'bad.json: frequency_hz: ' check "$WORK/bad.json"
 head -c 65537 /dev/zero | tr '\0' ' ' >"$WORK/long.json"
-expect 1 'long.json: is too long: it may have 65536 bytes' check "$WORK/long.json"
+expect 1 'long.json is too long: it may have 65536 bytes' check "$WORK/long.json"
 # What this machine's kernel may not do is warned of, and only where the kernel walks the stacks.
 limit=$(cat /proc/sys/kernel/perf_event_max_stack)
 if [ "$limit" -lt 510 ]; then
@@ -220,21 +220,21 @@ expect 1 'targets.json: targets: stand against the command' \
 expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
 
 # Long options that are not what they look like.
-expect 2 '--kernel=yes: takes no value' record --kernel=yes
-expect 2 '--help=x: takes no value' status --help=x
-expect 2 '--co: may be one of several options; write it out' record --co x
+expect 2 '--kernel=yes takes no value' record --kernel=yes
+expect 2 '--help=x takes no value' status --help=x
+expect 2 '--co may be one of several options; write it out' record --co x
 expect 2 '--comx: there is no such option' record --comx x
 expect 2 '-Z: there is no such option' record -Z
 
 # Targets: what the daemon would refuse is refused here, and of the option.
 for verb in record start; do
-    expect 2 "-p: 'x': is not a number; several are separated by commas" $verb -p 1,x
-    expect 2 "-p: 0: is out of range; an integer from 1 to 4194304" $verb --pid 0
-    expect 2 "-t: 4194305: is out of range" $verb -t 4194305
-    expect 2 "-u: 'nobody-is-called-so': there is no such user" $verb -u root,nobody-is-called-so
-    expect 2 "--comm: chromium-browser: matches no name, since the kernel keeps 15 bytes" $verb --comm chromium-browser
-    expect 2 "-G: nginx.service: does not begin with '/'" $verb -G nginx.service
-    expect 2 '-p: takes a value' $verb -p
+    expect 2 "-p 'x' is not a number; separate several by commas" $verb -p 1,x
+    expect 2 "-p '0' is out of range; an integer from 1 to 4194304" $verb --pid 0
+    expect 2 "-t '4194305' is out of range" $verb -t 4194305
+    expect 2 "-u 'nobody-is-called-so': there is no such user" $verb -u root,nobody-is-called-so
+    expect 2 "--comm 'chromium-browser' matches no name, since the kernel keeps 15 bytes" $verb --comm chromium-browser
+    expect 2 "-G 'nginx.service' does not begin with '/'" $verb -G nginx.service
+    expect 2 '-p takes a value' $verb -p
     expect 1 'no socket' $verb -p "1,$$" -p "$PPID" -t "$$" -u root,65534 --comm 'cc1*' -G /
     # No process has the highest number that a config takes.
     expect 1 '-p 4194304: there is no such process' $verb -p 1,4194304
@@ -253,8 +253,8 @@ done
 expect 1 'targets.pids: is too long; an array of 1 to 1024 integers' \
     record -o "$WORK/profile.fxt" -p "$(seq -s, 1 1025)"
 expect 1 'text: config: ' check "$WORK/text"
-expect 1 'missing: cannot be opened: No such file' check "$WORK/missing"
-expect 1 'missing: cannot be opened: No such file' \
+expect 1 'missing cannot be opened: No such file' check "$WORK/missing"
+expect 1 'missing cannot be opened: No such file' \
     record -o "$WORK/profile.fxt" --config "$WORK/missing"
 expect 1 'text: config: ' record -o "$WORK/profile.fxt" --config "$WORK/text"
 expect 1 'bad.json: frequency_hz: ' record -o "$WORK/profile.fxt" --config "$WORK/bad.json"

@@ -55,7 +55,7 @@ state_is() {
 
 expect_refusal() {
     as_user "$other" profctl "$@" >"$WORK/out" 2>&1 && fail "another member may $1: $(cat "$WORK/out")"
-    grep -q "uid $member is recording (" "$WORK/out" || fail "another member is told: $(cat "$WORK/out")"
+    grep -qE "belongs to uid $member|uid $member is recording" "$WORK/out" || fail "another member is told: $(cat "$WORK/out")"
 }
 
 start_daemon

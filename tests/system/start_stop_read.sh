@@ -80,7 +80,7 @@ grep -Eq '^  ends +by itself in [0-9]+ s' "$WORK/status.out" || fail "status: $(
 grep -Eq '^  unread +[0-9.]+ [KM]iB of ' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
 stop_session
 expect_json "$WORK/stop.json" "d['stopped_by'] == 'client'" "stop does not say who"
-refused 'it is not running' profctl stop
+refused 'the session is not running' profctl stop
 echo old >"$WORK/one.fxt"
 chmod 640 "$WORK/one.fxt"
 profctl read -o "$WORK/one.fxt" --json >"$WORK/read.json" || fail "read: status $?"
@@ -93,7 +93,7 @@ cp "$WORK/one.fxt" "$WORK/one.copy"
 [ "$(cat "$WORK/one.fxt.old")" = old ] || fail "the file that was replaced is not there"
 refused 'one.fxt holds a recording already; --append adds to it, --force replaces it and keeps it as .*one.fxt.old' profctl read -o "$WORK/one.fxt"
 for how in --force --append; do
-    refused 'nothing is there that has not been read; it has ended' profctl read $how -o "$WORK/one.fxt"
+    refused 'nothing new to read: the session has ended' profctl read $how -o "$WORK/one.fxt"
     cmp "$WORK/one.fxt" "$WORK/one.copy" || fail "a read of nothing has changed the file"
 done
 profctl close >"$WORK/out" || fail "close: status $?"
@@ -106,7 +106,7 @@ profctl start --config "$WORK/short.json" >"$WORK/start.out" || fail "start: sta
 grep -q '^holds all of it, ' "$WORK/start.out" || fail "start of a short session says: $(cat "$WORK/start.out")"
 profctl close >/dev/null || fail "close: status $?"
 profctl start 2>"$WORK/err" >/dev/full && fail "start on a full disk is no failure"
-grep -Eq '^profctl: session [0-9a-f]+: runs; profctl stop and profctl close end it$' "$WORK/err" || fail "start on a full disk says: $(cat "$WORK/err")"
+grep -Eq '^profctl: session [0-9a-f]+ runs; profctl stop and profctl close end it$' "$WORK/err" || fail "start on a full disk says: $(cat "$WORK/err")"
 profctl close >/dev/null || fail "the session of start on a full disk: close: status $?"
 
 echo "== read while it runs, and again; compressed, and through a pipe"

@@ -17,8 +17,7 @@ static char *print(const char *books_json)
 }
 
 #define NO_BOOKS                                                                                   \
-    "books: none in this recording, as where it was cut off, or its session still ran: it is\n"    \
-    "not known how many ticks are missing\n"
+    "books: not in this recording; the account of ticks comes with the last part of a session\n"
 
 static void assert_printed(const char *books_json, const char *expected)
 {
@@ -45,8 +44,8 @@ TEST(prints_a_line_a_cpu_and_a_total)
                    "  cpu  expected  received  missed  idle  unexplained\n"
                    "    0      1000       900      10    90          -10\n"
                    "total      1000       900      10    90          -10\n"
-                   "idle as told by switches\n"
-                   "3 stacks do not reach their root\n");
+                   "idle time source: context switches\n"
+                   "3 stacks incomplete\n");
 }
 
 TEST(books_of_older_daemons_lack_columns)

@@ -156,7 +156,7 @@ TEST(prints_a_table_with_the_books_below)
         "  cpu  expected  received  lost  throttled  unexplained  kept  filtered  dropped\n"
         "    1        12         8     0          0            4     7         1        0\n"
         "total        12         8     0          0            4     7         1        0\n"
-        "1 stack does not reach its root\n"
+        "1 stack incomplete\n"
         "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured says "
         "where they went; THE BOOKS in profctl(1) says what can be in it\n";
     char *text = print_report(load_example(), REPORT_BY_FUNCTION, 2, SHOWN_TABLE);

@@ -4,7 +4,7 @@
 /*
  * What every verb does the same: its options, its help, its complaints. One table of a verb is what
  * the command line is parsed by and what --help prints. A complaint reads
- *     profctl: what: why; what to do
+ *     profctl: what happened; what to do
  * and goes to standard error.
  */
 
@@ -46,6 +46,7 @@ struct command_line {
     const char *more_help;             /* below the options, whole lines; NULL: nothing */
     const struct verb_option *options; /* --help is every verb's, and not in it */
     const char *operand;               /* what the only operand is ("recording"); NULL: none */
+    const char *operand_example;       /* of one that is no recording; NULL: it is one */
     const char *instead;               /* of an operand where it takes none; NULL: nothing to say */
     bool has_command;                  /* the operands are a command after "--", or none */
     size_t operand_at; /* in the request: const char *, or char ** of a command; stays without */
