@@ -61,8 +61,8 @@ struct input_summary {
 
 /*
  * Reads the file at `path`, "-" for standard input, to its end or to the first damage behind a
- * record. Returns 0; what `on_record` returned; -EBADMSG: not a recording; another -errno. `reterr` says it in a sentence that begins
- * with the input's name.
+ * record. Returns 0; what `on_record` returned; -EBADMSG: not a recording; another -errno. `reterr`
+ * says it in a sentence that begins with the input's name.
  */
 int input_read(const char *path, feed_record_fn on_record, void *userdata,
                struct input_summary *ret, struct fault *reterr);
