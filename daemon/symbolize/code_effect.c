@@ -8,6 +8,8 @@
  */
 #include "code_effect.h"
 
+#include "code_form.h"
+
 #include <Zydis/Zydis.h>
 #include <sys/syscall.h>
 
@@ -362,7 +364,7 @@ static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction
     }
 }
 
-struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address)
+struct code_effect code_effect_decode_any(const uint8_t *code, size_t bytes, uint64_t address)
 {
     struct code_effect effect = {.bytes = 1, .flow = CODE_END};
     ZydisDecodedInstruction instruction;
@@ -386,7 +388,18 @@ struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_
     return effect;
 }
 
-size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
+struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address)
+{
+    struct code_form form;
+    struct code_effect effect;
+    if (code_form_read(code, bytes, &form) && code_form_effect(&form, address, &effect)) {
+        return effect;
+    }
+    return code_effect_decode_any(code, bytes, address);
+}
+
+size_t code_effect_skip_any(const uint8_t *code, size_t bytes, uint64_t address,
+                            uint64_t *ret_callee)
 {
     ZydisDecodedInstruction instruction;
     const ZydisDecoder decoder = make_decoder(true);
@@ -403,14 +416,33 @@ size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uin
     return instruction.length;
 }
 
+size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
+{
+    struct code_form form;
+    if (!code_form_read(code, bytes, &form)) {
+        return code_effect_skip_any(code, bytes, address, ret_callee);
+    }
+    bool is_call = form.class == CODE_CLASS_CALL && form.number != 0;
+    *ret_callee = is_call ? address + form.bytes + (uint64_t)form.number : 0;
+    return form.bytes;
+}
+
 bool code_effect_is_padding(const uint8_t *code, size_t bytes)
 {
+    struct code_form form;
     ZydisDecodedInstruction instruction;
     const ZydisDecoder decoder = make_decoder(true);
     for (size_t at = 0; at < bytes; at += instruction.length) {
         /* Some linkers leave zeros, which are an instruction only when there are two of them. */
         if (code[at] == 0) {
             instruction.length = 1;
+            continue;
+        }
+        if (code_form_read(code + at, bytes - at, &form)) {
+            if (!code_form_is_filler(&form)) {
+                return false;
+            }
+            instruction.length = form.bytes;
             continue;
         }
         if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code + at, bytes - at,
