@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-#define ROUNDS_MAX 12
+#define ROUNDS_MAX  12
+#define ROUND_FIRST 2 /* a mark of 0 is of no round, nor of the one before */
 
 static const struct code_place lost = {.kind = CODE_PLACE_LOST};
 
@@ -303,9 +304,9 @@ static struct code_backward state_behind(const struct backward *run, const struc
                            : row_state(cfi_table_find(run->table, site->effect.target));
         meet(&behind, &there);
     }
-    const struct code_table *table = code_region_table(run->region, site);
-    for (size_t i = 0; i < table->count; i++) {
-        uint64_t to = run->region->targets[table->first + i];
+    const struct code_table table = code_region_table(run->region, site);
+    for (size_t i = 0; i < table.count; i++) {
+        uint64_t to = run->region->targets[table.first + i];
         target = code_region_find(run->region, to);
         struct code_backward there = target != NULL ? state_at(run, site, target)
                                                     : row_state(cfi_table_find(run->table, to));
@@ -315,13 +316,15 @@ static struct code_backward state_behind(const struct backward *run, const struc
 }
 
 /* Whether what holds behind an instruction may have changed since the round before; a mark is the
- * last round in which what holds before an instruction did. */
+ * last round in which what holds before an instruction did. At first that is so of all, and when
+ * callees are taken to return, of calls. */
 static bool is_due(const struct backward *run, const struct code_site *site, uint8_t round)
 {
+    bool is_new = run->trust == CODE_TRUST_SURE || site->effect.flow == CODE_CALL;
     const struct code_region *region = run->region;
     const struct code_site *next = code_region_next(region, site);
     const struct code_site *target = code_region_find(region, site->effect.target);
-    return round == 1 || site->table != 0 ||
+    return (round == ROUND_FIRST && is_new) || site->table != 0 ||
            (next != NULL && region->marks[code_region_number(region, next)] + 1 >= round) ||
            (target != NULL && region->marks[code_region_number(region, target)] + 1 >= round);
 }
@@ -354,7 +357,7 @@ static bool settle(const struct backward *run)
 {
     bool changed = true;
     memset(run->region->marks, 0, run->region->site_count);
-    for (uint8_t round = 1; changed && round <= ROUNDS_MAX; round++) {
+    for (uint8_t round = ROUND_FIRST; changed && round < ROUND_FIRST + ROUNDS_MAX; round++) {
         if (!code_region_visit(run->region, 1)) {
             return false;
         }

@@ -184,6 +184,9 @@ struct cfi_rule code_forks_rule(const struct code_region *region, size_t number,
                                 const struct code_backward *backward, bool *ret_by_symbol)
 {
     struct cfi_rule rule = code_proof_rule(region, number, forward, backward, ret_by_symbol);
+    if (!region->has_syscall) {
+        return rule;
+    }
     if (is_trampoline(region, number)) {
         *ret_by_symbol = false;
         return trampoline_rule();

@@ -391,11 +391,24 @@ static bool run_site(const struct forward *run, const struct code_site *site)
         changed |=
             flow_to(run, site, code_region_find(run->region, site->effect.target), &state, false);
     }
-    for (size_t i = 0; i < code_region_table(run->region, site)->count; i++) {
-        uint64_t target = run->region->targets[code_region_table(run->region, site)->first + i];
+    const struct code_table table = code_region_table(run->region, site);
+    for (size_t i = 0; i < table.count; i++) {
+        uint64_t target = run->region->targets[table.first + i];
         changed |= flow_to(run, site, code_region_find(run->region, target), &state, false);
     }
     return changed;
+}
+
+/* Marks what may say something else than it did before this kind of flow was followed. */
+static void mark_new(const struct forward *run)
+{
+    for (size_t i = 0; i < run->region->site_count; i++) {
+        const struct code_site *site = &run->region->sites[i];
+        bool is_new = run->trust == CODE_TRUST_DOUBTFUL
+                          ? site->effect.flow == CODE_CALL
+                          : !run->takes_backward || !run->states[i].reached;
+        run->region->marks[i] = is_new || site->is_taken;
+    }
 }
 
 /* Rounds until nothing changes. An instruction before which nothing has changed since it was looked
@@ -404,7 +417,7 @@ static bool settle(const struct forward *run)
 {
     bool changed = true;
     uint8_t *marks = run->region->marks;
-    memset(marks, 1, run->region->site_count);
+    mark_new(run);
     for (size_t round = 0; changed && round < ROUNDS_MAX; round++) {
         if (!code_region_visit(run->region, 1)) {
             return false;

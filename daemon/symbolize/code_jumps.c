@@ -73,13 +73,13 @@ static int note_target(const struct code_region *region, const struct code_site 
 static int note_jump(const struct code_region *region, const struct code_site *site,
                      enum leave leave, struct code_doubts *doubts)
 {
-    const struct code_table *table = code_region_table(region, site);
+    const struct code_table table = code_region_table(region, site);
     if (site->effect.flow != CODE_INDIRECT) {
         return note_target(region, site, leave, site->effect.target, doubts);
     }
-    int r = table->count > 0 ? 0 : note_target(region, site, leave, CODE_DOUBTS_ANYWHERE, doubts);
-    for (size_t i = 0; r == 0 && i < table->count; i++) {
-        r = note_target(region, site, leave, region->targets[table->first + i], doubts);
+    int r = table.count > 0 ? 0 : note_target(region, site, leave, CODE_DOUBTS_ANYWHERE, doubts);
+    for (size_t i = 0; r == 0 && i < table.count; i++) {
+        r = note_target(region, site, leave, region->targets[table.first + i], doubts);
     }
     return r;
 }

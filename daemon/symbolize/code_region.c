@@ -127,10 +127,12 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
                 (struct code_effect){.bytes = (uint8_t)(boundary - address), .flow = CODE_END};
         }
         at += site.effect.bytes;
-        bool is_call = site.effect.flow == CODE_CALL;
-        bool is_within = code_starts_is_within(starts, address, start + at);
-        site.goes_on = is_call && (cfi_rule_covers(site.row) || is_within);
-        site.is_last = is_call && !site.goes_on && code_starts_is_within(starts, address, address);
+        region.has_syscall |= site.effect.sight == CODE_SIGHT_SYSCALL;
+        if (site.effect.flow == CODE_CALL) {
+            site.goes_on =
+                cfi_rule_covers(site.row) || code_starts_is_within(starts, address, start + at);
+            site.is_last = !site.goes_on && code_starts_is_within(starts, address, address);
+        }
         r = add_site(&region, &capacity, &site);
     }
     region.marks = malloc(region.site_count + 1);
@@ -155,29 +157,6 @@ void code_region_done(struct code_region *region)
     region->marks = NULL;
     region->tables = NULL;
     region->targets = NULL;
-}
-
-const struct code_site *code_region_find(const struct code_region *region, uint64_t address)
-{
-    uint64_t at = address - region->start;
-    if (at >= region->bytes || region->numbers[at] == 0) {
-        return NULL;
-    }
-    return &region->sites[region->numbers[at] - 1];
-}
-
-const struct code_table *code_region_table(const struct code_region *region,
-                                           const struct code_site *site)
-{
-    static const struct code_table none = {0, 0};
-    return site->table == 0 ? &none : &region->tables[site->table - 1];
-}
-
-const struct code_site *code_region_next(const struct code_region *region,
-                                         const struct code_site *site)
-{
-    size_t next = code_region_number(region, site) + 1;
-    return next < region->site_count ? &region->sites[next] : NULL;
 }
 
 enum code_fall code_region_fall(const struct code_site *site, const struct code_site *next)

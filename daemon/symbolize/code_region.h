@@ -61,6 +61,7 @@ struct code_region {
     size_t bytes;
     struct code_site *sites;
     size_t site_count;
+    bool has_syscall; /* one of them is one */
     uint32_t
         *numbers;   /* for each byte: 1 + the number of the instruction that begins there, or 0 */
     uint8_t *marks; /* one for each site, of the look that is under way */
@@ -89,20 +90,34 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
 void code_region_done(struct code_region *region);
 
 /* The instruction that begins at an address, or NULL. */
-const struct code_site *code_region_find(const struct code_region *region, uint64_t address);
+static inline const struct code_site *code_region_find(const struct code_region *region,
+                                                       uint64_t address)
+{
+    uint64_t at = address - region->start;
+    if (at >= region->bytes || region->numbers[at] == 0) {
+        return NULL;
+    }
+    return &region->sites[region->numbers[at] - 1];
+}
 
 /* The table through which an instruction jumps; one without entries where none is known. */
-const struct code_table *code_region_table(const struct code_region *region,
-                                           const struct code_site *site);
-
-/* What stands behind an instruction without a gap, or NULL. */
-const struct code_site *code_region_next(const struct code_region *region,
-                                         const struct code_site *site);
+static inline struct code_table code_region_table(const struct code_region *region,
+                                                  const struct code_site *site)
+{
+    return site->table == 0 ? (struct code_table){0, 0} : region->tables[site->table - 1];
+}
 
 static inline size_t code_region_number(const struct code_region *region,
                                         const struct code_site *site)
 {
     return (size_t)(site - region->sites);
+}
+
+/* What stands behind an instruction without a gap, or NULL. */
+static inline const struct code_site *code_region_next(const struct code_region *region,
+                                                       const struct code_site *site)
+{
+    return code_region_number(region, site) + 1 < region->site_count ? site + 1 : NULL;
 }
 
 /*

@@ -41,7 +41,7 @@ static bool does_return(const struct returns *run, const struct code_site *site)
 {
     const struct code_region *region = run->region;
     const struct code_site *next = code_region_next(region, site);
-    const struct code_table *table = code_region_table(region, site);
+    const struct code_table table = code_region_table(region, site);
     if (site->effect.flow == CODE_RETURN) {
         return true;
     }
@@ -52,8 +52,8 @@ static bool does_return(const struct returns *run, const struct code_site *site)
     if (is_jump && does_return_to(run, site, site->effect.target)) {
         return true;
     }
-    for (size_t i = 0; i < table->count; i++) {
-        if (does_return_to(run, site, region->targets[table->first + i])) {
+    for (size_t i = 0; i < table.count; i++) {
+        if (does_return_to(run, site, region->targets[table.first + i])) {
             return true;
         }
     }
