@@ -191,6 +191,55 @@ struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struc
                                     : span_behind_pages(table);
 }
 
+/* The stretch from `start` on, whose first row has `first`, and the row behind which is `row`. */
+static struct cfi_stretch make_stretch(const struct cfi_table *table, uint64_t start, uint8_t first,
+                                       uint64_t page, const struct cfi_row *row,
+                                       const uint8_t *kinds)
+{
+    struct cfi_stretch stretch = {.start = start, .first = first, .any = first};
+    for (; page < table->page_count; page++) {
+        const struct cfi_row *end = &table->rows[table->pages[page + 1].first_row];
+        for (; row < end; row++) {
+            uint8_t kind = kinds[row->rule];
+            if (((kind ^ first) & 1) != 0) {
+                stretch.end = table->base + (page << CFI_PAGE_SHIFT) + row->low;
+                stretch.page = page;
+                stretch.row = row;
+                return stretch;
+            }
+            stretch.any |= kind;
+        }
+    }
+    bool is_alike = ((kinds[0] ^ first) & 1) == 0;
+    stretch.any |= is_alike ? kinds[0] : 0;
+    stretch.end = is_alike ? UINT64_MAX : table->base + (page << CFI_PAGE_SHIFT);
+    stretch.page = page;
+    return stretch;
+}
+
+struct cfi_stretch cfi_table_stretch(const struct cfi_table *table, uint64_t vaddr,
+                                     const uint8_t *kinds)
+{
+    const struct cfi_span span = cfi_table_span(table, vaddr);
+    const uint8_t first = kinds[span.rule - table->rules];
+    if (span.row == NULL) {
+        uint64_t page = vaddr < table->base ? 0 : table->page_count;
+        return make_stretch(table, vaddr, first, page, table->rows, kinds);
+    }
+    uint64_t page = (span.start - table->base) >> CFI_PAGE_SHIFT;
+    return make_stretch(table, vaddr, first, page, span.row + 1, kinds);
+}
+
+struct cfi_stretch cfi_table_stretch_behind(const struct cfi_table *table,
+                                            const struct cfi_stretch *stretch, const uint8_t *kinds)
+{
+    if (stretch->page >= table->page_count) {
+        return make_stretch(table, stretch->end, kinds[0], table->page_count, NULL, kinds);
+    }
+    return make_stretch(table, stretch->end, kinds[stretch->row->rule], stretch->page,
+                        stretch->row + 1, kinds);
+}
+
 bool cfi_table_is_settled(const struct cfi_table *table, uint64_t vaddr)
 {
     struct cfi_span span = cfi_table_span(table, vaddr);

@@ -28,6 +28,7 @@
 #include "code_tables.h"
 #include "eh_frame.h"
 #include "elf_go.h"
+#include "extremes.h"
 #include "kept_registers.h"
 #include "segments.h"
 
@@ -81,19 +82,29 @@ struct code_rows {
     size_t window_bytes;
     struct code_part parts[PARTS_MAX];
     size_t part_count;
+    uint8_t *kinds; /* of each rule of the table: KIND_COVERS and so on */
 };
 
-/* The stretch from `at` on, up to `limit`, in which nothing or everything is covered. */
-static uint64_t stretch_end(const struct cfi_table *table, uint64_t at, uint64_t limit)
+/* What a row's rule is, as cfi_table_stretch() is told. */
+#define KIND_COVERS 1
+#define KIND_ODD    2 /* it does not, and yet says something */
+#define KIND_RESTS  4 /* the CFA rests on a register of which only a row of the callee can tell */
+
+/* Whether a CFA rests on a register of which only a row of the callee can tell. */
+static bool rests_on_kept(const struct cfi_rule *rule)
 {
-    struct cfi_span span = cfi_table_span(table, at);
-    bool covered = cfi_rule_covers(span.rule);
-    struct cfi_span behind = cfi_table_span_behind(table, &span);
-    while (span.end < limit && cfi_rule_covers(behind.rule) == covered) {
-        span = behind;
-        behind = cfi_table_span_behind(table, &span);
+    return rule->kind == CFI_OFFSET && (CFI_KEPT_REGISTERS >> rule->cfa_register & 1) != 0;
+}
+
+static uint8_t *make_kinds(const struct cfi_table *table)
+{
+    uint8_t *kinds = malloc(table->rule_count);
+    for (size_t i = 0; kinds != NULL && i < table->rule_count; i++) {
+        const struct cfi_rule *rule = &table->rules[i];
+        kinds[i] = cfi_rule_covers(rule) ? KIND_COVERS : rule->kind != CFI_NONE ? KIND_ODD : 0;
+        kinds[i] |= rests_on_kept(rule) ? KIND_RESTS : 0;
     }
-    return span.end < limit ? span.end : limit;
+    return kinds;
 }
 
 /* Where rows begin that lead up to `at`, at most so many bytes before it. */
@@ -258,9 +269,9 @@ static int add_region(struct code_rows *rows, const struct code_part *part, uint
     }
     region.left_visits = &rows->left_visits;
     r = code_tables_read(&region, rows->file);
-    cleanup_(freep) struct code_forward *forward = calloc(region.site_count + 1, sizeof *forward);
-    cleanup_(freep) struct code_backward *backward =
-        calloc(region.site_count + 1, sizeof *backward);
+    const size_t count = region.site_count + 1;
+    cleanup_(freep) struct code_forward *forward = reallocarray(NULL, count, sizeof *forward);
+    cleanup_(freep) struct code_backward *backward = reallocarray(NULL, count, sizeof *backward);
     if (r < 0 || forward == NULL || backward == NULL) {
         r = -ENOMEM;
     } else if (code_region_visit(&region, CODE_DECODE_VISITS) &&
@@ -342,18 +353,19 @@ static int add_behind_trampoline(const struct code_rows *rows, uint64_t at)
 
 static int add_part(struct code_rows *rows, const struct code_part *part)
 {
-    uint64_t end = part->end;
-    uint64_t at = part->start;
+    struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
     int r = 0;
-    while (r == 0 && at < end) {
-        uint64_t next = stretch_end(rows->table, at, end);
-        if (!cfi_rule_covers(cfi_table_find(rows->table, at))) {
-            r = add_behind_trampoline(rows, at);
+    while (r == 0 && stretch.start < part->end) {
+        uint64_t end = min_u64(stretch.end, part->end);
+        uint64_t next = end;
+        if ((stretch.first & KIND_COVERS) == 0) {
+            r = add_behind_trampoline(rows, stretch.start);
             if (r == 0) {
-                r = add_stretch(rows, part, at, next, &next);
+                r = add_stretch(rows, part, stretch.start, end, &next);
             }
         }
-        at = next;
+        stretch = next == stretch.end ? cfi_table_stretch_behind(rows->table, &stretch, rows->kinds)
+                                      : cfi_table_stretch(rows->table, next, rows->kinds);
     }
     return r;
 }
@@ -375,20 +387,32 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
     return r == -E2BIG ? 0 : r;
 }
 
-static int add_part_callees(struct code_rows *rows, const struct code_part *part)
+/* The same for a stretch without rows that can be followed. */
+static int add_stretch_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                               uint64_t end)
 {
-    uint64_t end = part->end;
     int r = 0;
-    for (uint64_t at = part->start; r == 0 && at < end;) {
-        uint64_t limit = end - at < CODE_REGION_BYTES_MAX ? end : at + CODE_REGION_BYTES_MAX;
-        uint64_t next = stretch_end(rows->table, at, limit);
-        bool wanted =
-            cfi_table_find(rows->table, at)->kind == CFI_NONE && next - at >= AROUND_BYTES;
-        if (wanted && next - at <= rows->left_bytes) {
+    for (uint64_t at = start; r == 0 && end - at >= AROUND_BYTES;) {
+        uint64_t next = end - at < CODE_REGION_BYTES_MAX ? end : at + CODE_REGION_BYTES_MAX;
+        if (cfi_table_find(rows->table, at)->kind == CFI_NONE && next - at <= rows->left_bytes) {
             rows->left_bytes -= next - at;
             r = add_callees(rows, part, at, next);
         }
         at = next;
+    }
+    return r;
+}
+
+static int add_part_callees(struct code_rows *rows, const struct code_part *part)
+{
+    struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
+    int r = 0;
+    while (r == 0 && stretch.start < part->end) {
+        uint64_t end = min_u64(stretch.end, part->end);
+        if ((stretch.first & KIND_COVERS) == 0) {
+            r = add_stretch_callees(rows, part, stretch.start, end);
+        }
+        stretch = cfi_table_stretch_behind(rows->table, &stretch, rows->kinds);
     }
     return r;
 }
@@ -462,12 +486,6 @@ static int add_resumers(struct code_rows *rows)
     return r;
 }
 
-/* Whether a CFA rests on a register of which only a row of the callee can tell. */
-static bool rests_on_kept(const struct cfi_rule *rule)
-{
-    return rule->kind == CFI_OFFSET && (CFI_KEPT_REGISTERS >> rule->cfa_register & 1) != 0;
-}
-
 /* Notes what is called from `start` to `end`, where the CFA rests on this register. */
 static void want_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
                          uint64_t end, unsigned int number)
@@ -511,32 +529,38 @@ static void note_stretch(struct code_rows *rows, const struct code_part *part, u
     rows->small_bytes += end - start;
 }
 
-/* Goes once through the rows of a part. Notes what is called where a CFA rests on a register that
- * the callee keeps, and small stretches without rows. A stretch beside rows that cannot be followed
- * belongs to these, and is left to the table of all rows. */
-static void look_through(struct code_rows *rows, const struct code_part *part)
+/* Notes what is called from a stretch with rows, where a CFA rests on a register that the callee
+ * keeps. */
+static void look_at_rows(struct code_rows *rows, const struct code_part *part, uint64_t start,
+                         uint64_t end)
 {
-    struct cfi_span span = cfi_table_span(rows->table, part->start);
-    uint64_t bare = part->start; /* no row covers code from there up to `at`, */
-    bool is_bare = true;         /* and there is no row either */
-    for (uint64_t at = part->start; at < part->end;) {
-        uint64_t end = span.end < part->end ? span.end : part->end;
+    struct cfi_span span = cfi_table_span(rows->table, start);
+    for (uint64_t at = start; at < end; at = span.start) {
         if (rests_on_kept(span.rule)) {
-            want_callees(rows, part, at, end, span.rule->cfa_register);
+            want_callees(rows, part, at, min_u64(span.end, end), span.rule->cfa_register);
         }
-        if (cfi_rule_covers(span.rule)) {
-            if (bare < at && is_bare) {
-                note_stretch(rows, part, bare, at);
-            }
-            bare = end;
-            is_bare = true;
+        if (span.end >= end) {
+            break;
         }
-        is_bare = is_bare && (bare == end || span.rule->kind == CFI_NONE);
-        at = end;
         span = cfi_table_span_behind(rows->table, &span);
     }
-    if (bare < part->end && is_bare) {
-        note_stretch(rows, part, bare, part->end);
+}
+
+/* Goes once through the stretches of a part, with rows and without. Notes what is called where a
+ * CFA rests on a register that the callee keeps, and small stretches without rows. A stretch beside
+ * rows that cannot be followed belongs to these, and is left to the table of all rows. */
+static void look_through(struct code_rows *rows, const struct code_part *part)
+{
+    struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
+    while (stretch.start < part->end) {
+        uint64_t end = min_u64(stretch.end, part->end);
+        if ((stretch.any & KIND_RESTS) != 0) {
+            look_at_rows(rows, part, stretch.start, end);
+        }
+        if ((stretch.any & (KIND_COVERS | KIND_ODD)) == 0) {
+            note_stretch(rows, part, stretch.start, end);
+        }
+        stretch = cfi_table_stretch_behind(rows->table, &stretch, rows->kinds);
     }
 }
 
@@ -649,6 +673,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
     }
     cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
     cleanup_(freep) struct code_stretch *small = calloc(SMALL_COUNT_MAX, sizeof *small);
+    cleanup_(freep) uint8_t *kinds = make_kinds(table);
     struct code_rows rows = {
         .file = file,
         .builder = builder,
@@ -663,9 +688,10 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .small = small,
         .step_bytes = STEP_BYTES,
         .window = window,
+        .kinds = kinds,
     };
-    bool has_memory = window != NULL && small != NULL && rows.starts != NULL && rows.kept != NULL &&
-                      rows.doubts != NULL;
+    bool has_memory = window != NULL && small != NULL && kinds != NULL && rows.starts != NULL &&
+                      rows.kept != NULL && rows.doubts != NULL;
     r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
     (void)kept_registers_free(rows.kept);

@@ -47,6 +47,18 @@ static int call_for_relocations(const struct pointers *pointers, Elf_Data *reloc
     return r;
 }
 
+/* The first word from `at` on, of `count` in all, whose value is wanted, or `count`. */
+static size_t skip_others(const struct pointers *pointers, const uint64_t *words, size_t at,
+                          size_t count)
+{
+    const uint64_t first = pointers->first;
+    const uint64_t range = pointers->end - first;
+    while (at < count && words[at] - first >= range) {
+        at++;
+    }
+    return at;
+}
+
 static int call_for_words(struct pointers *pointers, const GElf_Shdr *section)
 {
     uint64_t words[WORDS];
@@ -60,7 +72,11 @@ static int call_for_words(struct pointers *pointers, const GElf_Shdr *section)
         size_t got = elf_file_read(pointers->file, section->sh_offset + at, words,
                                    rest < sizeof words ? rest : sizeof words);
         for (size_t i = 0; r == 0 && i < got / sizeof *words; i++) {
-            r = call(pointers, section->sh_addr + at + i * sizeof *words, words[i]);
+            i = skip_others(pointers, words, i, got / sizeof *words);
+            if (i < got / sizeof *words) {
+                r = pointers->on_pointer(section->sh_addr + at + i * sizeof *words, words[i],
+                                         pointers->userdata);
+            }
         }
     }
     return r;
@@ -117,6 +133,7 @@ int elf_pointers_to_code(const struct elf_file *file, elf_pointer_fn on_pointer,
         pointers.first = min_u64(pointers.first, segment->vaddr);
         pointers.end = max_u64(pointers.end, segment->vaddr + segment->size_bytes);
     }
+    pointers.first = min_u64(pointers.first, pointers.end);
     int r = read_pointers(&pointers, is_fixed(file));
     return r == 0 && pointers.is_cut ? -E2BIG : r;
 }

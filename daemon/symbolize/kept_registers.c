@@ -223,6 +223,10 @@ uint32_t kept_registers_find(const struct kept_registers *kept, uint64_t address
 {
     size_t first = 0;
     size_t count = kept->instruction_count;
+    if (count == 0 || address < kept->instructions[0].address ||
+        address > kept->instructions[count - 1].address) {
+        return 0;
+    }
     while (count > 0) {
         size_t half = count / 2;
         if (kept->instructions[first + half].address < address) {

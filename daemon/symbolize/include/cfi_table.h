@@ -131,6 +131,22 @@ struct cfi_span cfi_table_span(const struct cfi_table *table, uint64_t vaddr);
  * last one there is none: it is given again. */
 struct cfi_span cfi_table_span_behind(const struct cfi_table *table, const struct cfi_span *span);
 
+/* Rows one behind the other, of which all are covered, or none is, by the first bit of what `kinds`
+ * has for the number of their rule. */
+struct cfi_stretch {
+    uint64_t start, end;
+    uint8_t first;             /* what `kinds` has for its first row, */
+    uint8_t any;               /* and for one of all at least: a bit */
+    uint64_t page;             /* cfi_table.c's own */
+    const struct cfi_row *row; /* the same: the row behind it */
+};
+/* The one from `vaddr` on, and what lies behind one; up to UINT64_MAX there is always one. */
+struct cfi_stretch cfi_table_stretch(const struct cfi_table *table, uint64_t vaddr,
+                                     const uint8_t *kinds);
+struct cfi_stretch cfi_table_stretch_behind(const struct cfi_table *table,
+                                            const struct cfi_stretch *stretch,
+                                            const uint8_t *kinds);
+
 /* True when an address without a row (CFI_NONE) has none in the table of all rows either: it lies
  * in a small stretch between rows, and the instructions of those were followed. */
 bool cfi_table_is_settled(const struct cfi_table *table, uint64_t vaddr);
